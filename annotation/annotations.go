@@ -1,0 +1,133 @@
+// Package annotation says what is known about a tool's behaviour: the hints
+// that a server declared, that a host set or that were inferred, with their
+// provenance, and the one class that follows from them.
+//
+// Annotations are values. Methods and functions return changed copies; none of
+// them writes to what it was handed, so a value may be shared between
+// goroutines as long as nobody writes to its Tags, Evidence or pointers.
+package annotation
+
+import "time"
+
+// A Hint is a statement that may be missing. MCP's defaults are applied where
+// a default is asked for (see [Annotations.Defaults]) and never stored, so that
+// "nobody said" and "said no" stay apart from the wire to the approval dialog.
+type Hint uint8
+
+// The three states of a [Hint]. The zero value is Unset.
+const (
+	Unset Hint = iota
+	No
+	Yes
+)
+
+// HintOf returns Yes for true and No for false.
+func HintOf(b bool) Hint {
+	if b {
+		return Yes
+	}
+	return No
+}
+
+// Or returns h, or fallback where h is Unset.
+func (h Hint) Or(fallback Hint) Hint {
+	if h == Unset {
+		return fallback
+	}
+	return h
+}
+
+// String returns "unset", "no" or "yes".
+func (h Hint) String() string {
+	switch h {
+	case No:
+		return "no"
+	case Yes:
+		return "yes"
+	}
+	return "unset"
+}
+
+// Complexity is how much work a call is, as the host's routing sees it.
+type Complexity string
+
+// The values of [Complexity]. The default, where one is asked for, is Simple.
+const (
+	Simple  Complexity = "simple"
+	Medium  Complexity = "medium"
+	Complex Complexity = "complex"
+)
+
+// SecurityLevel says who may use a tool and how much of a call is recorded.
+type SecurityLevel string
+
+// The values of [SecurityLevel]. The default, where one is asked for, is Public.
+const (
+	Public     SecurityLevel = "public"
+	Internal   SecurityLevel = "internal"
+	Restricted SecurityLevel = "restricted"
+)
+
+// Annotations is what is known about one tool: thirteen fields and a category.
+// The zero value knows nothing, and its class is [Unknown].
+type Annotations struct {
+	// Title is a name for people. Empty means none.
+	Title string
+
+	// The four hints of MCP (since revision 2025-03-26).
+	ReadOnly    Hint // the tool changes nothing
+	Destructive Hint // it may take away or overwrite, not only add
+	Idempotent  Hint // repeating it with the same arguments has no further effect
+	OpenWorld   Hint // it touches things outside the server's own domain
+
+	// RequiresConfirmation is Yes where a person must agree although nothing is
+	// destroyed: what is sent, paid or published cannot be taken back. It is no
+	// MCP hint and travels in the tool's _meta under [MetaKey].
+	RequiresConfirmation Hint
+
+	// Tags are free labels for search, sorted and without duplicates after Merge.
+	Tags []string
+	// EstimatedDuration is how long a call usually takes; 0 means unknown. On the
+	// wire it is a number of milliseconds.
+	EstimatedDuration time.Duration
+	// RateLimitHint is how many calls a minute the tool bears; nil means no limit
+	// is known, 0 means never.
+	RateLimitHint *float64
+	// CostHint is the relative cost of a call; nil means unknown, counted as 0.
+	CostHint *float64
+	// Complexity is "" where nobody said.
+	Complexity Complexity
+	// AuditRequired is Yes where a call must be recorded in full or not be made.
+	AuditRequired Hint
+	// SecurityLevel is "" where nobody said.
+	SecurityLevel SecurityLevel
+	// Category is a free label for routing and search.
+	Category string
+
+	// Evidence says for each field where its value came from. A field without
+	// evidence is the host's own word, written in Go.
+	Evidence []Evidence
+}
+
+// Defaults returns a with every unset field at its default: MCP's for the four
+// hints (not read-only, destructive, not idempotent, open-world), cost 0,
+// complexity simple, security public, no audit, no confirmation. Use it to show
+// what silence means; the class is worked out from the unset fields themselves.
+func (a Annotations) Defaults() Annotations {
+	a.ReadOnly = a.ReadOnly.Or(No)
+	a.Destructive = a.Destructive.Or(Yes)
+	a.Idempotent = a.Idempotent.Or(No)
+	a.OpenWorld = a.OpenWorld.Or(Yes)
+	a.RequiresConfirmation = a.RequiresConfirmation.Or(No)
+	a.AuditRequired = a.AuditRequired.Or(No)
+	if a.CostHint == nil {
+		a.CostHint = new(float64)
+	}
+	if a.Complexity == "" {
+		a.Complexity = Simple
+	}
+	if a.SecurityLevel == "" {
+		a.SecurityLevel = Public
+	}
+	return a
+}

@@ -1,0 +1,128 @@
+package annotation
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Field names one field of [Annotations] as it is written in JSON.
+type Field string
+
+// The fields, in the order in which they are explained.
+const (
+	ReadOnlyHint         Field = "readOnlyHint"
+	DestructiveHint      Field = "destructiveHint"
+	IdempotentHint       Field = "idempotentHint"
+	OpenWorldHint        Field = "openWorldHint"
+	RequiresConfirmation Field = "requiresConfirmation"
+	Title                Field = "title"
+	Tags                 Field = "tags"
+	EstimatedDuration    Field = "estimatedDuration"
+	RateLimitHint        Field = "rateLimitHint"
+	CostHint             Field = "costHint"
+	ComplexityHint       Field = "complexity"
+	AuditRequired        Field = "auditRequired"
+	SecurityLevelHint    Field = "securityLevel"
+	Category             Field = "category"
+)
+
+// A Source says who stated something.
+type Source uint8
+
+// The sources. The zero value is Host: what carries no evidence was written by
+// the host in Go. In precedence, weakest first: Inferred, Declared, Server, Host;
+// Resolved stands for one call only.
+const (
+	Host     Source = iota // the host's word on this tool
+	Inferred               // worked out from the tool's own words
+	Declared               // said by the server
+	Server                 // the host's default for every tool of the server
+	Resolved               // said for these arguments
+)
+
+// String returns the word used in explanations.
+func (s Source) String() string {
+	switch s {
+	case Inferred:
+		return "inferred"
+	case Declared:
+		return "declared"
+	case Server:
+		return "server default"
+	case Resolved:
+		return "resolved"
+	}
+	return "host"
+}
+
+// Strength says how much a piece of evidence weighs.
+type Strength uint8
+
+// The strengths of inferred evidence. The zero value is Weak.
+const (
+	Weak   Strength = iota // a word in passing
+	Strong                 // the word that leads the name, a warning, a statement of intent
+)
+
+// String returns "weak" or "strong".
+func (s Strength) String() string {
+	if s == Strong {
+		return "strong"
+	}
+	return "weak"
+}
+
+// Evidence is one reason for the value of one field.
+type Evidence struct {
+	Field    Field
+	Value    string // "yes", "no", or the value as text
+	Source   Source
+	Strength Strength
+	Word     string // the word that decided, for Inferred
+	Place    string // where it stood: "leads the name", "in the description", …
+	By       string // who: the server's id for Declared
+}
+
+// String returns a phrase such as `inferred: "delete" leads the name`.
+func (e Evidence) String() string {
+	var b strings.Builder
+	b.WriteString(e.Source.String())
+	if e.By != "" {
+		b.WriteString(" by ")
+		b.WriteString(e.By)
+	}
+	if e.Word != "" || e.Place != "" {
+		b.WriteString(":")
+	}
+	if e.Word != "" {
+		b.WriteString(" ")
+		b.WriteString(strconv.Quote(e.Word))
+	}
+	if e.Place != "" {
+		b.WriteString(" ")
+		b.WriteString(e.Place)
+	}
+	return b.String()
+}
+
+// SourceOf returns who stated the field, [Host] where there is no evidence.
+func (a Annotations) SourceOf(f Field) Source {
+	for i := range a.Evidence {
+		if a.Evidence[i].Field == f {
+			return a.Evidence[i].Source
+		}
+	}
+	return Host
+}
+
+// Attribute returns a copy whose evidence says that source (by, where not
+// empty) stated every field that is set. Use it on a layer before Merge.
+func (a Annotations) Attribute(source Source, by string) Annotations {
+	a.Evidence = nil
+	for f := range fields {
+		if v := fields[f].text(&a); v != "" {
+			a.Evidence = append(a.Evidence, Evidence{Field: fields[f].name, Value: v, Source: source, Strength: Strong, By: by})
+		}
+	}
+	return a
+}

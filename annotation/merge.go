@@ -1,0 +1,91 @@
+package annotation
+
+import "slices"
+
+// Merge lays the layers over each other, weakest first. Field by field the later
+// layer wins, an unset field never clobbers a set one, and tags are united. Use
+// [Annotations.Without] to take a value away.
+//
+// What one layer says of the three deciding hints is kept consistent: a later
+// ReadOnly yes also lifts a destructive yes and a confirmation that an earlier
+// layer had, unless it repeats them, and a later Destructive yes lifts a
+// read-only yes. So what followed from a lifted fact does not outlive it, and a
+// conflict can only come from within one layer.
+func Merge(layers ...Annotations) Annotations {
+	var out Annotations
+	for i := range layers {
+		out = merge(out, layers[i])
+	}
+	return out
+}
+
+func merge(a, over Annotations) Annotations {
+	if over.ReadOnly == Yes {
+		if over.Destructive == Unset {
+			a = a.Without(DestructiveHint)
+		}
+		if over.RequiresConfirmation == Unset {
+			a = a.Without(RequiresConfirmation)
+		}
+	}
+	if over.Destructive == Yes && over.ReadOnly == Unset && a.ReadOnly == Yes {
+		a = a.Without(ReadOnlyHint)
+	}
+	evidence := slices.Clone(a.Evidence)
+	for i := range fields {
+		f := &fields[i]
+		if f.text(&over) == "" {
+			continue
+		}
+		f.set(&a, &over)
+		if f.name != Tags { // united, so both speak
+			evidence = slices.DeleteFunc(evidence, func(e Evidence) bool { return e.Field == f.name })
+		}
+		evidence = appendField(evidence, over.Evidence, f.name)
+	}
+	a.Evidence = evidence
+	return a
+}
+
+// Raise lays an untrusted claim over a. Each field moves only to its stricter
+// side: read-only and idempotent to no, destructive, open-world, confirmation
+// and audit to yes, the duration and the rate down, the cost, the complexity and
+// the security level up; tags are added, title and category only fill a gap.
+// Numbers are clamped. So no claim yields a class below the one that a has.
+func Raise(a, claim Annotations) Annotations {
+	evidence := slices.Clone(a.Evidence)
+	raised := a
+	for i := range fields {
+		f := &fields[i]
+		if !f.raise(&raised, &claim) {
+			continue
+		}
+		if f.name != Tags {
+			evidence = slices.DeleteFunc(evidence, func(e Evidence) bool { return e.Field == f.name })
+		}
+		evidence = appendField(evidence, claim.Evidence, f.name)
+	}
+	raised.Evidence = evidence
+	return raised
+}
+
+// appendField appends the evidence of one field to dst.
+func appendField(dst, from []Evidence, name Field) []Evidence {
+	for _, e := range from {
+		if e.Field == name {
+			dst = append(dst, e)
+		}
+	}
+	return dst
+}
+
+// Without returns a copy in which the named fields are unset.
+func (a Annotations) Without(names ...Field) Annotations {
+	for i := range fields {
+		if slices.Contains(names, fields[i].name) {
+			fields[i].clear(&a)
+		}
+	}
+	a.Evidence = slices.DeleteFunc(slices.Clone(a.Evidence), func(e Evidence) bool { return slices.Contains(names, e.Field) })
+	return a
+}

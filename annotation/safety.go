@@ -1,0 +1,91 @@
+package annotation
+
+// Safety is the class of a tool, worked out once from its annotations and
+// obeyed by everything that wraps a call. The zero value is Unknown.
+type Safety uint8
+
+// The four classes.
+const (
+	// Unknown: nobody said, nothing was found. Treated as Dangerous.
+	Unknown Safety = iota
+	// Dangerous: it takes away, cannot be taken back, or the hints conflict.
+	Dangerous
+	// Moderate: a known write that is not destructive.
+	Moderate
+	// Safe: it reads, and nothing speaks against that.
+	Safe
+)
+
+// String returns "unknown", "dangerous", "moderate" or "safe".
+func (s Safety) String() string {
+	switch s {
+	case Dangerous:
+		return "dangerous"
+	case Moderate:
+		return "moderate"
+	case Safe:
+		return "safe"
+	}
+	return "unknown"
+}
+
+// MustConfirm reports whether a call of this class needs a person's yes.
+func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }
+
+// table holds the class for every combination of the three hints that decide
+// it, indexed [ReadOnly][Destructive][RequiresConfirmation], each Unset, No, Yes.
+// Once one of the first two is known, MCP's default counts for the other:
+// absent destructive means destructive. A confirmation that is not required
+// says nothing about what the tool does, so alone it leaves the class Unknown.
+var table = [3][3][3]Safety{
+	Unset: {
+		Unset: {Unset: Unknown, No: Unknown, Yes: Dangerous},
+		No:    {Unset: Moderate, No: Moderate, Yes: Dangerous},
+		Yes:   {Unset: Dangerous, No: Dangerous, Yes: Dangerous},
+	},
+	No: {
+		Unset: {Unset: Dangerous, No: Dangerous, Yes: Dangerous},
+		No:    {Unset: Moderate, No: Moderate, Yes: Dangerous},
+		Yes:   {Unset: Dangerous, No: Dangerous, Yes: Dangerous},
+	},
+	Yes: {
+		Unset: {Unset: Safe, No: Safe, Yes: Dangerous},
+		No:    {Unset: Safe, No: Safe, Yes: Dangerous},
+		Yes:   {Unset: Dangerous, No: Dangerous, Yes: Dangerous}, // a conflict
+	},
+}
+
+// Safety returns the class. It is the one place that reads the hints to decide
+// how dangerous a call is; a value that is no Hint counts as Unset.
+func (a Annotations) Safety() Safety {
+	ro, de, co := a.ReadOnly, a.Destructive, a.RequiresConfirmation
+	if ro > Yes || de > Yes || co > Yes {
+		return Unknown
+	}
+	return table[ro][de][co]
+}
+
+// MustConfirm reports whether a person must agree before the tool is called:
+// true for Dangerous and Unknown.
+func (a Annotations) MustConfirm() bool { return a.Safety().MustConfirm() }
+
+// SafeToRetry reports whether a call that may have happened can be sent again
+// without harm: the tool is Safe, or it is Moderate and known to be idempotent.
+// Idempotence that was only inferred does not count here (see
+// [Annotations.InferredIdempotent]), and neither does it for a destructive tool:
+// the second delete may take somebody's new thing.
+func (a Annotations) SafeToRetry() bool {
+	switch a.Safety() {
+	case Safe:
+		return true
+	case Moderate:
+		return a.Idempotent == Yes && a.SourceOf(IdempotentHint) != Inferred
+	}
+	return false
+}
+
+// InferredIdempotent reports whether the tool is Moderate and its idempotence
+// rests on inference alone. Retrying on that is the host's choice.
+func (a Annotations) InferredIdempotent() bool {
+	return a.Safety() == Moderate && a.Idempotent == Yes && a.SourceOf(IdempotentHint) == Inferred
+}

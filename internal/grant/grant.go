@@ -1,0 +1,116 @@
+// Package grant holds what must be unforgeable on a call's way: a person's yes,
+// bound to exactly what was shown, and the class that the host's own inference
+// gave to a tool. Both ride in the context under keys that only the module's
+// packages can reach, and both are read by the guard at the executor.
+package grant
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A Grant is a person's yes to one call. It is good for one hand-over to the
+// executor; it is given back only when the executor says that the call was not
+// carried out.
+type Grant struct {
+	binding binding
+	expires time.Time
+	state   atomic.Int32
+	outer   *Grant // an enclosing call's
+}
+
+const (
+	unspent int32 = iota
+	spent
+	void
+)
+
+// binding is what was agreed to: server, tool, definition, scope and the exact
+// bytes of the arguments, each with its length, so that no two lists of parts
+// give the same text.
+type binding [sha256.Size]byte
+
+func bind(call *middleware.Call) binding {
+	h := sha256.New()
+	var length [8]byte
+	part := func(b []byte) {
+		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
+		h.Write(length[:])
+		h.Write(b)
+	}
+	part([]byte(call.Tool.Server))
+	part([]byte(call.Tool.Name()))
+	part(call.Tool.Digest[:])
+	part([]byte(call.Scope))
+	part(call.Arguments)
+	return binding(h.Sum(nil))
+}
+
+type grantKey struct{}
+
+// Give returns a context that carries a yes to call for the time given. The
+// caller voids the grant when its call to next has returned.
+func Give(ctx context.Context, call *middleware.Call, lifetime time.Duration) (context.Context, *Grant) {
+	outer, _ := ctx.Value(grantKey{}).(*Grant)
+	g := &Grant{binding: bind(call), expires: time.Now().Add(lifetime), outer: outer}
+	return context.WithValue(ctx, grantKey{}, g), g
+}
+
+// Covers reports whether the context carries a yes to exactly this call that can
+// still be spent, so that nobody needs to be asked again.
+func Covers(ctx context.Context, call *middleware.Call) bool {
+	g := find(ctx, call)
+	return g != nil && g.state.Load() == unspent && time.Now().Before(g.expires)
+}
+
+// find returns the innermost grant for this call, whatever its state.
+func find(ctx context.Context, call *middleware.Call) *Grant {
+	g, _ := ctx.Value(grantKey{}).(*Grant)
+	if g == nil {
+		return nil
+	}
+	for want := bind(call); g != nil; g = g.outer {
+		if g.binding == want {
+			return g
+		}
+	}
+	return nil
+}
+
+// spend marks the grant as used. It reports false where it was used before, is
+// void or has expired.
+func (g *Grant) spend() bool {
+	return time.Now().Before(g.expires) && g.state.CompareAndSwap(unspent, spent)
+}
+
+// giveBack makes a spent grant good for one more hand-over. A void one stays so.
+func (g *Grant) giveBack() { g.state.CompareAndSwap(spent, unspent) }
+
+// remaining is how long the grant still lives.
+func (g *Grant) remaining() time.Duration { return time.Until(g.expires) }
+
+// Void ends the grant for good.
+func (g *Grant) Void() { g.state.Store(void) }
+
+type classKey struct{}
+
+// WithClass returns a context that says which class the host's own inference
+// gave to a tool that no catalogue knows. It stands for exactly this definition.
+func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
+	return context.WithValue(ctx, classKey{}, tool)
+}
+
+// Classed returns the tool that inference classed, if it is the one that the
+// call names: the same definition of the same server.
+func Classed(ctx context.Context, call *middleware.Call) (*middleware.Tool, bool) {
+	tool, ok := ctx.Value(classKey{}).(*middleware.Tool)
+	if !ok || tool.Server != call.Tool.Server || tool.Definition != call.Tool.Definition || tool.Digest != call.Tool.Digest {
+		return nil, false
+	}
+	return tool, true
+}

@@ -1,0 +1,89 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Accepted returns the tool as the one who guards the executor accepted it. Its
+// class counts, whatever the call carries. An error refuses the call.
+type Accepted func(ctx context.Context, call *middleware.Call) (*middleware.Tool, error)
+
+// Guard stands before an executor. It refuses a Dangerous or Unknown call that
+// carries no unspent grant for exactly this tool, these arguments and this scope,
+// and it names the outcome of an unsafe call that got no answer.
+func Guard(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
+	if next == nil {
+		panic("fairlead: a guard needs an executor; got nil")
+	}
+	return &guard{next: next, accepted: accepted}
+}
+
+type guard struct {
+	next     middleware.ToolCaller
+	accepted Accepted
+}
+
+func (*guard) Kind() string                   { return "guard" }
+func (*guard) Promise(p *middleware.Promises) { p.Guards = true }
+func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if call.Tool == nil || call.Tool.Definition == nil {
+		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}
+	}
+	tool, err := g.accepted(ctx, &call)
+	if err != nil {
+		return nil, err
+	}
+	call.Tool = tool
+	if !tool.Safety().MustConfirm() {
+		res, err := g.next.CallTool(ctx, call)
+		return res, middleware.OutcomeUnknown(call, err)
+	}
+	yes := find(ctx, &call)
+	if yes == nil {
+		return nil, &RefusedError{Tool: tool, Reason: "nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads"}
+	}
+	if !yes.spend() {
+		return nil, &RefusedError{Tool: tool, Reason: "the yes to it has been used or has expired; ask again"}
+	}
+	// A chain further in guards the same call with this one yes.
+	inner, once := Give(ctx, &call, yes.remaining())
+	defer once.Void()
+	res, err := g.next.CallTool(inner, call)
+	if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
+		yes.giveBack()
+	}
+	return res, middleware.OutcomeUnknown(call, err)
+}
+
+// ErrRefused is what a call that the guard turned away ends with.
+var ErrRefused = errors.New("fairlead: refused without a person's yes")
+
+// A RefusedError says which call the guard turned away and what to do.
+type RefusedError struct {
+	Tool   *middleware.Tool
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	if e.Tool == nil {
+		return "fairlead: refused: " + e.Reason
+	}
+	class := e.Tool.Safety()
+	if class == annotation.Unknown {
+		return fmt.Sprintf("fairlead: %s was refused: nothing is known about what it does and %s", e.Tool, e.Reason)
+	}
+	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
+}
+
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+func (e *RefusedError) NotSent() bool        { return true }
+func (e *RefusedError) Permanent() bool      { return true }

@@ -1,0 +1,164 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What an error of the chain may tell besides its text. A room reads these facts
+// and needs to know no other room's types.
+type (
+	notSent   interface{ NotSent() bool }
+	refused   interface{ Refused() bool }
+	permanent interface{ Permanent() bool }
+	retry     interface{ RetryAfter() time.Duration }
+)
+
+// is reports whether an error in err's tree implements T and says yes.
+func is[T error](err error, yes func(T) bool) bool {
+	e, ok := errors.AsType[T](err)
+	return ok && yes(e)
+}
+
+// NotSent reports whether the error says, by a method NotSent() bool, that the
+// call certainly did not leave. Whatever the class, it may be made again.
+func NotSent(err error) bool {
+	return is(err, func(e interface {
+		error
+		notSent
+	}) bool {
+		return e.NotSent()
+	})
+}
+
+// Refused reports whether the error says, by a method Refused() bool, that the
+// server turned the call away before executing it, as with HTTP 429.
+func Refused(err error) bool {
+	return is(err, func(e interface {
+		error
+		refused
+	}) bool {
+		return e.Refused()
+	})
+}
+
+// Permanent reports whether the error says, by a method Permanent() bool, that
+// the answer is final: the same call would only fail again.
+func Permanent(err error) bool {
+	return is(err, func(e interface {
+		error
+		permanent
+	}) bool {
+		return e.Permanent()
+	})
+}
+
+// RetryAfter returns how long the error says, by a method RetryAfter()
+// time.Duration, that it is of no use to call again, and whether it says so.
+func RetryAfter(err error) (time.Duration, bool) {
+	e, ok := errors.AsType[interface {
+		error
+		retry
+	}](err)
+	if !ok {
+		return 0, false
+	}
+	d := e.RetryAfter()
+	return d, d > 0
+}
+
+// An OutcomeUnknownError says that a call may have happened: it left, and no
+// answer came back. It is never sent again by the chain unless repeating it is
+// harmless.
+type OutcomeUnknownError struct {
+	Tool *Tool
+	// Check tells the model what to look at before it does anything else.
+	Check string
+	Err   error
+}
+
+// OutcomeUnknown returns err as the end of an attempt at call. It is an
+// [*OutcomeUnknownError] where the call may have happened and repeating it is
+// not harmless; any other error comes back as it is.
+func OutcomeUnknown(call Call, err error) error {
+	if err == nil || call.Tool.Safety() == annotation.Safe || NotSent(err) || Refused(err) || Permanent(err) {
+		return err
+	}
+	if _, ok := errors.AsType[*OutcomeUnknownError](err); ok {
+		return err
+	}
+	return &OutcomeUnknownError{
+		Tool: call.Tool,
+		Check: fmt.Sprintf("%s may or may not have happened. Do not call it again now. Look first, with a tool that only reads, "+
+			"whether what it was to change has changed, and tell the user if you cannot see it.", call.Tool.Name()),
+		Err: err,
+	}
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("middleware: the outcome of %s is unknown: %v", e.Tool, e.Err)
+}
+
+// Unwrap returns what happened to the attempt, often a context's error.
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+
+// A PanicError is a panic that [Recover] caught. Its text says that something
+// panicked and not what, since it may reach a model; Value and Stack are for the
+// log.
+type PanicError struct {
+	Tool  *Tool
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("middleware: the call of %s panicked; the log of the host has the stack", e.Tool)
+}
+
+// Unwrap returns the value of the panic where it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Recover turns a panic further in into a [*PanicError], and a broken answer
+// (neither or both of result and error) into an error. The outcome of an unsafe
+// call that panicked is unknown.
+func Recover() Middleware {
+	return func(next ToolCaller) ToolCaller { return recoverer{next} }
+}
+
+type recoverer struct{ next ToolCaller }
+
+func (recoverer) Kind() string { return "recover" }
+
+func (r recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolResult, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = nil, OutcomeUnknown(call, &PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+		}
+	}()
+	res, err = r.next.CallTool(ctx, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case res == nil:
+		return nil, OutcomeUnknown(call, &NoAnswerError{Tool: call.Tool})
+	}
+	return res, nil
+}
+
+// A NoAnswerError says that a ToolCaller broke the contract: it returned neither
+// a result nor an error.
+type NoAnswerError struct{ Tool *Tool }
+
+func (e *NoAnswerError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("middleware: %s was answered with neither a result nor an error; a ToolCaller returns exactly one", e.Tool))
+}

@@ -1,0 +1,141 @@
+package middleware
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Tool is what is known about one tool of one server. It is shared between
+// calls and read-only: to change something, copy it.
+type Tool struct {
+	// Server is the id that the host gave the server, never the name that the
+	// server gives itself, never a replica's.
+	Server string
+	// Definition is the tool as the server sent it, a private copy.
+	Definition *mcp.Tool
+	// Annotations are the effective ones: inferred, declared and set by the host.
+	Annotations annotation.Annotations
+	// Digest is over the whole definition, declared annotations included. The
+	// zero value means that nobody computed it.
+	Digest Digest
+}
+
+// A Digest identifies a tool's definition.
+type Digest [sha256.Size]byte
+
+// String returns the digest as lower-case hexadecimal.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// NewTool returns a tool with a private copy of the definition and its digest.
+// The error is not nil where the definition cannot be written as JSON.
+func NewTool(server string, definition *mcp.Tool, a annotation.Annotations) (*Tool, error) {
+	raw, err := json.Marshal(definition)
+	if err != nil {
+		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
+	}
+	form, err := canonical.Append(nil, raw)
+	if err != nil {
+		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
+	}
+	private := new(mcp.Tool)
+	if err := json.Unmarshal(raw, private); err != nil {
+		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
+	}
+	return &Tool{Server: server, Definition: private, Annotations: a, Digest: sha256.Sum256(form)}, nil
+}
+
+// Name returns the name that the server gave the tool, "" for no tool.
+func (t *Tool) Name() string {
+	if t == nil || t.Definition == nil {
+		return ""
+	}
+	return t.Definition.Name
+}
+
+// String returns "server/tool", as rules, files and logs write it.
+func (t *Tool) String() string {
+	if t == nil {
+		return "no tool"
+	}
+	return t.Server + "/" + t.Name()
+}
+
+// Safety returns the class, Unknown for no tool.
+func (t *Tool) Safety() annotation.Safety {
+	if t == nil {
+		return annotation.Unknown
+	}
+	return t.Annotations.Safety()
+}
+
+// maxModelName is the longest name that the common model APIs take; they allow
+// letters, digits, the underscore and the hyphen.
+const maxModelName = 64
+
+// ModelName returns the name that a model is given: "server__tool", which never
+// collides across servers. What model APIs refuse is replaced, and a name that
+// had to be changed or cut ends in a few digits of a hash.
+func (t *Tool) ModelName() string {
+	full := t.Server + "__" + t.Name()
+	changed := len(full) > maxModelName || strings.Contains(t.Server, "__")
+	name := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		changed = true
+		return '_'
+	}, full)
+	if !changed {
+		return name
+	}
+	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Name()))
+	return name[:min(len(name), maxModelName-9)] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// Explain says what class the tool has and why, one line for each hint that is
+// known:
+//
+//	files/delete_file: dangerous
+//	  destructive   yes   inferred: "delete" leads the name
+func (t *Tool) Explain() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", t, t.Safety())
+	if t == nil {
+		return b.String()
+	}
+	a := t.Annotations
+	for _, hint := range []struct {
+		word  string
+		field annotation.Field
+		value annotation.Hint
+	}{
+		{"read-only", annotation.ReadOnlyHint, a.ReadOnly},
+		{"destructive", annotation.DestructiveHint, a.Destructive},
+		{"confirmation", annotation.RequiresConfirmation, a.RequiresConfirmation},
+		{"idempotent", annotation.IdempotentHint, a.Idempotent},
+		{"open-world", annotation.OpenWorldHint, a.OpenWorld},
+	} {
+		if hint.value == annotation.Unset {
+			continue
+		}
+		why := a.SourceOf(hint.field).String()
+		for _, e := range a.Evidence {
+			if e.Field == hint.field {
+				why = e.String()
+				break
+			}
+		}
+		fmt.Fprintf(&b, "  %-13s %-5s %s\n", hint.word, hint.value, why)
+	}
+	if a.Safety() == annotation.Unknown {
+		b.WriteString("  nothing known: no one declared, and no word of the name says what it does\n")
+	}
+	return b.String()
+}
