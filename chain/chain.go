@@ -3,10 +3,8 @@
 package chain
 
 import (
-	"context"
 	"slices"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -49,13 +47,5 @@ var ErrRefused = grant.ErrRefused
 // the one that infer.New gave it further out; a tool that it never saw is
 // Unknown.
 func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(executor, func(ctx context.Context, call *middleware.Call) (*middleware.Tool, error) {
-		if tool, ok := grant.Classed(ctx, call); ok {
-			return tool, nil
-		}
-		unclassed := *call.Tool
-		unclassed.Annotations = unclassed.Annotations.Without(
-			annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.RequiresConfirmation)
-		return &unclassed, nil
-	})
+	return grant.GuardClassed(executor)
 }

@@ -74,6 +74,21 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return d, d > 0
 }
 
+// A NotSentError is the end of a call that was given up before it left.
+type NotSentError struct{ Err error }
+
+// GivenUp returns the end of a call whose context is done before it was sent: the
+// context's cause, marked as [NotSent].
+func GivenUp(ctx context.Context) error { return &NotSentError{context.Cause(ctx)} }
+
+func (e *NotSentError) Error() string { return "middleware: the call was not sent: " + e.Err.Error() }
+
+// Unwrap returns why the call was given up.
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call did not leave.
+func (e *NotSentError) NotSent() bool { return true }
+
 // An OutcomeUnknownError says that a call may have happened: it left, and no
 // answer came back. It is never sent again by the chain unless repeating it is
 // harmless.

@@ -24,6 +24,21 @@ func Guard(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller 
 	return &guard{next: next, accepted: accepted}
 }
 
+// GuardClassed stands before an executor of tools that no catalogue knows. Their
+// class is the one that inference gave them further out, and Unknown where it
+// never saw them.
+func GuardClassed(next middleware.ToolCaller) middleware.ToolCaller {
+	return Guard(next, func(ctx context.Context, call *middleware.Call) (*middleware.Tool, error) {
+		if tool, ok := Classed(ctx, call); ok {
+			return tool, nil
+		}
+		unclassed := *call.Tool
+		unclassed.Annotations = unclassed.Annotations.Without(
+			annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.RequiresConfirmation)
+		return &unclassed, nil
+	})
+}
+
 type guard struct {
 	next     middleware.ToolCaller
 	accepted Accepted
@@ -33,7 +48,7 @@ func (*guard) Kind() string                   { return "guard" }
 func (*guard) Promise(p *middleware.Promises) { p.Guards = true }
 func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, middleware.GivenUp(ctx)
 	}
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}

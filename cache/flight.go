@@ -1,0 +1,90 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A flight is one call on its way whose answer several callers wait for.
+type flight struct {
+	id         key
+	generation generation
+	deadline   time.Time // the leader's; zero for none
+	done       chan struct{}
+	waiting    int                // guarded by the memory's mutex
+	cancel     context.CancelFunc // nil where the leader cannot be cancelled
+
+	// Written before done is closed, and only read afterwards.
+	res  *mcp.CallToolResult // the leader's
+	kept *mcp.CallToolResult // everybody else's, to copy from
+	err  error
+	cut  bool // it was ended because nobody waited any more
+}
+
+// lead makes the call for everybody who asks meanwhile. A leader that can be
+// cancelled must not take the others down, so the call then runs on its own
+// goroutine with the leader's deadline and values but not its cancellation.
+func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) (*mcp.CallToolResult, error) {
+	if ctx.Done() == nil {
+		c.fly(ctx, call, f, ttl)
+		return f.res, f.err
+	}
+	own, cancel := context.WithoutCancel(ctx), context.CancelFunc(nil)
+	if f.deadline.IsZero() {
+		own, cancel = context.WithCancel(own)
+	} else {
+		own, cancel = context.WithDeadline(own, f.deadline)
+	}
+	f.cancel = cancel // read only after the last caller has left, the leader included
+	go func() {
+		defer cancel()
+		c.fly(own, call, f, ttl)
+	}()
+	if err := c.await(ctx, f); err != nil {
+		return nil, err
+	}
+	return f.res, f.err
+}
+
+// fly makes the call and wakes everybody. Whatever next does, a panic and the end
+// of the goroutine included, the flight ends.
+func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) {
+	f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
+	defer c.memory.land(f)
+	f.res, f.err = c.recovered.CallTool(ctx, call)
+	f.cut = f.err != nil && ctx.Err() == context.Canceled
+	if f.err != nil {
+		return
+	}
+	f.kept = deepCopy(f.res)
+	if storable(f.kept) {
+		c.memory.store(f.id, call.Tool.Server, f.generation, f.kept, time.Now().Add(ttl))
+	}
+}
+
+// follow waits for somebody else's call. again is true where that call was given
+// up because everybody else had left, which is no answer for this caller.
+func (c *cacher) follow(ctx context.Context, f *flight) (res *mcp.CallToolResult, again bool, err error) {
+	if err := c.await(ctx, f); err != nil {
+		return nil, false, err
+	}
+	if f.err != nil {
+		return nil, f.cut, f.err
+	}
+	return c.clone(f.kept), false, nil
+}
+
+// await waits for the flight to land, or for the caller's own end.
+func (c *cacher) await(ctx context.Context, f *flight) error {
+	select {
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		c.memory.leave(f)
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,317 @@
+// Package catalog knows the tools of every server: what each declares, what was
+// inferred, what the host says, and the one class that follows. It is also the
+// executor at the end of a chain, guarded by the definitions that it accepted.
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Session is what the catalogue needs of an MCP session; *mcp.ClientSession is
+// one.
+type Session interface {
+	session.Caller
+	ListTools(ctx context.Context, params *mcp.ListToolsParams) (*mcp.ListToolsResult, error)
+}
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Timeout is how long one server may take to list its tools; 0 means 10
+	// seconds.
+	Timeout time.Duration
+	// MaxTools is how many tools one server may list; 0 means 10,000.
+	MaxTools int
+	// Logger gets a line for each finding; nil is silent.
+	Logger *slog.Logger
+}
+
+const (
+	defaultTimeout  = 10 * time.Second
+	defaultMaxTools = 10_000
+)
+
+// A Catalog holds the tools of any number of servers. It is safe for concurrent
+// use; a call sees one state of it.
+type Catalog struct {
+	timeout  time.Duration
+	maxTools int
+	log      *slog.Logger
+	guarded  middleware.ToolCaller
+
+	mu      sync.Mutex // guards servers and the building of a snapshot
+	servers map[string]*server
+	current atomic.Pointer[snapshot]
+}
+
+// A server is what is known of one server, whether it has been added yet or not.
+type server struct {
+	added       bool
+	executor    middleware.ToolCaller
+	session     Session
+	definitions []*mcp.Tool
+	refused     []Finding // what its list held that could not be taken
+	trusted     bool
+	overrides   map[string]annotation.Annotations
+}
+
+// New returns an empty catalogue. It panics on a negative number.
+func New(o Options) *Catalog {
+	switch {
+	case o.Timeout < 0:
+		panic("catalog: Options.Timeout is negative")
+	case o.MaxTools < 0:
+		panic("catalog: Options.MaxTools is negative")
+	}
+	c := &Catalog{
+		timeout:  cmp.Or(o.Timeout, defaultTimeout),
+		maxTools: cmp.Or(o.MaxTools, defaultMaxTools),
+		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		servers:  make(map[string]*server),
+	}
+	c.current.Store(&snapshot{})
+	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
+	return c
+}
+
+// serverID is what a server's id may be. It becomes part of names towards models
+// and of rules in files, so it has no slash and no double underscore.
+var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// Add lists the tools of a server under the id that the host chooses, and takes
+// the session as the way to call them. A tool that cannot be taken is left out
+// and reported by [Catalog.Findings]; the others are there. An error means that
+// nothing of this server was added; other servers are not touched.
+func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
+	if s == nil {
+		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
+	}
+	if !serverID.MatchString(id) || strings.Contains(id, "__") {
+		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
+	}
+	if c.isAdded(id) {
+		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
+	}
+	definitions, refused, err := c.list(ctx, id, s)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.server(id)
+	if entry.added {
+		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
+	}
+	entry.added, entry.session, entry.executor = true, s, session.Executor(s)
+	entry.definitions, entry.refused = definitions, refused
+	c.rebuild(ctx)
+	return nil
+}
+
+// Refresh lists the tools of a server again. After an error the catalogue is as
+// it was.
+func (c *Catalog) Refresh(ctx context.Context, id string) error {
+	c.mu.Lock()
+	entry, ok := c.servers[id]
+	c.mu.Unlock()
+	if !ok || !entry.added {
+		return fmt.Errorf("catalog: there is no server %q; add it first", id)
+	}
+	definitions, refused, err := c.list(ctx, id, entry.session)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry.definitions, entry.refused = definitions, refused
+	c.rebuild(ctx)
+	return nil
+}
+
+// Trust believes what a server declares of its tools, now and after a refresh.
+// Without it a server's word can only raise the class of a tool. The server may
+// be added later.
+func (c *Catalog) Trust(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server(id).trusted = true
+	c.rebuild(context.Background())
+}
+
+// Override is the host's word on one tool; it wins over everything else. What a
+// leaves unset stays as it is. An error means that a contradicts itself, and
+// nothing has changed.
+func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
+	if err := a.Validate(); err != nil {
+		return fmt.Errorf("catalog: the override of %s/%s: %w", id, tool, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.server(id)
+	overrides := maps.Clone(s.overrides)
+	if overrides == nil {
+		overrides = make(map[string]annotation.Annotations)
+	}
+	overrides[tool] = a
+	s.overrides = overrides
+	c.rebuild(context.Background())
+	return nil
+}
+
+func (c *Catalog) isAdded(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.servers[id]
+	return s != nil && s.added
+}
+
+// server returns the entry of an id; the caller holds the mutex.
+func (c *Catalog) server(id string) *server {
+	s := c.servers[id]
+	if s == nil {
+		s = new(server)
+		c.servers[id] = s
+	}
+	return s
+}
+
+// rebuild makes a new snapshot; the caller holds the mutex.
+func (c *Catalog) rebuild(ctx context.Context) {
+	before := c.current.Load()
+	next := build(c.servers)
+	c.current.Store(next)
+	for _, f := range next.findings {
+		if !slices.Contains(before.findings, f) {
+			c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: finding",
+				slog.String("server", f.Server), slog.String("tool", f.Tool), slog.String("text", f.Text))
+		}
+	}
+}
+
+// Lookup returns the tool of a server as it is accepted now.
+func (c *Catalog) Lookup(server, tool string) (*middleware.Tool, bool) {
+	t, ok := c.current.Load().tools[name{server, tool}]
+	return t.tool, ok
+}
+
+// LookupModelName returns the tool that a model knows by this name (see
+// middleware.Tool.ModelName).
+func (c *Catalog) LookupModelName(model string) (*middleware.Tool, bool) {
+	t, ok := c.current.Load().models[model]
+	return t, ok
+}
+
+// List returns all tools, sorted by server and name. The slice is the caller's.
+func (c *Catalog) List() []*middleware.Tool { return slices.Clone(c.current.Load().list) }
+
+// Layers returns what the effective annotations of a tool were made of: what the
+// server declares, and what was inferred.
+func (c *Catalog) Layers(t *middleware.Tool) (declared, inferred annotation.Annotations) {
+	entry := c.current.Load().tools[name{t.Server, t.Name()}]
+	return entry.declared, entry.inferred
+}
+
+// A Finding is something about a server or a tool that its owner or the host
+// should know.
+type Finding struct {
+	Server string
+	Tool   string // "" where it is about the server
+	Text   string
+}
+
+// String returns the finding on one line.
+func (f Finding) String() string {
+	if f.Tool == "" {
+		return f.Server + ": " + f.Text
+	}
+	return f.Server + "/" + f.Tool + ": " + f.Text
+}
+
+// Findings returns what stands out, sorted. The slice is the caller's.
+func (c *Catalog) Findings() []Finding { return slices.Clone(c.current.Load().findings) }
+
+// CallTool calls the tool on its server. The guard stands here: a Dangerous or
+// Unknown call without a person's yes is refused, and the class is that of the
+// accepted definition, whatever the call carries.
+func (c *Catalog) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return c.guarded.CallTool(ctx, call)
+}
+
+// Promise says that the catalogue is guarded.
+func (c *Catalog) Promise(p *middleware.Promises) { p.Guards = true }
+
+// Kind returns "guard", since nothing stands between it and the servers.
+func (*Catalog) Kind() string { return "guard" }
+
+func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	executor, ok := c.current.Load().executors[call.Tool.Server]
+	if !ok {
+		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
+	}
+	return executor.CallTool(ctx, call)
+}
+
+// Guard stands before an executor other than the catalogue's own sessions that
+// calls the same tools. It takes their class from the catalogue and refuses what
+// the catalogue does not know.
+func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
+	return grant.Guard(executor, func(_ context.Context, call *middleware.Call) (*middleware.Tool, error) {
+		tool, ok := c.Lookup(call.Tool.Server, call.Tool.Name())
+		switch {
+		case !ok:
+			return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
+		case tool.Digest != call.Tool.Digest:
+			return nil, &ChangedError{Tool: tool}
+		}
+		return tool, nil
+	})
+}
+
+// ErrUnknownTool is in the tree of every error about a tool that is not there.
+var ErrUnknownTool = errors.New("catalog: unknown tool")
+
+// An UnknownToolError says that the catalogue has no such tool.
+type UnknownToolError struct{ Server, Tool string }
+
+func (e *UnknownToolError) Error() string {
+	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
+}
+
+// Is reports whether target is [ErrUnknownTool].
+func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
+
+// NotSent reports that the call did not leave.
+func (e *UnknownToolError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (e *UnknownToolError) Permanent() bool { return true }
+
+// A ChangedError says that the definition that the call was made for is no longer
+// the accepted one.
+type ChangedError struct{ Tool *middleware.Tool }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
+}
+
+// NotSent reports that the call did not leave.
+func (e *ChangedError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (e *ChangedError) Permanent() bool { return true }

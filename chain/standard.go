@@ -1,0 +1,118 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Standard is the chain in its argued order, one slot for each middleware. The
+// order does not depend on the order of writing, and an empty slot is left out:
+//
+//	Outermost → recover → Infer → Confirm → PerCall → Cache → Retry → RateLimit → PerAttempt → Timeout → executor
+//
+// A person is asked once, outside memory and repetition; a remembered answer
+// costs no place in the rate; every attempt pays for its own; the time limit is
+// an attempt's. Without Confirm, dangerous calls are refused by the guard at the
+// executor, not made.
+type Standard struct {
+	// Outermost sees every call and its final answer, a panic as an error.
+	Outermost []middleware.Middleware
+	// Infer gives a class to tools that no catalogue has classed (infer.New).
+	Infer middleware.Middleware
+	// Confirm asks a person (hitl.New).
+	Confirm middleware.Middleware
+	// PerCall sees what was allowed, before it is looked up in memory.
+	PerCall []middleware.Middleware
+	// Cache remembers reads (cache.New).
+	Cache middleware.Middleware
+	// Retry repeats what failed (retry.New).
+	Retry middleware.Middleware
+	// RateLimit paces (ratelimit.New).
+	RateLimit middleware.Middleware
+	// PerAttempt sees each attempt, once it may go out.
+	PerAttempt []middleware.Middleware
+	// Timeout bounds each attempt (timeout.New).
+	Timeout middleware.Middleware
+}
+
+// links returns the middlewares that are there, outermost first.
+func (s Standard) links() []middleware.Middleware {
+	all := slices.Concat(
+		s.Outermost,
+		[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},
+		s.PerCall,
+		[]middleware.Middleware{s.Cache, s.Retry, s.RateLimit},
+		s.PerAttempt,
+		[]middleware.Middleware{s.Timeout},
+	)
+	return slices.DeleteFunc(all, func(m middleware.Middleware) bool { return m == nil })
+}
+
+// Then hangs the chain in front of an executor: a catalogue, one of package
+// mount's, or one of the host's own behind [Guard]. Call it once and keep the
+// result, which is safe for concurrent use.
+func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
+	return New(s.links()...).Then(executor)
+}
+
+// Middleware returns the chain as a middleware, for where one is asked for.
+func (s Standard) Middleware() middleware.Middleware { return s.Then }
+
+// Enforces says what the assembled chain keeps, asked of what its slots build. It
+// counts on the guard that stands at every executor of ours.
+func (s Standard) Enforces() middleware.Promises {
+	promises := middleware.Promises{Guards: true}
+	for _, link := range s.links() {
+		if p, ok := link(nowhere).(middleware.Promiser); ok {
+			p.Promise(&promises)
+		}
+	}
+	return promises
+}
+
+// nowhere is the executor of a chain that is only looked at.
+var nowhere = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+	return nil, errors.New("chain: this chain was built to be looked at")
+})
+
+// Explain says what class the tool has, why, and what this chain will do with a
+// call of it.
+func (s Standard) Explain(tool *middleware.Tool) string {
+	return tool.Explain() + "  will: " + strings.Join(s.will(tool), " · ") + "\n"
+}
+
+func (s Standard) will(tool *middleware.Tool) []string {
+	p := s.Enforces()
+	class := tool.Safety()
+	does := make([]string, 0, 4)
+	switch {
+	case class.MustConfirm() && p.Confirms:
+		does = append(does, "ask first")
+	case class.MustConfirm():
+		does = append(does, "refuse, nobody can be asked")
+	case class == annotation.Moderate && p.ConfirmsWrite:
+		does = append(does, "ask first")
+	default:
+		does = append(does, "run")
+	}
+	switch {
+	case class == annotation.Safe && p.Remembers:
+		does = append(does, "remember")
+	case p.Remembers:
+		does = append(does, "never cache")
+	}
+	switch {
+	case !p.Retries:
+	case tool != nil && tool.Annotations.SafeToRetry():
+		does = append(does, "retry")
+	default:
+		does = append(does, "retry only if it never left")
+	}
+	return does
+}

@@ -1,0 +1,299 @@
+// Package hitl asks a person before a call that needs one: human in the loop.
+// Whatever is not a clear yes is a no.
+package hitl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Confirmer puts a question to a person and returns the answer. Confirm
+// returns soon after ctx is done; an answer that comes later has no effect. It is
+// safe for concurrent use.
+type Confirmer interface {
+	Confirm(ctx context.Context, request Request) (Decision, error)
+}
+
+// A ConfirmerFunc is a function that asks a person.
+type ConfirmerFunc func(ctx context.Context, request Request) (Decision, error)
+
+// Confirm calls f.
+func (f ConfirmerFunc) Confirm(ctx context.Context, request Request) (Decision, error) {
+	return f(ctx, request)
+}
+
+// A Request is what a person is asked about. What stands in Tool.Definition is
+// the server's text: escape it before you show it.
+type Request struct {
+	Tool      *middleware.Tool // class and evidence: Tool.Explain()
+	Arguments json.RawMessage  // the exact bytes that will be sent after a yes
+	CallID    string           // the model's, for display
+	Scope     string           // whose call it is
+	Why       string           // why the call is wanted, if Options.About knows
+	Undo      string           // how it can be taken back, if Options.About knows
+	Deadline  time.Time        // when silence becomes a no
+}
+
+// A Verdict is a person's answer. The zero value, and any that is not listed
+// here, is a no.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Denied Verdict = iota
+	Approved
+)
+
+// A Decision is a person's answer with what belongs to it. The zero value denies.
+type Decision struct {
+	Verdict Verdict
+	// Reason is guidance for the model after a no: what to do instead.
+	Reason string
+	// Arguments replace those of the call, where the person edited them before
+	// saying yes. Nil means as asked.
+	Arguments json.RawMessage
+	// By names the person, for the record.
+	By string
+}
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Timeout is how long a person has; 0 means 30 seconds. Silence is a no.
+	Timeout time.Duration
+	// Lifetime is how long a yes may wait before it is used, for example for the
+	// rate limit; 0 means 5 minutes.
+	Lifetime time.Duration
+	// Writes asks before Moderate calls too. The default is to ask before
+	// Dangerous and Unknown ones.
+	Writes bool
+	// MaxPending is how many questions may wait at once; 0 means 100. The call
+	// after that is denied at once.
+	MaxPending int
+	// About says more of a call than the chain can know: why it is wanted and how
+	// it can be undone. Nil means that neither is shown.
+	About func(ctx context.Context, call middleware.Call) (why, undo string)
+	// Logger gets a line for each question and answer; nil is silent.
+	Logger *slog.Logger
+}
+
+const (
+	defaultTimeout    = 30 * time.Second
+	defaultLifetime   = 5 * time.Minute
+	defaultMaxPending = 100
+)
+
+// ErrDenied is in the tree of every error that ends a call for want of a yes.
+var ErrDenied = errors.New("hitl: denied")
+
+// A DeniedError says that a call was not made, and why.
+type DeniedError struct {
+	Tool   *middleware.Tool
+	Reason string // the person's guidance, "" where nobody answered
+	By     string
+	Err    error // why there was no answer, nil where a person said no
+}
+
+func (e *DeniedError) Error() string {
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("hitl: %s was denied, since nobody said yes (%v); do not call it again, tell the user that it waits for their approval", e.Tool, e.Err)
+	case e.Reason != "":
+		return fmt.Sprintf("hitl: %s was denied by the user: %s", e.Tool, e.Reason)
+	}
+	return fmt.Sprintf("hitl: %s was denied by the user; do not call it again, ask what to do instead", e.Tool)
+}
+
+// Is reports whether target is [ErrDenied].
+func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
+
+// Unwrap returns why there was no answer.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call did not leave.
+func (e *DeniedError) NotSent() bool { return true }
+
+// Permanent reports that a no is final.
+func (e *DeniedError) Permanent() bool { return true }
+
+// New returns a middleware that asks confirmer before every Dangerous or Unknown
+// call, and hands a yes on to the guard at the executor: good for one execution of
+// exactly this tool with exactly these arguments. Silence, an error, a panic, the
+// zero Decision and a full queue are a no, and the call ends with a
+// [*DeniedError]. A call that already carries such a yes, from a chain further
+// out, is not asked about again.
+//
+// A nil confirmer denies everything that needs a yes. New panics on a negative
+// number.
+func New(confirmer Confirmer, o Options) middleware.Middleware {
+	switch {
+	case o.Timeout < 0:
+		panic("hitl: Options.Timeout is negative")
+	case o.Lifetime < 0:
+		panic("hitl: Options.Lifetime is negative")
+	case o.MaxPending < 0:
+		panic("hitl: Options.MaxPending is negative")
+	}
+	a := asker{
+		confirmer:  confirmer,
+		timeout:    cmp.Or(o.Timeout, defaultTimeout),
+		lifetime:   cmp.Or(o.Lifetime, defaultLifetime),
+		writes:     o.Writes,
+		maxPending: int64(cmp.Or(o.MaxPending, defaultMaxPending)),
+		about:      o.About,
+		log:        cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		pending:    new(atomic.Int64),
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		mine := a
+		mine.next = next
+		return &mine
+	}
+}
+
+type asker struct {
+	next       middleware.ToolCaller
+	confirmer  Confirmer
+	timeout    time.Duration
+	lifetime   time.Duration
+	writes     bool
+	maxPending int64
+	about      func(context.Context, middleware.Call) (why, undo string)
+	log        *slog.Logger
+	pending    *atomic.Int64 // questions, those included whose confirmer has not returned
+}
+
+func (*asker) Kind() string { return "hitl" }
+
+// Promise claims nothing for a chain that has nobody to ask.
+func (a *asker) Promise(p *middleware.Promises) {
+	p.Confirms = a.confirmer != nil
+	p.ConfirmsWrite = a.confirmer != nil && a.writes
+}
+
+func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if !a.mustAsk(call.Tool) {
+		return a.next.CallTool(ctx, call)
+	}
+	if call.Tool == nil || grant.Covers(ctx, &call) {
+		return a.next.CallTool(ctx, call) // no tool: the guard says so
+	}
+	if err := session.CheckArguments(call); err != nil {
+		return nil, err
+	}
+	edited, err := a.ask(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	ctx, yes := grant.Give(ctx, &edited, a.lifetime)
+	defer yes.Void()
+	return a.next.CallTool(ctx, edited)
+}
+
+func (a *asker) mustAsk(tool *middleware.Tool) bool {
+	class := tool.Safety()
+	return class.MustConfirm() || a.writes && class == annotation.Moderate
+}
+
+// ask returns the call as it was approved.
+func (a *asker) ask(ctx context.Context, call middleware.Call) (middleware.Call, error) {
+	denied := func(err error) (middleware.Call, error) {
+		return call, &DeniedError{Tool: call.Tool, Err: err}
+	}
+	if a.confirmer == nil {
+		return denied(errors.New("the chain has no confirmer"))
+	}
+	if ctx.Err() != nil {
+		return call, middleware.GivenUp(ctx)
+	}
+	if a.pending.Add(1) > a.maxPending {
+		a.pending.Add(-1)
+		return denied(fmt.Errorf("%d questions already wait for an answer", a.maxPending))
+	}
+	request := Request{
+		Tool: call.Tool, Arguments: call.Arguments, CallID: call.ID, Scope: call.Scope,
+		Deadline: time.Now().Add(a.timeout),
+	}
+	if a.about != nil {
+		request.Why, request.Undo = a.about(ctx, call)
+	}
+	a.logLine(ctx, &call, "hitl: asked", "")
+	decision, err := a.confirm(ctx, request)
+	switch {
+	case ctx.Err() != nil:
+		a.logLine(ctx, &call, "hitl: decided", "given up")
+		return call, middleware.GivenUp(ctx)
+	case err != nil:
+		a.logLine(ctx, &call, "hitl: decided", "denied")
+		return denied(err)
+	case decision.Verdict != Approved:
+		a.logLine(ctx, &call, "hitl: decided", "denied")
+		return call, &DeniedError{Tool: call.Tool, Reason: decision.Reason, By: decision.By}
+	}
+	a.logLine(ctx, &call, "hitl: decided", "approved")
+	if decision.Arguments == nil {
+		return call, nil
+	}
+	call.Arguments = append(json.RawMessage(nil), decision.Arguments...)
+	if err := session.CheckArguments(call); err != nil {
+		return denied(fmt.Errorf("the edited arguments cannot be sent: %w", err))
+	}
+	return call, nil
+}
+
+var errSilent = errors.New("no answer in time")
+
+// confirm asks on a goroutine of its own, since a confirmer may not heed its
+// context. Its answer counts only if it is there before the question ends.
+func (a *asker) confirm(ctx context.Context, request Request) (Decision, error) {
+	ctx, cancel := context.WithDeadlineCause(ctx, request.Deadline, errSilent)
+	defer cancel()
+	type answer struct {
+		decision Decision
+		err      error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer a.pending.Add(-1)
+		got := answer{err: errors.New("the confirmer ended its goroutine")}
+		defer func() {
+			if v := recover(); v != nil {
+				a.log.LogAttrs(ctx, slog.LevelError, "hitl: the confirmer panicked",
+					slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
+			}
+			answered <- got
+		}()
+		decision, err := a.confirmer.Confirm(ctx, request)
+		got = answer{decision, err}
+	}()
+	select {
+	case got := <-answered:
+		if ctx.Err() != nil { // both at once: too late is too late
+			return Decision{}, context.Cause(ctx)
+		}
+		return got.decision, got.err
+	case <-ctx.Done():
+		return Decision{}, context.Cause(ctx)
+	}
+}
+
+func (a *asker) logLine(ctx context.Context, call *middleware.Call, message, outcome string) {
+	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String())}
+	if outcome != "" {
+		attrs = append(attrs, slog.String("outcome", outcome))
+	}
+	a.log.LogAttrs(ctx, slog.LevelInfo, message, attrs...)
+}

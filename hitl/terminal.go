@@ -1,0 +1,177 @@
+package hitl
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// Terminal returns a Confirmer that shows the call on out and reads the answer,
+// a line, from in: y approves, e edits the arguments, d shows them in full, n or
+// nothing denies, and any other text denies and is handed to the model as
+// guidance. The end of the input is a no.
+//
+// Questions are put one at a time. A read from a terminal cannot be interrupted,
+// so a line that was typed for a question that has expired is thrown away. At
+// most one goroutine waits for input, until a line or the end comes.
+func Terminal(in io.Reader, out io.Writer) Confirmer {
+	return &terminal{in: bufio.NewReader(in), out: out, turn: make(chan struct{}, 1)}
+}
+
+type terminal struct {
+	in   *bufio.Reader
+	out  io.Writer
+	turn chan struct{} // held by the question that is on the screen
+
+	// Touched only by the holder of the turn.
+	reading chan line // a read that has not returned yet
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+// Confirm puts one question.
+func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, error) {
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return Decision{}, context.Cause(ctx)
+	}
+	edited := json.RawMessage(nil)
+	t.show(request, foldedArguments)
+	for {
+		fmt.Fprintf(t.out, "  Allow? [y]es  [N]o  [e]dit  [d]etails, or say what to do instead (%s left): ",
+			time.Until(request.Deadline).Round(time.Second))
+		text, err := t.readLine(ctx)
+		if err != nil {
+			fmt.Fprintln(t.out, "\n  no answer: denied")
+			return Decision{}, err
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			return Decision{Verdict: Approved, Arguments: edited}, nil
+		case "", "n", "no":
+			return Decision{}, nil
+		case "d":
+			t.show(request, allArguments)
+		case "e":
+			fmt.Fprint(t.out, "  New arguments, a JSON object on one line: ")
+			text, err := t.readLine(ctx)
+			if err != nil {
+				return Decision{}, err
+			}
+			text = strings.TrimSpace(text)
+			if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
+				fmt.Fprintln(t.out, "  That is no JSON object; nothing was changed.")
+				continue
+			}
+			edited = json.RawMessage(text)
+			request.Arguments = edited
+			t.show(request, foldedArguments)
+		default:
+			return Decision{Reason: strings.TrimSpace(text)}, nil
+		}
+	}
+}
+
+// readLine returns the next line that was typed for the question on the screen.
+func (t *terminal) readLine(ctx context.Context) (string, error) {
+	late := t.reading != nil
+	for {
+		if t.reading == nil {
+			t.reading = make(chan line, 1)
+			go func(to chan<- line) {
+				text, err := t.in.ReadString('\n')
+				to <- line{text, err}
+			}(t.reading)
+		}
+		select {
+		case got := <-t.reading:
+			t.reading = nil
+			switch {
+			case got.err != nil && strings.TrimSpace(got.text) == "":
+				if errors.Is(got.err, io.EOF) {
+					return "", errors.New("the input has ended")
+				}
+				return "", got.err
+			case late:
+				late = false
+				fmt.Fprint(t.out, "\n  That line began before this question and does not count. Once more: ")
+				continue
+			}
+			return got.text, nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// How many lines of arguments are shown at first.
+const (
+	foldedArguments = 12
+	allArguments    = 1 << 20
+)
+
+// show draws the call: what it is, why it is asked about, and exactly what will
+// be sent. It has no right-hand border, which the width of characters would break.
+func (t *terminal) show(request Request, most int) {
+	var b bytes.Buffer
+	explained := strings.Split(strings.TrimRight(request.Tool.Explain(), "\n"), "\n")
+	fmt.Fprintf(&b, "\n  ╭─ %s\n", escape.Line(explained[0]))
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "  │ %-12s %s\n", name, text)
+		}
+	}
+	for _, reason := range explained[1:] {
+		fmt.Fprintf(&b, "  │ %s\n", escape.Line(strings.TrimPrefix(reason, "  ")))
+	}
+	row("does", escape.Line(escape.Cut(request.Tool.Definition.Description, 160)))
+	row("why", escape.Line(request.Why))
+	row("undo", escape.Line(request.Undo))
+	row("scope", escape.Line(request.Scope))
+	rows := argumentRows(request.Arguments)
+	for i, r := range rows {
+		if i == most {
+			fmt.Fprintf(&b, "  │ … %d more lines of arguments; d shows them\n", len(rows)-most)
+			break
+		}
+		b.WriteString("  │   " + r + "\n")
+	}
+	b.WriteString("  ╰─\n")
+	_, _ = t.out.Write(b.Bytes()) // a broken terminal gives no answer either, and that is a no
+}
+
+// argumentRows lays the arguments out one member a line, long ones on several.
+func argumentRows(arguments json.RawMessage) []string {
+	var pretty bytes.Buffer
+	if len(arguments) == 0 {
+		return []string{"no arguments"}
+	}
+	if err := json.Indent(&pretty, arguments, "", "  "); err != nil {
+		pretty.Reset()
+		pretty.Write(arguments)
+	}
+	const width = 72
+	var rows []string
+	for text := range strings.Lines(pretty.String()) {
+		runes := []rune(escape.Line(strings.TrimRight(text, "\n")))
+		for len(runes) > width {
+			rows = append(rows, string(runes[:width]))
+			runes = append([]rune("    "), runes[width:]...)
+		}
+		rows = append(rows, string(runes))
+	}
+	return rows
+}

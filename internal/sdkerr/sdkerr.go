@@ -1,0 +1,160 @@
+// Package sdkerr sorts the errors that the MCP Go SDK and HTTP give into what
+// they tell about a call: not sent, refused before execution, final, or none of
+// these, and then nobody knows whether it happened.
+package sdkerr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// codeRateLimited is the code that SEP-3304 proposes for a call that a server
+// turned away because of a limit.
+const codeRateLimited = -32023
+
+// codeTransport is the SDK's code for everything that its transport turned into
+// an error, HTTP's 5xx and broken connections alike. It says nothing about
+// whether the call was executed.
+const codeTransport = -32005
+
+// An Error is an error of the SDK with what it tells about the call.
+type Error struct {
+	Server, Tool string
+	Err          error
+
+	notSent   bool
+	refused   bool
+	permanent bool
+	after     time.Duration
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("mcp: calling %s/%s: %s%v", e.Server, e.Tool, e.state(), e.Err)
+}
+
+func (e *Error) state() string {
+	switch {
+	case e.notSent:
+		return "not sent: "
+	case e.refused:
+		return "refused before execution: "
+	}
+	return ""
+}
+
+// Unwrap returns the SDK's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// NotSent reports that the call certainly did not leave.
+func (e *Error) NotSent() bool { return e.notSent }
+
+// Refused reports that the server turned the call away before executing it.
+func (e *Error) Refused() bool { return e.refused }
+
+// Permanent reports that the same call would only fail again.
+func (e *Error) Permanent() bool { return e.permanent }
+
+// RetryAfter is how long the server asked to be left alone, 0 where it did not.
+func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// Sort returns err with what it tells about a call of the tool. The error of a
+// done context comes back as the context's cause.
+func Sort(ctx context.Context, server, tool string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e := &Error{Server: server, Tool: tool, Err: err}
+	var reply *jsonrpc.Error
+	switch {
+	case neverConnected(err), closedBefore(err), unwritable(err):
+		e.notSent = true
+	case errors.As(err, &reply) && reply.Code != codeTransport:
+		e.answered(reply)
+	case tooManyRequests(err):
+		e.refused = true
+	}
+	return e
+}
+
+// answered sorts what a server said in JSON-RPC. A code that only says that
+// something went wrong leaves open how far the call came.
+func (e *Error) answered(reply *jsonrpc.Error) {
+	switch reply.Code {
+	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams,
+		mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion,
+		mcp.CodeURLElicitationRequired:
+		e.permanent = true
+	case codeRateLimited:
+		e.refused = true
+		e.after = retryAfter(reply.Data)
+	}
+}
+
+// neverConnected reports whether no connection came about that could have
+// carried the call.
+func neverConnected(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns)
+}
+
+// closedBefore reports whether the SDK refused to send on a closed connection.
+// The SDK also turns a server's own reply with the code -32003 or -32004 into
+// ErrConnectionClosed, and such a server may have acted, so the SDK's own words
+// must be there too.
+func closedBefore(err error) bool {
+	return errors.Is(err, mcp.ErrConnectionClosed) && strings.Contains(err.Error(), `calling "tools/call": client is closing`)
+}
+
+// unwritable reports whether the call could not even be written as JSON.
+func unwritable(err error) bool {
+	var m *json.MarshalerError
+	var t *json.UnsupportedTypeError
+	var v *json.UnsupportedValueError
+	return errors.As(err, &m) || errors.As(err, &t) || errors.As(err, &v)
+}
+
+// tooManyRequests reports HTTP 429. The SDK keeps the status only as the last
+// words of its text.
+func tooManyRequests(err error) bool {
+	return strings.HasSuffix(err.Error(), http.StatusText(http.StatusTooManyRequests))
+}
+
+// retryAfter reads the proposed data of a rate limit: {"retryAfterMs": n} or
+// {"retryAfter": seconds}.
+func retryAfter(data json.RawMessage) time.Duration {
+	var d struct {
+		Seconds *float64 `json:"retryAfter"`
+		Millis  *float64 `json:"retryAfterMs"`
+	}
+	if json.Unmarshal(data, &d) != nil {
+		return 0
+	}
+	var after float64
+	switch {
+	case d.Millis != nil:
+		after = *d.Millis * float64(time.Millisecond)
+	case d.Seconds != nil:
+		after = *d.Seconds * float64(time.Second)
+	}
+	if !(after > 0) {
+		return 0
+	}
+	if after > math.MaxInt64/2 {
+		return math.MaxInt64 / 2
+	}
+	return time.Duration(after)
+}

@@ -1,0 +1,227 @@
+// Package retry makes a failed call again where that can do no harm: the tool is
+// safe to repeat, or the call is known not to have been carried out.
+package retry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Attempts is how often a call is made at most, the first time included;
+	// 0 means 3.
+	Attempts int
+	// First bounds the wait after the first failure; 0 means the tool's estimated
+	// duration, between 50 ms and 5 s, and 200 ms where that is not known.
+	First time.Duration
+	// Max bounds every wait; 0 means 10 seconds. A server that asks to be left
+	// alone for longer is not called again.
+	Max time.Duration
+	// Rand returns numbers in [0, 1) and must be safe for concurrent use; nil means
+	// math/rand/v2. Each wait is a random part of its bound ("full jitter").
+	Rand func() float64
+	// Inferred also repeats Moderate tools whose idempotence was only inferred
+	// from their name. The default is to believe the host and trusted servers.
+	Inferred bool
+	// Logger gets a line for each repetition; nil is silent.
+	Logger *slog.Logger
+}
+
+const (
+	defaultAttempts = 3
+	defaultFirst    = 200 * time.Millisecond
+	leastFirst      = 50 * time.Millisecond
+	mostFirst       = 5 * time.Second
+	defaultMax      = 10 * time.Second
+)
+
+// OutcomeUnknownError is the end of a call that may have happened.
+type OutcomeUnknownError = middleware.OutcomeUnknownError
+
+// New returns a middleware that makes a failed call again.
+//
+// A call that was not sent or was refused before execution is repeated whatever
+// its class. One that failed otherwise is repeated only if the tool is safe to
+// repeat (see annotation.Annotations.SafeToRetry); if it is not, and nobody knows
+// whether it happened, the error is an [*OutcomeUnknownError]. A result is never
+// repeated, one with IsError included, and neither is a final error such as a
+// person's no.
+//
+// The bounds of the waits double from First up to Max. A wait that would not end
+// before the context's deadline is not begun: the error comes at once. New panics
+// on a negative number.
+func New(o Options) middleware.Middleware {
+	switch {
+	case o.Attempts < 0:
+		panic("retry: Options.Attempts is negative")
+	case o.First < 0:
+		panic("retry: Options.First is negative")
+	case o.Max < 0:
+		panic("retry: Options.Max is negative")
+	}
+	r := retrier{
+		attempts: cmp.Or(o.Attempts, defaultAttempts),
+		first:    o.First,
+		most:     cmp.Or(o.Max, defaultMax),
+		inferred: o.Inferred,
+		random:   o.Rand,
+		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+	}
+	if r.random == nil {
+		r.random = rand.Float64
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		mine := r
+		mine.next = next
+		return &mine
+	}
+}
+
+type retrier struct {
+	next        middleware.ToolCaller
+	attempts    int
+	first, most time.Duration
+	inferred    bool
+	random      func() float64
+	log         *slog.Logger
+}
+
+func (*retrier) Kind() string                   { return "retry" }
+func (*retrier) Promise(p *middleware.Promises) { p.Retries = true }
+
+// CallTool makes the first attempt without preparing for a second.
+func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	res, err := r.next.CallTool(ctx, call)
+	if err == nil {
+		return res, nil
+	}
+	return r.again(ctx, call, err)
+}
+
+// again decides after each failure whether, and when, the call is made once more.
+func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
+	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	for attempt := 1; ; attempt++ {
+		if ctx.Err() != nil || !r.repeatable(call, err) {
+			return nil, middleware.OutcomeUnknown(call, err)
+		}
+		if attempt == r.attempts {
+			return nil, &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: middleware.OutcomeUnknown(call, err)}
+		}
+		if bounds == nil {
+			bounds = r.bounds(call.Tool)
+		}
+		wait, ok := r.wait(ctx, bounds, err)
+		if !ok {
+			return nil, middleware.OutcomeUnknown(call, err)
+		}
+		r.log.LogAttrs(ctx, slog.LevelInfo, "retry: again",
+			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
+			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", err))
+		if !sleep(ctx, wait) {
+			return nil, middleware.OutcomeUnknown(call, err)
+		}
+		var res *mcp.CallToolResult
+		if res, err = r.next.CallTool(ctx, call); err == nil {
+			return res, nil
+		}
+	}
+}
+
+// repeatable reports whether making the call again can do no harm and may help.
+func (r *retrier) repeatable(call middleware.Call, err error) bool {
+	if middleware.Permanent(err) {
+		return false
+	}
+	if middleware.NotSent(err) || middleware.Refused(err) {
+		return true
+	}
+	return call.Tool != nil && (call.Tool.Annotations.SafeToRetry() || r.inferred && call.Tool.Annotations.InferredIdempotent())
+}
+
+// bounds returns the growing bounds of the waits of one call.
+func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
+	first := r.first
+	if first == 0 {
+		first = defaultFirst
+		if tool != nil && tool.Annotations.EstimatedDuration > 0 {
+			first = min(max(tool.Annotations.EstimatedDuration, leastFirst), mostFirst)
+		}
+	}
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(min(first, r.most)),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(r.most),
+		backoff.WithMaxElapsedTime(0),
+		// backoff draws from a global source; the jitter here comes from Options.
+		backoff.WithRandomizationFactor(0),
+	)
+}
+
+// wait returns how long to wait before the next attempt, and whether there is
+// time for it at all.
+func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
+	wait := time.Duration(r.random() * float64(bounds.NextBackOff()))
+	if after, ok := middleware.RetryAfter(err); ok {
+		if after > r.most {
+			return 0, false
+		}
+		wait = max(wait, after)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return 0, false
+	}
+	return wait, true
+}
+
+// sleep waits, and reports whether the context is still alive afterwards. The
+// deadline is looked at again since a timer and a context that end at the same
+// moment are told apart by chance.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return false
+	}
+	return ctx.Err() == nil
+}
+
+// ErrExhausted is in the tree of the error of a call that failed as often as it
+// was allowed to.
+var ErrExhausted = errors.New("retry: no attempt is left")
+
+// An ExhaustedError is the end of a call that failed as often as it was allowed
+// to. It is final, so that a second retry further out does not multiply the
+// attempts of the first.
+type ExhaustedError struct {
+	Tool     *middleware.Tool
+	Attempts int
+	Err      error // of the last attempt
+}
+
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
+}
+
+// Is reports whether target is [ErrExhausted].
+func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
+
+// Unwrap returns the error of the last attempt.
+func (e *ExhaustedError) Unwrap() error { return e.Err }
+
+// Permanent reports that the call is not to be made once more.
+func (e *ExhaustedError) Permanent() bool { return true }
