@@ -30,13 +30,13 @@ const (
 type Source uint8
 
 // The sources. The zero value is Host: what carries no evidence was written by
-// the host in Go. In precedence, weakest first: Inferred, Declared, Server, Host;
+// the host in Go. In precedence, weakest first: Inferred, Declared, Rule, Host;
 // Resolved stands for one call only.
 const (
 	Host     Source = iota // the host's word on this tool
 	Inferred               // worked out from the tool's own words
 	Declared               // said by the server
-	Server                 // the host's default for every tool of the server
+	Rule                   // the host's word on every tool that matches a pattern
 	Resolved               // said for these arguments
 )
 
@@ -47,13 +47,16 @@ func (s Source) String() string {
 		return "inferred"
 	case Declared:
 		return "declared"
-	case Server:
-		return "server default"
+	case Rule:
+		return "host rule"
 	case Resolved:
 		return "resolved"
 	}
 	return "host"
 }
+
+// MarshalText returns [Source.String].
+func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Strength says how much a piece of evidence weighs.
 type Strength uint8
@@ -72,15 +75,18 @@ func (s Strength) String() string {
 	return "weak"
 }
 
+// MarshalText returns [Strength.String].
+func (s Strength) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Evidence is one reason for the value of one field.
 type Evidence struct {
-	Field    Field
-	Value    string // "yes", "no", or the value as text
-	Source   Source
-	Strength Strength
-	Word     string // the word that decided, for Inferred
-	Place    string // where it stood: "leads the name", "in the description", …
-	By       string // who: the server's id for Declared
+	Field    Field    `json:"field"`
+	Value    string   `json:"value"` // "yes", "no", or the value as text
+	Source   Source   `json:"source"`
+	Strength Strength `json:"strength"`
+	Word     string   `json:"word,omitempty"`  // the word that decided, for Inferred
+	Place    string   `json:"place,omitempty"` // where it stood: "leads the name", "in the description", …
+	By       string   `json:"by,omitempty"`    // who: the server's id for Declared
 }
 
 // String returns a phrase such as `inferred: "delete" leads the name`.

@@ -9,8 +9,10 @@ import "slices"
 // What one layer says of the three deciding hints is kept consistent: a later
 // ReadOnly yes also lifts a destructive yes and a confirmation that an earlier
 // layer had, unless it repeats them, and a later Destructive yes lifts a
-// read-only yes. So what followed from a lifted fact does not outlive it, and a
-// conflict can only come from within one layer.
+// read-only yes. A later Destructive no lifts a confirmation for which there is
+// no other reason than the destructive yes beside it. So what followed from a
+// lifted fact does not outlive it, and a conflict can only come from within one
+// layer.
 func Merge(layers ...Annotations) Annotations {
 	var out Annotations
 	for i := range layers {
@@ -31,6 +33,9 @@ func merge(a, over Annotations) Annotations {
 	if over.Destructive == Yes && over.ReadOnly == Unset && a.ReadOnly == Yes {
 		a = a.Without(ReadOnlyHint)
 	}
+	if over.Destructive == No && over.RequiresConfirmation == Unset && a.confirmationFollows() {
+		a = a.Without(RequiresConfirmation)
+	}
 	evidence := slices.Clone(a.Evidence)
 	for i := range fields {
 		f := &fields[i]
@@ -45,6 +50,32 @@ func merge(a, over Annotations) Annotations {
 	}
 	a.Evidence = evidence
 	return a
+}
+
+// confirmationFollows reports whether a is destructive, and each reason for its
+// confirmation is one of the reasons for that: said by the same one, for the
+// same word.
+func (a Annotations) confirmationFollows() bool {
+	if a.Destructive != Yes || a.RequiresConfirmation != Yes {
+		return false
+	}
+	reason := func(e Evidence) Evidence { return Evidence{Source: e.Source, Word: e.Word, By: e.By} }
+	destructive, confirmed := make(map[Evidence]bool), false
+	for _, e := range a.Evidence {
+		if e.Field == DestructiveHint {
+			destructive[reason(e)] = true
+		}
+	}
+	for _, e := range a.Evidence {
+		if e.Field != RequiresConfirmation {
+			continue
+		}
+		if !destructive[reason(e)] {
+			return false
+		}
+		confirmed = true
+	}
+	return confirmed || len(destructive) == 0 // without evidence both are the host's word
 }
 
 // Raise lays an untrusted claim over a. Each field moves only to its stricter
@@ -64,6 +95,12 @@ func Raise(a, claim Annotations) Annotations {
 			evidence = slices.DeleteFunc(evidence, func(e Evidence) bool { return e.Field == f.name })
 		}
 		evidence = appendField(evidence, claim.Evidence, f.name)
+	}
+	// A read does not destroy. A claim that it writes after all, and only adds, makes
+	// it a write that only adds; without that half it would count as destructive.
+	if a.ReadOnly == Yes && raised.ReadOnly == No && raised.Destructive == Unset && claim.Destructive == No {
+		raised.Destructive = No
+		evidence = appendField(evidence, claim.Evidence, DestructiveHint)
 	}
 	raised.Evidence = evidence
 	return raised

@@ -29,6 +29,9 @@ func (s Safety) String() string {
 	return "unknown"
 }
 
+// MarshalText returns [Safety.String].
+func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // MustConfirm reports whether a call of this class needs a person's yes.
 func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }
 

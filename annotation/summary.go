@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,16 +55,22 @@ func (a Annotations) Summary() string {
 // "About to …. OK?" for a known write, and "" for a read.
 func (a Annotations) ConfirmationMessage(description string) string {
 	text := strings.TrimSuffix(strings.TrimSpace(description), ".")
+	ask := func(what string) string {
+		if text == "" {
+			return what + " Proceed?"
+		}
+		return what + " " + text + ". Proceed?"
+	}
 	switch a.Safety() {
 	case Safe:
 		return ""
 	case Moderate:
-		return "About to " + text + ". OK?"
+		return "About to " + cmp.Or(text, "change something") + ". OK?"
 	case Unknown:
-		return "Nobody knows what this action changes. " + text + ". Proceed?"
+		return ask("Nobody knows what this action changes.")
 	}
 	if a.ReadOnly == Yes && a.Destructive != Yes {
-		return "This action needs your confirmation. " + text + ". Proceed?"
+		return ask("This action needs your confirmation.")
 	}
-	return "This action is irreversible. " + text + ". Proceed?"
+	return ask("This action is irreversible.")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"time"
@@ -107,6 +108,11 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 			seen[name] = a.only(name)
 		}
 	}
+	if end, err := dec.Token(); err != nil || end != json.Delim('}') {
+		fault("%.40q ends too early", data)
+	} else if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		fault("%.40q goes on after the object", data)
+	}
 	return a, faults
 }
 
@@ -161,7 +167,7 @@ func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err e
 		}
 		// A duration past what the type holds is as good as unknown.
 		if ms != nil && *ms < float64(math.MaxInt64)/float64(time.Millisecond) {
-			a.EstimatedDuration = time.Duration(*ms * float64(time.Millisecond))
+			a.EstimatedDuration = time.Duration(math.Round(*ms * float64(time.Millisecond)))
 		}
 		return true, nil
 	case RateLimitHint:
@@ -224,7 +230,8 @@ func FromTool(t *mcp.Tool) (Annotations, error) {
 	// Hints under our key tell absent from false, so they replace the SDK's; they
 	// cannot take back what the plain annotations admit.
 	if w := t.Annotations; w != nil && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
-		return Merge(extra, admitted(w)), err
+		declared = Annotations{Title: declared.Title}
+		extra = Merge(extra, admitted(w))
 	}
 	return Merge(declared, extra), err
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,8 +56,9 @@ type Catalog struct {
 	log      *slog.Logger
 	guarded  middleware.ToolCaller
 
-	mu      sync.Mutex // guards servers and the building of a snapshot
+	mu      sync.Mutex // guards servers, rules and the building of a snapshot
 	servers map[string]*server
+	rules   []rule
 	current atomic.Pointer[snapshot]
 }
 
@@ -174,6 +176,43 @@ func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
 	return nil
 }
 
+// OverrideMatching is the host's word on every tool whose "server/tool" matches
+// the pattern, in the form of [path.Match], now and after a refresh: "github/*",
+// "*/list_*". It returns what it matches now, so that a pattern that is wider than
+// meant shows itself. It raises freely, but lowers only what inference does not
+// call dangerous: for that, name the one tool with [Catalog.Override], which also
+// wins over any pattern. Of two patterns the later call wins.
+func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error) {
+	if _, err := path.Match(pattern, ""); err != nil || strings.Count(pattern, "/") != 1 {
+		return nil, fmt.Errorf(`catalog: %q is no pattern for tools; write "server/tool", with * for any part of either`, pattern)
+	}
+	if err := a.Validate(); err != nil {
+		return nil, fmt.Errorf("catalog: the override of %s: %w", pattern, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := rule{pattern: pattern, word: a.Attribute(annotation.Rule, pattern)}
+	c.rules = append(slices.Clip(c.rules), r)
+	c.rebuild(context.Background())
+	for _, t := range c.current.Load().list {
+		if r.matches(t.Server, t.Name()) {
+			matched = append(matched, t.String())
+		}
+	}
+	return matched, nil
+}
+
+// A rule is the host's word on the tools that match a pattern.
+type rule struct {
+	pattern string
+	word    annotation.Annotations
+}
+
+func (r rule) matches(server, tool string) bool {
+	ok, err := path.Match(r.pattern, server+"/"+tool)
+	return ok && err == nil
+}
+
 func (c *Catalog) isAdded(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +233,7 @@ func (c *Catalog) server(id string) *server {
 // rebuild makes a new snapshot; the caller holds the mutex.
 func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
-	next := build(c.servers)
+	next := build(c.servers, c.rules)
 	c.current.Store(next)
 	for _, f := range next.findings {
 		if !slices.Contains(before.findings, f) {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ type snapshot struct {
 	list      []*middleware.Tool
 	executors map[string]middleware.ToolCaller
 	findings  []Finding
+	rules     []rule
 }
 
 type name struct{ server, tool string }
@@ -28,8 +30,9 @@ type entry struct {
 	declared, inferred annotation.Annotations
 }
 
-func build(servers map[string]*server) *snapshot {
+func build(servers map[string]*server, rules []rule) *snapshot {
 	s := &snapshot{
+		rules:     rules,
 		tools:     make(map[name]entry),
 		models:    make(map[string]*middleware.Tool),
 		executors: make(map[string]middleware.ToolCaller),
@@ -39,6 +42,9 @@ func build(servers map[string]*server) *snapshot {
 			s.add(id, known)
 		}
 	}
+	slices.SortFunc(s.list, func(a, b *middleware.Tool) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name(), b.Name()))
+	})
 	slices.SortFunc(s.findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
 	return s
 }
@@ -62,7 +68,7 @@ func (s *snapshot) addTool(id string, known *server, def *mcp.Tool, inferred ann
 	if err != nil {
 		s.find(id, def.Name, "declares what cannot be read: "+err.Error())
 	}
-	effective := effective(id, known, declared, inferred, known.overrides[def.Name])
+	effective := s.effective(id, known, def.Name, declared, inferred)
 	tool, err := middleware.NewTool(id, def, effective)
 	if err != nil {
 		s.find(id, def.Name, "left out: "+err.Error())
@@ -72,24 +78,68 @@ func (s *snapshot) addTool(id string, known *server, def *mcp.Tool, inferred ann
 		s.find(id, def.Name, fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
-	if !known.trusted && declared.Safety() > max(effective.Safety(), annotation.Dangerous) {
-		s.find(id, def.Name, fmt.Sprintf("declares itself %s, which is not believed: it is %s", declared.Safety(), effective.Safety()))
+	for _, text := range conflicts(declared, inferred, effective, known.trusted) {
+		s.find(id, def.Name, text)
 	}
 	s.tools[name{id, def.Name}] = entry{tool: tool, declared: declared, inferred: inferred}
 	s.models[tool.ModelName()] = tool
 	s.list = append(s.list, tool)
 }
 
-// effective lays the layers over each other: inferred, declared, the host's word.
-func effective(id string, known *server, declared, inferred, host annotation.Annotations) annotation.Annotations {
-	claim := declared.Attribute(annotation.Declared, id)
-	var a annotation.Annotations
-	if known.trusted {
-		a = annotation.Merge(inferred, claim)
+// effective lays the layers over each other: inferred, declared, the host's rules
+// and the host's word on this tool.
+func (s *snapshot) effective(id string, known *server, tool string, declared, inferred annotation.Annotations) annotation.Annotations {
+	a := inferred
+	if claim := declared.Attribute(annotation.Declared, id); known.trusted {
+		a = annotation.Merge(a, claim)
 	} else {
-		a = annotation.Raise(inferred, claim)
+		a = annotation.Raise(a, claim)
 	}
-	return annotation.Merge(a, host.Attribute(annotation.Host, ""))
+	for _, r := range s.rules {
+		switch {
+		case !r.matches(id, tool):
+		case inferred.Safety() == annotation.Dangerous:
+			a = annotation.Raise(a, r.word)
+		default:
+			a = annotation.Merge(a, r.word)
+		}
+	}
+	return annotation.Merge(a, known.overrides[tool].Attribute(annotation.Host, ""))
+}
+
+// conflicts says where what a server declares and what its words say do not go
+// together.
+func conflicts(declared, inferred, effective annotation.Annotations, trusted bool) []string {
+	var texts []string
+	say := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
+	if declared.ReadOnly == annotation.Yes && declared.Destructive == annotation.Yes {
+		say("declares itself both read-only and destructive; it counts as destructive")
+	}
+	because := func(f annotation.Field) string {
+		for _, e := range inferred.Evidence {
+			if e.Field == f {
+				return e.String()
+			}
+		}
+		return "inferred"
+	}
+	believed := "which is not believed"
+	if trusted {
+		believed = "which is believed, since the server is trusted"
+	}
+	if declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No {
+		field := annotation.ReadOnlyHint
+		if inferred.Destructive == annotation.Yes {
+			field = annotation.DestructiveHint
+		}
+		say("declares itself read-only, %s; its words say otherwise (%s)", believed, because(field))
+	} else if declared.Safety() > max(effective.Safety(), annotation.Dangerous) {
+		say("declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety())
+	}
+	if declared.Idempotent == annotation.Yes && inferred.RequiresConfirmation == annotation.Yes && declared.ReadOnly != annotation.Yes {
+		say("declares itself idempotent, but what it does cannot be taken back (%s)", because(annotation.RequiresConfirmation))
+	}
+	return texts
 }
 
 func (s *snapshot) find(server, tool, text string) {

@@ -84,10 +84,11 @@ var nowhere = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (
 // Explain says what class the tool has, why, and what this chain will do with a
 // call of it.
 func (s Standard) Explain(tool *middleware.Tool) string {
-	return tool.Explain() + "  will: " + strings.Join(s.will(tool), " · ") + "\n"
+	return tool.Explain() + "  will: " + strings.Join(s.Will(tool), " · ") + "\n"
 }
 
-func (s Standard) will(tool *middleware.Tool) []string {
+// Will lists in a few words what this chain does with a call of the tool.
+func (s Standard) Will(tool *middleware.Tool) []string {
 	p := s.Enforces()
 	class := tool.Safety()
 	does := make([]string, 0, 4)

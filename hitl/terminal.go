@@ -134,8 +134,8 @@ func (t *terminal) show(request Request, most int) {
 			fmt.Fprintf(&b, "  │ %-12s %s\n", name, text)
 		}
 	}
-	for _, reason := range explained[1:] {
-		fmt.Fprintf(&b, "  │ %s\n", escape.Line(strings.TrimPrefix(reason, "  ")))
+	for _, reason := range explained[1:] { // the server's words in it are quoted
+		b.WriteString("  │ " + strings.TrimPrefix(reason, "  ") + "\n")
 	}
 	row("does", escape.Line(escape.Cut(request.Tool.Definition.Description, 160)))
 	row("why", escape.Line(request.Why))
@@ -166,7 +166,9 @@ func argumentRows(arguments json.RawMessage) []string {
 	const width = 72
 	var rows []string
 	for text := range strings.Lines(pretty.String()) {
-		runes := []rune(escape.Line(strings.TrimRight(text, "\n")))
+		text = strings.TrimRight(text, "\n")
+		indent := len(text) - len(strings.TrimLeft(text, " "))
+		runes := []rune(text[:indent] + escape.Line(text[indent:]))
 		for len(runes) > width {
 			rows = append(rows, string(runes[:width]))
 			runes = append([]rune("    "), runes[width:]...)
