@@ -1,11 +1,13 @@
-// Package testserver gives tests a real MCP server over the SDK's in-memory
-// transport.
+// Package testserver gives tests real MCP sessions: with a server of the SDK in
+// memory, over HTTP on the loopback and in a process of its own, and with a peer
+// that says whatever the test wants.
 package testserver
 
 import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -35,25 +37,78 @@ func New() *mcp.Server {
 	return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 }
 
-// Connect returns a session of a client with the server; both end with the test.
+// The newest revision of the protocol that has an initialization, and the first
+// that has none. The SDK treats the two differently nearly everywhere.
+const (
+	Legacy = "2025-11-25"
+	Modern = "2026-07-28"
+)
+
+// Versions are both, for a test that must hold for both.
+var Versions = []string{Legacy, Modern}
+
+// NewClient returns a client without options.
+func NewClient() *mcp.Client {
+	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+}
+
+// Connect returns a session of a client with the server in memory; both end with
+// the test. A nil client is a new one.
 func Connect(t testing.TB, server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
 	t.Helper()
-	if client == nil {
-		client = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	}
+	return ConnectVersion(t, server, client, "")
+}
+
+// ConnectVersion is [Connect] at one revision of the protocol.
+func ConnectVersion(t testing.TB, server *mcp.Server, client *mcp.Client, version string) *mcp.ClientSession {
+	t.Helper()
 	theirs, ours := mcp.NewInMemoryTransports()
-	ctx := context.Background()
-	ss, err := server.Connect(ctx, theirs, nil)
+	ss, err := server.Connect(context.Background(), theirs, nil)
 	if err != nil {
 		t.Fatalf("connect the server: %v", err)
 	}
-	cs, err := client.Connect(ctx, ours, nil)
-	if err != nil {
-		t.Fatalf("connect the client: %v", err)
-	}
+	cs := dial(t, client, ours, version)
 	t.Cleanup(func() {
 		_ = cs.Close()
 		_ = ss.Wait()
 	})
 	return cs
+}
+
+func dial(t testing.TB, client *mcp.Client, transport mcp.Transport, version string) *mcp.ClientSession {
+	t.Helper()
+	if client == nil {
+		client = NewClient()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cs, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatalf("connect the client: %v", err)
+	}
+	return cs
+}
+
+// patience bounds what a test waits for; nothing that works takes this long.
+const patience = 30 * time.Second
+
+// Context returns a context that ends before the test binary's own deadline
+// would, so that a test that waits for ever says where.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Wait receives from c, or fails the test.
+func Wait[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
 }

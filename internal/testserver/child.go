@@ -1,0 +1,40 @@
+package testserver
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const childKey = "FAIRLEAD_TEST_CHILD"
+
+// Main runs the tests of a package, or, in the process that [Spawn] started, one
+// of the servers. Call it from TestMain.
+func Main(m *testing.M, servers map[string]func() *mcp.Server) {
+	name := os.Getenv(childKey)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := servers[name]().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Spawn starts the test binary again as one of the servers that [Main] knows, and
+// returns a session with it over stdio; both end with the test.
+func Spawn(t testing.TB, name string, client *mcp.Client, version string) *mcp.ClientSession {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childKey+"="+name)
+	cs := dial(t, client, &mcp.CommandTransport{Command: cmd}, version)
+	t.Cleanup(func() { _ = cs.Close() })
+	return cs
+}

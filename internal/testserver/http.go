@@ -1,0 +1,54 @@
+package testserver
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// HTTP is a server of the SDK behind a real socket.
+type HTTP struct {
+	*httptest.Server
+
+	pool *http.Transport
+	// Intercept, where it is not nil and returns true, has answered a POST itself.
+	// Set it while no call is under way.
+	Intercept func(w http.ResponseWriter, r *http.Request) bool
+}
+
+// ConnectHTTP returns a session with the server over streamable HTTP; both end
+// with the test. The modern revision is served without sessions, as it must be.
+// The client never resumes a broken stream, so that tests need not wait for it,
+// and holds none open between calls.
+func ConnectHTTP(t testing.TB, server *mcp.Server, client *mcp.Client, version string) (*mcp.ClientSession, *HTTP) {
+	t.Helper()
+	// A pool of its own: a connection that another test's server left behind must
+	// not be taken for one of this server's.
+	h := &HTTP{pool: new(http.Transport)}
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: version >= Modern})
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && h.Intercept != nil && h.Intercept(w, r) {
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	cs := dial(t, client, &mcp.StreamableClientTransport{
+		Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true,
+		HTTPClient: &http.Client{Transport: h.pool},
+	}, version)
+	t.Cleanup(func() {
+		_ = cs.Close()
+		h.Stop()
+	})
+	return cs, h
+}
+
+// Stop closes the socket and every connection. After it the address refuses.
+func (h *HTTP) Stop() {
+	h.pool.CloseIdleConnections()
+	h.CloseClientConnections()
+	h.Close()
+}
