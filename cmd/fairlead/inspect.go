@@ -73,20 +73,20 @@ type row struct {
 
 func inspect(ctx context.Context, target dial.Target, trust bool) ([]row, []catalog.Finding, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, nil)
-	session, err := dial.Server(ctx, client, target)
+	server, err := dial.Connect(ctx, client, target)
 	if errors.Is(err, dial.ErrUsage) {
 		return nil, nil, err
 	}
 	if err != nil {
 		return nil, nil, &exitError{exitUnreachable, err}
 	}
-	defer func() { _ = session.Close() }() // the answer is there; how the server ends is its own affair
+	defer func() { _ = server.Session.Close() }() // the answer is there; how the server ends is its own affair
 	tools := catalog.New(catalog.Options{Timeout: time.Minute})
 	if trust {
 		tools.Trust(inspected)
 	}
-	if err := tools.Add(ctx, inspected, session); err != nil {
-		return nil, nil, &exitError{exitUnreachable, err}
+	if err := tools.Add(ctx, inspected, server.Session); err != nil {
+		return nil, nil, &exitError{exitUnreachable, server.Explain(err)}
 	}
 	std := standard()
 	var rows []row

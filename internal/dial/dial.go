@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -32,33 +33,48 @@ func (t Target) url() (*url.URL, bool) {
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// Server connects the client to the target. The error names the target, what a
+// A Server is a session with the server that a target names.
+type Server struct {
+	Session *mcp.ClientSession
+
+	target Target
+	said   *tail // nil for an URL
+}
+
+// Connect connects the client to the target. The error names the target, what a
 // command last wrote to its standard error, and what to do.
-func Server(ctx context.Context, client *mcp.Client, t Target) (*mcp.ClientSession, error) {
-	if len(t) == 0 || t[0] == "" {
+func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error) {
+	s := &Server{target: t}
+	var transport mcp.Transport
+	switch u, isURL := t.url(); {
+	case len(t) == 0 || t[0] == "":
 		return nil, fmt.Errorf("%w: name one by an URL or by a command line", ErrUsage)
-	}
-	if u, ok := t.url(); ok {
-		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: u.String()}, nil)
-		if err != nil {
-			return nil, fmt.Errorf("no MCP server answers at %s: %w; check the URL and that the server is running", u, cause(ctx, err))
-		}
-		return session, nil
-	}
-	if strings.Contains(t[0], "://") {
+	case isURL:
+		transport = &mcp.StreamableClientTransport{Endpoint: u.String()}
+	case strings.Contains(t[0], "://"):
 		return nil, fmt.Errorf("%w: %q is no http or https URL", ErrUsage, t[0])
+	default:
+		command := exec.Command(t[0], t[1:]...) //nolint:gosec // running the command that the person typed is the point
+		s.said = new(tail)
+		command.Stderr = s.said
+		transport = &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
 	}
-	command := exec.Command(t[0], t[1:]...) //nolint:gosec // running the command that the person typed is the point
-	var said tail
-	command.Stderr = &said
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}, nil)
-	if err != nil {
-		if words := said.String(); words != "" {
-			return nil, fmt.Errorf("the server %q did not start: %w; its last words: %s", t, cause(ctx, err), words)
-		}
-		return nil, fmt.Errorf("the server %q did not start: %w; run the command by hand to see what it says", t, cause(ctx, err))
+	var err error
+	if s.Session, err = client.Connect(ctx, transport, nil); err != nil {
+		return nil, s.Explain(cause(ctx, err))
 	}
-	return session, nil
+	return s, nil
+}
+
+// Explain says which server failed, what it said last, and what to do.
+func (s *Server) Explain(err error) error {
+	switch {
+	case s.said == nil:
+		return fmt.Errorf("the server %s failed: %w; check that the address is that of an MCP server and that it runs", s.target, err)
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("the server cannot be started: %w; install it, or check the command line %q", err, s.target)
+	}
+	return fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.lastWords())
 }
 
 func cause(ctx context.Context, err error) error {
@@ -86,8 +102,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+// lastWords are the last line that is not empty.
+func (t *tail) lastWords() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Join(strings.Fields(string(t.text)), " ")
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		return " (it said: " + escape.Line(last) + ")"
+	}
+	return ""
 }

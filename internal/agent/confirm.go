@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// Why a call that nobody was asked about is not made.
+var (
+	errNobody  = errors.New("nobody is here to ask")
+	errNotSafe = errors.New("--yes safe covers only what .trash/ can undo")
+)
+
+// confirmer is who answers the questions of the chain.
+func (h *host) confirmer() hitl.Confirmer {
+	switch h.yes {
+	case "ask":
+		return signed("you", hitl.Terminal(h.program.Stdin, h.program.Stderr))
+	case "all":
+		return signed("--yes all", hitl.ConfirmerFunc(yes))
+	case "safe":
+		return signed("--yes safe", hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+			if h.inTrash(r.Tool) {
+				return yes(ctx, r)
+			}
+			return hitl.Decision{}, errNotSafe
+		}))
+	}
+	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{}, errNobody
+	})
+}
+
+func yes(context.Context, hitl.Request) (hitl.Decision, error) {
+	return hitl.Decision{Verdict: hitl.Approved}, nil
+}
+
+// signed writes on the line of the call who answered.
+func signed(by string, c hitl.Confirmer) hitl.Confirmer {
+	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		d, err := c.Confirm(ctx, r)
+		d.By = by
+		if l := lineOf(ctx); l != nil {
+			l.write(func() { l.by = by })
+		}
+		return d, err
+	})
+}
+
+// about says more of a call than its tool does: why the planner wants it and how
+// it can be undone.
+func (h *host) about(ctx context.Context, call middleware.Call) (why, undo string) {
+	if l := lineOf(ctx); l != nil {
+		why = l.why
+	}
+	switch {
+	case h.folder == nil:
+	case h.inTrash(call.Tool):
+		undo = "the old file is kept in .trash/"
+	case call.Tool.Name() == "move_file":
+		undo = "move it back"
+	case h.purge:
+		undo = "none: --purge is on"
+	}
+	return why, undo
+}
+
+// inTrash reports whether .trash/ can undo what the tool does: the agent's own
+// folder server keeps there what is deleted or overwritten.
+func (h *host) inTrash(tool *middleware.Tool) bool {
+	return h.folder != nil && !h.purge && (tool.Name() == "delete_file" || tool.Name() == "write_file")
+}

@@ -1,0 +1,140 @@
+// Package plan decides what an agent does next.
+//
+// A [Planner] proposes calls; it never makes one. Whoever runs it makes them
+// through a chain and tells it how they came out, so that a planner of rules, a
+// person at a prompt, a file and a model are driven by one loop and kept in
+// check by one chain.
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Planner decides what to do next. It need not be safe for concurrent use.
+type Planner interface {
+	// Name says in a few words who plans.
+	Name() string
+	// Next returns the calls to make now. An error ends the run.
+	Next(ctx context.Context, turn Turn) (Step, error)
+}
+
+// A Turn is what a planner knows.
+type Turn struct {
+	Goal  string
+	Tools []*middleware.Tool
+	Last  []Outcome // how the calls of the step before came out, in their order
+}
+
+// A Step is what a planner wants.
+type Step struct {
+	Say   string    // for the person who watches; may be empty
+	Calls []Request // to be made one after the other
+	Done  bool      // nothing is left to do; Calls is empty
+}
+
+// A Request is a call that a planner wants made.
+type Request struct {
+	Tool      string // as the server names it, as "server/tool", or as a model is given it
+	Arguments json.RawMessage
+	Why       string // for the person who is asked; may be empty
+}
+
+// An Outcome is how a call came out. Exactly one of Result and Err is not nil.
+type Outcome struct {
+	Request Request // with the arguments as they were sent, which a person may have edited
+	State   State
+	Result  *mcp.CallToolResult
+	Err     error
+	Advice  string // what a model should do about Err
+}
+
+// A State says how a call ended.
+type State string
+
+// The states of an [Outcome].
+const (
+	Done    State = "done"
+	Failed  State = "failed"  // the tool says that it could not
+	Denied  State = "denied"  // a person, or the rule that stands for one, said no
+	Unknown State = "unknown" // it may have happened
+	Limited State = "limited" // the rate limit turned it away
+	Errored State = "error"   // it could not be made
+)
+
+// Text returns what a model or a person reads of the outcome.
+func (o Outcome) Text() string {
+	if o.Err != nil {
+		if o.Advice != "" {
+			return o.Advice
+		}
+		return o.Err.Error()
+	}
+	return ResultText(o.Result)
+}
+
+// ResultText returns the text of a result, and its structured content where the
+// text does not hold it already.
+func ResultText(res *mcp.CallToolResult) string {
+	var parts []string
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			parts = append(parts, c.Text)
+		case *mcp.ResourceLink:
+			parts = append(parts, c.URI)
+		default:
+			parts = append(parts, "[content that is no text]")
+		}
+	}
+	text := strings.Join(parts, "\n")
+	if res.StructuredContent == nil {
+		return text
+	}
+	structured, err := json.Marshal(res.StructuredContent)
+	if err != nil || sameJSON(text, structured) {
+		return text
+	}
+	return strings.TrimSpace(text + "\n" + string(structured))
+}
+
+// sameJSON reports whether text is the same JSON value, however it is written.
+func sameJSON(text string, structured []byte) bool {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return false
+	}
+	again, err := json.Marshal(v)
+	var w any
+	if err != nil || json.Unmarshal(structured, &w) != nil {
+		return false
+	}
+	other, err := json.Marshal(w)
+	return err == nil && string(again) == string(other)
+}
+
+// Decode reads the structured answer of a call that is done.
+func Decode[T any](o Outcome) (T, bool) {
+	var v T
+	if o.State != Done || o.Result == nil {
+		return v, false
+	}
+	raw, err := json.Marshal(o.Result.StructuredContent)
+	if err != nil || json.Unmarshal(raw, &v) != nil {
+		return v, false
+	}
+	return v, true
+}
+
+// request makes a request with arguments that a program wrote.
+func request(tool string, arguments map[string]any) Request {
+	raw, err := json.Marshal(arguments)
+	if err != nil {
+		panic("plan: arguments that are no JSON: " + err.Error())
+	}
+	return Request{Tool: tool, Arguments: raw}
+}

@@ -1,0 +1,170 @@
+// Package escape makes text that a server or a model provided safe to show to a
+// person: in a terminal, a dialog, a log or a prompt. What could move the cursor,
+// reorder, hide or smuggle text is written out as an escape that can be seen.
+//
+// The escapes are Go's, so that a reader knows them: \x1b, \u202e, \U000e0041, and
+// \xff for a byte that is no UTF-8. Long blanks become \{300 newlines} or
+// \{80 spaces}, and what [Cut] left out \{4012 bytes cut}. A backslash itself is
+// written \\, so that no text can fake an escape: of two different texts, one
+// never shows as the other.
+package escape
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s for a place that has many lines. Up to two newlines in a row
+// stay, further ones are shown; more than 32 spaces in a row are counted.
+func Text(s string) string { return style{newlines: 2, spaces: 32}.apply(s) }
+
+// Line returns s for a place that has one line: every newline is shown, and
+// more than three spaces in a row are counted.
+func Line(s string) string { return style{newlines: 0, spaces: 3}.apply(s) }
+
+// A style says how much blank may stay as it is: newlines since the last rune
+// that can be seen, and spaces in a row.
+type style struct{ newlines, spaces int }
+
+// maxMarks is how many combining marks may sit on one rune; scripts need three or
+// four, a pile that runs into the neighbouring lines needs dozens.
+const maxMarks = 4
+
+func (st style) apply(s string) string {
+	var b strings.Builder
+	blank, marks := 0, maxMarks // a mark in front of everything would sit on text of ours
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case '!' <= r && r <= '~' && r != '\\': // nearly all there is
+			b.WriteByte(s[i])
+			marks = 0
+		case r == '\n' || r == ' ':
+			n := run(s[i:], byte(r))
+			st.blanks(&b, r, n, &blank)
+			i, marks = i+n, maxMarks
+			continue
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+			marks = maxMarks
+		case unicode.In(r, unicode.Mn, unicode.Me) && marks < maxMarks && !invisible(r):
+			b.WriteRune(r)
+			marks++
+		case unicode.In(r, unicode.Mn, unicode.Me) || invisible(r):
+			b.WriteString(escaped(r))
+			marks = maxMarks
+		case r == '\\':
+			b.WriteString(`\\`)
+			marks = 0
+		default:
+			b.WriteRune(r)
+			marks = 0
+		}
+		blank = 0
+		i += size
+	}
+	return b.String()
+}
+
+// run returns how often c stands at the beginning of s.
+func run(s string, c byte) int {
+	n := 0
+	for n < len(s) && s[n] == c {
+		n++
+	}
+	return n
+}
+
+// blanks writes n newlines or spaces; blank counts the newlines since the last
+// rune that can be seen.
+func (st style) blanks(b *strings.Builder, r rune, n int, blank *int) {
+	if r == ' ' {
+		if n > st.spaces {
+			fmt.Fprintf(b, `\{%d spaces}`, n)
+			return
+		}
+		b.WriteString(strings.Repeat(" ", n))
+		return
+	}
+	raw := min(n, max(0, st.newlines-*blank))
+	b.WriteString(strings.Repeat("\n", raw))
+	*blank += raw
+	switch n -= raw; {
+	case n > 3:
+		fmt.Fprintf(b, `\{%d newlines}`, n)
+	default:
+		b.WriteString(strings.Repeat(`\n`, n))
+	}
+}
+
+// invisible reports whether r shows nothing, moves or reorders what is shown, or
+// has no meaning that all agree on: controls, formats (bidi, zero-width, tags),
+// private use, surrogates, what is not assigned, odd spaces, and the letters and
+// marks that are blank.
+func invisible(r rune) bool {
+	switch r {
+	case '\u2800', '\U0001d159': // braille blank, null note head
+		return true
+	}
+	return !unicode.IsPrint(r) ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+func escaped(r rune) string {
+	switch {
+	case r == '\t':
+		return `\t`
+	case r == '\r':
+		return `\r`
+	case r < utf8.RuneSelf:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r <= 0xffff:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// Cut returns text that [Text] or [Line] made, shortened to at most limit bytes.
+// It cuts between runes and never inside an escape, and ends in "…" and a mark
+// that says how many bytes are missing; the text itself cannot contain such a
+// mark. A limit too small for the mark gives the mark alone.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	// The mark gets no longer when more is cut from a text of the same length.
+	room := limit - len(mark(len(s)))
+	end := 0
+	for {
+		n := token(s[end:])
+		if end+n > room {
+			break
+		}
+		end += n
+	}
+	return s[:end] + mark(len(s)-end)
+}
+
+func mark(n int) string { return fmt.Sprintf(`…\{%d bytes cut}`, n) }
+
+// token returns the length of the rune or the escape that s begins with.
+func token(s string) int {
+	if len(s) < 2 || s[0] != '\\' {
+		_, n := utf8.DecodeRuneInString(s)
+		return max(n, 1)
+	}
+	n := 2
+	switch s[1] {
+	case 'x':
+		n = 4
+	case 'u':
+		n = 6
+	case 'U':
+		n = 10
+	case '{':
+		n = strings.IndexByte(s, '}') + 1
+	}
+	return min(max(n, 1), len(s))
+}

@@ -1,0 +1,227 @@
+package escape_test
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+func TestTextAndLine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, in, text, line string }{
+		{"plain", "Lists files.", "Lists files.", "Lists files."},
+		{"empty", "", "", ""},
+		{"other scripts stay", "Löscht 文件 קובץ", "Löscht 文件 קובץ", "Löscht 文件 קובץ"},
+		{"composed from marks", "e\u0301", "e\u0301", "e\u0301"},
+		{"newline and tab", "a\n\tb", "a\n\\tb", `a\n\tb`},
+		{"many lines", "a\nb\nc\n\nd\n\n\ne", "a\nb\nc\n\nd\n\n\\ne", `a\nb\nc\n\nd\n\n\ne`},
+		{"carriage return overwrites a line", "safe\rrm", `safe\rrm`, `safe\rrm`},
+		{"B003: NUL in a name", "a\x00b", `a\x00b`, `a\x00b`},
+		{"B005: zero-width in a name", "delete\u200bfile", `delete\u200bfile`, `delete\u200bfile`},
+		{"B023: 300 newlines", "Get the weather" + strings.Repeat("\n", 300) + "Also deletes all forecasts",
+			"Get the weather\n\n\\{298 newlines}Also deletes all forecasts", `Get the weather\{300 newlines}Also deletes all forecasts`},
+		{"B023: the same with spaces between", "a\n \n \n \nb", "a\n \n \\n \\nb", `a\n \n \n \nb`},
+		{"B025: ANSI conceal", "\x1b[8mdelete everything\x1b[0m list files", `\x1b[8mdelete everything\x1b[0m list files`, `\x1b[8mdelete everything\x1b[0m list files`},
+		{"C1 control", "\u009b8m", `\u009b8m`, `\u009b8m`},
+		{"B027: tag characters", "ok\U000e0069\U000e0067", `ok\U000e0069\U000e0067`, `ok\U000e0069\U000e0067`},
+		{"right-to-left override", "a\u202egpj.exe", `a\u202egpj.exe`, `a\u202egpj.exe`},
+		{"isolates and marks", "\u2066\u200f\u061c", `\u2066\u200f\u061c`, `\u2066\u200f\u061c`},
+		{"variation selectors smuggle bytes", "x\ufe0f\U000e0101", `x\ufe0f\U000e0101`, `x\ufe0f\U000e0101`},
+		{"blank letters", "a\u3164\u115f\u2800b", `a\u3164\u115f\u2800b`, `a\u3164\u115f\u2800b`},
+		{"odd spaces and line ends", "a\u00a0b\u2028c\u0085", `a\u00a0b\u2028c\u0085`, `a\u00a0b\u2028c\u0085`},
+		{"private use", "\ue000", `\ue000`, `\ue000`},
+		{"invalid UTF-8", "a\xffb\xc0", `a\xffb\xc0`, `a\xffb\xc0`},
+		{"a real replacement character stays", "a\ufffdb", "a\ufffdb", "a\ufffdb"},
+		{"an escape cannot be faked", `\x1b[8m \{9 newlines}`, `\\x1b[8m \\{9 newlines}`, `\\x1b[8m \\{9 newlines}`},
+		{"a count cannot be faked", "\n{3}", "\n{3}", `\n{3}`},
+		{"spaces push text off the screen", "ok" + strings.Repeat(" ", 80) + "rm", `ok\{80 spaces}rm`, `ok\{80 spaces}rm`},
+		{"indentation", "{\n    a", "{\n    a", `{\n\{4 spaces}a`},
+		{"a mark in front sits on our text", "\u0338ok", `\u0338ok`, `\u0338ok`},
+		{"a pile of marks", "a" + strings.Repeat("\u0301", 6), "a\u0301\u0301\u0301\u0301\\u0301\\u0301", "a\u0301\u0301\u0301\u0301\\u0301\\u0301"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := escape.Text(tt.in); got != tt.text {
+				t.Errorf("Text: got %q, want %q", got, tt.text)
+			}
+			if got := escape.Line(tt.in); got != tt.line {
+				t.Errorf("Line: got %q, want %q", got, tt.line)
+			}
+		})
+	}
+}
+
+// harmless says independently of the package which runes may be shown raw.
+func harmless(r rune) bool {
+	if unicode.In(r, unicode.C, unicode.Z, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+		return r == ' '
+	}
+	return unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
+}
+
+func TestEveryCodePoint(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]rune, unicode.MaxRune)
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		in := string(r) // a surrogate becomes U+FFFD
+		if 0xd800 <= r && r <= 0xdfff {
+			in = string([]byte{0xed, 0x80 | byte(r>>6&0x3f), 0x80 | byte(r&0x3f)}) // as a sloppy encoder writes it
+		}
+		got := escape.Line("a" + in)
+		if other, ok := seen[got]; ok {
+			t.Fatalf("%U and %U both show as %q", r, other, got)
+		}
+		seen[got] = r
+		for _, shown := range got {
+			if !harmless(shown) {
+				t.Fatalf("%U: %U reaches the screen in %q", r, shown, got)
+			}
+		}
+		if back := decode(t, got); back != "a"+in {
+			t.Fatalf("%U: %q reads back as %q", r, got, back)
+		}
+		text := escape.Text("a" + in)
+		for _, shown := range text {
+			if !harmless(shown) && shown != '\n' {
+				t.Fatalf("%U: %U reaches the screen in %q", r, shown, text)
+			}
+		}
+	}
+	if len(seen) != 1_114_112 {
+		t.Errorf("got %d code points, want 1114112", len(seen))
+	}
+}
+
+// decode reads an escaped text back. That it can is the proof that no two texts
+// show alike.
+func decode(t *testing.T, s string) string {
+	t.Helper()
+	var b strings.Builder
+	for s != "" {
+		if s[0] != '\\' {
+			b.WriteByte(s[0])
+			s = s[1:]
+			continue
+		}
+		number := func(digits int) int {
+			n, err := strconv.ParseUint(s[2:2+digits], 16, 32)
+			if err != nil {
+				t.Fatalf("%q: %v", s, err)
+			}
+			s = s[2+digits:]
+			return int(n)
+		}
+		switch s[1] {
+		case 'x':
+			b.WriteByte(byte(number(2)))
+		case 'u':
+			b.WriteRune(rune(number(4)))
+		case 'U':
+			b.WriteRune(rune(number(8)))
+		case '{':
+			body, rest, _ := strings.Cut(s[2:], "}")
+			count, what, _ := strings.Cut(body, " ")
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				t.Fatalf("%q: %v", s, err)
+			}
+			b.WriteString(strings.Repeat(map[string]string{"newlines": "\n", "spaces": " "}[what], n))
+			s = rest
+		default:
+			b.WriteByte(map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\'}[s[1]])
+			s = s[2:]
+		}
+	}
+	return b.String()
+}
+
+func FuzzReadsBack(f *testing.F) {
+	f.Add("a\n\n\n\n\n  \\{3 newlines}\x1b\xff\u202e\u0301")
+	f.Fuzz(func(t *testing.T, s string) { readsBack(t, s) })
+}
+
+func readsBack(t *testing.T, s string) {
+	t.Helper()
+	for name, got := range map[string]string{"Text": escape.Text(s), "Line": escape.Line(s)} {
+		if back := decode(t, got); back != s {
+			t.Fatalf("%s(%q) = %q, which reads back as %q", name, s, got, back)
+		}
+		if !utf8.ValidString(got) {
+			t.Fatalf("%s(%q) is no UTF-8", name, s)
+		}
+	}
+	if strings.ContainsAny(escape.Line(s), "\n\r\t") {
+		t.Fatalf("Line(%q) has more than one line", s)
+	}
+	if strings.Contains(escape.Text(s), "\n\n\n") {
+		t.Fatalf("Text(%q) has two blank lines in a row", s)
+	}
+}
+
+func TestRandomTextsReadBack(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"a", " ", "    ", "\n", "\n\n\n\n", "\t", "\\", "{", "}", "n", "x1b", "\x1b", "\xff", "\xed\xa0", "é", "\u0301", "\u202e", "\U000e0041", "3 newlines"}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		var b strings.Builder
+		for range rng.IntN(12) {
+			b.WriteString(pieces[rng.IntN(len(pieces))])
+		}
+		readsBack(t, b.String())
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, in string
+		limit    int
+		want     string
+	}{
+		{"fits", "abc", 3, "abc"},
+		{"empty", "", 0, ""},
+		{"cut", strings.Repeat("a", 40), 30, strings.Repeat("a", 12) + `…\{28 bytes cut}`},
+		{"between runes", strings.Repeat("é", 20), 29, strings.Repeat("é", 5) + `…\{30 bytes cut}`},
+		{"not inside an escape", escape.Line("aaaaa\u202eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 28, `aaaaa…\{36 bytes cut}`},
+		{"not inside a doubled backslash", escape.Line(`aaaaaaaa\\\\\\\\\\\\\\\\\\`), 29, `aaaaaaaa\\…\{34 bytes cut}`},
+		{"not inside a count", escape.Line("a" + strings.Repeat("\n", 300) + strings.Repeat("b", 40)), 30, `a…\{55 bytes cut}`},
+		{"no room for more than the mark", strings.Repeat("a", 40), 5, `…\{40 bytes cut}`},
+		{"negative", "a", -1, `…\{1 bytes cut}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := escape.Cut(tt.in, tt.limit); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCutIsNeverLongerAndSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	s := escape.Line(strings.Repeat("a\u202e\\é\n\n\n\n\n\n", 40))
+	for limit := 30; limit < len(s); limit++ {
+		got := escape.Cut(s, limit)
+		if len(got) > limit {
+			t.Fatalf("limit %d: %d bytes", limit, len(got))
+		}
+		kept, tail, ok := strings.Cut(got, "…")
+		if !ok || !strings.HasPrefix(s, kept) || tail != `\{`+strconv.Itoa(len(s)-len(kept))+` bytes cut}` {
+			t.Fatalf("limit %d: got %q", limit, got)
+		}
+		decode(t, kept) // no escape is torn
+	}
+}
+
+func BenchmarkLine(b *testing.B) {
+	s := strings.Repeat("Lists the files of a directory. ", 8)
+	b.ReportAllocs()
+	for b.Loop() {
+		escape.Line(s)
+	}
+}

@@ -1,0 +1,169 @@
+package prompt
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// maxDescription is how many bytes of a server's description are shown.
+const maxDescription = 200
+
+// An entry is one tool as it is shown.
+type entry struct {
+	name, description string
+	openWorld         bool
+	class             annotation.Safety
+}
+
+// line returns the entry's line in its section. It never breaks, and the quotes,
+// tags and fences of a description do not leave it.
+func (e *entry) line(described bool) string {
+	var b strings.Builder
+	b.WriteString(e.name)
+	if e.openWorld {
+		b.WriteString(" [open world]")
+	}
+	if described && e.description != "" {
+		b.WriteString(`: "` + e.description + `"`)
+	}
+	return b.String()
+}
+
+// quote escapes, beyond what [escape.Line] does, what means something to those who
+// read markup: the quote that ends the description, tags, and fences.
+var quote = strings.NewReplacer(`"`, `\"`, "<", `\x3c`, "```", `\x60\x60\x60`)
+
+// A section is the tools of one class.
+type section struct {
+	tools     []entry // sorted by name
+	shown     int     // so many of them are listed
+	described bool    // with their descriptions
+}
+
+// sections are the tools by class.
+type sections struct{ safe, write, dangerous, unknown section }
+
+func (s *sections) of(class annotation.Safety) *section {
+	switch class {
+	case annotation.Safe:
+		return &s.safe
+	case annotation.Moderate:
+		return &s.write
+	case annotation.Dangerous:
+		return &s.dangerous
+	}
+	return &s.unknown
+}
+
+func (s *sections) count() int {
+	return len(s.safe.tools) + len(s.write.tools) + len(s.dangerous.tools) + len(s.unknown.tools)
+}
+
+// byClass puts the tools into their sections, in an order that does not depend on
+// theirs.
+func byClass(tools []*middleware.Tool) *sections {
+	var entries []entry
+	for _, tool := range tools {
+		if tool.Name() == "" {
+			continue
+		}
+		entries = append(entries, entry{
+			name:        tool.ModelName(),
+			description: escape.Cut(quote.Replace(escape.Line(strings.TrimSpace(tool.Definition.Description))), maxDescription),
+			openWorld:   tool.Annotations.OpenWorld == annotation.Yes,
+			class:       tool.Safety(),
+		})
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(danger(a.class), danger(b.class)),
+			strings.Compare(a.description, b.description), compareBool(a.openWorld, b.openWorld))
+	})
+	entries = slices.CompactFunc(entries, func(a, b entry) bool { return a.name == b.name })
+	s := new(sections)
+	for _, e := range entries {
+		to := s.of(e.class)
+		to.tools = append(to.tools, e)
+	}
+	for _, to := range []*section{&s.safe, &s.write, &s.dangerous, &s.unknown} {
+		to.shown, to.described = len(to.tools), true
+	}
+	return s
+}
+
+// danger orders the classes, the most dangerous first.
+func danger(s annotation.Safety) int {
+	return slices.Index([]annotation.Safety{annotation.Dangerous, annotation.Unknown, annotation.Moderate, annotation.Safe}, s)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// cuts yields, mildest first, what may be left out of a text that is so many bytes
+// too long. What asks or is refused is not among it.
+func cuts(s *sections) iter.Seq[func(excess int)] {
+	return func(yield func(func(int)) bool) {
+		for _, sec := range []*section{&s.safe, &s.write} {
+			if !yield(func(int) { sec.strip() }) || !yield(sec.drop) {
+				return
+			}
+		}
+	}
+}
+
+// strip leaves out the descriptions, where that makes the section shorter.
+func (s *section) strip() {
+	saved := 0
+	for i := range s.tools {
+		saved += len(s.tools[i].line(true)) - len(s.tools[i].line(false))
+	}
+	s.described = saved <= len(stripped)
+}
+
+const stripped = " For want of room they are listed without descriptions."
+
+// drop leaves out tools from the end until at least excess bytes are gone. The line
+// that counts them needs some as well.
+func (s *section) drop(excess int) {
+	if s.shown > 0 {
+		excess += len(s.more(len(s.tools)))
+	}
+	for excess > 0 && s.shown > 0 {
+		s.shown--
+		excess -= len(s.tools[s.shown].line(s.described)) + 1
+	}
+}
+
+func (s *section) more(n int) string { return fmt.Sprintf("… and %d more\n", n) }
+
+// write appends the section under its heading, and nothing where it has no tools.
+func (s *section) write(b *strings.Builder, heading, means string) {
+	if len(s.tools) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n### %s: %d\n\n%s", heading, len(s.tools), means)
+	if !s.described {
+		b.WriteString(stripped)
+	}
+	b.WriteString("\n\n```text\n")
+	for i := range s.shown {
+		b.WriteString(s.tools[i].line(s.described) + "\n")
+	}
+	if n := len(s.tools) - s.shown; n > 0 {
+		b.WriteString(s.more(n))
+	}
+	b.WriteString("```\n")
+}

@@ -1,0 +1,59 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// ErrLimited is in the tree of every error by which this package refuses a call.
+var ErrLimited = errors.New("ratelimit: too many calls")
+
+// A LimitedError says which call was refused and when there will be room. The
+// call was not sent and has consumed nothing.
+type LimitedError struct {
+	Tool *middleware.Tool
+	// Wait is how long it takes, as things stand, until the call could go; 0 means
+	// never, because the tool's own limit is no calls.
+	Wait time.Duration
+}
+
+func (e *LimitedError) Error() string {
+	if e.Permanent() {
+		return fmt.Sprintf("ratelimit: %s was refused: its rateLimitHint allows no calls; use another tool, or correct the hint", e.Tool)
+	}
+	return fmt.Sprintf("ratelimit: %s was refused: there is room for it in %v, which is too long to wait; call it again then", e.Tool, shown(e.Wait))
+}
+
+// shown rounds up, so that a call which waits as long as it was told fits.
+func shown(d time.Duration) time.Duration {
+	unit := time.Second
+	if d < 10*time.Second {
+		unit = time.Millisecond
+	}
+	if r := d.Truncate(unit); r < d && d < math.MaxInt64-unit {
+		return r + unit
+	}
+	return d
+}
+
+// refuse returns the refusal of a call that could go after wait.
+func refuse(tool *middleware.Tool, wait time.Duration) error {
+	return &LimitedError{Tool: tool, Wait: max(wait, time.Millisecond)}
+}
+
+// Is reports whether target is [ErrLimited].
+func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
+
+// NotSent reports that the call did not leave.
+func (e *LimitedError) NotSent() bool { return true }
+
+// Permanent reports whether no wait will help.
+func (e *LimitedError) Permanent() bool { return e.Wait <= 0 }
+
+// RetryAfter returns how long it is of no use to call again, 0 where it never is
+// of use.
+func (e *LimitedError) RetryAfter() time.Duration { return e.Wait }

@@ -1,0 +1,143 @@
+// Package ratelimit makes a call wait until the server and the tool can bear it,
+// and refuses it at once where the wait would be too long.
+//
+// Two limits are kept: what the host allows for each server ([Options]), and what
+// a tool says it bears (RateLimitHint among its annotations, in calls a minute; 0
+// means never). Both are token buckets of golang.org/x/time/rate, one for each
+// scope, so that one tenant's burst does not stand in another's way: with n
+// scopes a server sees up to n times its limit.
+//
+// Calls wait in the order in which they came. A waiting call holds no token and
+// no reservation: only the first in a queue looks at the bucket, and it takes the
+// token of the tool and of the server at one instant, when both are there. So a
+// call that is cancelled while it waits leaves everything as if it had never
+// come, and a call that is refused has consumed nothing.
+//
+// Put it inside the cache, so that a hit costs no token, inside the confirmation,
+// so that none ages while a person thinks, and inside retry, so that every
+// attempt pays. The chain's Standard order does that.
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options say how many calls go through. The zero value keeps the tools' own
+// limits and nothing else.
+type Options struct {
+	// PerMinute is how many calls a minute each server gets from each scope. 0
+	// means no limit but what the tools themselves say.
+	PerMinute float64
+	// Burst is how many calls may go at once after a pause. It belongs to PerMinute
+	// and must be 0 without it. 0 means one second's worth, at least 1.
+	Burst int
+	// Servers has a limit of its own for a server, by the id that the host gave it,
+	// instead of PerMinute and Burst. nil means that all servers have the same.
+	Servers map[string]Limit
+	// MaxWait is the longest wait; a call that would wait longer is refused at once.
+	// A context's earlier deadline counts as well. 0 means one minute.
+	MaxWait time.Duration
+	// MaxWaiters is how many calls may wait for one server in one scope, and for one
+	// tool; one more is refused at once. 0 means 1000.
+	MaxWaiters int
+	// Logger hears, at level Info, of each call that has to wait. nil is silent.
+	Logger *slog.Logger
+}
+
+// A Limit is the limit of one server.
+type Limit struct {
+	// PerMinute is how many calls a minute each scope has. It must be more than 0:
+	// leave a server out of the map to give it the limit of all others.
+	PerMinute float64
+	// Burst is how many calls may go at once after a pause. 0 means one second's
+	// worth, at least 1.
+	Burst int
+}
+
+// New returns a middleware that paces calls. The buckets belong to what New
+// returned and not to one chain: chains that are built from the same middleware
+// share them, because the limit is the server's. It is safe for concurrent use.
+//
+// A call that cannot be made in time ends with a [*LimitedError], before anything
+// was sent; one whose context ends while it waits ends as [middleware.GivenUp]
+// says. New panics where a number is negative, not finite, or says that a server
+// with a limit gets no calls.
+func New(opts Options) middleware.Middleware {
+	return newLimiter(opts, maxBuckets, maxOverflow).middleware
+}
+
+func newLimiter(opts Options, own, shared int) *limiter {
+	check(opts)
+	limits := make(map[string]limit, len(opts.Servers))
+	for server, own := range opts.Servers {
+		limits[server] = own.limit()
+	}
+	return &limiter{
+		all:        Limit{opts.PerMinute, opts.Burst}.limit(),
+		servers:    limits,
+		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
+		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
+		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		buckets:    newBuckets(own, shared),
+	}
+}
+
+func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {
+	return &caller{next, l}
+}
+
+func check(opts Options) {
+	count("PerMinute", opts.PerMinute)
+	whole("Burst", int64(opts.Burst))
+	if opts.Burst > 0 && opts.PerMinute == 0 {
+		panic(fmt.Sprintf("ratelimit: Options.Burst is %d without PerMinute; a burst alone limits nothing", opts.Burst))
+	}
+	for server, own := range opts.Servers {
+		field := fmt.Sprintf("Servers[%q]", server)
+		count(field+".PerMinute", own.PerMinute)
+		whole(field+".Burst", int64(own.Burst))
+		if own.PerMinute == 0 {
+			panic(fmt.Sprintf("ratelimit: Options.%s.PerMinute is 0; leave the server out to give it the limit of the others", field))
+		}
+	}
+	whole("MaxWait", int64(opts.MaxWait))
+	whole("MaxWaiters", int64(opts.MaxWaiters))
+}
+
+func count(field string, v float64) {
+	if !(v >= 0) || math.IsInf(v, 0) {
+		panic(fmt.Sprintf("ratelimit: Options.%s is %v; it must be a finite number of calls a minute, or 0", field, v))
+	}
+}
+
+func whole(field string, v int64) {
+	if v < 0 {
+		panic(fmt.Sprintf("ratelimit: Options.%s is %d; it must not be negative", field, v))
+	}
+}
+
+type caller struct {
+	next middleware.ToolCaller
+	*limiter
+}
+
+// Kind names the room for those who read an order.
+func (*caller) Kind() string { return "ratelimit" }
+
+// Promise says that calls are paced: a tool's own limit counts in any case.
+func (*caller) Promise(p *middleware.Promises) { p.Limits = true }
+
+func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if err := c.admit(ctx, call.Scope, call.Tool); err != nil {
+		return nil, err
+	}
+	return c.next.CallTool(ctx, call)
+}

@@ -1,0 +1,644 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tool returns a tool of server "s" that bears hint calls a minute; none for no hint.
+func tool(name string, hint ...float64) *middleware.Tool {
+	t := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: name}, Annotations: annotation.ReadOnly()}
+	if len(hint) > 0 {
+		t.Annotations.RateLimitHint = &hint[0]
+	}
+	return t
+}
+
+// executor records when each call was handed over.
+type executor struct {
+	mu    sync.Mutex
+	start time.Time
+	at    []time.Duration
+	ids   []string
+}
+
+func newExecutor() *executor { return &executor{start: time.Now()} }
+
+func (e *executor) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.at = append(e.at, time.Since(e.start))
+	e.ids = append(e.ids, call.ID)
+	return new(mcp.CallToolResult), nil
+}
+
+func (e *executor) times() string { return fmt.Sprint(e.at) }
+
+// begin makes n calls at once, in order, and returns a func that waits for them.
+func begin(c middleware.ToolCaller, call middleware.Call, n int) (end func() []error) {
+	errs := make([]error, n)
+	wg := new(sync.WaitGroup)
+	for i := range n {
+		call := call
+		call.ID = fmt.Sprint(i)
+		wg.Go(func() { _, errs[i] = c.CallTool(context.Background(), call) })
+		synctest.Wait()
+	}
+	return func() []error {
+		wg.Wait()
+		return errs
+	}
+}
+
+func together(c middleware.ToolCaller, call middleware.Call, n int) []error {
+	return begin(c, call, n)()
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		opts  ratelimit.Options
+		tool  *middleware.Tool
+		calls int
+		want  string
+	}{
+		{"zero options and no hint: no limit", ratelimit.Options{}, tool("a"), 5, "[0s 0s 0s 0s 0s]"},
+		{"the tool's hint, burst 1", ratelimit.Options{}, tool("a", 6), 3, "[0s 10s 20s]"},
+		{"the tool's hint, one second's worth at once", ratelimit.Options{}, tool("a", 120), 4, "[0s 0s 500ms 1s]"},
+		{"the server's limit", ratelimit.Options{PerMinute: 60, Burst: 2}, tool("a"), 4, "[0s 0s 1s 2s]"},
+		{"B163: burst 0 is one second's worth", ratelimit.Options{PerMinute: 180}, tool("a"), 4, "[0s 0s 0s 333.333333ms]"},
+		{"B163: burst 0 is at least 1", ratelimit.Options{PerMinute: 6}, tool("a"), 2, "[0s 10s]"},
+		{"both: the stricter one counts", ratelimit.Options{PerMinute: 60}, tool("a", 6), 3, "[0s 10s 20s]"},
+		{"both: the stricter one counts, the other way", ratelimit.Options{PerMinute: 6}, tool("a", 60), 3, "[0s 10s 20s]"},
+		{"a server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"s": {PerMinute: 6}}}, tool("a"), 2, "[0s 10s]"},
+		{"another server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"t": {PerMinute: 6}}}, tool("a"), 2, "[0s 1s]"},
+		{"a server's own limit alone", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 60, Burst: 2}}}, tool("a"), 3, "[0s 0s 1s]"},
+		{"a huge rate", ratelimit.Options{PerMinute: math.MaxFloat64}, tool("a", math.MaxFloat64), 3, "[0s 0s 0s]"},
+		{"a burst that is no int", ratelimit.Options{PerMinute: 1e21}, tool("a"), 3, "[0s 0s 0s]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := newExecutor()
+				for _, err := range together(ratelimit.New(tt.opts)(e), middleware.Call{Tool: tt.tool}, tt.calls) {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				if got := e.times(); got != tt.want {
+					t.Errorf("handed over at %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestNewPanicsForWhatIsNoLimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		opts ratelimit.Options
+		want string
+	}{
+		{"B159: a limit of 0 is not unlimited", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {}}}, `ratelimit: Options.Servers["s"].PerMinute is 0`},
+		{"B159: a burst with a limit of 0", ratelimit.Options{Burst: 1}, "ratelimit: Options.Burst is 1 without PerMinute"},
+		{"B161: negative", ratelimit.Options{PerMinute: -1}, "ratelimit: Options.PerMinute is -1"},
+		{"not a number", ratelimit.Options{PerMinute: math.NaN()}, "ratelimit: Options.PerMinute is NaN"},
+		{"infinite", ratelimit.Options{PerMinute: math.Inf(1)}, "ratelimit: Options.PerMinute is +Inf"},
+		{"negative burst", ratelimit.Options{PerMinute: 1, Burst: -1}, "ratelimit: Options.Burst is -1"},
+		{"a server's negative limit", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: -1}}}, `ratelimit: Options.Servers["s"].PerMinute is -1`},
+		{"a server's negative burst", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 1, Burst: -2}}}, `ratelimit: Options.Servers["s"].Burst is -2`},
+		{"negative wait", ratelimit.Options{MaxWait: -1}, "ratelimit: Options.MaxWait is -1"},
+		{"negative waiters", ratelimit.Options{MaxWaiters: -1}, "ratelimit: Options.MaxWaiters is -1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, tt.want) {
+					t.Errorf("got panic %q, want one that begins with %q", got, tt.want)
+				}
+			}()
+			ratelimit.New(tt.opts)
+		})
+	}
+}
+
+// limited checks the facts that a refusal tells.
+func limited(t *testing.T, err error, wait time.Duration) {
+	t.Helper()
+	var e *ratelimit.LimitedError
+	if !errors.Is(err, ratelimit.ErrLimited) || !errors.As(err, &e) {
+		t.Fatalf("got %v, want a LimitedError", err)
+	}
+	if e.Wait != wait || !middleware.NotSent(err) || middleware.Permanent(err) != (wait == 0) || middleware.Refused(err) {
+		t.Errorf("wait %v (want %v), not sent %v, permanent %v, refused by the server %v",
+			e.Wait, wait, middleware.NotSent(err), middleware.Permanent(err), middleware.Refused(err))
+	}
+	if after, ok := middleware.RetryAfter(err); after != wait || ok != (wait > 0) {
+		t.Errorf("RetryAfter: got %v, %v", after, ok)
+	}
+	var unknown *middleware.OutcomeUnknownError
+	if errors.As(middleware.OutcomeUnknown(middleware.Call{Tool: e.Tool}, err), &unknown) {
+		t.Error("its outcome is known: nothing happened")
+	}
+}
+
+func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("B165: wait 1 s, deadline in 500 ms", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+			call := middleware.Call{Tool: tool("a")}
+			together(c, call, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := c.CallTool(ctx, call)
+			if took := time.Since(e.start); took != 0 {
+				t.Errorf("it took %v, want no time", took)
+			}
+			limited(t, err, time.Second)
+			together(c, call, 1) // no token is missing
+			if got := e.times(); got != "[0s 1s]" {
+				t.Errorf("handed over at %v", got)
+			}
+		})
+	})
+	t.Run("a wait that ends at the deadline", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(newExecutor())
+			together(c, middleware.Call{Tool: tool("a")}, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+			limited(t, err, time.Second)
+		})
+	})
+	t.Run("the place in the queue counts", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: 20 * time.Second})(e)
+			errs := together(c, middleware.Call{Tool: tool("a")}, 4)
+			limited(t, errs[3], 30*time.Second)
+			if got := e.times(); got != "[0s 10s 20s]" { // MaxWait itself is not too long
+				t.Errorf("handed over at %v", got)
+			}
+		})
+	})
+	t.Run("and those in the tool's queue at the server", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: 20 * time.Second})(e)
+			errs := together(c, middleware.Call{Tool: tool("a", 600)}, 14) // 10 tokens of the tool, 1 of the server
+			limited(t, errs[3], 30*time.Second)
+			if got := e.times(); got != "[0s 10s 20s]" {
+				t.Errorf("handed over at %v", got)
+			}
+		})
+	})
+	t.Run("the longest wait is a minute by default", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			errs := together(ratelimit.New(ratelimit.Options{})(newExecutor()), middleware.Call{Tool: tool("a", 1)}, 3)
+			if errs[1] != nil {
+				t.Error(errs[1])
+			}
+			limited(t, errs[2], 2*time.Minute)
+		})
+	})
+	t.Run("too many wait", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 60, MaxWaiters: 2})(e)
+			errs := together(c, middleware.Call{Tool: tool("a")}, 4)
+			limited(t, errs[3], 3*time.Second)
+			if got := e.times(); got != "[0s 1s 2s]" {
+				t.Errorf("handed over at %v", got)
+			}
+		})
+	})
+	t.Run("a thousand may wait by default", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			errs := together(ratelimit.New(ratelimit.Options{PerMinute: 6000, Burst: 1})(newExecutor()), middleware.Call{Tool: tool("a")}, 1002)
+			if errs[1000] != nil {
+				t.Error(errs[1000])
+			}
+			limited(t, errs[1001], 10010*time.Millisecond)
+		})
+	})
+	t.Run("others that overtake at the server make it too long", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: 30 * time.Second})(e)
+			var err error
+			var wg sync.WaitGroup
+			hinted := tool("a", 6)
+			together(c, middleware.Call{Tool: hinted}, 1)
+			wg.Go(func() { _, err = c.CallTool(t.Context(), middleware.Call{Tool: hinted}) })
+			time.Sleep(time.Second)
+			synctest.Wait()
+			end := begin(c, middleware.Call{Tool: tool("b")}, 3) // at 10, 20, 30 s
+			wg.Wait()
+			limited(t, err, 30*time.Second) // at 10 s three of b are ahead, and 30 s of patience began at 0
+			end()
+			if got := e.times(); got != "[0s 10s 20s 30s]" {
+				t.Errorf("handed over at %v", got)
+			}
+		})
+	})
+}
+
+func TestHintThatAllowsNoCallsMeansNever(t *testing.T) {
+	t.Parallel()
+	for _, hint := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		t.Run(fmt.Sprint(hint), func(t *testing.T) {
+			t.Parallel()
+			e := newExecutor()
+			_, err := ratelimit.New(ratelimit.Options{})(e).CallTool(t.Context(), middleware.Call{Tool: tool("a", hint)})
+			limited(t, err, 0)
+			if len(e.at) != 0 {
+				t.Error("the call went through")
+			}
+		})
+	}
+}
+
+func TestContextWins(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the user left")
+	gone := func(t *testing.T, err, want error) {
+		t.Helper()
+		if !errors.Is(err, want) || errors.Is(err, ratelimit.ErrLimited) || !middleware.NotSent(err) {
+			t.Errorf("got %v (not sent: %v), want %v, not sent", err, middleware.NotSent(err), want)
+		}
+	}
+	t.Run("B311: done at entry", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(cause)
+			_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+			gone(t, err, cause)
+			_, err = ratelimit.New(ratelimit.Options{})(e).CallTool(ctx, middleware.Call{Tool: tool("a")})
+			gone(t, err, cause)
+			together(c, middleware.Call{Tool: tool("a")}, 1)
+			if got := e.times(); got != "[0s]" { // neither handed over nor charged
+				t.Errorf("handed over at %v", got)
+			}
+		})
+	})
+	t.Run("cancelled while it waits", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 6})(e)
+			together(c, middleware.Call{Tool: tool("a")}, 1)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3*time.Second, func() { cancel(cause) })
+			_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+			gone(t, err, cause)
+			if took := time.Since(e.start); took != 3*time.Second {
+				t.Errorf("it took %v, want 3s", took)
+			}
+		})
+	})
+	t.Run("cancelled at the instant when its token comes", func(t *testing.T) {
+		t.Parallel()
+		for range 200 { // select chooses at random
+			synctest.Test(t, func(t *testing.T) {
+				e := newExecutor()
+				c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+				together(c, middleware.Call{Tool: tool("a")}, 1)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				go func() {
+					time.Sleep(time.Second)
+					cancel(cause)
+				}()
+				synctest.Wait()
+				_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+				if err != nil {
+					gone(t, err, cause)
+				}
+				if handed := len(e.at) == 2; handed != (err == nil) {
+					t.Errorf("handed over: %v, error: %v", handed, err)
+				}
+			})
+		}
+	})
+	t.Run("no attempt starts at its deadline, whoever runs first", func(t *testing.T) {
+		t.Parallel()
+		for range 200 {
+			synctest.Test(t, func(t *testing.T) {
+				e := newExecutor()
+				c := ratelimit.New(ratelimit.Options{})(e)
+				together(c, middleware.Call{Tool: tool("a", 60)}, 1)
+				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				defer cancel()
+				var err error
+				var wg sync.WaitGroup
+				wg.Go(func() { _, err = c.CallTool(ctx, middleware.Call{Tool: tool("a", 60)}) })
+				time.Sleep(500 * time.Millisecond)
+				end := begin(c, middleware.Call{Tool: tool("a", 30)}, 1) // now its token comes at 1.5 s
+				wg.Wait()
+				gone(t, err, context.DeadlineExceeded)
+				end()
+				if got := e.times(); got != "[0s 1.5s]" {
+					t.Fatalf("handed over at %v", got)
+				}
+			})
+		}
+	})
+	t.Run("a deadline that has come counts before its timer has run", func(t *testing.T) {
+		t.Parallel()
+		e := newExecutor()
+		c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+		_, err := c.CallTool(past{t.Context()}, middleware.Call{Tool: tool("a")})
+		gone(t, err, context.DeadlineExceeded)
+		if len(e.at) != 0 {
+			t.Error("the call went through")
+		}
+	})
+}
+
+// past is a context whose deadline has come and whose timer has not run.
+type past struct{ context.Context }
+
+func (past) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
+
+func TestCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor()
+		c := ratelimit.New(ratelimit.Options{PerMinute: 600, Burst: 1})(e)
+		together(c, middleware.Call{Tool: tool("a")}, 50)
+		for i, id := range e.ids {
+			if id != fmt.Sprint(i) {
+				t.Fatalf("order: %v", e.ids)
+			}
+		}
+	})
+}
+
+func TestNobodyOvertakesOneWhoIsHeldUp(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]ratelimit.Options{"tool": {}, "server": {PerMinute: 180}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := newExecutor()
+				opts.Logger = slog.New(&slow{Handler: slog.DiscardHandler})
+				c := ratelimit.New(opts)(e)
+				call := middleware.Call{Tool: tool("a")}
+				if opts.PerMinute == 0 {
+					call.Tool = tool("a", 180)
+				}
+				together(c, call, 3)
+				call.ID = "first"
+				var wg sync.WaitGroup
+				wg.Go(func() { _, _ = c.CallTool(t.Context(), call) }) // its logger takes 5 s
+				time.Sleep(4 * time.Second)                            // by now there are tokens for both
+				call.ID = "second"
+				_, _ = c.CallTool(t.Context(), call)
+				wg.Wait()
+				if got := fmt.Sprint(e.ids); got != "[0 1 2 first second]" {
+					t.Errorf("order: %s", got)
+				}
+			})
+		})
+	}
+}
+
+// slow is a handler that takes five seconds for the first record.
+type slow struct {
+	slog.Handler
+	used atomic.Bool
+}
+
+func (*slow) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s *slow) Handle(context.Context, slog.Record) error {
+	if s.used.CompareAndSwap(false, true) {
+		time.Sleep(5 * time.Second)
+	}
+	return nil
+}
+
+func TestSlowToolDoesNotBlockItsServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor()
+		c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+		slow := begin(c, middleware.Call{Tool: tool("slow", 2)}, 3) // at 0, 30 and 60 s
+		together(c, middleware.Call{Tool: tool("a")}, 3)
+		slow()
+		if got := e.times(); got != "[0s 1s 2s 3s 30s 1m0s]" {
+			t.Errorf("handed over at %v", got)
+		}
+	})
+}
+
+func TestScopesServersAndToolsHaveTheirOwnBuckets(t *testing.T) {
+	t.Parallel()
+	t.Run("B169: one tenant's 10,000 calls, another's one", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range 10_000 {
+				wg.Go(func() { _, _ = c.CallTool(ctx, middleware.Call{Scope: "noisy", Tool: tool("a")}) })
+			}
+			synctest.Wait()
+			if _, err := c.CallTool(t.Context(), middleware.Call{Scope: "quiet", Tool: tool("a")}); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(e.start); took != 0 {
+				t.Errorf("it took %v, want no time", took)
+			}
+			cancel()
+			wg.Wait()
+		})
+	})
+	t.Run("servers and tools", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newExecutor()
+			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
+			other := tool("a")
+			other.Server = "t"
+			for _, tool := range []*middleware.Tool{tool("a", 6), other} {
+				together(c, middleware.Call{Tool: tool}, 1)
+			}
+			if got := e.times(); got != "[0s 0s]" {
+				t.Errorf("two servers: handed over at %v", got)
+			}
+			together(c, middleware.Call{Tool: tool("b", 6)}, 1)
+			if got := e.times(); got != "[0s 0s 1s]" {
+				t.Errorf("another tool shares the server's limit and not the tool's: handed over at %v", got)
+			}
+		})
+	})
+}
+
+func TestChainsFromOneMiddlewareShareTheLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor()
+		m := ratelimit.New(ratelimit.Options{PerMinute: 60})
+		together(m(e), middleware.Call{Tool: tool("a")}, 1)
+		together(m(e), middleware.Call{Tool: tool("a")}, 1)
+		if got := e.times(); got != "[0s 1s]" {
+			t.Errorf("handed over at %v", got)
+		}
+	})
+}
+
+func TestCorrectedHintTakesEffect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor()
+		c := ratelimit.New(ratelimit.Options{})(e)
+		together(c, middleware.Call{Tool: tool("a", 6)}, 1)
+		end := begin(c, middleware.Call{Tool: tool("a", 6)}, 1)
+		together(c, middleware.Call{Tool: tool("a", 60)}, 1) // both go sooner
+		end()
+		if got := e.times(); got != "[0s 1s 2s]" {
+			t.Errorf("handed over at %v", got)
+		}
+	})
+}
+
+func TestEveryAttemptPays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		failing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			return nil, errors.New("down")
+		})
+		c := ratelimit.New(ratelimit.Options{PerMinute: 60})(failing)
+		for range 3 {
+			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool("a")})
+		}
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("three attempts took %v, want 2s", took)
+		}
+	})
+}
+
+func TestWaitIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		drop := func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}
+		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: drop}))
+		c := ratelimit.New(ratelimit.Options{PerMinute: 60, Logger: logger})(newExecutor())
+		together(c, middleware.Call{Tool: tool("a")}, 2)
+		want := "level=INFO msg=\"ratelimit: waiting\" tool=s/a class=safe wait=1s\n"
+		if got := out.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestPanickingLoggerLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor()
+		h := &fuse{Handler: slog.DiscardHandler, blown: make(chan struct{})}
+		c := ratelimit.New(ratelimit.Options{PerMinute: 60, Logger: slog.New(h)})(e)
+		together(c, middleware.Call{Tool: tool("a")}, 1)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool("a")})
+		}()
+		together(c, middleware.Call{Tool: tool("a")}, 1)
+		if got := e.times(); got != "[0s 1s]" {
+			t.Errorf("handed over at %v", got)
+		}
+	})
+}
+
+// fuse is a handler that panics once.
+type fuse struct {
+	slog.Handler
+	blown chan struct{}
+}
+
+func (*fuse) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f *fuse) Handle(context.Context, slog.Record) error {
+	select {
+	case <-f.blown:
+		return nil
+	default:
+		close(f.blown)
+		panic("handler")
+	}
+}
+
+func TestCallWithoutToolIsLeftToTheGuard(t *testing.T) {
+	t.Parallel()
+	if _, err := ratelimit.New(ratelimit.Options{PerMinute: 1})(newExecutor()).CallTool(t.Context(), middleware.Call{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestToldKindAndPromise(t *testing.T) {
+	t.Parallel()
+	c := ratelimit.New(ratelimit.Options{})(newExecutor())
+	if got := c.(middleware.Kinder).Kind(); got != "ratelimit" {
+		t.Errorf("kind: got %q", got)
+	}
+	var got middleware.Promises
+	c.(middleware.Promiser).Promise(&got)
+	if want := (middleware.Promises{Limits: true}); got != want {
+		t.Errorf("promises: got %+v, want %+v", got, want)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&ratelimit.LimitedError{Tool: tool("a")}, "ratelimit: s/a was refused: its rateLimitHint allows no calls; use another tool, or correct the hint"},
+		{&ratelimit.LimitedError{Tool: tool("a"), Wait: 1234567 * time.Nanosecond}, "ratelimit: s/a was refused: there is room for it in 2ms, which is too long to wait; call it again then"},
+		{&ratelimit.LimitedError{Tool: tool("a"), Wait: 90*time.Second + 1}, "ratelimit: s/a was refused: there is room for it in 1m31s, which is too long to wait; call it again then"},
+	} {
+		if got := tt.err.Error(); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+}
