@@ -8,8 +8,6 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestHint(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -58,7 +56,7 @@ func TestDefaults(t *testing.T) {
 	said := annotation.Annotations{
 		ReadOnly: annotation.Yes, Destructive: annotation.No, Idempotent: annotation.Yes, OpenWorld: annotation.No,
 		RequiresConfirmation: annotation.Yes, AuditRequired: annotation.Yes,
-		CostHint: ptr(7.0), Complexity: annotation.Complex, SecurityLevel: annotation.Restricted, EstimatedDuration: time.Second,
+		CostHint: new(7.0), Complexity: annotation.Complex, SecurityLevel: annotation.Restricted, EstimatedDuration: time.Second,
 	}
 	if got, want := said.Defaults().Summary(), said.Summary(); got != want {
 		t.Errorf("Defaults changed what was said: got %s, want %s", got, want)

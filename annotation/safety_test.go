@@ -70,7 +70,7 @@ func TestSafetyReadsThreeHintsOnly(t *testing.T) {
 					a := annotation.Annotations{ReadOnly: readOnly, Destructive: destructive, RequiresConfirmation: confirmation}
 					full := a
 					full.Idempotent, full.OpenWorld, full.AuditRequired = idempotent, annotation.Yes, annotation.Yes
-					full.Title, full.SecurityLevel, full.CostHint, full.RateLimitHint = "t", annotation.Restricted, ptr(9.0), ptr(0.0)
+					full.Title, full.SecurityLevel, full.CostHint, full.RateLimitHint = "t", annotation.Restricted, new(9.0), new(0.0)
 					if full.Safety() != a.Safety() {
 						t.Errorf("%s is %v, and %s is %v", a.Summary(), a.Safety(), full.Summary(), full.Safety())
 					}
@@ -134,7 +134,7 @@ func TestInferredIdempotenceIsTheHostsChoice(t *testing.T) {
 				c.source, a.SafeToRetry(), a.InferredIdempotent(), c.retry, c.inferred)
 		}
 	}
-	if delete := annotation.Destructive().Attribute(annotation.Inferred, ""); delete.InferredIdempotent() {
+	if inferred := annotation.Destructive().Attribute(annotation.Inferred, ""); inferred.InferredIdempotent() {
 		t.Error("a destructive tool counts as idempotent by inference")
 	}
 }

@@ -25,7 +25,7 @@ func TestSummary(t *testing.T) {
 		{"the seed's empty one", a{}, "[no annotations]"},
 		{"every field", someFull(), "[Add | not read-only | not destructive | idempotent | closed world | no confirmation required | " +
 			"medium complexity | ~250ms | at most 60/min | cost 2.5 | no audit required | internal | category: files | tags: a, b]"},
-		{"the other side", a{ReadOnly: yes, Idempotent: no, OpenWorld: yes, AuditRequired: yes, RateLimitHint: ptr(0.0)},
+		{"the other side", a{ReadOnly: yes, Idempotent: no, OpenWorld: yes, AuditRequired: yes, RateLimitHint: new(0.0)},
 			"[read-only | not idempotent | open world | at most 0/min | audit required]"},
 	} {
 		if got := c.a.Summary(); got != c.want {
@@ -90,10 +90,10 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 		{"nothing", a{}, nil},
 		{"everything", someFull(), nil},
 		{"read-only to be confirmed", a{ReadOnly: yes, RequiresConfirmation: yes}, nil},
-		{"a rate of zero means never", a{RateLimitHint: ptr(0.0), CostHint: ptr(0.0)}, nil},
+		{"a rate of zero means never", a{RateLimitHint: new(0.0), CostHint: new(0.0)}, nil},
 		{"the seed's conflict", a{ReadOnly: yes, Destructive: yes}, []string{"readOnlyHint and destructiveHint are both yes"}},
-		{"the seed's numbers", a{RateLimitHint: ptr(-5.0), CostHint: ptr(math.NaN())}, []string{"rateLimitHint: -5", "costHint: NaN"}},
-		{"the seed's infinity, of a rate", a{RateLimitHint: ptr(math.Inf(1))}, []string{"rateLimitHint: +Inf"}},
+		{"the seed's numbers", a{RateLimitHint: new(-5.0), CostHint: new(math.NaN())}, []string{"rateLimitHint: -5", "costHint: NaN"}},
+		{"the seed's infinity, of a rate", a{RateLimitHint: new(math.Inf(1))}, []string{"rateLimitHint: +Inf"}},
 		{"a negative duration", a{EstimatedDuration: -time.Second}, []string{"estimatedDuration: -1s"}},
 		{"the seed's tags", a{Tags: []string{"valid-tag", "", "another-valid-tag"}}, []string{`tags: number 1, ""`}},
 		{"a blank tag", a{Tags: []string{" \t"}}, []string{"tags: number 0"}},
@@ -102,7 +102,7 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 			"readOnlyHint: 3", "destructiveHint: 4", "idempotentHint: 5", "openWorldHint: 6", "requiresConfirmation: 7", "auditRequired: 8",
 		}},
 		{"all at once", a{
-			ReadOnly: yes, Destructive: yes, EstimatedDuration: -1, RateLimitHint: ptr(-1.0), CostHint: ptr(math.Inf(-1)),
+			ReadOnly: yes, Destructive: yes, EstimatedDuration: -1, RateLimitHint: new(-1.0), CostHint: new(math.Inf(-1)),
 			Tags: []string{""}, Complexity: "c", SecurityLevel: "s", AuditRequired: 9,
 		}, []string{
 			"auditRequired: 9", "both yes", "estimatedDuration: -1ns", "rateLimitHint: -1", "costHint: -Inf", "tags: number 0", `complexity: "c"`, `securityLevel: "s"`,

@@ -45,9 +45,12 @@ const (
 //
 // A result is found again by scope, server, the digest of the tool's definition
 // and the canonical form of the arguments. Errors, results with IsError, results
-// that ask for input and calls that answer such a request are never kept.
+// that ask for input and calls that answer such a request are never kept, and
+// neither is anything of a tool without a digest (see [middleware.NewTool]).
 // Concurrent identical reads share one call: it keeps the deadline of the one who
-// came first and ends early only when all who wait for it have gone.
+// came first and ends early only when all who wait for it have gone. A result that
+// asks for input is one caller's exchange with the server: the others make their
+// own call.
 //
 // Every call that is not Safe counts as a write to its server, whatever comes of
 // it: while one is under way the server's reads are neither answered from memory
@@ -76,13 +79,12 @@ func New(o Options) middleware.Middleware {
 	}
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &cacher{next: next, recovered: middleware.Recover()(next), ttl: ttl, idempotent: idempotent, clone: clone, log: log, memory: newMemory(entries, bytes)}
+		return &cacher{next: next, ttl: ttl, idempotent: idempotent, clone: clone, log: log, memory: newMemory(entries, bytes)}
 	}
 }
 
 type cacher struct {
 	next       middleware.ToolCaller
-	recovered  middleware.ToolCaller // next, for flights
 	ttl        time.Duration
 	idempotent map[string]bool
 	clone      func(*mcp.CallToolResult) *mcp.CallToolResult
@@ -94,6 +96,9 @@ func (*cacher) Kind() string                   { return "cache" }
 func (*cacher) Promise(p *middleware.Promises) { p.Remembers = true }
 
 func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if ctx.Err() != nil {
+		return nil, middleware.GivenUp(ctx)
+	}
 	if call.Tool == nil {
 		return c.next.CallTool(ctx, call)
 	}
@@ -101,10 +106,16 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if call.Tool.Safety() != annotation.Safe {
 		return c.write(ctx, call, ttl)
 	}
-	if call.Input != nil || len(call.Arguments) > maxArguments {
+	if !memorable(&call) {
 		return c.next.CallTool(ctx, call)
 	}
 	return c.read(ctx, call, ttl)
+}
+
+// memorable reports whether the call can be found again: a tool without a digest
+// may have another definition the next time.
+func memorable(call *middleware.Call) bool {
+	return call.Input == nil && len(call.Arguments) <= maxArguments && call.Tool.Digest != middleware.Digest{}
 }
 
 // lifetime is how long a result of the tool is believed, 0 for not at all.
@@ -127,7 +138,7 @@ func (c *cacher) lifetime(tool *middleware.Tool) time.Duration {
 // forgotten when the call begins and again when it returns.
 func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	var id key
-	kept := ttl > 0 && call.Input == nil && len(call.Arguments) <= maxArguments
+	kept := ttl > 0 && memorable(&call)
 	if kept {
 		var err error
 		if id, err = keyOf(&call); err != nil {
@@ -164,27 +175,25 @@ func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Durati
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if ctx.Err() != nil {
-			return nil, middleware.GivenUp(ctx)
-		}
-		res, f, leads := c.memory.join(ctx, id, call.Tool.Server)
-		if res != nil {
-			c.logHit(ctx, &call, "cache: hit")
-			return c.clone(res), nil
-		}
-		if leads {
-			return c.lead(ctx, call, f, ttl)
-		}
-		res, again, err := c.follow(ctx, f)
-		if again {
-			continue
-		}
-		if err == nil {
-			c.logHit(ctx, &call, "cache: joined")
-		}
-		return res, err
+	res, f, leads := c.memory.join(ctx, id, call.Tool.Server)
+	switch {
+	case res != nil:
+		c.logHit(ctx, &call, "cache: hit")
+		return c.clone(res), nil
+	case leads:
+		return c.lead(ctx, call, f, ttl)
 	}
+	if err := c.await(ctx, f); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.err != nil:
+		return nil, f.err
+	case asksForInput(f.kept):
+		return c.next.CallTool(ctx, call)
+	}
+	c.logHit(ctx, &call, "cache: joined")
+	return c.clone(f.kept), nil
 }
 
 func (c *cacher) logHit(ctx context.Context, call *middleware.Call, message string) {
@@ -196,6 +205,9 @@ func (c *cacher) logHit(ctx context.Context, call *middleware.Call, message stri
 // storable reports whether a result may be kept. An empty result may be one of a
 // kind that the SDK does not know, such as a task that has only begun.
 func storable(res *mcp.CallToolResult) bool {
-	return res != nil && !res.IsError && !res.NeedsInput() && res.RequestState == "" && len(res.InputRequests) == 0 &&
-		(len(res.Content) > 0 || res.StructuredContent != nil)
+	return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)
+}
+
+func asksForInput(res *mcp.CallToolResult) bool {
+	return res.NeedsInput() || res.RequestState != "" || len(res.InputRequests) > 0
 }

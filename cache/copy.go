@@ -19,10 +19,7 @@ func shallowCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
 func deepCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
 	out := *res
 	out.Meta, _ = copyValue(map[string]any(res.Meta)).(map[string]any)
-	out.Content = make([]mcp.Content, len(res.Content))
-	for i, c := range res.Content {
-		out.Content[i] = copyContent(c)
-	}
+	out.Content = copyContents(res.Content)
 	out.StructuredContent = copyValue(res.StructuredContent)
 	return &out
 }
@@ -44,6 +41,9 @@ func copyContent(c mcp.Content) mcp.Content {
 	case *mcp.ResourceLink:
 		out := *c
 		out.Meta, out.Annotations, out.Icons = copyMeta(c.Meta), copyAnnotations(c.Annotations), slices.Clone(c.Icons)
+		for i := range out.Icons {
+			out.Icons[i].Sizes = slices.Clone(out.Icons[i].Sizes)
+		}
 		if c.Size != nil {
 			out.Size = new(*c.Size)
 		}
@@ -57,8 +57,25 @@ func copyContent(c mcp.Content) mcp.Content {
 			out.Resource = &r
 		}
 		return &out
+	case *mcp.ToolUseContent: // not for results, but the SDK lets a server send it
+		out := *c
+		out.Meta = copyMeta(c.Meta)
+		out.Input, _ = copyValue(c.Input).(map[string]any)
+		return &out
+	case *mcp.ToolResultContent: // likewise
+		out := *c
+		out.Meta, out.Content, out.StructuredContent = copyMeta(c.Meta), copyContents(c.Content), copyValue(c.StructuredContent)
+		return &out
 	}
-	return c // kinds that stand in sampling messages only
+	return c // there is no other: the interface is closed
+}
+
+func copyContents(contents []mcp.Content) []mcp.Content {
+	out := make([]mcp.Content, len(contents))
+	for i, c := range contents {
+		out[i] = copyContent(c)
+	}
+	return out
 }
 
 func copyMeta(m mcp.Meta) mcp.Meta {
@@ -84,7 +101,7 @@ func copyValue(v any) any {
 	case nil, bool, string, float64, int, int64, json.Number:
 		return v
 	case json.RawMessage:
-		return bytes.Clone(v)
+		return json.RawMessage(bytes.Clone(v))
 	case map[string]any:
 		if v == nil {
 			return v
@@ -110,25 +127,42 @@ func copyValue(v any) any {
 
 // sizeOf estimates the memory that a result holds.
 func sizeOf(res *mcp.CallToolResult) int64 {
-	const header = 256 // the structs themselves, generously
-	size := int64(header) + sizeOfValue(map[string]any(res.Meta)) + sizeOfValue(res.StructuredContent)
-	for _, c := range res.Content {
+	return header + sizeOfMeta(res.Meta) + sizeOfValue(res.StructuredContent) + sizeOfContents(res.Content)
+}
+
+const header = 256 // the structs themselves, generously
+
+func sizeOfContents(contents []mcp.Content) int64 {
+	var size int64
+	for _, c := range contents {
 		size += header
 		switch c := c.(type) {
 		case *mcp.TextContent:
-			size += int64(len(c.Text))
+			size += int64(len(c.Text)) + sizeOfMeta(c.Meta)
 		case *mcp.ImageContent:
-			size += int64(len(c.Data))
+			size += int64(len(c.Data)) + sizeOfMeta(c.Meta)
 		case *mcp.AudioContent:
-			size += int64(len(c.Data))
-		case *mcp.EmbeddedResource:
-			if c.Resource != nil {
-				size += int64(len(c.Resource.Text) + len(c.Resource.Blob))
+			size += int64(len(c.Data)) + sizeOfMeta(c.Meta)
+		case *mcp.ResourceLink:
+			size += int64(len(c.URI)+len(c.Name)+len(c.Title)+len(c.Description)) + sizeOfMeta(c.Meta)
+			for _, icon := range c.Icons { // a data URI may hold the whole image
+				size += header + int64(len(icon.Source))
 			}
+		case *mcp.EmbeddedResource:
+			size += sizeOfMeta(c.Meta)
+			if r := c.Resource; r != nil {
+				size += int64(len(r.URI)+len(r.Text)+len(r.Blob)) + sizeOfMeta(r.Meta)
+			}
+		case *mcp.ToolUseContent:
+			size += sizeOfValue(c.Input) + sizeOfMeta(c.Meta)
+		case *mcp.ToolResultContent:
+			size += sizeOfContents(c.Content) + sizeOfValue(c.StructuredContent) + sizeOfMeta(c.Meta)
 		}
 	}
 	return size
 }
+
+func sizeOfMeta(m mcp.Meta) int64 { return sizeOfValue(map[string]any(m)) }
 
 func sizeOfValue(v any) int64 {
 	const word = 16

@@ -22,7 +22,6 @@ type flight struct {
 	res  *mcp.CallToolResult // the leader's
 	kept *mcp.CallToolResult // everybody else's, to copy from
 	err  error
-	cut  bool // it was ended because nobody waited any more
 }
 
 // lead makes the call for everybody who asks meanwhile. A leader that can be
@@ -55,27 +54,17 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) {
 	f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
 	defer c.memory.land(f)
-	f.res, f.err = c.recovered.CallTool(ctx, call)
-	f.cut = f.err != nil && ctx.Err() == context.Canceled
-	if f.err != nil {
-		return
+	fetch := func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		res, err := c.next.CallTool(ctx, call)
+		if err == nil && res != nil {
+			f.kept = deepCopy(res)
+		}
+		return res, err
 	}
-	f.kept = deepCopy(f.res)
+	f.res, f.err = middleware.Recover()(middleware.ToolCallerFunc(fetch)).CallTool(ctx, call)
 	if storable(f.kept) {
 		c.memory.store(f.id, call.Tool.Server, f.generation, f.kept, time.Now().Add(ttl))
 	}
-}
-
-// follow waits for somebody else's call. again is true where that call was given
-// up because everybody else had left, which is no answer for this caller.
-func (c *cacher) follow(ctx context.Context, f *flight) (res *mcp.CallToolResult, again bool, err error) {
-	if err := c.await(ctx, f); err != nil {
-		return nil, false, err
-	}
-	if f.err != nil {
-		return nil, f.cut, f.err
-	}
-	return c.clone(f.kept), false, nil
 }
 
 // await waits for the flight to land, or for the caller's own end.

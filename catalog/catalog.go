@@ -67,8 +67,10 @@ type server struct {
 	added       bool
 	executor    middleware.ToolCaller
 	session     Session
-	definitions []*mcp.Tool
+	definitions []definition
 	refused     []Finding // what its list held that could not be taken
+	asked       int       // how many lists were asked for
+	answered    int       // which of them the definitions are
 	trusted     bool
 	overrides   map[string]annotation.Annotations
 }
@@ -101,7 +103,7 @@ var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // and reported by [Catalog.Findings]; the others are there. An error means that
 // nothing of this server was added; other servers are not touched.
 func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
-	if s == nil {
+	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
 	}
 	if !serverID.MatchString(id) || strings.Contains(id, "__") {
@@ -127,23 +129,36 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 }
 
 // Refresh lists the tools of a server again. After an error the catalogue is as
-// it was.
+// it was. Of several at once, the list that was asked for last counts.
 func (c *Catalog) Refresh(ctx context.Context, id string) error {
-	c.mu.Lock()
-	entry, ok := c.servers[id]
-	c.mu.Unlock()
-	if !ok || !entry.added {
+	s, turn := c.turn(id)
+	if s == nil {
 		return fmt.Errorf("catalog: there is no server %q; add it first", id)
 	}
-	definitions, refused, err := c.list(ctx, id, entry.session)
+	definitions, refused, err := c.list(ctx, id, s)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry.definitions, entry.refused = definitions, refused
-	c.rebuild(ctx)
+	if entry := c.server(id); turn > entry.answered {
+		entry.definitions, entry.refused, entry.answered = definitions, refused, turn
+		c.rebuild(ctx)
+	}
 	return nil
+}
+
+// turn returns the session of a server and the number of a new list of it, no
+// session where none was added.
+func (c *Catalog) turn(id string) (Session, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.servers[id]
+	if entry == nil {
+		return nil, 0
+	}
+	entry.asked++
+	return entry.session, entry.asked
 }
 
 // Trust believes what a server declares of its tools, now and after a refresh.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func checkSchema(schema any) error {
 		return fmt.Errorf("it is %s and no object", kind(root))
 	}
 	if t, ok := object["type"]; ok && t != "object" {
-		return fmt.Errorf("its type is %v; the arguments of a tool are an object", t)
+		return fmt.Errorf("its type is %s; the arguments of a tool are an object", cut(fmt.Sprintf("%q", t), 40))
 	}
 	return walkSchema(root)
 }
@@ -116,6 +117,9 @@ const open = -1
 func (w *walker) all(at string, v any) error {
 	switch v := v.(type) {
 	case map[string]any:
+		if id, ok := v["$id"].(string); ok && at != "#" {
+			return fmt.Errorf("its part %s calls itself %q, which changes what references mean", cut(at, 80), cut(id, 80))
+		}
 		if _, err := w.expand(at, v); err != nil {
 			return err
 		}
@@ -139,7 +143,7 @@ func (w *walker) all(at string, v any) error {
 func (w *walker) expand(at string, schema map[string]any) (int, error) {
 	switch cost := w.cost[at]; {
 	case cost == open:
-		return 0, fmt.Errorf("its references go in a circle at %s", at)
+		return 0, fmt.Errorf("its references go in a circle at %s", cut(at, 80))
 	case cost > 0:
 		return cost, nil
 	}
@@ -166,13 +170,21 @@ type target struct {
 	err    error
 }
 
-// inPlace yields the subschemas that apply to the same value: what $ref, allOf,
-// anyOf, oneOf, not, if, then and else hold.
+// inPlace yields the subschemas that apply to the same value: what $ref and its
+// kin, allOf, anyOf, oneOf, not, if, then, else and the dependent schemas hold.
 func (w *walker) inPlace(at string, schema map[string]any) func(yield func(string, target) bool) {
 	return func(yield func(string, target) bool) {
-		if ref, ok := schema["$ref"].(string); ok {
-			if !yield(ref, w.resolve(ref)) {
+		for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+			if ref, ok := schema[k].(string); ok && !yield(ref, w.resolve(ref)) {
 				return
+			}
+		}
+		for _, k := range []string{"dependentSchemas", "dependencies"} {
+			subs, _ := schema[k].(map[string]any)
+			for property, e := range subs {
+				if sub, ok := e.(map[string]any); ok && !yield(at+"/"+k+"/"+escapePointer(property), target{schema: sub}) {
+					return
+				}
 			}
 		}
 		for _, k := range []string{"not", "if", "then", "else"} {
@@ -191,27 +203,31 @@ func (w *walker) inPlace(at string, schema map[string]any) func(yield func(strin
 	}
 }
 
-// resolve finds what a local reference means. Another document is never fetched.
+// resolve finds what a local reference means. Another document is never fetched,
+// and a reference that is no plain path is not followed: validators disagree
+// about where it leads.
 func (w *walker) resolve(ref string) target {
-	if !isLocal(ref) {
-		return target{err: fmt.Errorf("it refers to another document, %.80q, which is never fetched", ref)}
+	if !strings.HasPrefix(ref, "#") {
+		return target{err: fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))}
 	}
 	at := w.root
-	for _, part := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(ref, "#"), "/"), "/") {
-		if part == "" {
-			continue
-		}
+	path, _ := url.PathUnescape(ref) // "" where an escape is none
+	parts := strings.Split(path, "/")
+	if parts[0] != "#" {
+		return target{err: fmt.Errorf("it refers to %q, a name and no path from the root", cut(ref, 80))}
+	}
+	for _, part := range parts[1:] {
 		switch v := at.(type) {
 		case map[string]any:
 			at = v[unescapePointer.Replace(part)]
 		case []any:
 			i, err := strconv.Atoi(part)
 			if err != nil || i < 0 || i >= len(v) {
-				return target{err: fmt.Errorf("it refers to %.80q, which is not there", ref)}
+				return target{err: missing(ref)}
 			}
 			at = v[i]
 		default:
-			return target{err: fmt.Errorf("it refers to %.80q, which is not there", ref)}
+			return target{err: missing(ref)}
 		}
 	}
 	switch v := at.(type) {
@@ -220,7 +236,11 @@ func (w *walker) resolve(ref string) target {
 	case bool: // true and false are schemas too
 		return target{schema: map[string]any{}}
 	}
-	return target{err: fmt.Errorf("it refers to %.80q, which is not there", ref)}
+	return target{err: missing(ref)}
+}
+
+func missing(ref string) error {
+	return fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))
 }
 
 var (

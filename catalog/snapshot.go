@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A snapshot is one state of the catalogue. It never changes once it is there.
@@ -53,8 +51,8 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 func (s *snapshot) add(id string, known *server) {
 	s.executors[id] = known.executor
 	s.findings = append(s.findings, known.refused...)
-	for i, inferred := range infer.Tools(known.definitions) {
-		s.addTool(id, known, known.definitions[i], inferred)
+	for _, d := range known.definitions {
+		s.addTool(id, known, d)
 	}
 	for tool := range known.overrides {
 		if _, ok := s.tools[name{id, tool}]; !ok {
@@ -63,27 +61,23 @@ func (s *snapshot) add(id string, known *server) {
 	}
 }
 
-func (s *snapshot) addTool(id string, known *server, def *mcp.Tool, inferred annotation.Annotations) {
-	declared, err := annotation.FromTool(def)
-	if err != nil {
-		s.find(id, def.Name, "declares what cannot be read: "+err.Error())
+func (s *snapshot) addTool(id string, known *server, d definition) {
+	tool := *d.tool
+	tool.Annotations = s.effective(id, known, tool.Name(), d.declared, d.inferred)
+	if d.fault != "" {
+		s.find(id, tool.Name(), "declares what cannot be read: "+d.fault)
 	}
-	effective := s.effective(id, known, def.Name, declared, inferred)
-	tool, err := middleware.NewTool(id, def, effective)
-	if err != nil {
-		s.find(id, def.Name, "left out: "+err.Error())
+	model := tool.ModelName()
+	if other, taken := s.models[model]; taken {
+		s.find(id, tool.Name(), fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
-	if other, taken := s.models[tool.ModelName()]; taken {
-		s.find(id, def.Name, fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
-		return
+	for _, text := range conflicts(d.declared, d.inferred, tool.Annotations, known.trusted) {
+		s.find(id, tool.Name(), text)
 	}
-	for _, text := range conflicts(declared, inferred, effective, known.trusted) {
-		s.find(id, def.Name, text)
-	}
-	s.tools[name{id, def.Name}] = entry{tool: tool, declared: declared, inferred: inferred}
-	s.models[tool.ModelName()] = tool
-	s.list = append(s.list, tool)
+	s.tools[name{id, tool.Name()}] = entry{tool: &tool, declared: d.declared, inferred: d.inferred}
+	s.models[model] = &tool
+	s.list = append(s.list, &tool)
 }
 
 // effective lays the layers over each other: inferred, declared, the host's rules

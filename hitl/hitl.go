@@ -3,6 +3,7 @@
 package hitl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -44,7 +45,7 @@ type Request struct {
 	Scope     string           // whose call it is
 	Why       string           // why the call is wanted, if Options.About knows
 	Undo      string           // how it can be taken back, if Options.About knows
-	Deadline  time.Time        // when silence becomes a no
+	Deadline  time.Time        // when silence becomes a no, or the caller has gone
 }
 
 // A Verdict is a person's answer. The zero value, and any that is not listed
@@ -83,7 +84,8 @@ type Options struct {
 	// after that is denied at once.
 	MaxPending int
 	// About says more of a call than the chain can know: why it is wanted and how
-	// it can be undone. Nil means that neither is shown.
+	// it can be undone. It is asked within the time of the question; a panic is a
+	// no. Nil means that neither is shown.
 	About func(ctx context.Context, call middleware.Call) (why, undo string)
 	// Logger gets a line for each question and answer; nil is silent.
 	Logger *slog.Logger
@@ -146,6 +148,9 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	case o.MaxPending < 0:
 		panic("hitl: Options.MaxPending is negative")
 	}
+	if f, ok := confirmer.(ConfirmerFunc); ok && f == nil {
+		confirmer = nil
+	}
 	a := asker{
 		confirmer:  confirmer,
 		timeout:    cmp.Or(o.Timeout, defaultTimeout),
@@ -179,8 +184,8 @@ func (*asker) Kind() string { return "hitl" }
 
 // Promise claims nothing for a chain that has nobody to ask.
 func (a *asker) Promise(p *middleware.Promises) {
-	p.Confirms = a.confirmer != nil
-	p.ConfirmsWrite = a.confirmer != nil && a.writes
+	p.Confirms = p.Confirms || a.confirmer != nil
+	p.ConfirmsWrite = p.ConfirmsWrite || a.confirmer != nil && a.writes
 }
 
 func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -190,6 +195,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if call.Tool == nil || grant.Covers(ctx, &call) {
 		return a.next.CallTool(ctx, call) // no tool: the guard says so
 	}
+	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile
 	if err := session.CheckArguments(call); err != nil {
 		return nil, err
 	}
@@ -218,19 +224,7 @@ func (a *asker) ask(ctx context.Context, call middleware.Call) (middleware.Call,
 	if ctx.Err() != nil {
 		return call, middleware.GivenUp(ctx)
 	}
-	if a.pending.Add(1) > a.maxPending {
-		a.pending.Add(-1)
-		return denied(fmt.Errorf("%d questions already wait for an answer", a.maxPending))
-	}
-	request := Request{
-		Tool: call.Tool, Arguments: call.Arguments, CallID: call.ID, Scope: call.Scope,
-		Deadline: time.Now().Add(a.timeout),
-	}
-	if a.about != nil {
-		request.Why, request.Undo = a.about(ctx, call)
-	}
-	a.logLine(ctx, &call, "hitl: asked", "")
-	decision, err := a.confirm(ctx, request)
+	decision, err := a.confirm(ctx, call)
 	switch {
 	case ctx.Err() != nil:
 		a.logLine(ctx, &call, "hitl: decided", "given up")
@@ -246,7 +240,10 @@ func (a *asker) ask(ctx context.Context, call middleware.Call) (middleware.Call,
 	if decision.Arguments == nil {
 		return call, nil
 	}
-	call.Arguments = append(json.RawMessage(nil), decision.Arguments...)
+	call.Arguments = bytes.Clone(decision.Arguments)
+	if len(bytes.TrimSpace(call.Arguments)) == 0 {
+		return denied(errors.New("the edited arguments are empty; {} says that there are none"))
+	}
 	if err := session.CheckArguments(call); err != nil {
 		return denied(fmt.Errorf("the edited arguments cannot be sent: %w", err))
 	}
@@ -257,8 +254,12 @@ var errSilent = errors.New("no answer in time")
 
 // confirm asks on a goroutine of its own, since a confirmer may not heed its
 // context. Its answer counts only if it is there before the question ends.
-func (a *asker) confirm(ctx context.Context, request Request) (Decision, error) {
-	ctx, cancel := context.WithDeadlineCause(ctx, request.Deadline, errSilent)
+func (a *asker) confirm(ctx context.Context, call middleware.Call) (Decision, error) {
+	if a.pending.Add(1) > a.maxPending {
+		a.pending.Add(-1)
+		return Decision{}, fmt.Errorf("%d questions already wait for an answer", a.maxPending)
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, time.Now().Add(a.timeout), errSilent)
 	defer cancel()
 	type answer struct {
 		decision Decision
@@ -266,7 +267,6 @@ func (a *asker) confirm(ctx context.Context, request Request) (Decision, error) 
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		defer a.pending.Add(-1)
 		got := answer{err: errors.New("the confirmer ended its goroutine")}
 		defer func() {
 			if v := recover(); v != nil {
@@ -274,9 +274,11 @@ func (a *asker) confirm(ctx context.Context, request Request) (Decision, error) 
 					slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 			}
+			a.pending.Add(-1) // first, so that who reads the answer may ask again
 			answered <- got
 		}()
-		decision, err := a.confirmer.Confirm(ctx, request)
+		a.logLine(ctx, &call, "hitl: asked", "")
+		decision, err := a.confirmer.Confirm(ctx, a.request(ctx, call))
 		got = answer{decision, err}
 	}()
 	select {
@@ -288,6 +290,16 @@ func (a *asker) confirm(ctx context.Context, request Request) (Decision, error) 
 	case <-ctx.Done():
 		return Decision{}, context.Cause(ctx)
 	}
+}
+
+// request is what the confirmer gets; the bytes are its own.
+func (a *asker) request(ctx context.Context, call middleware.Call) Request {
+	r := Request{Tool: call.Tool, Arguments: bytes.Clone(call.Arguments), CallID: call.ID, Scope: call.Scope}
+	r.Deadline, _ = ctx.Deadline()
+	if a.about != nil {
+		r.Why, r.Undo = a.about(ctx, call)
+	}
+	return r
 }
 
 func (a *asker) logLine(ctx context.Context, call *middleware.Call, message, outcome string) {

@@ -20,8 +20,8 @@ import (
 // guidance. The end of the input is a no.
 //
 // Questions are put one at a time. A read from a terminal cannot be interrupted,
-// so a line that was typed for a question that has expired is thrown away. At
-// most one goroutine waits for input, until a line or the end comes.
+// so a line that was typed for a question that has expired is thrown away, with
+// those that came in the same breath. At most one goroutine waits for input, until a line or the end comes.
 func Terminal(in io.Reader, out io.Writer) Confirmer {
 	return &terminal{in: bufio.NewReader(in), out: out, turn: make(chan struct{}, 1)}
 }
@@ -85,9 +85,14 @@ func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, erro
 	}
 }
 
+// oneBreath is how long nobody takes to read a question and answer it: what comes
+// sooner after a line that was late was typed with that line.
+const oneBreath = 200 * time.Millisecond
+
 // readLine returns the next line that was typed for the question on the screen.
 func (t *terminal) readLine(ctx context.Context) (string, error) {
 	late := t.reading != nil
+	var breath time.Time
 	for {
 		if t.reading == nil {
 			t.reading = make(chan line, 1)
@@ -100,13 +105,12 @@ func (t *terminal) readLine(ctx context.Context) (string, error) {
 		case got := <-t.reading:
 			t.reading = nil
 			switch {
-			case got.err != nil && strings.TrimSpace(got.text) == "":
-				if errors.Is(got.err, io.EOF) {
-					return "", errors.New("the input has ended")
-				}
-				return "", got.err
-			case late:
-				late = false
+			case errors.Is(got.err, io.EOF) && strings.TrimSpace(got.text) == "":
+				return "", errors.New("the input has ended")
+			case got.err != nil && !errors.Is(got.err, io.EOF):
+				return "", got.err // half a line is no answer
+			case late || time.Now().Before(breath):
+				late, breath = false, time.Now().Add(oneBreath)
 				fmt.Fprint(t.out, "\n  That line began before this question and does not count. Once more: ")
 				continue
 			}
@@ -127,17 +131,20 @@ const (
 // be sent. It has no right-hand border, which the width of characters would break.
 func (t *terminal) show(request Request, most int) {
 	var b bytes.Buffer
-	explained := strings.Split(strings.TrimRight(request.Tool.Explain(), "\n"), "\n")
-	fmt.Fprintf(&b, "\n  ╭─ %s\n", escape.Line(explained[0]))
+	// The tool's name is the server's text, so its own line is told from the reasons
+	// by length and not by its end.
+	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
+	reasons := strings.TrimPrefix(request.Tool.Explain(), heading+"\n")
+	fmt.Fprintf(&b, "\n  ╭─ %s\n", escape.Line(heading))
 	row := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "  │ %-12s %s\n", name, text)
 		}
 	}
-	for _, reason := range explained[1:] { // the server's words in it are quoted
-		b.WriteString("  │ " + strings.TrimPrefix(reason, "  ") + "\n")
+	for reason := range strings.Lines(reasons) { // the server's words in it are quoted
+		b.WriteString("  │ " + strings.TrimPrefix(reason, "  "))
 	}
-	row("does", escape.Line(escape.Cut(request.Tool.Definition.Description, 160)))
+	row("does", escape.Cut(escape.Line(request.Tool.Definition.Description), 160))
 	row("why", escape.Line(request.Why))
 	row("undo", escape.Line(request.Undo))
 	row("scope", escape.Line(request.Scope))

@@ -83,8 +83,13 @@ const maxModelName = 64
 // collides across servers. What model APIs refuse is replaced, and a name that
 // had to be changed or cut ends in a few digits of a hash.
 func (t *Tool) ModelName() string {
-	full := t.Server + "__" + t.Name()
-	changed := len(full) > maxModelName || strings.Contains(t.Server, "__")
+	server := ""
+	if t != nil {
+		server = t.Server
+	}
+	full := server + "__" + t.Name()
+	// Two names are told apart by where the first two underscores in a row stand.
+	changed := len(full) > maxModelName || strings.Index(full, "__") != len(server)
 	name := strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r
@@ -95,7 +100,7 @@ func (t *Tool) ModelName() string {
 	if !changed {
 		return name
 	}
-	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Name()))
+	sum := sha256.Sum256([]byte(server + "\x00" + t.Name()))
 	return name[:min(len(name), maxModelName-9)] + "_" + hex.EncodeToString(sum[:4])
 }
 

@@ -26,7 +26,7 @@ type Caller = session.Caller
 // the one that infer.New gave it further out; a tool that was not classed there
 // is Unknown. Errors say whether the call was sent (middleware.NotSent).
 func Session(s Caller) middleware.ToolCaller {
-	if s == nil {
+	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		panic("mount: Session was given a nil session")
 	}
 	return grant.GuardClassed(session.Executor(s))
@@ -83,23 +83,24 @@ func (c *clientMount) callTool(ctx context.Context, req mcp.Request) (mcp.Result
 	params, ok := req.GetParams().(*mcp.CallToolParams)
 	cs, isClient := req.GetSession().(*mcp.ClientSession)
 	if !ok || !isClient || params == nil || cs == nil {
-		return nil, fmt.Errorf("mount: a %s of an unknown shape (%T) was refused; this version of the SDK is not one that mount knows", methodCallTool, req.GetParams())
+		return nil, refuse("a %s of an unknown shape (%T) was refused; this version of the SDK is not one that mount knows", methodCallTool, req.GetParams())
 	}
 	m := c.mounted(cs)
 	if m.server == "" {
-		return nil, fmt.Errorf("mount: the call of %q was refused: its session has no server id; return one from the func given to mount.Client", params.Name)
+		return nil, refuse("the call of %.80q was refused: its session has no server id; return one from the func given to mount.Client", params.Name)
 	}
 	tool, ok := c.tools.Lookup(m.server, params.Name)
 	if !ok {
 		return nil, &catalog.UnknownToolError{Server: m.server, Tool: params.Name}
 	}
 	call := middleware.Call{Tool: tool, Meta: params.Meta}
+	call.ID, call.Scope = session.Outer(ctx)
 	if params.InputResponses != nil || params.RequestState != "" {
 		call.Input = &middleware.Input{Responses: params.InputResponses, State: params.RequestState}
 	}
 	var err error
 	if call.Arguments, err = arguments(params.Arguments); err != nil {
-		return nil, fmt.Errorf("mount: the arguments of %s cannot be written as JSON: %w", tool, err)
+		return nil, refuse("the arguments of %s cannot be written as JSON: %w", tool, err)
 	}
 	res, err := m.caller.CallTool(context.WithValue(ctx, sessionKey{}, cs), call)
 	if err != nil {
@@ -111,11 +112,16 @@ func (c *clientMount) callTool(ctx context.Context, req mcp.Request) (mcp.Result
 	return res, nil
 }
 
-// arguments returns the exact bytes that stand for the caller's value.
+// arguments returns the exact bytes that stand for the caller's value. The SDK
+// puts an empty map where there are none.
 func arguments(v any) (json.RawMessage, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
+	case map[string]any:
+		if len(v) == 0 {
+			return nil, nil
+		}
 	case json.RawMessage:
 		return v, nil
 	}
@@ -150,7 +156,7 @@ type sender struct{ next mcp.MethodHandler }
 func (s sender) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	cs, ok := ctx.Value(sessionKey{}).(*mcp.ClientSession)
 	if !ok {
-		return nil, &lostSessionError{}
+		return nil, refuse("the context of the call of %s has lost its session; a middleware must derive its context from the one it was given", params.Name)
 	}
 	res, err := s.next(ctx, methodCallTool, &mcp.ClientRequest[*mcp.CallToolParams]{Session: cs, Params: params})
 	if err != nil {
@@ -163,12 +169,13 @@ func (s sender) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.
 	return out, nil
 }
 
-// A lostSessionError says that a middleware replaced the context.
-type lostSessionError struct{}
+// A refusedError ends a call that did not leave and never could.
+type refusedError struct{ error }
 
-func (*lostSessionError) Error() string {
-	return "mount: the call's context has lost its session; a middleware must derive its context from the one it was given"
+func refuse(format string, args ...any) error {
+	return refusedError{fmt.Errorf("mount: "+format, args...)}
 }
 
-func (*lostSessionError) NotSent() bool   { return true }
-func (*lostSessionError) Permanent() bool { return true }
+func (e refusedError) Unwrap() error { return e.error }
+func (refusedError) NotSent() bool   { return true }
+func (refusedError) Permanent() bool { return true }

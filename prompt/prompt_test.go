@@ -282,7 +282,7 @@ func TestB283SameToolsInAnotherOrder(t *testing.T) {
 	// One name twice, with another class, another text and another world.
 	tools = append(tools,
 		tool("crm", "customers_list", "Zap all customers.", annotation.Destructive()),
-		tool("crm", "customers_get", "Another text.", annotation.ReadOnly()),
+		tool("crm", "customer_delete", "Another text.", annotation.Destructive()),
 		tool("crm", "order_cancel", "A", annotation.Destructive()),
 		tool("crm", "order_cancel", "A", openWorld(annotation.Destructive())))
 	p := prompt.New(prompt.Options{MaxBytes: 3000})

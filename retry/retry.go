@@ -58,8 +58,9 @@ type OutcomeUnknownError = middleware.OutcomeUnknownError
 // person's no.
 //
 // The bounds of the waits double from First up to Max. A wait that would not end
-// before the context's deadline is not begun: the error comes at once. New panics
-// on a negative number.
+// before the context's deadline is not begun: the error comes at once, and it is
+// an [*ExhaustedError] like that of the last attempt. New panics on a negative
+// number.
 func New(o Options) middleware.Middleware {
 	switch {
 	case o.Attempts < 0:
@@ -115,21 +116,22 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if ctx.Err() != nil || !r.repeatable(call, err) {
 			return nil, middleware.OutcomeUnknown(call, err)
 		}
+		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: middleware.OutcomeUnknown(call, err)}
 		if attempt == r.attempts {
-			return nil, &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: middleware.OutcomeUnknown(call, err)}
+			return nil, exhausted
 		}
 		if bounds == nil {
 			bounds = r.bounds(call.Tool)
 		}
 		wait, ok := r.wait(ctx, bounds, err)
 		if !ok {
-			return nil, middleware.OutcomeUnknown(call, err)
+			return nil, exhausted
 		}
 		r.log.LogAttrs(ctx, slog.LevelInfo, "retry: again",
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", err))
-		if !sleep(ctx, wait) {
-			return nil, middleware.OutcomeUnknown(call, err)
+		if gone := sleep(ctx, wait); gone != nil {
+			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, middleware.OutcomeUnknown(call, err))
 		}
 		var res *mcp.CallToolResult
 		if res, err = r.next.CallTool(ctx, call); err == nil {
@@ -184,28 +186,31 @@ func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, 
 	return wait, true
 }
 
-// sleep waits, and reports whether the context is still alive afterwards. The
-// deadline is looked at again since a timer and a context that end at the same
-// moment are told apart by chance.
-func sleep(ctx context.Context, wait time.Duration) bool {
+// sleep waits, and returns why the context has ended meanwhile, nil where it has
+// not. The deadline is looked at again since a timer and a context that end at the
+// same moment are told apart by chance.
+func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return false
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	return ctx.Err() == nil
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // ErrExhausted is in the tree of the error of a call that failed as often as it
-// was allowed to.
+// was allowed to, or had time for.
 var ErrExhausted = errors.New("retry: no attempt is left")
 
 // An ExhaustedError is the end of a call that failed as often as it was allowed
-// to. It is final, so that a second retry further out does not multiply the
+// to, or had time for. It is final, so that a second retry further out does not multiply the
 // attempts of the first.
 type ExhaustedError struct {
 	Tool     *middleware.Tool

@@ -164,6 +164,9 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 					if got := middleware.NotSent(err); got == tt.sent {
 						t.Errorf("got %v: not sent: %v", err, got)
 					}
+					if n := strings.Count(err.Error(), cause.Error()); n > 1 {
+						t.Errorf("got %v: the cause is told %d times", err, n)
+					}
 					var own *timeout.Error
 					if got, want := errors.As(err, &own), tt.cancel == 0; got != want {
 						t.Errorf("got %v: our own limit: %v, want %v", err, got, want)

@@ -47,7 +47,8 @@ func AppendObject(dst, src []byte) ([]byte, error) {
 	return Append(dst, src)
 }
 
-// Append appends the canonical form of any JSON value to dst.
+// Append appends the canonical form of any JSON value to dst. Where it fails, dst
+// comes back as it was.
 func Append(dst, src []byte) ([]byte, error) {
 	if len(src) > MaxBytes {
 		return dst, &Error{Reason: fmt.Sprintf("%d bytes, more than the limit of %d", len(src), MaxBytes), Offset: MaxBytes}
@@ -55,7 +56,9 @@ func Append(dst, src []byte) ([]byte, error) {
 	w := writers.Get().(*writer)
 	w.src, w.pos, w.dst, w.members = src, 0, dst, w.members[:0]
 	err := w.document()
-	dst = w.dst
+	if err == nil {
+		dst = w.dst
+	}
 	w.src, w.dst = nil, nil
 	if cap(w.scratch) <= maxPooled {
 		writers.Put(w)

@@ -101,7 +101,12 @@ type classKey struct{}
 
 // WithClass returns a context that says which class the host's own inference
 // gave to a tool that no catalogue knows. It stands for exactly this definition.
+// Further in, the class of a tool can only be raised.
 func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
+	if have, ok := ctx.Value(classKey{}).(*middleware.Tool); ok && have.Server == tool.Server &&
+		have.Name() == tool.Name() && have.Safety() < tool.Safety() {
+		return ctx
+	}
 	return context.WithValue(ctx, classKey{}, tool)
 }
 

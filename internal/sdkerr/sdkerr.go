@@ -11,9 +11,12 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -67,11 +70,30 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
+// A Wire watches what HTTP does with one call. The errors of a broken HTTP call
+// do not tell how far it came: a redirect, a proxy or a RoundTripper of the host's
+// that repeats may have brought it to a server before the last attempt found
+// nobody there.
+type Wire struct{ tried, left atomic.Bool }
+
+// Watch returns a context for one call, and what HTTP does with it. A session
+// that speaks something else leaves the Wire untouched.
+func Watch(ctx context.Context) (context.Context, *Wire) {
+	w := new(Wire)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { w.tried.Store(true) },
+		// A connection may hold the headers back until the body comes, so from here
+		// on nobody knows.
+		WroteHeaders: func() { w.left.Store(true) },
+	}), w
+}
+
 // Sort returns err with what it tells about a call of the tool. The error of a
-// done context comes back as the context's cause.
-func Sort(ctx context.Context, server, tool string, err error) error {
-	if err == nil {
-		return nil
+// done context comes back as the context's cause. What a chain further in has
+// sorted already comes back as it is.
+func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
+	if err == nil || sorted(err) {
+		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -79,14 +101,26 @@ func Sort(ctx context.Context, server, tool string, err error) error {
 	e := &Error{Server: server, Tool: tool, Err: err}
 	var reply *jsonrpc.Error
 	switch {
-	case neverConnected(err), closedBefore(err), unwritable(err):
+	case !w.left.Load() && (w.tried.Load() && neverConnected(err) || closedBefore(err) || unwritable(err)):
 		e.notSent = true
 	case errors.As(err, &reply) && reply.Code != codeTransport:
 		e.answered(reply)
-	case tooManyRequests(err):
+	case tooManyRequests(err, reply):
 		e.refused = true
 	}
 	return e
+}
+
+// sorted reports whether err tells by itself what is known about the call.
+func sorted(err error) bool {
+	if middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err) {
+		return true
+	}
+	if _, ok := errors.AsType[*middleware.OutcomeUnknownError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*Error](err)
+	return ok
 }
 
 // answered sorts what a server said in JSON-RPC. A code that only says that
@@ -113,10 +147,18 @@ func neverConnected(err error) bool {
 
 // closedBefore reports whether the SDK refused to send on a closed connection.
 // The SDK also turns a server's own reply with the code -32003 or -32004 into
-// ErrConnectionClosed, and such a server may have acted, so the SDK's own words
-// must be there too.
+// ErrConnectionClosed, and such a server may have acted, so its own words must
+// stand right behind. A server that forges even these gets nothing by it but
+// a second call, and it could act twice on one.
 func closedBefore(err error) bool {
-	return errors.Is(err, mcp.ErrConnectionClosed) && strings.Contains(err.Error(), `calling "tools/call": client is closing`)
+	const words = `calling "tools/call": client is closing`
+	for ; err != nil; err = errors.Unwrap(err) {
+		if errors.Unwrap(err) == mcp.ErrConnectionClosed {
+			rest, ok := strings.CutPrefix(err.Error(), mcp.ErrConnectionClosed.Error()+": "+words)
+			return ok && (rest == "" || strings.HasPrefix(rest, ": "))
+		}
+	}
+	return false
 }
 
 // unwritable reports whether the call could not even be written as JSON.
@@ -128,9 +170,11 @@ func unwritable(err error) bool {
 }
 
 // tooManyRequests reports HTTP 429. The SDK keeps the status only as the last
-// words of its text.
-func tooManyRequests(err error) bool {
-	return strings.HasSuffix(err.Error(), http.StatusText(http.StatusTooManyRequests))
+// words of its text; reply is the transport's part of the error, and a server
+// that sends its code with such a text has not been stopped by HTTP.
+func tooManyRequests(err error, reply *jsonrpc.Error) bool {
+	status := http.StatusText(http.StatusTooManyRequests)
+	return reply != nil && !strings.Contains(reply.Message, status) && strings.HasSuffix(err.Error(), status)
 }
 
 // retryAfter reads the proposed data of a rate limit: {"retryAfterMs": n} or

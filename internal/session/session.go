@@ -3,6 +3,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -26,9 +27,10 @@ func Executor(session Caller) middleware.ToolCaller {
 		if err := CheckArguments(call); err != nil {
 			return nil, err
 		}
-		res, err := session.CallTool(ctx, params(call))
+		watched, wire := sdkerr.Watch(context.WithValue(ctx, outerKey{}, outer{call.ID, call.Scope}))
+		res, err := session.CallTool(watched, params(call))
 		if err != nil {
-			return nil, sdkerr.Sort(ctx, call.Tool.Server, call.Tool.Name(), err)
+			return nil, sdkerr.Sort(ctx, wire, call.Tool.Server, call.Tool.Name(), err)
 		}
 		if res == nil {
 			return nil, &middleware.NoAnswerError{Tool: call.Tool}
@@ -37,10 +39,22 @@ func Executor(session Caller) middleware.ToolCaller {
 	})
 }
 
+type outerKey struct{}
+
+type outer struct{ id, scope string }
+
+// Outer returns the ID and the scope of the call that an executor further out is
+// sending through the SDK, whose types have no place for them. A chain that hangs
+// beneath the session goes on with them.
+func Outer(ctx context.Context) (id, scope string) {
+	o, _ := ctx.Value(outerKey{}).(outer)
+	return o.id, o.scope
+}
+
 // params are made anew for each attempt, since the SDK writes into them.
 func params(call middleware.Call) *mcp.CallToolParams {
-	p := &mcp.CallToolParams{Meta: maps.Clone(call.Meta), Name: call.Tool.Name()}
-	if len(call.Arguments) > 0 {
+	p := &mcp.CallToolParams{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: map[string]any{}}
+	if len(bytes.TrimSpace(call.Arguments)) > 0 {
 		p.Arguments = call.Arguments
 	}
 	if call.Input != nil {

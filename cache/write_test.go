@@ -1,0 +1,336 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type outcome struct {
+	name string
+	end  func(call middleware.Call) (*mcp.CallToolResult, error)
+}
+
+// outcomes are the ways in which a write may end.
+var outcomes = []outcome{
+	{"a result", func(middleware.Call) (*mcp.CallToolResult, error) { return text("done"), nil }},
+	{"isError", func(middleware.Call) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{IsError: true, Content: text("half done").Content}, nil
+	}},
+	{"an error", func(middleware.Call) (*mcp.CallToolResult, error) { return nil, errors.New("lost") }},
+	{"an unknown outcome", func(call middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, middleware.OutcomeUnknown(call, errors.New("lost"))
+	}},
+	{"a cancellation", func(middleware.Call) (*mcp.CallToolResult, error) { return nil, context.Canceled }},
+	{"neither result nor error", func(middleware.Call) (*mcp.CallToolResult, error) { return nil, nil }},
+	{"a panic", func(middleware.Call) (*mcp.CallToolResult, error) { panic("boom") }},
+	{"Goexit", func(middleware.Call) (*mcp.CallToolResult, error) { runtime.Goexit(); return nil, nil }},
+}
+
+// swallow makes a call whatever becomes of it.
+func swallow(c middleware.ToolCaller, call middleware.Call) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		_, _ = c.CallTool(context.Background(), call)
+	}()
+	<-done
+}
+
+func TestWriteInvalidatesItsServer(t *testing.T) {
+	t.Parallel()
+	classes := []struct {
+		name string
+		a    annotation.Annotations
+	}{
+		{"moderate", annotation.Write()}, {"idempotent", annotation.Update()},
+		{"dangerous", annotation.Destructive()}, {"unknown", annotation.Annotations{}},
+	}
+	for _, class := range classes {
+		for _, how := range outcomes {
+			t.Run(class.name+", "+how.name, func(t *testing.T) {
+				t.Parallel()
+				read, write := reader(t), tool(t, "write", class.a)
+				elsewhere := toolOf(t, "mail", mcp.Tool{Name: "read"}, annotation.ReadOnly(), annotation.Host)
+				e := new(executor)
+				e.do = func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+					if call.Tool == write {
+						return how.end(call)
+					}
+					return text(fmt.Sprint(n)), nil
+				}
+				c := cache.New(cache.Options{})(e)
+				reads := []middleware.Call{{Tool: read}, {Tool: read, Scope: "bob"}, {Tool: tool(t, "list", annotation.ReadOnly())}}
+				for _, r := range reads {
+					call(t, c, r)
+				}
+				call(t, c, middleware.Call{Tool: elsewhere})
+				e.want(t, 4, "before the write")
+				swallow(c, middleware.Call{Tool: write})
+				for _, r := range reads {
+					call(t, c, r)
+				}
+				e.want(t, 8, "every read of the server, of every scope, is made again")
+				call(t, c, middleware.Call{Tool: elsewhere})
+				for _, r := range reads {
+					call(t, c, r)
+				}
+				e.want(t, 8, "other servers, and what was read since, are known")
+			})
+		}
+	}
+}
+
+func TestNothingIsKnownWhileAWriteIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		read, write := reader(t), writer(t)
+		e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+			if call.Tool == write {
+				time.Sleep(time.Minute)
+			}
+			return text(fmt.Sprint(n)), nil
+		}}
+		c := cache.New(cache.Options{})(e)
+		its := middleware.Call{Tool: read}
+		call(t, c, its)                                              // 1
+		first := start(t.Context(), c, middleware.Call{Tool: write}) // 2
+		call(t, c, its)                                              // 3: not from memory
+		call(t, c, its)                                              // 4: not stored
+		time.Sleep(30 * time.Second)
+		second := start(t.Context(), c, middleware.Call{Tool: write, Scope: "bob"}) // 5
+		first.answer(t)
+		call(t, c, its) // 6: one write is still under way
+		call(t, c, its) // 7
+		e.want(t, 7, "during the writes")
+		second.answer(t)
+		call(t, c, its) // 8: what was read during them does not count
+		call(t, c, its)
+		e.want(t, 8, "after the writes")
+	})
+}
+
+// A read is "slow" here: it was begun before or during a write and ends after it.
+func TestReadThatOverlappedAWriteIsNotStored(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                   string
+		read, readEnd, w, wEnd time.Duration
+	}{
+		{"begun before, ends during", 0, 20, 10, 30},
+		{"begun before, ends after", 0, 40, 10, 30},
+		{"begun during, ends after", 20, 40, 10, 30},
+		{"begun and ends during", 15, 20, 10, 30},
+		{"all at one moment", 10, 30, 10, 30},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				read, write := reader(t), writer(t)
+				e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+					if call.Tool == write {
+						time.Sleep((tt.wEnd - tt.w) * time.Second)
+					} else if n <= 2 {
+						time.Sleep((tt.readEnd - tt.read) * time.Second)
+					}
+					return text(fmt.Sprint(n)), nil
+				}}
+				c := cache.New(cache.Options{})(e)
+				var wg sync.WaitGroup
+				wg.Go(func() { time.Sleep(tt.read * time.Second); call(t, c, middleware.Call{Tool: read}) })
+				wg.Go(func() { time.Sleep(tt.w * time.Second); call(t, c, middleware.Call{Tool: write}) })
+				wg.Wait()
+				call(t, c, middleware.Call{Tool: read})
+				e.want(t, 3, "the next read")
+				call(t, c, middleware.Call{Tool: read})
+				e.want(t, 3, "the one after that")
+			})
+		})
+	}
+}
+
+func TestReadAfterAWriteJoinsNoOlderOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		read, write := reader(t), writer(t)
+		e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+			if call.Tool == read {
+				time.Sleep(time.Minute)
+			}
+			return text(fmt.Sprint(n)), nil
+		}}
+		c := cache.New(cache.Options{})(e)
+		old := start(t.Context(), c, middleware.Call{Tool: read}) // 1
+		call(t, c, middleware.Call{Tool: write})                  // 2
+		fresh := start(t.Context(), c, middleware.Call{Tool: read})
+		joined := start(t.Context(), c, middleware.Call{Tool: read})
+		if got := old.answer(t) + fresh.answer(t) + joined.answer(t); got != "133" {
+			t.Errorf("got answers %s, want 133", got)
+		}
+		if got := textOf(t, call(t, c, middleware.Call{Tool: read})); got != "3" {
+			t.Errorf("got answer %s, want the fresh one", got)
+		}
+	})
+}
+
+// What replaced an older flight is joined still when that one ends.
+func TestEndOfAnOldFlightLeavesTheNewOne(t *testing.T) {
+	t.Parallel()
+	for _, cancelled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the old one was given up: %t", cancelled), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				read, write := reader(t), writer(t)
+				e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+					if call.Tool == read {
+						time.Sleep(time.Minute)
+					}
+					return text(fmt.Sprint(n)), nil
+				}}
+				c := cache.New(cache.Options{})(e)
+				ctx, cancel := cancellable(t)
+				start(ctx, c, middleware.Call{Tool: read}) // 1, until 60 s
+				call(t, c, middleware.Call{Tool: write})   // 2
+				time.Sleep(30 * time.Second)
+				fresh := start(t.Context(), c, middleware.Call{Tool: read}) // 3, until 90 s
+				if cancelled {
+					cancel(errGone)
+				} else {
+					time.Sleep(40 * time.Second)
+				}
+				joined := start(t.Context(), c, middleware.Call{Tool: read})
+				if got := fresh.answer(t) + joined.answer(t); got != "33" {
+					t.Errorf("got answers %s, want 33", got)
+				}
+			})
+		})
+	}
+}
+
+// While a write is under way nobody can say which of two reads saw it.
+func TestReadsDuringAWriteDoNotJoin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := taking(time.Minute)
+		c := cache.New(cache.Options{})(e)
+		write := start(t.Context(), c, middleware.Call{Tool: writer(t)})
+		left, right := start(t.Context(), c, middleware.Call{Tool: reader(t)}), start(t.Context(), c, middleware.Call{Tool: reader(t)})
+		if got := write.answer(t) + left.answer(t) + right.answer(t); got != "123" {
+			t.Errorf("got answers %s, want 123", got)
+		}
+	})
+}
+
+// No read is older than a write that had returned before it began: the server
+// counts its writes, and a read that sees fewer than were finished is stale.
+func TestNoReadIsOlderThanAFinishedWrite(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex // guards what follows
+			random := func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Duration(rng.IntN(50_000)) * time.Microsecond
+			}
+			written, finished := 0, 0
+			read, write := reader(t), writer(t)
+			set := tool(t, "set", annotation.Update())
+			e := &executor{do: func(_ context.Context, _ int, call middleware.Call) (*mcp.CallToolResult, error) {
+				time.Sleep(random())
+				mu.Lock()
+				if call.Tool != read {
+					written++
+				}
+				version := written
+				mu.Unlock()
+				time.Sleep(random())
+				return text(fmt.Sprint(version)), nil
+			}}
+			c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+			var wg sync.WaitGroup
+			for i := range 4 {
+				wg.Go(func() {
+					for range 6 {
+						time.Sleep(random())
+						if i == 0 {
+							call(t, c, middleware.Call{Tool: write})
+							mu.Lock()
+							finished = max(finished, 1)
+							mu.Unlock()
+							continue
+						}
+						if i == 1 {
+							call(t, c, numbered(set, int(random())))
+							continue
+						}
+						mu.Lock()
+						least := finished
+						mu.Unlock()
+						var got int
+						_, _ = fmt.Sscan(textOf(t, call(t, c, middleware.Call{Tool: read})), &got)
+						if got < least {
+							t.Errorf("seed %d: a read saw %d writes, %d had finished before it began", seed, got, least)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if got := textOf(t, call(t, c, middleware.Call{Tool: read})); got != fmt.Sprint(written) {
+				t.Errorf("seed %d: at the end a read saw %s writes of %d", seed, got, written)
+			}
+		})
+	}
+}
+
+func TestIdempotentWriteThatIsRemembered(t *testing.T) {
+	t.Parallel()
+	read, write := middleware.Call{Tool: reader(t)}, middleware.Call{Tool: writer(t)}
+	set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
+	e := new(executor)
+	c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+	call(t, c, read) // 1
+	call(t, c, set)  // 2
+	call(t, c, read) // 3: the write was one
+	call(t, c, set)
+	call(t, c, read)
+	e.want(t, 3, "a write that is left out changes nothing")
+	call(t, c, write) // 4
+	call(t, c, set)   // 5
+	e.want(t, 5, "another write may have undone it")
+}
+
+func TestIdempotentWriteIsNotAnsweredDuringAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := writer(t)
+		set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
+		e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+			if call.Tool == slow {
+				time.Sleep(time.Minute)
+			}
+			return text(fmt.Sprint(n)), nil
+		}}
+		c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+		call(t, c, set)
+		p := start(t.Context(), c, middleware.Call{Tool: slow})
+		call(t, c, set)
+		e.want(t, 3, "during the other")
+		p.answer(t)
+		call(t, c, set)
+		e.want(t, 4, "after it, since the order of the two is not known")
+	})
+}

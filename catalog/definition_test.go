@@ -1,0 +1,359 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// raw returns a catalogue of one server that lists the tools, written as they
+// are, beside a good one.
+func raw(t testing.TB, tools ...string) *catalog.Catalog {
+	t.Helper()
+	c := catalog.New(catalog.Options{})
+	list := testserver.Tools("", append(tools, `{"name":"list_good","inputSchema":{"type":"object"}}`)...)
+	add(t, c, "srv", testserver.ConnectPeer(t, nil, testserver.Legacy, func(p *testserver.Peer, r testserver.Request) { p.Reply(r, list) }))
+	lookup(t, c, "srv", "list_good")
+	return c
+}
+
+func TestToolWithABadNameIsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		name, tool string
+		want       []string
+	}{
+		{"B001 empty", `""`, []string{"srv: tool number 0", "no name"}},
+		{"B003 NUL", `"a\u0000b"`, []string{`"a\x00b"`, "characters other"}},
+		{"B005 zero width", `"delete\u200Bfile"`, []string{`"delete\u200bfile"`}},
+		{"B007 looks like another", `"\u0440ead_file"`, []string{`"\u0440ead_file"`}},
+		{"B009 129 letters", `"` + strings.Repeat("x", 129) + `"`, []string{"129 characters"}},
+		{"B017 lone surrogate", `"x\ud800"`, []string{`"x\ufffd"`}},
+		{"newline at the end", `"list\n"`, []string{`"list\n"`}},
+		{"space", `"list files"`, []string{"characters other"}},
+		{"slash", `"a/b"`, []string{"characters other"}},
+		{"1 MB", `"` + strings.Repeat("x", 1<<20) + `"`, []string{"1048576 characters"}},
+		{"right to left", `"\u202etset"`, []string{`"\u202etset"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tools := raw(t, `{"name":`+c.tool+`,"inputSchema":{"type":"object"}}`)
+			if got := names(tools); len(got) != 1 {
+				t.Errorf("got %.200q, want the good one", got)
+			}
+			if got := finding(t, tools, append(c.want, "left out")...); len(got) > 300 || strings.ContainsAny(got, "\n\x00\u200b\u202e") {
+				t.Errorf("got %.400q, want one short line", got)
+			}
+		})
+	}
+	t.Run("128 letters are a name", func(t *testing.T) {
+		lookup(t, raw(t, `{"name":"`+strings.Repeat("x", 128)+`","inputSchema":{"type":"object"}}`), "srv", strings.Repeat("x", 128))
+	})
+	t.Run("B001 a tool that is null", func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", listing(nil, testserver.Tool("list_good", "")))
+		lookup(t, c, "srv", "list_good")
+		finding(t, c, "tool number 0", "null")
+	})
+}
+
+func TestOfTwoToolsWithOneNameNeitherIsTaken(t *testing.T) {
+	const search = `{"name":"search","inputSchema":{"type":"object"}}`
+	for name, tools := range map[string][]string{
+		"B011 two":            {search, `{"name":"search","inputSchema":{"type":"object","required":["q"]}}`},
+		"B011 three":          {search, search, search},
+		"B011 one unusable":   {search, `{"name":"search","inputSchema":null}`},
+		"B011 the other way":  {`{"name":"search","inputSchema":null}`, search},
+		"B011 not together":   {search, `{"name":"list_b","inputSchema":{"type":"object"}}`, search},
+		"B011 the same twice": {search, search},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := raw(t, tools...)
+			if tool, ok := c.Lookup("srv", "search"); ok {
+				t.Errorf("got %v", tool)
+			}
+			finding(t, c, "srv/search", fmt.Sprintf("%d tools of this name", strings.Count(strings.Join(tools, ""), `"search"`)))
+		})
+	}
+	t.Run("B011 two on different pages", func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", testserver.ConnectPeer(t, nil, testserver.Modern, func(p *testserver.Peer, r testserver.Request) {
+			next := ""
+			if !strings.Contains(string(r.Params), `"cursor"`) {
+				next = "2"
+			}
+			p.Reply(r, testserver.Tools(next, search))
+		}))
+		if got := names(c); len(got) != 0 {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("B015 names that differ by case are two", func(t *testing.T) {
+		c := raw(t, `{"name":"Delete","inputSchema":{"type":"object"}}`, `{"name":"delete","inputSchema":{"type":"object"}}`)
+		if err := c.Override("srv", "delete", annotation.ReadOnly()); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookup(t, c, "srv", "Delete").Safety(); !got.MustConfirm() {
+			t.Errorf("the word on one lowered the other: %s", got)
+		}
+	})
+}
+
+func TestNamesTowardsAModelNeverCollide(t *testing.T) {
+	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
+	t.Run("B013 underscores at the seam", func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		add(t, c, "a_", listing(testserver.Tool("c", "")))
+		add(t, c, "a", listing(testserver.Tool("_c", ""), testserver.Tool("b__c", "")))
+		for _, want := range c.List() {
+			if got, ok := c.LookupModelName(want.ModelName()); !ok || got != want {
+				t.Errorf("%s is %s, and that is %s", want, want.ModelName(), got)
+			}
+		}
+		if got := len(c.List()); got != 3 {
+			t.Errorf("got %v, want all three", names(c))
+		}
+	})
+	t.Run("B013 a name made to collide", func(t *testing.T) {
+		// The model's name of "a.b" ends in a hash, which another tool can take for
+		// its own name.
+		victim := lookup(t, raw(t, tool("a.b")), "srv", "a.b").ModelName()
+		c := raw(t, tool("a.b"), tool(strings.TrimPrefix(victim, "srv__")))
+		got := finding(t, c, "left out", "srv/a.b", strings.TrimPrefix(victim, "srv__"))
+		if tool, _ := c.LookupModelName(victim); tool.String() != "srv/a.b" {
+			t.Errorf("%s is %s; %s", victim, tool, got)
+		}
+	})
+}
+
+func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
+	var fan, chain strings.Builder
+	for i := range 25 {
+		fmt.Fprintf(&fan, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	for i := range 20_000 {
+		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	nested := func(open, shut string, n int) string { return strings.Repeat(open, n) + `{}` + strings.Repeat(shut, n) }
+	for _, c := range []struct {
+		name, schema, want string
+	}{
+		{"B035 a circle at the root", `{"type":"object","allOf":[{"$ref":"#"},{"$ref":"#"}]}`, "circle"},
+		{"B035 a circle of two", `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"anyOf":[{"$ref":"#/$defs/a"}]}}}`, "circle"},
+		{"B035 a circle that nothing leads to", `{"type":"object","$defs":{"a":{"not":{"$ref":"#/$defs/a"}}}}`, "circle"},
+		{"B035 a circle by if", `{"type":"object","if":{"$ref":"#"}}`, "circle"},
+		{"B035 a circle by then", `{"type":"object","if":{},"then":{"$ref":"#"}}`, "circle"},
+		{"B035 a circle by else", `{"type":"object","if":{},"else":{"$ref":"#"}}`, "circle"},
+		{"B035 a circle by oneOf", `{"type":"object","oneOf":[{"$ref":"#"}]}`, "circle"},
+		{"B035 a circle by a dependent schema", `{"type":"object","dependentSchemas":{"a":{"$ref":"#"}}}`, "circle"},
+		{"B035 a circle by a dependency", `{"type":"object","dependencies":{"a":{"$ref":"#"}}}`, "circle"},
+		{"B035 a circle by $dynamicRef", `{"type":"object","allOf":[{"$dynamicRef":"#"}]}`, "circle"},
+		{"B035 a circle by $recursiveRef", `{"type":"object","allOf":[{"$recursiveRef":"#"}]}`, "circle"},
+		{"B035 a circle behind an escape", `{"type":"object","$defs":{"a":{"allOf":[{"$ref":"#/%24defs/a"}]}},"%24defs":{"a":{}}}`, "circle"},
+		{"B035 a circle behind an empty name", `{"type":"object","$defs":{"":{"a":{"allOf":[{"$ref":"#/$defs//a"}]}},"a":{}}}`, "circle"},
+		{"B035 a circle behind an anchor", `{"type":"object","$defs":{"a":{"$anchor":"x","allOf":[{"$ref":"#x"}]}},"x":{}}`, "a name and no path"},
+		{"B035 a circle behind a broken escape", `{"type":"object","$defs":{"%zz":{"allOf":[{"$ref":"#/$defs/%zz"}]}}}`, "a name and no path"},
+		{"B035 a circle behind a part with an id", `{"type":"object","$defs":{"a":{"$id":"http://h/a","allOf":[{"$ref":"#"}]}}}`, "calls itself"},
+		{"B035 a long name in the text", `{"type":"object","$defs":{"` + strings.Repeat("x", 5000) + `":{"$id":"` + strings.Repeat("y", 5000) + `"}}}`, "calls itself"},
+		{"B037 a fan", `{"type":"object","$ref":"#/$defs/d0","$defs":{` + fan.String() + `"d25":{}}}`, "past all bounds"},
+		{"B037 a long chain", `{"type":"object","$ref":"#/$defs/d0","$defs":{` + chain.String() + `"d20000":{}}}`, "past all bounds"},
+		{"B037 a wide choice", `{"type":"object","anyOf":[` + strings.Repeat(`{},`, 10_000) + `{}]}`, "past all bounds"},
+		{"B039 240 levels of properties", `{"type":"object","properties":` + nested(`{"a":{"properties":`, `}}`, 240) + `}`, "deeper"},
+		{"B039 900 levels of lists", `{"type":"object","enum":` + nested(`[`, `]`, 900) + `}`, "deeper"},
+		{"B041 another document", `{"type":"object","properties":{"a":{"$ref":"http://169.254.169.254/latest/meta-data"}}}`, "never fetched"},
+		{"B041 a file", `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`, "never fetched"},
+		{"B041 beside it", `{"type":"object","properties":{"a":{"$ref":"other.json#/a"}}}`, "never fetched"},
+		{"B041 by $dynamicRef", `{"type":"object","properties":{"a":{"$dynamicRef":"http://h/"}}}`, "never fetched"},
+		{"B041 a long one", `{"type":"object","properties":{"a":{"$ref":"http://` + strings.Repeat("h", 5000) + `"}}}`, "never fetched"},
+		{"B045 null", `null`, "null"},
+		{"over a megabyte", `{"type":"object","description":"` + strings.Repeat("x", 1<<20) + `"}`, "bytes, more than"},
+		{"a reference to nothing", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`, "not there"},
+		{"a reference past a list", `{"type":"object","allOf":[{}],"properties":{"a":{"$ref":"#/allOf/1"}}}`, "not there"},
+		{"a reference through text", `{"type":"object","title":"x","properties":{"a":{"$ref":"#/title/x"}}}`, "not there"},
+		{"a list", `[]`, "a list"},
+		{"text", `"object"`, "a string"},
+		{"a boolean", `true`, "a boolean"},
+		{"a number", `1`, "a number"},
+		{"arguments that are a list", `{"type":"array"}`, `its type is "array"`},
+		{"several types", `{"type":["object","null"]}`, "its type is"},
+		{"a type of any length", `{"type":"` + strings.Repeat("x", 5000) + `"}`, "its type is"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tools := raw(t, `{"name":"hostile","inputSchema":`+c.schema+`}`)
+			// A walk without bounds would not end within the life of this test.
+			if tool, ok := tools.Lookup("srv", "hostile"); ok {
+				t.Errorf("got %v", tool)
+			}
+			if got := finding(t, tools, `"hostile"`, "left out", c.want); len(got) > 400 {
+				t.Errorf("got a finding of %d bytes: %.500s", len(got), got)
+			}
+		})
+	}
+	t.Run("B047 5 MB of 50,000 properties", func(t *testing.T) {
+		properties := make(map[string]any)
+		for i := range 50_000 {
+			properties[fmt.Sprintf("p%d", i)] = map[string]any{"type": "string", "description": strings.Repeat("x", 60)}
+		}
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", listing(
+			&mcp.Tool{Name: "hostile", InputSchema: map[string]any{"type": "object", "properties": properties}}, testserver.Tool("list_good", "")))
+		lookup(t, c, "srv", "list_good")
+		finding(t, c, `"hostile"`, "bytes, more than")
+	})
+	// The SDK itself refuses a message of more than 1,000 levels, and with it the
+	// whole list.
+	t.Run("B039 2,000 levels of properties", func(t *testing.T) {
+		for _, version := range testserver.Versions {
+			c := catalog.New(catalog.Options{})
+			list := testserver.Tools("", `{"name":"hostile","inputSchema":`+nested(`{"properties":{"a":`, `}}`, 2000)+`}`)
+			err := c.Add(testserver.Context(t), "bad", testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) { p.Reply(r, list) }))
+			if err == nil || !strings.Contains(err.Error(), `"bad"`) {
+				t.Errorf("got %v", err)
+			}
+			add(t, c, "good", listing(testserver.Tool("list_good", "")))
+		}
+	})
+	t.Run("B039 2,000 levels from a session of another kind", func(t *testing.T) {
+		var deep any = map[string]any{}
+		for range 2000 {
+			deep = map[string]any{"properties": map[string]any{"a": deep}}
+		}
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", listing(&mcp.Tool{Name: "hostile", InputSchema: deep}, testserver.Tool("list_good", "")))
+		lookup(t, c, "srv", "list_good")
+		finding(t, c, `"hostile"`, "deeper")
+	})
+	t.Run("no schema at all", func(t *testing.T) {
+		finding(t, raw(t, `{"name":"hostile"}`), `"hostile"`, "null")
+	})
+	t.Run("B035 in the output schema", func(t *testing.T) {
+		finding(t, raw(t, `{"name":"hostile","inputSchema":{"type":"object"},"outputSchema":{"allOf":[{"$ref":"#"}]}}`), "output schema", "circle")
+	})
+	t.Run("a definition of 3 MB", func(t *testing.T) {
+		finding(t, raw(t, `{"name":"hostile","description":"`+strings.Repeat("x", 3<<20)+`","inputSchema":{"type":"object"}}`), `"hostile"`, "bytes, more than")
+	})
+	t.Run("a _meta of 600 levels", func(t *testing.T) {
+		finding(t, raw(t, `{"name":"hostile","inputSchema":{"type":"object"},"_meta":{"a":`+nested(`[`, `]`, 600)+`}}`), `"hostile"`, "left out")
+	})
+}
+
+func TestUsualSchemasAreTaken(t *testing.T) {
+	for name, schema := range map[string]string{
+		"no type":                `{}`,
+		"a tree":                 `{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}}}`,
+		"a list that is linked":  `{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"$defs":{"n":{"properties":{"next":{"$ref":"#/$defs/n"}}}}}`,
+		"shared definitions":     `{"type":"object","properties":{"a":{"$ref":"#/$defs/s"},"b":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"string"}}}`,
+		"escapes in a pointer":   `{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y~0z"}},"$defs":{"x/y~z":{}}}`,
+		"true as a schema":       `{"type":"object","properties":{"a":{"$ref":"#/$defs/any"}},"$defs":{"any":true}}`,
+		"an id at the root":      `{"$id":"http://h/schema","type":"object","properties":{"a":{"$ref":"#/$defs/s"}},"$defs":{"s":{}}}`,
+		"names that are words":   `{"type":"object","properties":{"$ref":{"type":"string"},"$id":{},"not":{},"allOf":{"type":"array"},"if":{"type":"string"}}}`,
+		"a reference by a list":  `{"type":"object","allOf":[{"title":"x"}],"properties":{"a":{"$ref":"#/allOf/0"}}}`,
+		"a thousand properties":  `{"type":"object","properties":{` + strings.Repeat(`"p":{"type":"string"},`, 999) + `"z":{}}}`,
+		"a dependency of names":  `{"type":"object","dependencies":{"a":["b"]}}`,
+		"a dependent schema":     `{"type":"object","dependentSchemas":{"a":{"required":["b"]}}}`,
+		"nested as people do it": `{"type":"object","properties":{"a":` + strings.Repeat(`{"properties":{"a":`, 20) + `{}` + strings.Repeat(`}}`, 20) + `}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := raw(t, `{"name":"usual","inputSchema":`+schema+`}`)
+			if _, ok := c.Lookup("srv", "usual"); !ok {
+				t.Errorf("left out: %v", c.Findings())
+			}
+		})
+	}
+	t.Run("an output of any type", func(t *testing.T) {
+		lookup(t, raw(t, `{"name":"usual","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`), "srv", "usual")
+	})
+}
+
+// A Session of the host's own can hand in what no wire carries.
+func TestDefinitionThatIsNoJSONIsLeftOut(t *testing.T) {
+	bad := testserver.Tool("bad", "")
+	bad.Meta = mcp.Meta{"x": make(chan int)}
+	worse := testserver.Tool("worse", "")
+	worse.InputSchema = func() {}
+	worst := testserver.Tool("worst", "")
+	worst.InputSchema = failing{}
+	c := catalog.New(catalog.Options{})
+	add(t, c, "srv", listing(bad, worse, worst, testserver.Tool("list_good", "")))
+	lookup(t, c, "srv", "list_good")
+	if got := finding(t, c, `"worst"`, "JSON"); len(got) > 400 {
+		t.Errorf("got a finding of %d bytes", len(got))
+	}
+	finding(t, c, `"bad"`, "JSON")
+	finding(t, c, `"worse"`, "JSON")
+}
+
+type failing struct{}
+
+func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New(strings.Repeat("x", 10_000)) }
+
+// The SDK hands the list that it remembers to everyone who asks.
+func TestCatalogueKeepsACopy(t *testing.T) {
+	t.Run("of what a session of any kind lists", func(t *testing.T) {
+		theirs := testserver.Tool("delete_a", "Deletes.")
+		theirs.Meta = mcp.Meta{"k": map[string]any{"v": "old"}}
+		theirs.Annotations = &mcp.ToolAnnotations{Title: "old"}
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", listing(theirs))
+		before := lookup(t, c, "srv", "delete_a")
+		was, _ := json.Marshal(before.Definition)
+
+		theirs.Description = "Lists."
+		theirs.Name = "list_a"
+		theirs.Annotations.Title = "new"
+		theirs.Meta["k"].(map[string]any)["v"] = "new"
+		c.Trust("other") // works everything out again
+		after := lookup(t, c, "srv", "delete_a")
+		if is, _ := json.Marshal(after.Definition); string(is) != string(was) || after.Digest != before.Digest {
+			t.Errorf("got %s, want %s", is, was)
+		}
+	})
+	t.Run("of what a server in the same process declares", func(t *testing.T) {
+		tags, rate := []string{"a"}, 5.0
+		theirs := annotation.Declare(testserver.Tool("list_a", ""), annotation.Annotations{Tags: tags, RateLimitHint: &rate})
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", listing(theirs))
+		tags[0], rate = "b", 1
+		c.Trust("srv")
+		if got := lookup(t, c, "srv", "list_a").Annotations; got.Tags[0] != "a" || *got.RateLimitHint != 5 {
+			t.Errorf("got %v and %v", got.Tags, *got.RateLimitHint)
+		}
+	})
+	t.Run("of what the SDK remembers", func(t *testing.T) {
+		s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
+			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 600_000, "private" },
+		})
+		testserver.Add(s, testserver.Tool("delete_a", "Deletes."), nothing)
+		cs := testserver.Connect(t, s, nil)
+		page, err := cs.ListTools(testserver.Context(t), &mcp.ListToolsParams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", cs)
+		page.Tools[0].Description = "Lists."
+		if page, _ := cs.ListTools(testserver.Context(t), &mcp.ListToolsParams{}); page.Tools[0].Description != "Lists." {
+			t.Skip("the SDK no longer shares its list")
+		}
+		if got := lookup(t, c, "srv", "delete_a").Definition.Description; got != "Deletes." {
+			t.Errorf("got %q", got)
+		}
+		c.Trust("other")
+		if got := lookup(t, c, "srv", "delete_a").Definition.Description; got != "Deletes." {
+			t.Errorf("after another server was trusted: got %q", got)
+		}
+	})
+	t.Run("and hands out copies of its lists", func(t *testing.T) {
+		c := raw(t, `{"name":""}`)
+		c.List()[0], c.Findings()[0] = nil, catalog.Finding{}
+		if c.List()[0] == nil || c.Findings()[0] == (catalog.Finding{}) {
+			t.Error("a caller's slice is the catalogue's")
+		}
+	})
+}

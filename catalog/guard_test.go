@@ -1,0 +1,289 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A ledger is a server that counts what it executes and whose tools can change.
+type ledger struct {
+	server *mcp.Server
+	ran    atomic.Int32
+}
+
+func newLedger(tools ...*mcp.Tool) *ledger {
+	l := &ledger{server: testserver.New()}
+	for _, tool := range tools {
+		l.set(tool)
+	}
+	return l
+}
+
+func (l *ledger) set(tool *mcp.Tool) {
+	testserver.Add(l.server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		l.ran.Add(1)
+		return testserver.Text("done"), nil
+	})
+}
+
+// agree returns a context with a person's yes to the call.
+func agree(t testing.TB, call middleware.Call) context.Context {
+	t.Helper()
+	ctx, g := grant.Give(testserver.Context(t), &call, time.Minute)
+	t.Cleanup(g.Void)
+	return ctx
+}
+
+func (l *ledger) want(t testing.TB, ran int32) {
+	t.Helper()
+	if got := l.ran.Load(); got != ran {
+		t.Errorf("the server executed %d calls, want %d", got, ran)
+	}
+}
+
+func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
+	l := newLedger(testserver.Tool("delete_a", ""), testserver.Tool("list_a", ""), testserver.Tool("frobnicate", ""))
+	c := catalog.New(catalog.Options{})
+	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+
+	for _, name := range []string{"delete_a", "frobnicate"} {
+		t.Run(name+" with kinder annotations", func(t *testing.T) {
+			kinder := *lookup(t, c, "srv", name)
+			kinder.Annotations = annotation.ReadOnly()
+			_, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: &kinder})
+			if !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
+				t.Errorf("got %v, want a refusal", err)
+			}
+			l.want(t, 0)
+		})
+	}
+	t.Run("runs once with a yes", func(t *testing.T) {
+		call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a"), Arguments: json.RawMessage(`{"a":1}`)}
+		ctx := agree(t, call)
+		if _, err := c.CallTool(ctx, call); err != nil {
+			t.Fatal(err)
+		}
+		l.want(t, 1)
+		if _, err := c.CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("a second time: got %v", err)
+		}
+		l.want(t, 1)
+	})
+	t.Run("a yes to other arguments", func(t *testing.T) {
+		call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a"), Arguments: json.RawMessage(`{"a":1}`)}
+		ctx := agree(t, call)
+		call.Arguments = json.RawMessage(`{"a":2}`)
+		if _, err := c.CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("got %v", err)
+		}
+		l.want(t, 1)
+	})
+	t.Run("a read needs none", func(t *testing.T) {
+		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "list_a")}); err != nil {
+			t.Error(err)
+		}
+		l.want(t, 2)
+	})
+	t.Run("the class when the call is made counts", func(t *testing.T) {
+		before := lookup(t, c, "srv", "list_a")
+		if err := c.Override("srv", "list_a", annotation.Destructive()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: before}); !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("got %v", err)
+		}
+		l.want(t, 2)
+	})
+	t.Run("it promises to guard", func(t *testing.T) {
+		var p middleware.Promises
+		if c.Promise(&p); !p.Guards || c.Kind() != "guard" {
+			t.Errorf("got %+v of a %s", p, c.Kind())
+		}
+	})
+}
+
+func TestChangedDefinitionIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(tool *mcp.Tool)
+	}{
+		{"description", func(tool *mcp.Tool) { tool.Description = "Lists, and tells somebody else." }},
+		{"schema", func(tool *mcp.Tool) {
+			tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)
+		}},
+		{"B051 annotations", func(tool *mcp.Tool) { tool.Annotations = &mcp.ToolAnnotations{DestructiveHint: new(false)} }},
+		{"_meta", func(tool *mcp.Tool) { tool.Meta = mcp.Meta{"x": 1} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLedger(testserver.Tool("list_a", "Lists."))
+			tools := catalog.New(catalog.Options{})
+			add(t, tools, "srv", testserver.Connect(t, l.server, nil))
+			old := lookup(t, tools, "srv", "list_a")
+
+			tool := testserver.Tool("list_a", "Lists.")
+			c.change(tool)
+			l.set(tool)
+			if err := tools.Refresh(testserver.Context(t), "srv"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := tools.CallTool(agree(t, middleware.Call{Tool: old}), middleware.Call{Tool: old})
+			var changed *catalog.ChangedError
+			if !errors.As(err, &changed) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), "srv/list_a") {
+				t.Errorf("got %v, want a ChangedError that names the tool", err)
+			}
+			l.want(t, 0)
+			if _, err := tools.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, tools, "srv", "list_a")}); err != nil {
+				t.Errorf("looked up again: %v", err)
+			}
+			l.want(t, 1)
+		})
+	}
+	t.Run("B049 the order of members is no change", func(t *testing.T) {
+		schema := `{"type":"object","properties":{"a":{},"b":{}}}`
+		s := listing(nil)
+		s.list = func(context.Context, string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "list_a", InputSchema: json.RawMessage(schema)}}}, nil
+		}
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", s)
+		old := lookup(t, c, "srv", "list_a")
+		schema = `{"properties":{"b":{},"a":{}},"type":"object"}`
+		if err := c.Refresh(t.Context(), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.CallTool(t.Context(), middleware.Call{Tool: old}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a digest that nobody computed", func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+		byHand := &middleware.Tool{Server: "srv", Definition: testserver.Tool("list_a", "")}
+		var changed *catalog.ChangedError
+		if _, err := c.CallTool(t.Context(), middleware.Call{Tool: byHand}); !errors.As(err, &changed) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestUnknownToolIsRefused(t *testing.T) {
+	c := catalog.New(catalog.Options{})
+	add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+	for name, tool := range map[string]*middleware.Tool{
+		"another server": {Server: "other", Definition: testserver.Tool("list_a", "")},
+		"another tool":   {Server: "srv", Definition: testserver.Tool("list_b", "")},
+		"another case":   {Server: "srv", Definition: testserver.Tool("List_a", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.CallTool(agree(t, middleware.Call{Tool: tool}), middleware.Call{Tool: tool})
+			if !errors.Is(err, catalog.ErrUnknownTool) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), tool.Server) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("no tool", func(t *testing.T) {
+		for _, call := range []middleware.Call{{}, {Tool: &middleware.Tool{Server: "srv"}}} {
+			if _, err := c.CallTool(t.Context(), call); !errors.Is(err, grant.ErrRefused) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+func TestGuardOfAnotherExecutor(t *testing.T) {
+	c := catalog.New(catalog.Options{})
+	add(t, c, "srv", listing(testserver.Tool("list_a", ""), testserver.Tool("delete_a", "")))
+	var ran []string
+	guarded := c.Guard(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		ran = append(ran, call.Tool.Name())
+		return testserver.Text(""), nil
+	}))
+	for _, tool := range c.List() {
+		_, _ = guarded.CallTool(t.Context(), middleware.Call{Tool: tool})
+	}
+	if len(ran) != 1 || ran[0] != "list_a" {
+		t.Errorf("got %v, want list_a alone", ran)
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	t.Run("of a server that is not there", func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		c.Trust("known") // and not added
+		for _, id := range []string{"none", "known"} {
+			if err := c.Refresh(t.Context(), id); err == nil || !strings.Contains(err.Error(), id) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+	t.Run("brings and takes tools", func(t *testing.T) {
+		l := newLedger(testserver.Tool("list_a", ""), testserver.Tool("list_b", ""))
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", testserver.Connect(t, l.server, nil))
+		gone := lookup(t, c, "srv", "list_a")
+		l.server.RemoveTools("list_a")
+		l.set(testserver.Tool("list_c", ""))
+		if err := c.Refresh(testserver.Context(t), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(names(c), " "); got != "srv/list_b srv/list_c" {
+			t.Errorf("got %s", got)
+		}
+		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: gone}); !errors.Is(err, catalog.ErrUnknownTool) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("that fails changes nothing", func(t *testing.T) {
+		s := listing(testserver.Tool("list_a", ""))
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", s)
+		before := lookup(t, c, "srv", "list_a")
+		s.list = func(context.Context, string) (*mcp.ListToolsResult, error) { return nil, errors.New("it broke") }
+		if err := c.Refresh(t.Context(), "srv"); err == nil {
+			t.Error("got no error")
+		}
+		if lookup(t, c, "srv", "list_a") != before {
+			t.Error("something has changed")
+		}
+	})
+	t.Run("of several at once, the one that was asked for last counts", func(t *testing.T) {
+		first, release := make(chan struct{}), make(chan struct{})
+		var lists atomic.Int32
+		s := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
+			description := "new"
+			if lists.Add(1) == 2 { // after the one of Add
+				description = "old"
+				close(first)
+				<-release
+			}
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_a", description)}}, nil
+		}}
+		c := catalog.New(catalog.Options{})
+		add(t, c, "srv", s)
+		slow := make(chan error, 1)
+		go func() { slow <- c.Refresh(context.Background(), "srv") }()
+		testserver.Wait(t, "the first refresh", first)
+		if err := c.Refresh(t.Context(), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		if err := testserver.Wait(t, "the slow refresh", slow); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookup(t, c, "srv", "list_a").Definition.Description; got != "new" {
+			t.Errorf("got the %s definition", got)
+		}
+	})
+}

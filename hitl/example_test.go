@@ -1,0 +1,71 @@
+package hitl_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A read passes, a deletion is asked about.
+func ExampleNew() {
+	server := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		fmt.Println("server:", call.Tool.Name())
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+	})
+	ask := hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		fmt.Printf("asked: %s %s\n", r.Tool, r.Arguments)
+		return hitl.Decision{Reason: "archive it instead"}, nil
+	})
+	caller := hitl.New(ask, hitl.Options{})(server)
+	for _, t := range []struct {
+		name string
+		a    annotation.Annotations
+	}{{"list", annotation.ReadOnly()}, {"delete", annotation.Destructive()}} {
+		tool, err := middleware.NewTool("files", &mcp.Tool{Name: t.name}, t.a)
+		if err != nil {
+			panic(err)
+		}
+		if _, err = caller.CallTool(context.Background(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"path":"a.txt"}`)}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// server: list
+	// asked: files/delete {"path":"a.txt"}
+	// hitl: files/delete was denied by the user: archive it instead
+}
+
+func ExampleTerminal() {
+	tool, err := middleware.NewTool("files", &mcp.Tool{Name: "delete", Description: "Delete a file."}, annotation.Destructive())
+	if err != nil {
+		panic(err)
+	}
+	keyboard := strings.NewReader("y\n")
+	decision, err := hitl.Terminal(keyboard, os.Stdout).Confirm(context.Background(), hitl.Request{
+		Tool:      tool,
+		Arguments: json.RawMessage(`{"path":"a.txt"}`),
+		Undo:      "it is kept in .trash/ for a week",
+		Deadline:  time.Now().Add(30 * time.Second),
+	})
+	fmt.Println(decision.Verdict == hitl.Approved, err)
+	// Output:
+	// ╭─ files/delete: dangerous
+	//   │ read-only     no    host
+	//   │ destructive   yes   host
+	//   │ idempotent    no    host
+	//   │ does         Delete a file.
+	//   │ undo         it is kept in .trash/ for a week
+	//   │   {
+	//   │     "path": "a.txt"
+	//   │   }
+	//   ╰─
+	//   Allow? [y]es  [N]o  [e]dit  [d]etails, or say what to do instead (30s left): true <nil>
+}

@@ -1,0 +1,329 @@
+package hitl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// between returns a caller that asks p, passes what inside makes of the call, and
+// ends in a guarded e.
+func between(p hitl.Confirmer, inside func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error), e *executor, o hitl.Options) middleware.ToolCaller {
+	next := guarded(e)
+	return hitl.New(p, o)(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		return inside(ctx, call, next)
+	}))
+}
+
+func TestYesIsBoundToExactlyThisCall(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(call *middleware.Call)
+		runs   bool
+	}{
+		{"nothing changed", func(*middleware.Call) {}, true},
+		{"another call ID", func(c *middleware.Call) { c.ID = "other" }, true},
+		{"a copy of the tool", func(c *middleware.Call) { other := *c.Tool; c.Tool = &other }, true},
+		{"B297: other arguments", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"/"}`) }, false},
+		{"B297: a space more", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path": "a.txt"}`) }, false},
+		{"no arguments", func(c *middleware.Call) { c.Arguments = nil }, false},
+		{"another scope", func(c *middleware.Call) { c.Scope = "bob" }, false},
+		{"another server", func(c *middleware.Call) { other := *c.Tool; other.Server = "mail"; c.Tool = &other }, false},
+		{"another tool", func(c *middleware.Call) { c.Tool = tool(t, "purge", annotation.Destructive()) }, false},
+		{"another name under the same digest", func(c *middleware.Call) {
+			other := *c.Tool
+			other.Definition = &mcp.Tool{Name: "purge"}
+			c.Tool = &other
+		}, false},
+		{"another definition", func(c *middleware.Call) { other := *c.Tool; other.Digest[0]++; c.Tool = &other }, false},
+		{"a tool of which nothing is known", func(c *middleware.Call) {
+			other := *c.Tool
+			other.Annotations, other.Digest = annotation.Annotations{}, middleware.Digest{}
+			c.Tool = &other
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, p := new(executor), agreeable()
+			c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+				tt.change(&call)
+				return next.CallTool(ctx, call)
+			}, e, hitl.Options{})
+			_, err := c.CallTool(t.Context(), deletes(t))
+			p.want(t, 1)
+			if tt.runs {
+				e.want(t, 1)
+				return
+			}
+			e.want(t, 0)
+			if !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
+				t.Errorf("got error %v, want a refusal that is final", err)
+			}
+		})
+	}
+}
+
+func TestOneYesIsOneExecution(t *testing.T) {
+	t.Parallel()
+	t.Run("one after the other", func(t *testing.T) {
+		t.Parallel()
+		e, p := new(executor), agreeable()
+		c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+			_, first := next.CallTool(ctx, call)
+			_, second := next.CallTool(ctx, call)
+			if first != nil || !errors.Is(second, grant.ErrRefused) {
+				t.Errorf("got errors %v and %v, want the second to be refused", first, second)
+			}
+			return done, nil
+		}, e, hitl.Options{})
+		_, _ = c.CallTool(t.Context(), deletes(t))
+		p.want(t, 1)
+		e.want(t, 1)
+	})
+	t.Run("100 at once", func(t *testing.T) {
+		t.Parallel()
+		e, p := new(executor), agreeable()
+		c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+			var wg sync.WaitGroup
+			for range 100 {
+				wg.Go(func() { _, _ = next.CallTool(ctx, call) })
+			}
+			wg.Wait()
+			return done, nil
+		}, e, hitl.Options{})
+		_, _ = c.CallTool(t.Context(), deletes(t))
+		p.want(t, 1)
+		e.want(t, 1)
+	})
+}
+
+// A fact is an error that says whether the call left, and whether it was turned away.
+type fact struct{ notSent, refused bool }
+
+func (fact) Error() string   { return "it failed" }
+func (f fact) NotSent() bool { return f.notSent }
+func (f fact) Refused() bool { return f.refused }
+
+// repeat calls next up to three times, as a retry inside or outside does.
+func repeat(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (res *mcp.CallToolResult, err error) {
+	for range 3 {
+		if res, err = middleware.Recover()(next).CallTool(ctx, call); err == nil && !res.IsError {
+			return res, nil
+		}
+	}
+	return res, err
+}
+
+func TestYesIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		first func() (*mcp.CallToolResult, error)
+		runs  int
+	}{
+		{"B127: not sent", func() (*mcp.CallToolResult, error) { return nil, fact{notSent: true} }, 2},
+		{"refused before execution", func() (*mcp.CallToolResult, error) { return nil, fact{refused: true} }, 2},
+		{"B123: an unknown outcome", func() (*mcp.CallToolResult, error) { return nil, errors.New("lost") }, 1},
+		{"an error that says that it left", func() (*mcp.CallToolResult, error) { return nil, fact{} }, 1},
+		{"cancelled on its way", func() (*mcp.CallToolResult, error) { return nil, context.Canceled }, 1},
+		{"a failure that the tool reported", func() (*mcp.CallToolResult, error) { return &mcp.CallToolResult{IsError: true}, nil }, 1},
+		{"B137: a panic", func() (*mcp.CallToolResult, error) { panic("boom") }, 1},
+		{"no answer", func() (*mcp.CallToolResult, error) { return nil, nil }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, p := new(executor), agreeable()
+			e.do = func(n int) (*mcp.CallToolResult, error) {
+				if n == 1 {
+					return tt.first()
+				}
+				return done, nil
+			}
+			_, err := between(p, repeat, e, hitl.Options{}).CallTool(t.Context(), deletes(t))
+			p.want(t, 1)
+			e.want(t, tt.runs)
+			if tt.runs == 2 && err != nil {
+				t.Errorf("got error %v", err)
+			}
+		})
+	}
+}
+
+// A retry further out asks again for each attempt, and a no ends it.
+func TestRetryOutsideCannotUseOneYesTwice(t *testing.T) {
+	t.Parallel()
+	e := new(executor)
+	e.do = func(int) (*mcp.CallToolResult, error) { return nil, errors.New("lost") }
+	asked := 0
+	inner := hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		if asked++; asked == 1 {
+			return yes, nil
+		}
+		return hitl.Decision{}, nil
+	}), hitl.Options{})(guarded(e))
+	_, err := repeat(t.Context(), deletes(t), inner)
+	if asked != 3 || !errors.Is(err, hitl.ErrDenied) {
+		t.Errorf("asked %d times, error %v", asked, err)
+	}
+	e.want(t, 1)
+}
+
+func TestYesExpires(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		lifetime, wait time.Duration
+		runs           int
+	}{
+		{"0 means 5 minutes", 0, 5*time.Minute - 1, 1},
+		{"B301: after 5 minutes", 0, 5 * time.Minute, 0},
+		{"as the host says", time.Hour, time.Hour - 1, 1},
+		{"after that", time.Hour, time.Hour, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e, p := new(executor), agreeable()
+				_, err := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+					time.Sleep(tt.wait)
+					return next.CallTool(ctx, call)
+				}, e, hitl.Options{Lifetime: tt.lifetime}).CallTool(t.Context(), deletes(t))
+				e.want(t, tt.runs)
+				if errors.Is(err, grant.ErrRefused) != (tt.runs == 0) {
+					t.Errorf("got error %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestGivingBackDoesNotProlongAYes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, p := new(executor), agreeable()
+		e.do = func(int) (*mcp.CallToolResult, error) { return nil, fact{notSent: true} }
+		_, _ = between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+			for range 10 {
+				_, _ = next.CallTool(ctx, call)
+				time.Sleep(time.Minute)
+			}
+			return nil, fact{notSent: true}
+		}, e, hitl.Options{}).CallTool(t.Context(), deletes(t))
+		e.want(t, 5)
+	})
+}
+
+func TestYesIsVoidAfterTheReturn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		inner error // of a call that was under way when the caller returned
+	}{{"B299: nothing under way", nil}, {"B299: a call under way is given back too late", fact{notSent: true}}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e, p := new(executor), agreeable()
+				e.do = func(int) (*mcp.CallToolResult, error) {
+					time.Sleep(time.Minute)
+					return nil, tt.inner
+				}
+				var late error
+				_, _ = between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+					if tt.inner != nil {
+						go func() { _, _ = next.CallTool(ctx, call) }()
+					}
+					go func() {
+						time.Sleep(2 * time.Minute)
+						_, late = next.CallTool(ctx, call)
+					}()
+					time.Sleep(time.Second)
+					return done, nil
+				}, e, hitl.Options{}).CallTool(t.Context(), deletes(t))
+				time.Sleep(time.Hour)
+				if !errors.Is(late, grant.ErrRefused) {
+					t.Errorf("got error %v, want a refusal", late)
+				}
+				want := 0
+				if tt.inner != nil {
+					want = 1
+				}
+				e.want(t, want)
+			})
+		})
+	}
+}
+
+// An executor may be a chain of its own: a host around a host.
+func TestNestedChainsAskOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		inside func(call *middleware.Call)
+		asked  int64 // by the inner chain
+	}{
+		{"the same call", func(*middleware.Call) {}, 0},
+		{"other arguments", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{}`) }, 1},
+		{"another tool", func(c *middleware.Call) { c.Tool = tool(t, "purge", annotation.Destructive()) }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, outer, inner := new(executor), agreeable(), agreeable()
+			innermost := hitl.New(inner, hitl.Options{})(guarded(e))
+			c := hitl.New(outer, hitl.Options{})(guarded(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				tt.inside(&call)
+				_, _ = innermost.CallTool(ctx, call)
+				inner.want(t, tt.asked)
+				e.want(t, 1)
+				return innermost.CallTool(ctx, call) // the yes is used up: it asks for itself
+			})))
+			if _, err := c.CallTool(t.Context(), deletes(t)); err != nil {
+				t.Fatal(err)
+			}
+			outer.want(t, 1)
+			inner.want(t, tt.asked+1)
+			e.want(t, 2)
+		})
+	}
+}
+
+// B293: where two ask, the second finds the yes of the first.
+func TestTwoInOneChainAskOnce(t *testing.T) {
+	t.Parallel()
+	for _, its := range []middleware.Call{deletes(t), {Tool: tool(t, "write", annotation.Write())}} {
+		e, outer, inner := new(executor), agreeable(), new(person)
+		o := hitl.Options{Writes: true}
+		if _, err := hitl.New(outer, o)(hitl.New(inner, o)(guarded(e))).CallTool(t.Context(), its); err != nil {
+			t.Fatal(err)
+		}
+		outer.want(t, 1)
+		inner.want(t, 0)
+		e.want(t, 1)
+	}
+}
+
+// A yes that was edited further out covers the call as it was edited.
+func TestInnerChainSeesTheEditedCall(t *testing.T) {
+	t.Parallel()
+	e, outer, inner := new(executor), agreeable(), new(person)
+	outer.decision.Arguments = json.RawMessage(`{"path":"b.txt"}`)
+	if _, err := hitl.New(outer, hitl.Options{})(hitl.New(inner, hitl.Options{})(guarded(e))).CallTool(t.Context(), deletes(t)); err != nil {
+		t.Fatal(err)
+	}
+	inner.want(t, 0)
+	e.want(t, 1)
+	if got := string(e.calls[0].Arguments); !strings.Contains(got, "b.txt") {
+		t.Errorf("executed with %s", got)
+	}
+}

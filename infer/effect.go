@@ -1,0 +1,144 @@
+package infer
+
+// An effect is what a call does, mildest first.
+type effect uint8
+
+const (
+	unknown  effect = iota
+	reads           // changes nothing
+	adds            // adds
+	changes         // changes what can be set back
+	leaves          // goes to others, or cannot be taken back
+	takes           // takes away or overwrites
+	commands        // does whatever it is told
+)
+
+// writes reports whether something is another after the call.
+func (e effect) writes() bool { return e >= adds }
+
+// dangerous reports whether a person has to agree.
+func (e effect) dangerous() bool { return e >= leaves }
+
+// A finding is an effect with its reason: a word of the lexicon and where it
+// stood.
+type finding struct {
+	effect effect
+	place  place
+	word   uint16
+}
+
+// A place is where a word stood, as evidence says it.
+type place uint8
+
+const (
+	nowhere place = iota
+	leadsName
+	inName
+	inTitle
+	mainOfDescription
+	inDescription
+	warns
+	inSchema
+	inChoice
+	longText
+	shortText
+)
+
+var places = [...]string{
+	leadsName:         "leads the name",
+	inName:            "in the name",
+	inTitle:           "in the title",
+	mainOfDescription: "is the main verb of the description",
+	inDescription:     "in the description",
+	warns:             "warns in the description",
+	inSchema:          "is a parameter",
+	inChoice:          "is a choice of a parameter",
+	longText:          "more than 100 characters of description",
+	shortText:         "at most 100 characters of description",
+}
+
+// worse returns the graver of two; at par the first one stays.
+func (f finding) worse(g finding) finding {
+	if g.effect > f.effect {
+		return g
+	}
+	return f
+}
+
+// An object is what a verb is done to: the senses of all its words, and those of
+// the last one, which says what it is. A payment link is a link.
+type object struct{ any, head sense }
+
+func (o *object) add(w *word) {
+	if w.sense&nouns != 0 && w.form <= third {
+		o.any |= w.sense
+	}
+	if w.sense&many == 0 {
+		o.head = w.sense
+	}
+}
+
+// effectOf says what a verb does to an object.
+func effectOf(verb sense, o object) effect {
+	switch {
+	case verb&take != 0:
+		if verb&sweep != 0 && o.any&view != 0 {
+			return changes
+		}
+		return takes
+	case verb&power != 0:
+		return commands
+	case verb&out != 0:
+		return leaves
+	case verb&(produce|change) != 0 && o.any&storage != 0:
+		return takes
+	case verb&seals != 0 && o.head&(money|message) != 0:
+		return leaves
+	case verb&run != 0:
+		return ran(verb, o)
+	case verb&produce != 0:
+		if o.any&artefact != 0 && o.head&access == 0 {
+			return reads
+		}
+		return adds
+	case verb&change != 0:
+		return changed(verb, o)
+	case verb&add != 0:
+		return added(o)
+	case verb&(read|compute) != 0:
+		return reads
+	}
+	return unknown
+}
+
+func ran(verb sense, o object) effect {
+	switch {
+	case o.head&report != 0:
+		return reads
+	case o.any&code != 0:
+		return commands
+	case o.head&money != 0:
+		return leaves
+	}
+	return changes
+}
+
+func changed(verb sense, o object) effect {
+	switch {
+	case verb&retire != 0 && o.any&many != 0,
+		verb&retire != 0 && o.head&(access|money) != 0,
+		verb&fills != 0 && o.any&blob != 0:
+		return takes
+	}
+	return changes
+}
+
+func added(o object) effect {
+	switch {
+	case o.head&number != 0:
+		return reads
+	case o.head&(message|money) != 0:
+		return leaves
+	}
+	return adds
+}

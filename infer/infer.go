@@ -1,0 +1,172 @@
+// Package infer reads from a tool's name, title, description and schema what the
+// tool does, and says so as annotations, each with its evidence.
+//
+// The evidence is asymmetric. A verb that reads and leads the name makes a tool
+// Safe, as does, for a name without a verb, the main verb of the description's
+// first sentence; a verb that adds or changes makes it Moderate; every other
+// word only raises. Where nothing is found, and where the language is not
+// understood, the tool stays Unknown.
+//
+// All functions are pure: the same definition always gives the same answer.
+package infer
+
+import (
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Tool returns what the words of one definition give away. The annotations that
+// it declares are ignored. Evidence for the complexity is always there, so an
+// answer can be told from no answer even where the class is Unknown; only a nil
+// definition gives the zero value.
+func Tool(def *mcp.Tool) annotation.Annotations {
+	if def == nil {
+		return annotation.Annotations{}
+	}
+	return infer(words(), def, 0)
+}
+
+// Tools is [Tool] for all the tools of one server. Words that every name begins
+// with, such as browser_ or notion-, say nothing about any of them and are
+// passed over.
+func Tools(defs []*mcp.Tool) []annotation.Annotations {
+	out := make([]annotation.Annotations, len(defs))
+	shared := sharedPrefix(defs)
+	for i, def := range defs {
+		if def != nil {
+			out[i] = infer(words(), def, shared)
+		}
+	}
+	return out
+}
+
+// infer looks at one definition whose name begins with shared words that say
+// nothing.
+func infer(t *table, def *mcp.Tool, shared int) annotation.Annotations {
+	var m name
+	m.cut(t, def.Name)
+	r := reading{table: t}
+	s := scanner{table: t, text: def.Description}
+	for s.scan() {
+		r.sentence(&s.sentence)
+	}
+	r.odd = s.strange > 0 || s.shady > 0
+	return conclude(def, &m, shared, &r)
+}
+
+// conclude puts together what the name and the description say, and looks at
+// the rest.
+func conclude(def *mcp.Tool, m *name, shared int, r *reading) annotation.Annotations {
+	v := m.judge(min(shared, max(m.n-1, 0)))
+	c := readSchema(r.table, def.InputSchema)
+	return annotate(def, m, &v, r, &c, decide(&v, r, titled(r.table, def.Title), &c))
+}
+
+// decide weighs what was found, mildest first: only the name's verb, or the
+// main verb of the description where the name has none, can say that a tool is
+// harmless; all the rest raises.
+func decide(v *verdict, r *reading, title finding, c *cues) finding {
+	f := v.finding
+	if !v.firm {
+		main := r.main
+		if main.effect == reads && (r.odd && r.english == 0 || r.foreign > r.english) {
+			main = finding{}
+		}
+		if r.listed.effect.writes() {
+			main = main.worse(r.listed)
+		}
+		if main.effect != unknown && (main.word != v.word || main.effect.dangerous()) {
+			f = main
+		}
+	} else if v.verb.sense&prober != 0 && r.main.effect == commands && !r.claimsHarmless {
+		f = r.main
+	}
+	if v.verb.sense&manage != 0 {
+		f = managed(v, r, c)
+	}
+	f = f.worse(r.also)
+	f = f.worse(title)
+	if r.warn.effect != unknown && (f.effect.writes() || f.effect == unknown) {
+		f = f.worse(r.warn)
+	}
+	return f.worse(c.weigh(v, r, f))
+}
+
+// titled is what a title says. It can only raise, and only by a plain verb that
+// leads it.
+func titled(t *table, title string) finding {
+	if title == "" {
+		return finding{}
+	}
+	var m name
+	m.cut(t, title)
+	v := m.judge(0)
+	if v.at != 0 || !v.firm || !v.effect.dangerous() {
+		return finding{}
+	}
+	v.place = inTitle
+	return v.finding
+}
+
+// managed is what a verb such as "manage" stands for: the gravest of what the
+// parameters let one choose or the description lists; and where neither tells,
+// the gravest that it may be.
+func managed(v *verdict, r *reading, c *cues) finding {
+	if c.chosen {
+		return c.action
+	}
+	if r.listed.effect != unknown {
+		return r.listed
+	}
+	return finding{takes, v.place, v.word}
+}
+
+// weigh says how far the parameters raise what the words said.
+func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
+	var out finding
+	if c.action.effect.writes() && !(v.firm && v.verb.sense&add != 0) {
+		out = c.action
+	}
+	open := !v.firm || v.verb.sense&run != 0 || v.verb.sense&prober != 0
+	if c.command.effect != unknown && open && !r.claimsHarmless {
+		out = out.worse(c.command)
+	}
+	if c.forced.effect != unknown && f.effect.writes() {
+		out = out.worse(c.forced)
+	}
+	return out
+}
+
+// sharedPrefix counts the words that all names begin with. A plain verb is not
+// counted, since a catalogue may well do one thing only, nor is the last word of
+// any name.
+func sharedPrefix(defs []*mcp.Tool) int {
+	if len(defs) < 2 {
+		return 0
+	}
+	t := words()
+	var first name
+	shared := -1
+	for _, def := range defs {
+		if def == nil {
+			continue
+		}
+		var m name
+		m.cut(t, def.Name)
+		if shared < 0 {
+			first, shared = m, m.n-1
+			continue
+		}
+		n := 0
+		for n < min(shared, m.n-1) && m.spellings[n] == first.spellings[n] {
+			n++
+		}
+		shared = n
+	}
+	for i := range max(shared, 0) {
+		if w := &first.words[i]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
+			return i
+		}
+	}
+	return max(shared, 0)
+}

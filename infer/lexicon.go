@@ -1,0 +1,217 @@
+package infer
+
+// Version names the lexicon and the rules together. It changes whenever a tool
+// may get another class.
+const Version = "1"
+
+// A sense is what a word can mean. It is a set: "report" is a verb and a noun.
+type sense uint64
+
+// Verbs, by what they do.
+const (
+	read    sense = 1 << iota // looks, and changes nothing
+	compute                   // works something out and hands it back
+	produce                   // makes something: a chart that is handed back, or a thing that stays
+	run                       // carries something out: a search, a workflow, a script
+	add                       // adds
+	change                    // changes what can be set back
+	take                      // takes away, or overwrites
+	out                       // goes to others, or cannot be taken back
+	power                     // does whatever it is told
+	manage                    // several of these, and the name does not say which
+)
+
+// Verbs, by how far they can be relied on.
+const (
+	weak    sense = 1 << (iota + 10) // says little: the main verb of the description is asked first
+	either                           // may be a noun; where it leads the name it is a verb
+	noun                             // more often a noun; any plainer verb of the name goes before it
+	settled                          // may be repeated
+	retire                           // a change that is as good as a loss once it is done to many
+	sweep                            // a loss, unless it is a view that is cleared
+	agent                            // a noun that tells what the tool is, at the end of its name: a reader
+	fills                            // replaces what was in a file
+	seals                            // of money or a message, it is for good
+)
+
+// Nouns, by what they turn a verb into.
+const (
+	view     sense = 1 << (iota + 19) // clearing it loses nothing: a filter, a selection
+	code                              // running it can do anything: a command, a script
+	artefact                          // making it changes nothing: a chart, a summary
+	report                            // heads a phrase that only tells: details, status
+	message                           // making it sends it
+	money                             // making it moves money
+	access                            // closing or making one is no small thing: an account, a key
+	storage                           // formatting it loses what is on it
+	blob                              // writing it overwrites what was in it
+	number                            // adding it is arithmetic
+	many                              // done to all at once
+)
+
+// Small words.
+const (
+	and      sense = 1 << (iota + 30) // what follows does as what went before
+	not                               // turns it round
+	subord                            // what follows is about something else
+	lead                              // may stand before the main verb: "this tool will"
+	aux                               // what follows is stated of the tool: "also", "will"
+	prep                              // ends the object
+	particle                          // belongs to the verb before it: "check out"
+	warning                           // says that there is no way back
+	unmade                            // says so after a negation: "cannot be undone"
+	harmless                          // says that nothing is changed
+	english                           // a small word of English
+	foreign                           // a small word of another language
+	outside                           // the world outside
+	inside                            // the server's own state
+	involved                          // one of the seven stems of a complex tool
+	chooser                           // a parameter that chooses what is done
+	namer                             // a parameter that names what is acted on
+	force                             // a parameter that overrides a protection
+	strict                            // a parameter of this name is run
+	modal                             // what stands before it is a subject: "updates will"
+	article                           // what follows is a noun
+	prober                            // a read that runs what it is given
+)
+
+const (
+	verbs = read | compute | produce | run | add | change | take | out | power | manage
+	nouns = view | code | artefact | report | message | money | access | storage | blob | number | many
+)
+
+// A group lists words of one sense. A word may stand in several groups and has
+// then all their senses. The regular forms of a word (deletes, deleted,
+// deleting) are made by inflect; those that no rule makes follow a slash.
+type group struct {
+	sense sense
+	words string
+}
+
+// lexicon is everything that is known of words. There are no names of tools, of
+// servers or of products in it.
+var lexicon = []group{
+	// Verbs that read.
+	{read, `get/got/gotten fetch read retrieve describe inspect browse examine obtain lookup enumerate discover
+		identify recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify
+		validate analyze/analyse/analyses/analysed/analysing assess classify peek explore observe measure geocode
+		gather summarize/summarise/summarises/summarised lint traverse introspect triage tail cat ls find/found
+		see/saw/seen return reveal consult demonstrate visualize/visualise echo wait poll learn understand
+		interpret determine troubleshoot traceroute whois explain whoami extract locate contain show tell
+		ask answer correlate aggregate debug autocomplete`},
+	{read | seals, `collect`},
+	{read | seals | either, `capture`},
+	{read | either, `query search list scan display view check look count audit match monitor trace profile filter sort rank chat
+		research guess help diff snapshot screenshot survey sample benchmark preview`},
+	{read | noun, `test info status overview tree top peer head map`},
+	{read | weak, `access screen provide`},
+	{read | weak | either, `review`},
+
+	{read | agent, `reader viewer finder explorer`},
+
+	// Verbs that work something out and hand it back.
+	{compute, `calculate compute convert parse encode decode hash estimate predict forecast simulate tokenize/tokenise
+		transcribe solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile
+		intersect extrapolate geolocate snap`},
+	{compute | either, `sum average round`},
+	{compute | weak, `render encrypt decrypt score plot think/thought reason brainstorm reflect roll shuffle normalize/normalise`},
+
+	// Verbs that make something, and verbs that carry something out.
+	{produce, `generate draw/drew/drawn compose synthesize/synthesise make/made`},
+	{produce | weak, `format transform translate optimize/optimise resolve compile compress decompress rewrite improve`},
+	{produce | noun, `build/built draft design sketch prototype`},
+	{run, `run/ran/running execute perform invoke trigger`},
+	{run | weak, `call process handle do/does/did/done conduct evaluate apply`},
+	{power, `exec eval sudo`},
+	{power | noun, `shell bash powershell terminal`},
+
+	// Verbs that add.
+	{add, `create add insert append prepend upload register install import provision clone fork initialize/initialise
+		init onboard enroll/enrol subscribe follow bookmark save store ingest assign reserve allocate instantiate
+		bootstrap scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize/memorise
+		persist submit attach introduce embed`},
+	{add | weak, `export download`},
+	{add | either, `duplicate schedule`},
+	{add | noun, `new comment note label tag issue post file book record copy/copies/copied/copying commit event backup
+		request report vote react star queue log branch annotation link forward`},
+
+	// Verbs that change.
+	{change, `update set/setting edit modify rename move enable toggle activate adjust alter patch configure mark unmark
+		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus
+		navigate reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive
+		recover reopen unlock reorder tune scale upgrade migrate sync synchronize/synchronise refactor annotate grant
+		authorize/authorise authenticate allow acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin
+		turn switch put unset change customize/customise rebase transition approve reject deny accept decline
+		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade`},
+	{change | noun, `input type state control play share contact assignment`},
+	{change | weak, `open track watch fix complete confirm sign go back`},
+	{change | retire, `archive close deactivate disable suspend hide expire freeze`},
+	{change | retire | either, `block lock`},
+	{change | fills, `write/wrote/written`},
+	{manage, `manage administer crud`},
+
+	// Verbs that take away.
+	{take, `delete remove drop destroy purge erase wipe truncate overwrite/overwrote/overwritten replace kill terminate revoke
+		cancel/cancelled/cancelling uninstall prune evict expunge empty nuke shred unregister deregister decommission
+		deprovision teardown shutdown abort invalidate rollback revert rm del ban expel kick drain pop dequeue
+		undeploy withdraw retract unsend unenroll obliterate demolish`},
+	{take | sweep, `clear reset flush discard clean cleanup`},
+	{take | noun, `trash deletion removal cancellation termination revocation destruction erasure purging`},
+
+	// Verbs whose effect cannot be taken back, though nothing is deleted.
+	{out, `send/sent pay/paid publish invite merge finalize/finalise refund purchase buy/bought sell/sold donate mint redeem
+		tweet retweet notify announce reply respond dial disburse remit settle liquidate resend promote
+		hire fire transact invest stake unstake swap wager fax remind`},
+	{out | either, `deploy dispatch`},
+	{out | noun, `rollout broadcast spend/spent email mail message charge transfer trade order checkout deposit sms tip wire release ship`},
+
+	// Nouns.
+	{view, `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
+		emulation overlay focus sort layout console input field search timer`},
+	{code, `sql code script command shell bash powershell javascript js python expression cypher terminal console ddl dml macro
+		applescript lua jxa binary program query migration playbook statement notebook cell manifest`},
+	{artefact, `chart diagram graph plot preview summary report text description caption documentation doc type typescript code
+		snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis mock
+		sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap visualization
+		mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer response
+		story recipe itinerary id`},
+	{report, `detail info information status stat statistics metric history summary overview log schema documentation doc
+		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total
+		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data
+		guide help guideline reference healthcheck`},
+	{message, `message email mail sms dm notification invitation broadcast newsletter`},
+	{money, `payment payout transfer charge order trade donation withdrawal position remittance bet`},
+	{access, `account key token secret credential password permission access certificate`},
+	{storage, `disk drive volume partition usb`},
+	{blob, `file`},
+	{number, `number integer float digit operand vector matrix fraction`},
+	{many, `bulk mass all every everything entire`},
+
+	// Small words.
+	{and, `and or then plus like including`},
+	{not, `not no never without dont doesnt wont cannot cant isnt non nor neither`},
+	{subord, `that which who whose when if while because since unless until before after where whether so how what why`},
+	{article, `a an the`},
+	{modal, `is are be will can could may`},
+	{lead, `this the a an it is are be can could may to for you your users user agents agent that which
+		tool tools function functions endpoint api method action operation command utility allows allow lets let enables enable helps help
+		used use using designed intended able ability please`},
+	{aux, `also will automatically additionally shall must`},
+	{prep, `of in on at by with from into onto to for via per within across between under over about against through as using`},
+	{particle, `in out up down back`},
+	{warning, `irreversible irreversibly permanently destructive destructively`},
+	{unmade, `undone reversed`},
+	{harmless, `readonly nondestructive`},
+	{english, `the a an of for from by in to with and or this that all your any at on is are be as it its`},
+	{foreign, `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec dans sur aux il gli
+		della che nel uma com dos het een van voor met och att som`},
+	{outside, `web internet online external http https url website websites webpage thirdparty`},
+	{inside, `memory session sessions config local`},
+	{involved, `complex analyze/analyse/analyses/analysed/analysing process generate transform compute calculate`},
+	{chooser, `action operation op method command subcommand verb mode task event`},
+	{namer, `id uid uuid key name slug path number sha`},
+	{force, `overwrite cascade permanent permanently hard`},
+	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
+	{prober, `query`},
+	{settled, `set/setting put upsert configure update`},
+}

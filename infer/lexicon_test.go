@@ -1,0 +1,217 @@
+package infer_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Each row is a tool with a hole, what it has to come out as, and the words that
+// fill the hole. A tool is a name, a description and a schema; what comes out is
+// a class, or open, closed, complex or idempotent.
+var rows = []struct{ tool, want, words string }{
+	{"_ widget", "safe", `get fetch read retrieve describe inspect browse lookup examine obtain enumerate discover identify
+		recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify validate analyze
+		assess classify peek explore observe measure geocode gather summarize lint traverse introspect triage tail cat ls find
+		see return reveal consult demonstrate visualize echo wait poll learn understand interpret determine troubleshoot
+		traceroute whois explain whoami extract locate contain show tell ask answer correlate aggregate debug autocomplete
+		collect capture query search list scan display view check look count audit match monitor trace profile filter sort rank
+		chat research guess help diff snapshot screenshot survey sample benchmark preview test info status overview tree top
+		peer head map access screen provide review`},
+	{"_ widget", "safe", `calculate compute convert parse encode decode hash estimate predict forecast simulate tokenize transcribe
+		solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile intersect
+		extrapolate geolocate snap sum average round render encrypt decrypt score plot think reason brainstorm reflect roll
+		shuffle normalize`},
+	{"_ widget", "moderate", `generate draw compose synthesize make format transform translate optimize resolve compile compress
+		decompress rewrite improve build draft design sketch prototype run execute perform invoke trigger call process handle do
+		conduct evaluate apply`},
+	{"_ widget", "dangerous", `exec eval sudo shell bash powershell terminal manage administer crud`},
+	{"_ widget", "moderate", `create add insert append prepend upload register install import provision clone fork initialize init
+		onboard enroll subscribe follow bookmark save store ingest assign schedule reserve allocate instantiate bootstrap
+		scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize persist
+		submit attach introduce embed export download duplicate new comment note label tag issue post file book record copy
+		commit event backup request report vote react star queue log branch annotation link forward`},
+	{"_ widget", "moderate", `update set edit modify rename move enable toggle activate adjust alter patch configure mark unmark
+		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus navigate
+		reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive recover reopen
+		unlock reorder tune scale upgrade migrate sync synchronize refactor annotate grant authorize authenticate allow
+		acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin turn switch put unset change customize
+		rebase transition approve reject deny accept decline unsubscribe disconnect reconnect emulate signin signup signout
+		checkin downgrade input type state control play record share schedule contact label assignment open track watch fix
+		complete confirm sign go back archive close deactivate disable suspend hide expire freeze block lock write`},
+	{"bulk _ widgets", "dangerous", `archive close deactivate disable suspend hide expire freeze block lock`},
+	{"_ widget", "dangerous", `delete remove drop destroy purge erase wipe truncate overwrite replace kill terminate revoke cancel
+		uninstall prune evict expunge empty nuke shred unregister deregister decommission deprovision teardown shutdown abort
+		invalidate rollback revert rm del ban expel kick drain pop dequeue undeploy withdraw retract unsend unenroll obliterate
+		demolish clear reset flush discard clean cleanup`},
+	{"request _", "dangerous", `trash deletion removal cancellation termination revocation destruction erasure purging`},
+	{"_ widget", "dangerous", `send pay publish invite merge finalize refund purchase buy sell donate mint redeem tweet retweet
+		notify announce reply respond dial disburse remit settle liquidate resend promote hire fire transact invest stake
+		unstake swap wager fax remind deploy dispatch rollout broadcast spend email mail message charge transfer trade order
+		checkout deposit sms tip wire release ship`},
+	{"_ payment", "dangerous", `collect capture`},
+	{"log _", "safe", `reader viewer finder explorer`},
+	{"write _", "dangerous", `file`},
+
+	{"clear _", "moderate", `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
+		emulation overlay focus sort layout console input field search timer`},
+	{"run _", "dangerous", `sql code script command shell bash powershell javascript js python expression cypher terminal console ddl
+		dml macro applescript lua jxa binary program query migration playbook statement notebook cell manifest`},
+	{"generate _", "safe", `chart diagram graph plot preview summary report text description caption documentation doc type typescript
+		code snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis
+		mock sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap
+		visualization mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer
+		response story recipe itinerary id`},
+	{"run _", "safe", `detail info information status stat statistics metric history summary overview log schema documentation doc
+		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total
+		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data guide help guideline
+		reference healthcheck`},
+	{"create _", "dangerous", `message email mail sms dm notification invitation broadcast newsletter`},
+	{"gadget | Updates _ come", "unknown", `is are be will can could may`},
+	{"create _", "dangerous", `payment refund payout transfer charge order trade purchase donation withdrawal position remittance bet`},
+	{"close _", "dangerous", `account key token secret credential password permission access certificate`},
+	{"format _", "dangerous", `disk drive volume partition usb`},
+	{"add _", "safe", `number integer float digit operand vector matrix fraction`},
+	{"archive _ records", "dangerous", `bulk mass all every everything entire`},
+
+	{"fetch _ close it", "moderate", `and or then plus`},
+	{"pages tool | Tool to perform actions _ delete pages", "dangerous", `like including`},
+	{"rename bucket | Rename a bucket, _ permanently", "moderate", `not no never without dont doesnt wont cannot cant isnt non nor
+		neither`},
+	{"find users | Find users _ people create and delete the orders", "safe", `that which who whose when if while because since
+		unless until before after where whether so how what why`},
+	{"gadget | _ tool will delete all", "dangerous", `this the a an it is are be can could may to for you your users user agents
+		agent that which tool tools function functions endpoint api method action operation command utility allows allow lets
+		let enables enable helps help used use using designed intended able ability please`},
+	{"gadget | _ update of a thing", "unknown", `a an the`},
+	{"get forecast | Get it. It _ delete the older ones", "dangerous", `also will automatically additionally shall must`},
+	{"clear items _ filter", "dangerous", `of in on at by with from into onto to for via per within across between under over about
+		against through as using`},
+	{"sign _ | Returns a session", "moderate", `in up out`},
+	{"shut _", "dangerous", `down`},
+	{"roll _", "dangerous", `back`},
+	{"rename bucket | Rename a bucket _", "dangerous", `irreversible irreversibly permanently destructive destructively`},
+	{"rename bucket | Rename a bucket. It cannot be _", "dangerous", `undone reversed`},
+	{`query logs | A _ query | {"properties":{"sql":{"type":"string"}}}`, "safe", `readonly nondestructive`},
+	{"gadget | _ you to delete things", "dangerous", `help helps`},
+	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps let lets`},
+	{"gadget | List xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
+		its`},
+	{"gadget | List _ xyz", "unknown", `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec
+		dans sur aux il gli della che nel uma com dos het een van voor met och att som`},
+
+	{"_ gadget", "open", `web internet online external http https url website websites webpage thirdparty`},
+	{"_ get", "closed", `memory session sessions config local`},
+	{"gadget | A _ gadget", "complex", `complex analyze process generate transform compute calculate`},
+	{`gadget | | {"properties":{"_":{"enum":["delete","x"]}}}`, "dangerous", `action operation op method command subcommand verb mode
+		task event`},
+	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug path number sha`},
+	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
+	{`run gadget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `sql code script command shell bash powershell javascript
+		expression cypher cmd`},
+	{`query gadget | | {"properties":{"sql":{"type":"string"}}}`, "dangerous", `query`},
+	{`_ widget | | {"properties":{"id":{"type":"string"}}}`, "idempotent", `set put upsert configure update`},
+}
+
+// toolOf reads "name | description | schema".
+func toolOf(text string) *mcp.Tool {
+	name, rest, _ := strings.Cut(text, "|")
+	description, schema, _ := strings.Cut(rest, "|")
+	def := &mcp.Tool{
+		Name:        strings.ReplaceAll(strings.TrimSpace(name), " ", "_"),
+		Description: strings.TrimSpace(description),
+	}
+	if schema = strings.TrimSpace(schema); schema != "" {
+		def.InputSchema = json.RawMessage(schema)
+	}
+	return def
+}
+
+// is reports whether the annotations are what a row wants.
+func is(a annotation.Annotations, want string) bool {
+	switch want {
+	case "open":
+		return a.OpenWorld == annotation.Yes
+	case "closed":
+		return a.OpenWorld == annotation.No
+	case "complex":
+		return a.Complexity == annotation.Complex
+	case "idempotent":
+		return a.Idempotent == annotation.Yes
+	}
+	return a.Safety().String() == want
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for _, row := range rows {
+		for word := range strings.FieldsSeq(row.words) {
+			def := toolOf(strings.Replace(row.tool, "_", word, 1))
+			if a := infer.Tool(def); !is(a, row.want) {
+				t.Errorf("%s %q: not %s: %s %v", def.Name, def.Description, row.want, a.Summary(), a.Evidence)
+			}
+		}
+	}
+}
+
+// TestEveryEntryMatters takes each entry out of the lexicon, one at a time: a row
+// with its word, or a case, has to come out otherwise.
+func TestEveryEntryMatters(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIPPED: taking out each entry of the lexicon takes seconds")
+	}
+	type check struct {
+		def  *mcp.Tool
+		want string
+	}
+	byWord := make(map[string][]check)
+	for _, row := range rows {
+		for word := range strings.FieldsSeq(row.words) {
+			byWord[word] = append(byWord[word], check{toolOf(strings.Replace(row.tool, "_", word, 1)), row.want})
+		}
+	}
+	for _, entry := range infer.Entries() {
+		tool := infer.Without(entry)
+		noticed := false
+		for _, c := range byWord[entry.Word] {
+			noticed = noticed || !is(tool(c.def), c.want)
+		}
+		if !noticed {
+			t.Errorf("nobody notices that %q of group %d is gone", entry.Word, entry.Group)
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for base, forms := range map[string]string{
+		"delete": "deletes deleted deleting", "copy": "copies copied copying", "stop": "stops stopped stopping",
+		"search": "searches searched searching", "get": "gets got gotten getting", "write": "writes wrote written writing",
+		"find": "finds found finding", "send": "sends sent sending", "pay": "pays paid paying", "reset": "resets resetting",
+		"analyze": "analyzes analyzed analyzing analyse analyses analysed analysing", "set": "sets setting",
+		"summarize": "summarise summarises summarised", "cancel": "cancels canceled cancelled cancelling canceling",
+		"buy": "buys bought buying", "sell": "sells sold selling", "drop": "drops dropped dropping", "apply": "applies applied applying",
+		"modify": "modifies modified modifying", "deploy": "deploys deployed deploying", "open": "opens opened opening",
+		"edit": "edits edited editing", "add": "adds added adding", "submit": "submits submitted submitting", "see": "sees saw seen seeing",
+		"overwrite": "overwrites overwrote overwritten overwriting", "run": "runs ran running", "draw": "draws drew drawn drawing",
+		"make": "makes made making", "think": "thinks thought thinking", "build": "builds built building", "push": "pushes pushed pushing",
+		"fix": "fixes fixed fixing", "finalize": "finalise finalises finalised", "spend": "spends spent", "do": "does did done doing",
+		"synchronize": "synchronise", "customize": "customise", "initialize": "initialise", "enroll": "enrol", "memorize": "memorise",
+		"authorize": "authorise", "optimize": "optimise", "visualize": "visualise", "tokenize": "tokenise", "synthesize": "synthesise",
+		"normalize": "normalise", "filter": "filters filtered filtering", "monitor": "monitors monitored", "matrix": "matrixes",
+	} {
+		for form := range strings.FieldsSeq(forms) {
+			if got := infer.Base(form); got != base {
+				t.Errorf("%q belongs to %q, want %q", form, got, base)
+			}
+		}
+	}
+	if clashes := infer.Collisions(); len(clashes) > 0 {
+		t.Errorf("the table cannot tell apart: %v", clashes)
+	}
+}

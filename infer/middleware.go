@@ -1,0 +1,117 @@
+package infer
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Size is how many definitions are remembered, at least 1. Zero means 4096.
+	Size int
+}
+
+const defaultSize = 4096
+
+// New returns a middleware that gives a class to a tool that nobody has classed:
+// one whose annotations carry no evidence. The call goes on with a copy of the
+// tool that has a digest and the inferred annotations; what the host wrote by
+// hand wins over them. A tool that carries evidence, as every tool of a catalogue
+// does, passes untouched, and so does a call without a tool or with a definition
+// that cannot be written as JSON: they stay Unknown.
+//
+// It is where chain.Guard has the class from when there is no catalogue. A
+// negative size is a mistake in the program, and New panics.
+func New(opts Options) middleware.Middleware {
+	size := opts.Size
+	if size == 0 {
+		size = defaultSize
+	}
+	if size < 0 {
+		panic("infer: Options.Size is negative; it is how many definitions are remembered")
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		known, err := lru.New[key, *entry](size)
+		if err != nil { // only for a size below one
+			panic("infer: " + err.Error())
+		}
+		return &caller{next: next, known: known}
+	}
+}
+
+// A caller remembers what it inferred of each definition.
+type caller struct {
+	next  middleware.ToolCaller
+	known *lru.Cache[key, *entry]
+}
+
+// A key names a definition. It holds the pointer, so that no other definition
+// can come to stand at the same place while it is remembered.
+type key struct {
+	server     string
+	definition *mcp.Tool
+	digest     middleware.Digest
+}
+
+// An entry is one definition with its inferred annotations, and the last tool
+// that was made from it, since a host mostly hands in the same one again.
+type entry struct {
+	base middleware.Tool
+	last atomic.Pointer[made]
+}
+
+type made struct{ from, to *middleware.Tool }
+
+func (*caller) Kind() string { return "infer" }
+
+func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if tool := call.Tool; tool != nil && tool.Definition != nil && len(tool.Annotations.Evidence) == 0 {
+		if classed := c.classed(tool); classed != nil {
+			call.Tool = classed
+			ctx = grant.WithClass(ctx, classed)
+		}
+	}
+	return c.next.CallTool(ctx, call)
+}
+
+// classed returns a copy of the tool with a class and a digest, or nil.
+func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
+	k := key{tool.Server, tool.Definition, tool.Digest}
+	e, ok := c.known.Get(k)
+	if !ok {
+		if e = fresh(tool); e == nil {
+			return nil
+		}
+		// Calls that come at once may each infer; all go on with the first answer.
+		if first, found, _ := c.known.PeekOrAdd(k, e); found {
+			e = first
+		}
+	}
+	if last := e.last.Load(); last != nil && last.from == tool {
+		return last.to
+	}
+	to := e.base
+	to.Annotations = annotation.Merge(e.base.Annotations, tool.Annotations)
+	e.last.Store(&made{from: tool, to: &to})
+	return &to
+}
+
+// fresh infers a definition, and gives it a digest where it has none.
+func fresh(tool *middleware.Tool) *entry {
+	base := *tool
+	if base.Digest == (middleware.Digest{}) {
+		digested, err := middleware.NewTool(tool.Server, tool.Definition, annotation.Annotations{})
+		if err != nil {
+			return nil
+		}
+		base = *digested
+	}
+	base.Annotations = Tool(base.Definition)
+	return &entry{base: base}
+}

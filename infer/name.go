@@ -1,0 +1,221 @@
+package infer
+
+// maxTokens is how many words of a name are looked at. Names have at most 128
+// characters; of longer ones the rest is not needed to find the verb.
+const maxTokens = 24
+
+// A name is a tool's name, cut into words.
+type name struct {
+	words     [maxTokens]word
+	spellings [maxTokens]spelling
+	n         int
+}
+
+func (m *name) all() []word { return m.words[:m.n] }
+
+// cut reads the words of a name in any dress: snake, kebab, dots, slashes,
+// camelCase, acronyms (HTTPDelete), digits.
+func (m *name) cut(t *table, text string) {
+	s := scanner{table: t, text: text}
+	var k, last spelling
+	var n, lastN int
+	var flags flag
+	end := func() {
+		if n > 0 && m.n < maxTokens {
+			m.append(t, k, n, last, lastN, flags)
+		}
+		last, lastN, k, n, flags = k, n, 0, 0, 0
+	}
+	for i := 0; i < len(text); {
+		c, size := classes[text[i]], 1
+		if c == 0 {
+			c, size = s.class(i)
+		}
+		switch {
+		case c <= 26:
+			if n > 0 && humps(text, i) {
+				end()
+			}
+			k, n = k.add(c), n+1
+			if size > 1 {
+				flags |= folded
+			}
+		case c == other:
+			flags |= folded | opaque
+			n++
+		case c == silent:
+		case n > 0:
+			end()
+		}
+		i += size
+	}
+	end()
+}
+
+// humps reports whether a new word begins at i: deleteUser, HTTPDelete.
+func humps(text string, i int) bool {
+	if i == 0 || !isUpper(text[i]) {
+		return false
+	}
+	return !isUpper(text[i-1]) || i+1 < len(text) && 'a' <= text[i+1] && text[i+1] <= 'z'
+}
+
+// append looks a word up and appends it. A particle joins its verb where the
+// lexicon has the two as one: check_out, shut_down.
+func (m *name) append(t *table, k spelling, n int, last spelling, lastN int, flags flag) {
+	f := t.find(k.sized(n))
+	w := *f
+	w.flags = flags
+	if w.is(particle) && m.n > 0 {
+		if both := t.phrasal(last, lastN, k, n); both.is(verbs) {
+			both.flags = flags
+			m.words[m.n-1] = both
+			return
+		}
+	}
+	m.words[m.n], m.spellings[m.n] = w, k.sized(n)
+	m.n++
+	if f.id == 0 && flags&opaque == 0 {
+		m.compound(t, k, n)
+	}
+}
+
+// compound sees whether an unknown word hides one that takes away or sends:
+// bulkdelete, deleteall. Both halves have to be words of the lexicon.
+func (m *name) compound(t *table, k spelling, n int) {
+	if n > letters/letterBits || m.n >= maxTokens {
+		return
+	}
+	for right := 3; right <= n-3; right++ {
+		a := t.find((k >> (letterBits * right)).sized(n - right))
+		b := t.find((k & (1<<(letterBits*right) - 1)).sized(right))
+		if a.id == 0 || b.id == 0 || (a.sense|b.sense)&particle != 0 {
+			continue
+		}
+		if grave(a) || grave(b) {
+			m.words[m.n-1], m.words[m.n] = *a, *b
+			m.n++
+			return
+		}
+	}
+}
+
+func grave(s *word) bool {
+	return s.sense&(take|out|power) != 0 && s.sense&(noun|either) == 0 && s.form == base
+}
+
+// A verdict is what the name alone says.
+type verdict struct {
+	finding
+	verb word // the head verb; none where its sense is 0
+	at   int
+	firm bool // it stands on its own; else the description is asked first
+	obj  object
+}
+
+// judge finds the verb that speaks for the name and what it does, and whether
+// another one makes it worse.
+func (m *name) judge(from int) verdict {
+	ws := m.all()
+	at := headVerb(ws, from)
+	if at < 0 {
+		return verdict{at: -1}
+	}
+	v := verdict{verb: ws[at], at: at}
+	v.obj = objectOf(ws, from, at)
+	v.finding = finding{effectOf(v.verb.sense, v.obj), inName, v.verb.id}
+	if at == from {
+		v.place = leadsName
+	}
+	last := &ws[len(ws)-1]
+	v.firm = v.verb.sense&power != 0 || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
+		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
+		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
+	if v.effect == reads && v.verb.flags&folded != 0 {
+		v.firm, v.effect = false, unknown
+	}
+	for i := at + 1; i < len(ws); i++ {
+		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].id}
+		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() || ws[i-1].is(and)) {
+			v.finding = v.worse(f)
+		}
+		if v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0 {
+			v.finding = v.worse(f) // request_deletion
+		}
+	}
+	return v
+}
+
+// more reports whether the word at i is another verb of the name: after "and",
+// "or" or "then", or at the end, where no noun follows that it could describe.
+// What stands behind a state word or before a noun is none: get_reset_token.
+func more(ws []word, i int) bool {
+	w := &ws[i]
+	if !w.is(verbs) || w.form == past {
+		return false
+	}
+	if ws[i-1].is(and) {
+		return true
+	}
+	return i == len(ws)-1 && w.form == base && w.sense&(noun|either) == 0 && !ws[i-1].is(prep)
+}
+
+// headVerb returns the index of the verb that speaks for the name, or -1: the
+// first word; else the one after a prefix or the last one; else any plain one;
+// else one that may be a noun.
+func headVerb(ws []word, from int) int {
+	for from < len(ws)-1 && ws[from].is(many) && !ws[from].is(verbs) {
+		from++
+	}
+	plain := func(i int) bool {
+		return i >= from && i < len(ws) && ws[i].is(verbs) && ws[i].sense&noun == 0 &&
+			(ws[i].sense&agent == 0 || i == len(ws)-1) && (ws[i].form == base || i == from && ws[i].form == third && ws[i].sense&either == 0)
+	}
+	clear := func(i int) bool { return plain(i) && ws[i].sense&either == 0 && ws[i].form == base }
+	// A reading verb that may be a noun is one before a plain verb: survey_create.
+	object := func(i int) bool {
+		last := len(ws) - 1
+		return ws[i].sense&either != 0 && last > i && clear(last) && !ws[last-1].is(prep)
+	}
+	last := len(ws) - 1
+	for last > from && ws[last].sense == 0 && ws[last].flags&opaque != 0 {
+		last--
+	}
+	switch {
+	case plain(from) && !object(from):
+		return from
+	case clear(from + 1):
+		return from + 1
+	case plain(last) && !ws[last-1].is(prep):
+		return last
+	}
+	for _, fits := range []func(int) bool{
+		clear, plain,
+		func(i int) bool { return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].form != past },
+		func(i int) bool { return ws[i].is(take) || i == len(ws)-1 && ws[i].is(out) },
+	} {
+		for i := from; i < len(ws); i++ {
+			if fits(i) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// objectOf collects what the verb is done to: what follows it up to a
+// preposition, or, where nothing does, what stands before it.
+func objectOf(ws []word, from, at int) (o object) {
+	for i := at + 1; i < len(ws) && !ws[i].is(prep|and); i++ {
+		o.add(&ws[i])
+	}
+	if o.head == 0 && o.any == 0 {
+		for i := from; i < at; i++ {
+			o.add(&ws[i])
+		}
+	}
+	for i := range ws {
+		o.any |= ws[i].sense & many
+	}
+	return o
+}

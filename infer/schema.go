@@ -1,0 +1,132 @@
+package infer
+
+import "encoding/json"
+
+// Limits on what is looked at of a schema. What lies beyond them gives no cue.
+const (
+	maxSchemaBytes = 4 << 20
+	maxSchemaDepth = 6
+	maxSchemaNodes = 20000
+)
+
+// cues are what the parameters give away.
+type cues struct {
+	action  finding // the gravest value of a parameter that chooses what is done
+	chosen  bool    // there is such a parameter, and every value could be read
+	command finding // a parameter that is itself a command
+	forced  finding // a parameter that overrides a protection
+	named   bool    // a parameter names what is acted on
+	nodes   int
+}
+
+// readSchema looks for cues. A schema may be anything that can be written as
+// JSON; what cannot gives none.
+func readSchema(t *table, schema any) (c cues) {
+	if schema == nil {
+		return c
+	}
+	defer func() {
+		if recover() != nil { // a MarshalJSON of somebody else's
+			c = cues{}
+		}
+	}()
+	object, ok := schema.(map[string]any)
+	if !ok {
+		raw, isRaw := schema.(json.RawMessage)
+		if !isRaw {
+			var err error
+			if raw, err = json.Marshal(schema); err != nil {
+				return c
+			}
+		}
+		if len(raw) > maxSchemaBytes || json.Unmarshal(raw, &object) != nil {
+			return c
+		}
+	}
+	c.walk(t, object, 0)
+	return c
+}
+
+// walk goes through the properties of a schema and of those nested in it.
+// References are not followed.
+func (c *cues) walk(t *table, schema map[string]any, depth int) {
+	if depth > maxSchemaDepth {
+		return
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for label, value := range properties {
+		if c.nodes++; c.nodes > maxSchemaNodes {
+			return
+		}
+		property, _ := value.(map[string]any)
+		c.property(t, label, property, depth)
+		if property != nil {
+			c.walk(t, property, depth+1)
+		}
+	}
+	for _, key := range [...]string{"oneOf", "anyOf", "allOf"} {
+		choices, _ := schema[key].([]any)
+		for _, choice := range choices {
+			if c.nodes++; c.nodes > maxSchemaNodes {
+				return
+			}
+			if object, ok := choice.(map[string]any); ok {
+				c.walk(t, object, depth+1)
+			}
+		}
+	}
+}
+
+func (c *cues) property(t *table, label string, property map[string]any, depth int) {
+	var m name
+	m.cut(t, label)
+	if m.n == 0 {
+		return
+	}
+	last := m.words[m.n-1]
+	if last.is(chooser) {
+		c.choice(t, property)
+	}
+	kind, _ := property["type"].(string)
+	switch {
+	case depth > 0:
+	case last.is(namer):
+		c.named = true
+	case m.n == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
+		c.command = graver(c.command, finding{commands, inSchema, last.id})
+	case last.is(force) && kind == "boolean":
+		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
+	}
+}
+
+// choice reads the values of a parameter such as "action" like names of tools.
+func (c *cues) choice(t *table, property map[string]any) {
+	values, _ := property["enum"].([]any)
+	if len(values) == 0 {
+		if constant, ok := property["const"]; ok {
+			values = []any{constant}
+		}
+	}
+	for _, value := range values {
+		text, _ := value.(string)
+		if len(text) > 128 {
+			continue
+		}
+		var m name
+		m.cut(t, text)
+		v := m.judge(0)
+		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous()) {
+			c.chosen = true
+			c.action = graver(c.action, finding{v.effect, inChoice, v.word})
+		}
+	}
+}
+
+// graver is worse for findings in no order: at par the word decides, so that
+// the answer does not depend on the order of a map.
+func graver(f, g finding) finding {
+	if g.effect > f.effect || g.effect == f.effect && g.word < f.word {
+		return g
+	}
+	return f
+}

@@ -1,0 +1,278 @@
+package infer
+
+// A reading is what the description says, sentence by sentence.
+type reading struct {
+	table  *table
+	main   finding // the main verb of the first sentence
+	also   finding // the gravest of what else is stated of the tool
+	listed finding // the gravest verb of a list: "actions like list, get and delete"
+	warn   finding // says that there is no way back
+	told   bool    // a sentence has been read
+
+	claimsHarmless bool
+	odd            bool   // some words are in another script, or written with look-alikes
+	seen           sense  // of all words
+	open, stem     uint16 // the first word for the world outside, the first stem of a complex tool
+	english        int
+	foreign        int
+}
+
+// sentence reads one sentence.
+func (r *reading) sentence(s *sentence) {
+	ws := s.all()
+	if !r.told {
+		for i := range ws {
+			if ws[i].is(english) {
+				r.english++
+			}
+			if ws[i].is(foreign) {
+				r.foreign++
+			}
+		}
+	}
+	r.seen |= s.senses
+	if s.senses&(outside|involved) != 0 {
+		r.notes(ws)
+	}
+	if s.senses&(warning|unmade|harmless) != 0 {
+		r.warnings(ws)
+	}
+	switch {
+	case !r.told && !s.continues:
+		r.first(ws)
+	case s.senses&(add|change|take|out|power) != 0 && !s.continues:
+		r.later(ws)
+	}
+}
+
+// notes keeps the words that speak of something else than the effect.
+func (r *reading) notes(ws []word) {
+	for i := range ws {
+		if ws[i].is(outside) && r.open == 0 {
+			r.open = ws[i].id
+		}
+		if ws[i].is(involved) && r.stem == 0 {
+			r.stem = ws[i].id
+		}
+	}
+}
+
+// first reads the first sentence: its main verb, and the verbs beside it.
+func (r *reading) first(ws []word) {
+	i := mainVerb(ws)
+	if i < 0 {
+		r.main = r.nominal(ws)
+		r.told = r.main.effect != unknown || len(ws) > 3
+		return
+	}
+	r.told = true
+	r.main = r.leading(ws, i)
+}
+
+// leading is the finding for the main verb at i. One that says nothing by
+// itself, "perform actions like …", gives way to those that it lists.
+func (r *reading) leading(ws []word, i int) finding {
+	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), mainOfDescription, ws[i].id}
+	r.beside(ws, i)
+	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown {
+		f.effect, f.word = r.listed.effect, r.listed.word
+	}
+	return f
+}
+
+// mainVerb returns the verb that a clause begins with, past the words that may
+// stand before it ("this tool will", "use this to"), or -1.
+func mainVerb(ws []word) int {
+	for i := 0; i < len(ws); i++ {
+		w := &ws[i]
+		switch {
+		case w.is(not):
+			return -1
+		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
+			return i
+		case w.is(lead|aux) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
+			continue
+		}
+		// A few words and a colon are a heading.
+		for j := i + 1; j < min(len(ws), i+4); j++ {
+			if ws[j].mark == colon {
+				if v := mainVerb(ws[j+1:]); v >= 0 {
+					return j + 1 + v
+				}
+				return -1
+			}
+		}
+		return -1
+	}
+	return -1
+}
+
+// lends reports whether the verb at i only introduces another: "allows you to",
+// "helps to".
+func lends(ws []word, i int) bool {
+	return ws[i].is(lead) && i+1 < len(ws) && ws[i+1].is(lead) && !ws[i+1].is(article)
+}
+
+// isVerb reports whether the word at i is used as a verb where a verb can stand.
+func isVerb(ws []word, i int) bool {
+	w := &ws[i]
+	if !w.is(verbs) || w.form == past || w.flags&joined != 0 {
+		return false
+	}
+	if i+1 == len(ws) {
+		return true
+	}
+	next := &ws[i+1]
+	if next.flags&joined != 0 || next.is(modal) {
+		return false // part of a compound, or a subject: "updates will …"
+	}
+	if w.sense&noun != 0 && next.flags&capital != 0 {
+		return false // a name: "Event Manager"
+	}
+	return w.sense&noun == 0 || w.form != third || next.is(english)
+}
+
+// nominal reads a first sentence that has no verb in front: "Paginated list of
+// assets", or a subject of its own: "The search API returns …".
+func (r *reading) nominal(ws []word) finding {
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.is(not | subord):
+			return finding{}
+		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i), infinitive(ws, i):
+			return r.leading(ws, i)
+		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0):
+			return finding{reads, mainOfDescription, w.id}
+		case w.is(prep) && !w.is(lead):
+			return all(ws)
+		}
+	}
+	return all(ws)
+}
+
+// all reads a phrase such as "All jobs by account", in which nothing is done.
+func all(ws []word) finding {
+	for i := range ws {
+		if ws[i].is(verbs) && ws[i].sense&noun == 0 {
+			return finding{}
+		}
+	}
+	if len(ws) == 0 || !ws[0].is(many) {
+		return finding{}
+	}
+	return finding{reads, mainOfDescription, ws[0].id}
+}
+
+// infinitive reports whether the word at i is a verb after "to".
+func infinitive(ws []word, i int) bool {
+	if !ws[i].is(verbs) || ws[i].form != base {
+		return false
+	}
+	for i--; i > 0 && ws[i].flags&likeThis != 0; i-- {
+	}
+	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
+}
+
+// beside reads the verbs that stand beside the one at i: "create or overwrite".
+func (r *reading) beside(ws []word, i int) {
+	aside, under, purpose := false, false, false
+	careful := effectOf(ws[i].sense, object{}) == reads
+	for j := i + 1; j < len(ws); j++ {
+		w := &ws[j]
+		switch {
+		case w.mark == paren:
+			aside = true
+		case w.mark == unparen:
+			aside = false
+		case aside:
+		case w.is(subord):
+			under = true
+		case infinitive(ws, j):
+			purpose = true
+		case w.is(not):
+			return
+		case w.is(and|aux) || w.mark == comma || w.mark == slash:
+			k := j + 1
+			for k < len(ws) && (ws[k].is(and|aux) || ws[k].flags&likeThis != 0) {
+				k++
+			}
+			if w.mark == comma && k > j+1 {
+				purpose = false
+			}
+			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && ws[k].sense&noun == 0 && ws[k].flags&capital == 0 && isVerb(ws, k) &&
+				!(careful && (loose(ws, k) || ws[k].sense&(weak|either) != 0 && !ws[k+1].is(english))) {
+				r.claim(ws, k)
+				j = k
+			}
+		}
+	}
+}
+
+// loose reports whether the word at i has no object, so that after a verb that
+// reads it is more likely a noun: "get targets, rules, and rollouts".
+func loose(ws []word, i int) bool {
+	return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep)
+}
+
+// later reads a sentence after the first. It counts only what it states of the
+// tool, "also deletes …", "it will overwrite …": an imperative there is advice.
+func (r *reading) later(ws []word) {
+	stated := false
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.is(verbs) && (w.form == third || stated && w.form == base):
+			if w.sense&(noun|run|produce|retire) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
+				r.claim(ws, i)
+			}
+			return
+		case w.is(aux):
+			stated = true
+		case w.is(lead) && !w.is(subord|prep):
+		case w.flags&likeThis != 0:
+		default:
+			return
+		}
+	}
+}
+
+func (r *reading) claim(ws []word, i int) {
+	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), inDescription, ws[i].id}
+	r.listed = r.listed.worse(f)
+	if f.effect.writes() && (ws[i].sense&run == 0 || f.effect.dangerous()) {
+		r.also = r.also.worse(f)
+	}
+}
+
+// warnings finds what says that there is no way back, or that nothing happens.
+func (r *reading) warnings(ws []word) {
+	negated := false
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.is(not):
+			negated = true
+		case w.mark != 0:
+			negated = false
+		case w.is(warning) && !negated, w.is(unmade) && negated:
+			r.warn = finding{leaves, warns, w.id}
+		case w.is(harmless) && !negated:
+			r.claimsHarmless = true
+		}
+	}
+}
+
+// objectIn collects the object of the verb at i of a sentence.
+func objectIn(ws []word, i int) (o object) {
+	for j := i + 1; j < len(ws); j++ {
+		w := &ws[j]
+		if w.mark != 0 || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
+			break
+		}
+		if !w.is(english) {
+			o.add(w)
+		}
+	}
+	return o
+}

@@ -1,0 +1,212 @@
+package infer
+
+import (
+	"strings"
+	"sync"
+)
+
+// A form is how a word of the lexicon is written.
+type form uint8
+
+const (
+	base  form = iota // delete
+	third             // deletes; also a noun's plural
+	past              // deleted
+	ing               // deleting
+)
+
+// A flag is what the scanner saw around a word.
+type flag uint8
+
+const (
+	joined   flag = 1 << iota // a hyphen binds it to the word before
+	opaque                    // quoted, or part of an identifier: a mention and no use
+	folded                    // written with look-alikes or accents: it may raise and never lower
+	likeThis                  // ends in -ly
+	capital                   // begins with a capital and goes on small: a name, where no sentence begins
+)
+
+// A word is one word of a name or of a sentence, or a mark between words.
+type word struct {
+	sense sense // 0 where the lexicon does not have it
+	id    uint16
+	form  form
+	flags flag
+	mark  byte // 0 for a word
+}
+
+func (w *word) is(s sense) bool { return w.mark == 0 && w.sense&s != 0 && w.flags&opaque == 0 }
+
+// A spelling is a word in one number: its last twelve letters, five bits each,
+// and its length. Two words of the lexicon never share one (a test sees to it).
+type spelling uint64
+
+const (
+	letterBits = 5
+	letters    = 60
+	letterMask = 1<<letters - 1
+)
+
+// add appends one letter, 1 for a to 26 for z.
+func (k spelling) add(letter byte) spelling { return k<<letterBits | spelling(letter) }
+
+// sized completes the spelling of a word of n letters.
+func (k spelling) sized(n int) spelling { return k&letterMask | spelling(n&15)<<letters }
+
+// glue is the spelling of k with another word of n letters after it, both
+// without their sizes.
+func (k spelling) glue(after spelling, n int) spelling {
+	if n >= letters/letterBits {
+		return after
+	}
+	return k<<(letterBits*n) | after
+}
+
+func spell(s string) spelling {
+	var k spelling
+	for i := range len(s) {
+		k = k.add(s[i] - 'a' + 1)
+	}
+	return k.sized(len(s))
+}
+
+const (
+	tableBits = 13
+	tableSize = 1 << tableBits
+)
+
+// A table finds words by their spellings, by open addressing. The spellings
+// stand by themselves, so that a word that is not there costs one look at few
+// bytes.
+type table struct {
+	spellings [tableSize]spelling
+	entries   [tableSize]word
+	words     []string // by id; 0 is no word
+}
+
+// slot returns where a spelling is, or would be.
+func (t *table) slot(k spelling) uint64 {
+	i := uint64(k) * 0x9e3779b97f4a7c15 >> (64 - tableBits)
+	for t.spellings[i] != k && t.spellings[i] != 0 {
+		i = (i + 1) % tableSize
+	}
+	return i
+}
+
+// find returns the word of a spelling; its id is 0 where there is none.
+func (t *table) find(k spelling) *word { return &t.entries[t.slot(k)] }
+
+// phrasal finds a verb that is written in two words: shut down, checks out.
+func (t *table) phrasal(verb spelling, verbLen int, particle spelling, n int) word {
+	first, whole := t.find(verb.sized(verbLen)), verb.glue(particle, n)
+	if first.id != 0 {
+		root := t.words[first.id]
+		whole, verbLen = spell(root).glue(particle, n), len(root)
+	}
+	both := *t.find(whole.sized(verbLen + n))
+	both.form = first.form
+	return both
+}
+
+// words is the table of the lexicon.
+var words = sync.OnceValue(func() *table { return newTable(lexicon) })
+
+func newTable(groups []group) *table {
+	t := &table{words: []string{""}}
+	ids := make(map[string]uint16)
+	for _, g := range groups {
+		for _, entry := range strings.Fields(g.words) {
+			spellings := strings.Split(entry, "/")
+			id, ok := ids[spellings[0]]
+			if !ok {
+				id = uint16(len(t.words))
+				ids[spellings[0]] = id
+				t.words = append(t.words, spellings[0])
+			}
+			for written, f := range formsOf(spellings, g.sense) {
+				i := t.slot(spell(written))
+				// A word of its own goes before a form that a rule made of another one.
+				if w := &t.entries[i]; w.id == 0 || f == base && w.form != base {
+					t.spellings[i], *w = spell(written), word{id: id, form: f}
+				}
+				if w := &t.entries[i]; w.id == id {
+					w.sense |= g.sense
+				}
+			}
+		}
+	}
+	return t
+}
+
+// formsOf returns every spelling of an entry with its form. Small words and the
+// like have no forms.
+func formsOf(spellings []string, s sense) map[string]form {
+	forms := map[string]form{spellings[0]: base}
+	if s&(verbs|involved) != 0 {
+		for _, written := range spellings[:1] {
+			forms[inflect(written, "s")] = third
+			forms[inflect(written, "ed")] = past
+			forms[inflect(written, "ing")] = ing
+		}
+	}
+	if s&nouns != 0 {
+		forms[inflect(spellings[0], "s")] = third
+	}
+	for _, written := range spellings[1:] {
+		switch {
+		case strings.HasSuffix(written, "ing"):
+			forms[written] = ing
+		case strings.HasSuffix(written, "s"):
+			forms[written] = third
+		case strings.HasSuffix(written, "ise") || strings.HasSuffix(written, "yse"):
+			// The British spelling has forms of its own.
+			forms[written] = base
+			forms[inflect(written, "s")] = third
+			forms[inflect(written, "ed")] = past
+			forms[inflect(written, "ing")] = ing
+		default:
+			forms[written] = past
+		}
+	}
+	return forms
+}
+
+// inflect adds a regular ending: delete, deletes, deleted; copy, copies; stop,
+// stopped; search, searches.
+func inflect(verb, ending string) string {
+	last := verb[len(verb)-1]
+	switch {
+	case last == 'y' && len(verb) > 1 && !vowel(verb[len(verb)-2]) && ending != "ing":
+		return verb[:len(verb)-1] + "ie" + ending[len(ending)-1:]
+	case ending == "s":
+		if strings.HasSuffix(verb, "s") || strings.HasSuffix(verb, "x") || strings.HasSuffix(verb, "sh") || strings.HasSuffix(verb, "ch") || strings.HasSuffix(verb, "z") {
+			return verb + "es"
+		}
+		return verb + "s"
+	case last == 'e' && ending == "ed":
+		return verb + "d"
+	case last == 'e' && ending == "ing" && !strings.HasSuffix(verb, "ee"):
+		return verb[:len(verb)-1] + "ing"
+	case doubles(verb):
+		return verb + string(last) + ending
+	}
+	return verb + ending
+}
+
+// doubles reports whether the last letter is written twice: stop, drag, reset,
+// submit; not open, visit, show.
+func doubles(verb string) bool {
+	n := len(verb)
+	if n < 3 || strings.ContainsRune("aeiouwxy", rune(verb[n-1])) || !vowel(verb[n-2]) || vowel(verb[n-3]) {
+		return false
+	}
+	switch {
+	case strings.HasSuffix(verb, "er"), strings.HasSuffix(verb, "en"), strings.HasSuffix(verb, "el"),
+		strings.HasSuffix(verb, "on"), strings.HasSuffix(verb, "or"), strings.HasSuffix(verb, "isit"),
+		strings.HasSuffix(verb, "dit"), strings.HasSuffix(verb, "ain"):
+		return false
+	}
+	return true
+}
+
+func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }

@@ -1,0 +1,498 @@
+package middlewaretest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The sentences, in the order in which they are checked.
+var checks = [...]check{
+	{
+		name: "no lock is held across next", first: true, run: holdsNoLock,
+		sentence: "No lock is held across next.",
+	},
+	{
+		name: "one of result and error", run: oneAnswer,
+		sentence: "CallTool returns exactly one of result and error.",
+	},
+	{
+		name: "a failure that the tool reported is a result", run: reportedFailure,
+		sentence: "A failure that the tool itself reported is a result with IsError set.",
+	},
+	{
+		name: "the call is only read", run: readsOnly,
+		sentence: "The call, its Tool and its Arguments are only read",
+	},
+	{
+		name: "a result belongs to the caller", run: resultIsTheCallers,
+		sentence: "a result belongs to the caller once it is returned.",
+	},
+	{
+		name: "the context is honoured", run: honoursContext,
+		sentence: "CallTool returns soon after ctx is done, with an error that says so.",
+	},
+	{
+		name: "the context reaches next", run: passesContext,
+		sentence: "The values and the deadline of the context reach next.",
+	},
+	{
+		name: "safe for concurrent use", run: concurrent,
+		sentence: "It is safe for concurrent use",
+	},
+	{
+		name: "no goroutine is left", run: leavesNothingRunning,
+		sentence: "leaves no goroutine behind.",
+	},
+	{
+		name: "next is never called after the return", run: neverAfterwards,
+		sentence: "call next, more than once if that is harmless, but never after it has returned.",
+	},
+	{
+		name: "what is not safe to repeat is sent once", run: sentOnce,
+		sentence: "A call that is not safe to repeat is sent once, unless it certainly did not leave.",
+	},
+	{
+		name: "errors pass through", run: passesErrors,
+		sentence: "What next answered with as an error stays in the tree of the error that is returned.",
+	},
+	{
+		name: "the identity of a call stays", run: keepsIdentity,
+		sentence: "ID is one per call that the model asked for; all attempts share it.",
+	},
+	{
+		name: "nothing is shared across scopes", run: separatesScopes,
+		sentence: "Nothing is shared across scopes.",
+	},
+	{
+		name: "a panic leaves nothing stuck", run: survivesPanic,
+		sentence: "A panic further in leaves nothing stuck.",
+	},
+}
+
+// endings are the ways in which next may end.
+var endings = [...]struct {
+	name   string
+	answer answer
+}{
+	{"a result", result},
+	{"a failure that the tool reported", reported},
+	{"a lost connection", failing(errLost)},
+	{"a call that was not sent", failing(errNotSent)},
+	{"a call that was refused", failing(errRefused)},
+}
+
+func holdsNoLock(p *probe) {
+	letGo := make(chan struct{})
+	n, caller := p.apply(p.held(letGo))
+	ctx, cancel := p.context()
+	defer cancel()
+	first := p.start(ctx, caller, p.call("a", 1))
+	how := stuck()
+	if how == "" {
+		second := p.start(ctx, caller, p.call("a", 2))
+		how = stuck()
+		defer p.land(second)
+	}
+	began := len(n.calls())
+	close(letGo)
+	if how != "" {
+		p.faultf("while %d call waited in next, another was blocked [%s]: on a lock, or on a channel made before the middleware was applied", began, how)
+	}
+	p.land(first)
+}
+
+func oneAnswer(p *probe) {
+	for _, end := range endings {
+		_, caller := p.apply(end.answer)
+		f := p.try(caller, p.call("a", 1))
+		switch {
+		case f.res == nil && f.err == nil:
+			p.faultf("next answered with %s, and CallTool returned neither a result nor an error", end.name)
+		case f.res != nil && f.err != nil:
+			p.faultf("next answered with %s, and CallTool returned both a result and the error %v", end.name, f.err)
+		}
+	}
+}
+
+func reportedFailure(p *probe) {
+	n, caller := p.apply(reported)
+	f := p.try(caller, p.call("a", 1))
+	switch {
+	case len(n.calls()) == 0: // it never got as far
+	case f.err != nil:
+		p.faultf("next answered with an IsError result, and CallTool returned the error %v", f.err)
+	case f.res != nil && !f.res.IsError:
+		p.faultf("next answered with an IsError result, and CallTool returned one without IsError")
+	}
+}
+
+func readsOnly(p *probe) {
+	for _, end := range endings {
+		var within string
+		var once sync.Once
+		call := p.call("a", 1)
+		before := snapshot(call)
+		_, caller := p.apply(func(ctx context.Context, got middleware.Call) (*mcp.CallToolResult, error) {
+			once.Do(func() { within = snapshot(call) })
+			return end.answer(ctx, got)
+		})
+		p.try(caller, call)
+		after := snapshot(call)
+		p.rest()
+		for _, now := range []struct{ when, text string }{
+			{"when next was called", within}, {"when CallTool returned", after}, {"later", snapshot(call)},
+		} {
+			if now.text != "" && now.text != before {
+				p.breakOff("%s, what the call holds had been written to:\n was %s\n is  %s", now.when, before, now.text)
+			}
+		}
+	}
+}
+
+func resultIsTheCallers(p *probe) {
+	_, caller := p.apply(waiting(time.Millisecond, result))
+	call := p.call("a", 1)
+
+	first := p.try(caller, call)
+	kept := text(first.res)
+	second := p.try(caller, call)
+	other := text(second.res)
+	p.rest()
+	if now := text(first.res); now != kept {
+		p.faultf("a result was changed after it was returned:\n was %s\n is  %s", kept, now)
+	}
+	if first.res == nil || second.res == nil {
+		return
+	}
+	scribble(first.res)
+	if now := text(second.res); now != other {
+		p.faultf("the owner of one result wrote to it, and the result of another call changed:\n was %s\n is  %s", other, now)
+	}
+	if third := p.try(caller, call); strings.Contains(text(third.res), scribbled) {
+		p.faultf("the owner of a result wrote to it, and the next call was answered with what it wrote: %s", text(third.res))
+	}
+
+	_, caller = p.apply(waiting(time.Millisecond, result)) // now both at once
+	ctx, cancel := p.context()
+	defer cancel()
+	left, right := p.start(ctx, caller, call), p.start(ctx, caller, call)
+	p.land(left)
+	p.land(right)
+	if left.res == nil || right.res == nil {
+		return
+	}
+	other = text(right.res)
+	scribble(left.res)
+	if now := text(right.res); now != other {
+		p.faultf("of two calls at the same time, one caller wrote to its result, and the other's changed:\n was %s\n is  %s", other, now)
+	}
+}
+
+var errGone = errors.New("the caller has gone")
+
+func honoursContext(p *probe) {
+	control, caller := p.apply(result)
+	p.try(caller, p.call("a", 1))
+	reachesNext := len(control.calls()) > 0
+
+	// A context that is done before the call.
+	_, caller = p.apply(result)
+	done, cancel := context.WithCancelCause(p.t.Context())
+	cancel(errGone)
+	f := p.start(done, caller, p.call("a", 1))
+	if !f.returned(soon) {
+		p.breakOff("the context was done before the call, and %v later CallTool had not returned", soon)
+	}
+	if reachesNext && !f.says(done) {
+		p.faultf("the context was done before the call, and CallTool returned %s and the error %v", text(f.res), f.err)
+	}
+
+	// One that is done while next waits, or while the middleware waits before it.
+	n, caller := p.apply(p.held(nil))
+	going, cancel := context.WithCancelCause(p.t.Context())
+	defer cancel(nil)
+	f = p.start(going, caller, p.call("a", 1))
+	select {
+	case <-n.entered:
+	case <-f.done:
+	case <-time.After(patience):
+	}
+	synctest.Wait()
+	waits := true
+	select {
+	case <-f.done: // it answers by itself
+		waits = false
+	default:
+	}
+	began := len(n.calls())
+	cancel(errGone)
+	if !f.returned(soon) {
+		p.breakOff("the context was done during the call, and %v later CallTool had not returned", soon)
+	}
+	if waits && !f.says(going) {
+		p.faultf("the context was done during the call, and CallTool returned %s and the error %v", text(f.res), f.err)
+	}
+	if again := len(n.calls()) - began; again > 0 {
+		p.faultf("the context was done during the call, and next was called again")
+	}
+
+	// A deadline.
+	n, caller = p.apply(p.held(nil))
+	limited, stop := context.WithTimeout(p.t.Context(), time.Minute)
+	defer stop()
+	f = p.start(limited, caller, p.call("a", 1))
+	if !f.returned(time.Minute + soon) {
+		p.breakOff("the context's deadline passed, and %v later CallTool had not returned", soon)
+	}
+	if limited.Err() != nil && len(n.calls()) > 0 && !f.says(limited) {
+		p.faultf("the context's deadline passed, and CallTool returned %s and the error %v", text(f.res), f.err)
+	}
+
+	p.crowd()
+}
+
+// crowd makes so many calls at once that some may have to queue, and leaves.
+func (p *probe) crowd() {
+	_, caller := p.apply(p.held(nil))
+	ctx, cancel := context.WithCancelCause(p.t.Context())
+	defer cancel(nil)
+	var crowd []*flight
+	for i := range 64 {
+		crowd = append(crowd, p.start(ctx, caller, p.call("a", i)))
+	}
+	synctest.Wait()
+	cancel(errGone)
+	time.Sleep(soon)
+	for _, f := range crowd {
+		if !f.returned(0) {
+			p.breakOff("the context of 64 calls was done, and %v later some had not returned", soon)
+		}
+	}
+}
+
+func passesContext(p *probe) {
+	n, caller := p.apply(result)
+	ctx, cancel := p.context()
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	p.land(p.start(ctx, caller, p.call("a", 1)))
+	for _, s := range n.calls() {
+		if s.value != p.label {
+			p.faultf("a value of the caller's context does not reach next")
+		}
+		switch {
+		case !s.hasDeadline:
+			p.faultf("the caller's context has a deadline, and the one that next gets has none")
+		case s.deadline.After(deadline):
+			p.faultf("the deadline that next gets is %v after the caller's", s.deadline.Sub(deadline))
+		}
+	}
+}
+
+func concurrent(p *probe) {
+	const callers, rounds = 16, 3
+	_, caller := p.apply(waiting(time.Millisecond, result))
+	ctx, cancel := p.context()
+	defer cancel()
+	for range rounds {
+		var flights []*flight
+		for i := range callers {
+			for _, scope := range []string{"a", "b"} {
+				call := p.call(scope, i)
+				flights = append(flights, p.start(ctx, caller, call), p.start(ctx, caller, call))
+			}
+		}
+		for _, f := range flights {
+			p.land(f)
+			if got := text(f.res); foreign(got, f.call) {
+				p.breakOff("of %d calls at once, the one with arguments %s of scope %q got the answer of another: %s",
+					len(flights), f.call.Arguments, f.call.Scope, got)
+			}
+			if f.res != nil {
+				go scribble(f.res) // the race detector sees who else holds it
+			}
+		}
+		synctest.Wait()
+	}
+}
+
+// foreign reports whether a result holds the answer to another call.
+func foreign(got string, call middleware.Call) bool {
+	return strings.Contains(strings.ReplaceAll(got, marker(call), ""), "[answer for ")
+}
+
+func leavesNothingRunning(p *probe) {
+	check := func(when string) {
+		if stacks := p.leftovers(); stacks != "" {
+			p.breakOff("%s, goroutines were left:\n%s", when, stacks)
+		}
+	}
+	for _, end := range endings {
+		_, caller := p.apply(end.answer)
+		ctx, cancel := p.context() // and it stays open while we look
+		p.land(p.start(ctx, caller, p.call("a", 1)))
+		check("after a call that ended with " + end.name)
+		cancel()
+	}
+
+	n, caller := p.apply(p.held(nil))
+	ctx, cancel := p.context()
+	f := p.start(ctx, caller, p.call("a", 1))
+	select {
+	case <-n.entered:
+	case <-f.done:
+	}
+	cancel()
+	p.land(f)
+	check("after a call whose context was done")
+
+	_, caller = p.apply(waiting(time.Minute, result))
+	staying, cancel := p.context()
+	defer cancel()
+	leaving, leave := context.WithCancel(staying)
+	var crowd []*flight
+	for i := range 8 {
+		crowd = append(crowd, p.start(leaving, caller, p.call("a", i/4)), p.start(staying, caller, p.call("a", i/4)))
+	}
+	synctest.Wait()
+	leave()
+	for _, f := range crowd {
+		p.land(f)
+	}
+	check("after calls of which every other one had been left by its caller")
+}
+
+func neverAfterwards(p *probe) {
+	look := func(n *next, when string) {
+		before := len(n.calls())
+		p.rest()
+		if after := len(n.calls()) - before; after > 0 {
+			p.faultf("within an hour %s, next was called %d times more", when, after)
+		}
+	}
+	for _, end := range endings {
+		n, caller := p.apply(end.answer)
+		ctx, cancel := p.context()
+		p.land(p.start(context.WithoutCancel(ctx), caller, p.call("a", 1)))
+		look(n, "after a call that ended with "+end.name)
+		cancel()
+	}
+	n, caller := p.apply(p.held(nil))
+	ctx, cancel := p.context()
+	f := p.start(ctx, caller, p.call("a", 1))
+	select {
+	case <-n.entered:
+	case <-f.done:
+	}
+	cancel()
+	p.land(f)
+	look(n, "after a call whose context was done")
+}
+
+func sentOnce(p *probe) {
+	if p.tool.Annotations.SafeToRetry() {
+		return
+	}
+	lost := &middleware.OutcomeUnknownError{Tool: p.tool, Check: "look", Err: errLost}
+	for _, end := range []struct {
+		name   string
+		answer answer
+	}{
+		{"a lost connection", failing(errLost)},
+		{"an unknown outcome", failing(lost)},
+		{"a deadline of its own", failing(context.DeadlineExceeded)},
+		{"a failure that the tool reported", reported},
+		{"a result", result},
+	} {
+		n, caller := p.apply(end.answer)
+		p.try(caller, p.call("a", 1))
+		if sent := len(n.calls()); sent > 1 {
+			p.faultf("next answered with %s, and was called %d times for one call", end.name, sent)
+		}
+	}
+}
+
+func passesErrors(p *probe) {
+	for _, err := range []error{errLost, errNotSent, errRefused} {
+		n, caller := p.apply(failing(err))
+		f := p.try(caller, p.call("a", 1))
+		switch {
+		case len(n.calls()) == 0, f.err == nil: // it refused, or made a result of it
+		case !errors.Is(f.err, err):
+			p.faultf("next failed with %q, which is not in the tree of the error returned: %q", err, f.err)
+		case middleware.NotSent(f.err) != middleware.NotSent(err):
+			p.faultf("next failed with %q, and of the error returned, %q, NotSent is %v", err, f.err, middleware.NotSent(f.err))
+		case middleware.Refused(f.err) != middleware.Refused(err):
+			p.faultf("next failed with %q, and of the error returned, %q, Refused is %v", err, f.err, middleware.Refused(f.err))
+		}
+	}
+}
+
+func keepsIdentity(p *probe) {
+	for _, end := range endings {
+		n, caller := p.apply(end.answer)
+		call := p.call("a", 1)
+		p.try(caller, call)
+		for _, s := range n.calls() {
+			if s.call.ID != call.ID {
+				p.faultf("the call has the ID %q, and next got %q", call.ID, s.call.ID)
+			}
+			if s.call.Scope != call.Scope {
+				p.faultf("the call has the scope %q, and next got %q", call.Scope, s.call.Scope)
+			}
+		}
+	}
+}
+
+func separatesScopes(p *probe) {
+	_, caller := p.apply(result)
+	for _, scope := range []string{"a", "b", ""} {
+		call := p.call(scope, 1)
+		if got := text(p.try(caller, call).res); foreign(got, call) {
+			p.faultf("the same call of scope %q got the answer of another scope: %s", scope, got)
+		}
+	}
+	ctx, cancel := p.context()
+	defer cancel()
+	_, caller = p.apply(waiting(time.Millisecond, result))
+	a, b := p.start(ctx, caller, p.call("a", 1)), p.start(ctx, caller, p.call("b", 1))
+	for _, f := range []*flight{a, b} {
+		p.land(f)
+		if got := text(f.res); foreign(got, f.call) {
+			p.faultf("of two scopes at the same time, %q got the answer of the other: %s", f.call.Scope, got)
+		}
+	}
+}
+
+func survivesPanic(p *probe) {
+	var once sync.Once
+	_, caller := p.apply(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		once.Do(func() {
+			panic("middlewaretest: next panicked, as a tool may; where this ends the process, " +
+				"next was called on a goroutine that does not recover")
+		})
+		return result(ctx, call)
+	})
+	ctx, cancel := p.context()
+	defer cancel()
+	call := p.call("a", 1)
+	if f := p.start(ctx, caller, call); !f.returned(patience + soon) {
+		p.breakOff("next panicked, and CallTool had not returned %v after its deadline", soon)
+	}
+	again, cancel := p.context()
+	defer cancel()
+	f := p.start(again, caller, call)
+	if how := stuck(); how != "" {
+		p.abandonf("next had panicked, and the same call was blocked for good [%s]", how)
+	}
+	if !f.returned(time.Minute) {
+		p.faultf("next had panicked, and the same call had not returned within a minute")
+	}
+}

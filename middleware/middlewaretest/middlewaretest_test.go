@@ -1,0 +1,544 @@
+package middlewaretest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Stopwatch is a middleware as a user would write it.
+func Stopwatch(log *slog.Logger) middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			start := time.Now()
+			res, err := next.CallTool(ctx, call)
+			log.InfoContext(ctx, "tool", "name", call.Tool.Name(), "class", call.Tool.Safety(), "took", time.Since(start))
+			return res, err
+		})
+	}
+}
+
+func TestStopwatch(t *testing.T) {
+	t.Parallel()
+	middlewaretest.Run(t, Stopwatch(slog.New(slog.DiscardHandler)))
+}
+
+func TestGoodCitizens(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]middleware.Middleware{
+		"passes through":        func(next middleware.ToolCaller) middleware.ToolCaller { return next },
+		"recovers":              middleware.Recover(),
+		"refuses":               wrap(refuse),
+		"refuses what may harm": wrap(refuseUnsafe),
+		"answers by itself":     wrap(answer),
+		"makes results of errors": wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err != nil {
+				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "it failed"}}}, nil
+			}
+			return res, nil
+		}),
+		"limits the time":     wrap(limitTime),
+		"asks and waits":      wrap(ask),
+		"tries again":         wrap(tryAgain),
+		"changes a copy":      wrap(changeCopy),
+		"remembers":           remember(false, nil),
+		"queues":              queue(false),
+		"asks on a goroutine": wrap(askElsewhere),
+		"several, one in another": func(next middleware.ToolCaller) middleware.ToolCaller {
+			return wrap(tryAgain)(remember(false, nil)(wrap(limitTime)(next)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			middlewaretest.Run(t, m)
+		})
+	}
+}
+
+// A tool that the middleware chooses to act on is driven as well.
+func TestRunWithTools(t *testing.T) {
+	t.Parallel()
+	tool, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay"}, annotation.Write())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	saw := false
+	middlewaretest.Run(t, wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		if call.Tool == tool {
+			once.Do(func() { saw = true })
+		}
+		return next.CallTool(ctx, call)
+	}), tool)
+	if !saw {
+		t.Error("Run never called the tool that it was given")
+	}
+}
+
+// Every bad citizen breaks one sentence, and the check of that sentence finds it.
+func TestBadCitizens(t *testing.T) {
+	t.Parallel()
+	bad := []struct {
+		check, name string
+		m           middleware.Middleware
+		quote       string // part of the report
+	}{
+		{"no lock is held across next", "one call at a time", oneAtATime, "sync.Mutex.Lock"},
+		{"no lock is held across next", "a semaphore made before it was applied", queueOutside(), "chan send"},
+		{"one of result and error", "neither", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if errors.Is(err, context.Canceled) || err != nil {
+				return nil, nil
+			}
+			return res, nil
+		}), "neither"},
+		{"one of result and error", "both", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			_, err := next.CallTool(ctx, call)
+			return &mcp.CallToolResult{}, err
+		}), "both"},
+		{"one of result and error", "a panic", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+			panic("boom")
+		}), "CallTool panicked: boom"},
+		{"one of result and error", "a nil ToolCaller", func(middleware.ToolCaller) middleware.ToolCaller { return nil }, "nil ToolCaller"},
+		{"one of result and error", "never returns", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+			select {}
+		}), "had not returned"},
+		{"a failure that the tool reported is a result", "an error of it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err == nil && res.IsError {
+				return nil, errors.New("the tool failed")
+			}
+			return res, err
+		}), "the tool failed"},
+		{"a failure that the tool reported is a result", "a success of it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err == nil {
+				res.IsError = false
+			}
+			return res, err
+		}), "without IsError"},
+		{"the call is only read", "writes to the arguments", before(func(call middleware.Call) { call.Arguments[1] = 'X' }), "when next was called"},
+		{"the call is only read", "appends to the arguments", before(func(call middleware.Call) { _ = append(call.Arguments, '!') }), "when next was called"},
+		{"the call is only read", "writes to the meta", before(func(call middleware.Call) { call.Meta["trace"] = "1" }), "trace"},
+		{"the call is only read", "writes to the definition", before(func(call middleware.Call) { call.Tool.Definition.Description += "!" }), "written to"},
+		{"the call is only read", "writes to the annotations", after(func(call middleware.Call) { call.Tool.Annotations.Title += "!" }), "when CallTool returned"},
+		{"the call is only read", "appends to the tags", before(func(call middleware.Call) { _ = append(call.Tool.Annotations.Tags, "seen") }), "seen"},
+		{"the call is only read", "writes later", after(func(call middleware.Call) {
+			time.AfterFunc(time.Minute, func() { call.Meta["later"] = true })
+		}), "later, what the call holds"},
+		{"a result belongs to the caller", "hands out what it keeps", remember(true, nil), "wrote to it"},
+		{"a result belongs to the caller", "one refusal for all", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+			return refusal, nil
+		}), "the result of another call changed"},
+		{"a result belongs to the caller", "finishes it later", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err == nil {
+				time.AfterFunc(time.Minute, func() { res.Content = nil })
+			}
+			return res, err
+		}), "changed after it was returned"},
+		{"the context is honoured", "sleeps through it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			time.Sleep(time.Minute)
+			return next.CallTool(ctx, call)
+		}), "done before the call"},
+		{"the context is honoured", "keeps it from next", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			return next.CallTool(context.WithoutCancel(ctx), call)
+		}), "done before the call, and CallTool returned"},
+		{"the context is honoured", "looks only before the call", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return next.CallTool(context.WithoutCancel(ctx), call)
+		}), "done during the call, and"},
+		{"the context is honoured", "says something else", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err != nil {
+				return nil, errors.New("try again later")
+			}
+			return res, nil
+		}), "try again later"},
+		{"the context is honoured", "tries again all the same", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err != nil {
+				return next.CallTool(ctx, call)
+			}
+			return res, nil
+		}), "next was called again"},
+		{"the context is honoured", "queues without looking", queue(true), "64 calls"},
+		{"the context reaches next", "a context of its own", wrap(func(_ context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			return next.CallTool(context.Background(), call)
+		}), "a value"},
+		{"the context reaches next", "no deadline", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			return next.CallTool(context.WithoutCancel(ctx), call)
+		}), "has none"},
+		{"the context reaches next", "more time", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Hour)
+			defer cancel()
+			return next.CallTool(ctx, call)
+		}), "after the caller's"},
+		{"safe for concurrent use", "one field for all calls", oneField, "the answer of another"},
+		{"no goroutine is left", "one that waits for the context", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			go func() { <-ctx.Done() }()
+			return next.CallTool(ctx, call)
+		}), "goroutines were left"},
+		{"no goroutine is left", "one that goes on for an hour", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			go time.Sleep(time.Hour)
+			return next.CallTool(ctx, call)
+		}), "time.Sleep"},
+		{"no goroutine is left", "one for good, from the start", func(next middleware.ToolCaller) middleware.ToolCaller {
+			go func() { select {} }()
+			return next
+		}, "goroutines were left"},
+		{"no goroutine is left", "the call itself, when its context is done", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			answered := make(chan error, 1)
+			var res *mcp.CallToolResult
+			go func() {
+				var err error
+				res, err = next.CallTool(context.WithoutCancel(ctx), call)
+				answered <- err
+			}()
+			select {
+			case err := <-answered:
+				return res, err
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}), "whose context was done"},
+		{"next is never called after the return", "once more after a minute", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			time.AfterFunc(time.Minute, func() { _, _ = next.CallTool(ctx, call) })
+			return next.CallTool(ctx, call)
+		}), "1 times more"},
+		{"what is not safe to repeat is sent once", "tries everything again", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err != nil {
+				return next.CallTool(ctx, call)
+			}
+			return res, nil
+		}), "called 2 times"},
+		{"errors pass through", "in words", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err != nil {
+				return nil, fmt.Errorf("tool: %v", err)
+			}
+			return res, nil
+		}), "not in the tree"},
+		{"errors pass through", "denies that it was not sent", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			res, err := next.CallTool(ctx, call)
+			if err != nil {
+				return nil, sentError{err}
+			}
+			return res, nil
+		}), "NotSent is false"},
+		{"the identity of a call stays", "an ID for each attempt", changing(func(call *middleware.Call) { call.ID += "/1" }), "the ID"},
+		{"the identity of a call stays", "no scope", changing(func(call *middleware.Call) { call.Scope = "all" }), "the scope"},
+		{"nothing is shared across scopes", "one memory for all", remember(false, func(call middleware.Call) string { return string(call.Arguments) }), "another scope"},
+		{"a panic leaves nothing stuck", "a flight that never lands", flightOf(false), "within a minute"},
+		{"a panic leaves nothing stuck", "a lock that nobody opens", flightOf(true), "blocked for good"},
+	}
+	covered := make(map[string]bool)
+	for _, b := range bad {
+		covered[b.check] = true
+		t.Run(b.check+"/"+b.name, func(t *testing.T) {
+			t.Parallel()
+			if raced && strings.HasSuffix(b.name, "later") {
+				t.Skip("the race detector reports it first")
+			}
+			faults := middlewaretest.Faults(t, b.check, b.m)
+			if len(faults) == 0 {
+				t.Fatal("the check found nothing")
+			}
+			if all := strings.Join(faults, "\n"); !strings.Contains(all, b.quote) {
+				t.Errorf("the report does not say %q:\n%s", b.quote, all)
+			}
+		})
+	}
+	for _, name := range middlewaretest.Names() {
+		if !covered[name] {
+			t.Errorf("no bad citizen breaks the sentence %q", name)
+		}
+	}
+}
+
+// What a check quotes must stand in the contract.
+func TestSentencesStandInTheContract(t *testing.T) {
+	t.Parallel()
+	var docs strings.Builder
+	for _, file := range []string{"../middleware.go", "middlewaretest.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs.Write(source)
+	}
+	flat := strings.Join(strings.Fields(strings.ReplaceAll(docs.String(), "//", " ")), " ")
+	for _, sentence := range middlewaretest.Sentences() {
+		if !strings.Contains(flat, sentence) {
+			t.Errorf("the docs do not say %q", sentence)
+		}
+	}
+}
+
+type link func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error)
+
+func wrap(do link) middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			return do(ctx, next, call)
+		})
+	}
+}
+
+func before(do func(call middleware.Call)) middleware.Middleware {
+	return wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		do(call)
+		return next.CallTool(ctx, call)
+	})
+}
+
+func after(do func(call middleware.Call)) middleware.Middleware {
+	return wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		defer do(call)
+		return next.CallTool(ctx, call)
+	})
+}
+
+func changing(change func(call *middleware.Call)) middleware.Middleware {
+	return wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		change(&call)
+		return next.CallTool(ctx, call)
+	})
+}
+
+var (
+	errDenied = errors.New("denied")
+	refusal   = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}}}
+)
+
+// A sentError says that what failed had been sent, whatever it wraps.
+type sentError struct{ error }
+
+func (e sentError) Unwrap() error { return e.error }
+func (sentError) NotSent() bool   { return false }
+
+func refuse(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+	return nil, errDenied
+}
+
+func refuseUnsafe(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	if call.Tool.Safety().MustConfirm() {
+		return nil, errDenied
+	}
+	return next.CallTool(ctx, call)
+}
+
+func answer(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello"}}}, nil
+}
+
+func limitTime(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	res, err := next.CallTool(ctx, call)
+	return res, middleware.OutcomeUnknown(call, err)
+}
+
+// ask waits for a person who takes a minute.
+func ask(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return next.CallTool(ctx, call)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// askElsewhere asks on a goroutine that ends with the question.
+func askElsewhere(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	said := make(chan bool)
+	go func() {
+		defer close(said)
+		timer := time.NewTimer(time.Minute)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}()
+	<-said
+	return next.CallTool(ctx, call)
+}
+
+func tryAgain(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	for wait := time.Second; ; wait *= 2 {
+		res, err := next.CallTool(ctx, call)
+		again := middleware.NotSent(err) || middleware.Refused(err) || call.Tool.Annotations.SafeToRetry()
+		if err == nil || !again || wait > 4*time.Second || ctx.Err() != nil {
+			return res, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func changeCopy(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	tool := *call.Tool
+	tool.Annotations.Title = "a copy"
+	call.Tool = &tool
+	call.Meta = maps.Clone(call.Meta)
+	call.Meta["trace"] = "1"
+	return next.CallTool(ctx, call)
+}
+
+// remember answers a safe call from memory, with a copy unless shared.
+func remember(shared bool, key func(middleware.Call) string) middleware.Middleware {
+	if key == nil {
+		key = func(call middleware.Call) string { return call.Scope + "\x00" + string(call.Arguments) }
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		var mu sync.Mutex
+		known := make(map[string]*mcp.CallToolResult)
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			if call.Tool.Safety() != annotation.Safe {
+				return next.CallTool(ctx, call)
+			}
+			mu.Lock()
+			have := known[key(call)]
+			mu.Unlock()
+			if have == nil {
+				res, err := next.CallTool(ctx, call)
+				if err != nil || res.IsError {
+					return res, err
+				}
+				mu.Lock()
+				known[key(call)] = res
+				mu.Unlock()
+				have = res
+			}
+			if shared {
+				return have, nil
+			}
+			return clone(have), nil
+		})
+	}
+}
+
+func clone(res *mcp.CallToolResult) *mcp.CallToolResult {
+	raw, err := json.Marshal(res)
+	if err != nil {
+		panic(err)
+	}
+	out := new(mcp.CallToolResult)
+	if err := json.Unmarshal(raw, out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// queue lets four calls through at a time; a blind one does not look at the context.
+func queue(blind bool) middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		places := make(chan struct{}, 4)
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			gone := ctx.Done()
+			if blind {
+				gone = nil
+			}
+			select {
+			case places <- struct{}{}:
+			case <-gone:
+				return nil, context.Cause(ctx)
+			}
+			if blind {
+				time.Sleep(time.Second)
+			}
+			defer func() { <-places }()
+			return next.CallTool(ctx, call)
+		})
+	}
+}
+
+// queueOutside keeps its one place where every application shares it.
+func queueOutside() middleware.Middleware {
+	place := make(chan struct{}, 1)
+	return wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		place <- struct{}{}
+		defer func() { <-place }()
+		return next.CallTool(ctx, call)
+	})
+}
+
+func oneAtATime(next middleware.ToolCaller) middleware.ToolCaller {
+	var mu sync.Mutex
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return next.CallTool(ctx, call)
+	})
+}
+
+// oneField keeps the call in a place that all calls share. It locks, so that the
+// race detector has nothing to say.
+func oneField(next middleware.ToolCaller) middleware.ToolCaller {
+	var mu sync.Mutex
+	var current middleware.Call
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		mu.Lock()
+		current = call
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		mine := current
+		mu.Unlock()
+		return next.CallTool(ctx, mine)
+	})
+}
+
+// flightOf lets the second of two equal calls wait for the first, and forgets to
+// land the flight where next panics.
+func flightOf(locked bool) middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		var mu sync.Mutex
+		var flying bool
+		landed := make(chan struct{})
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			mu.Lock()
+			if !locked {
+				wait := flying
+				flying = true
+				mu.Unlock()
+				if wait {
+					select {
+					case <-landed:
+					case <-ctx.Done():
+						return nil, context.Cause(ctx)
+					}
+				}
+				return next.CallTool(ctx, call)
+			}
+			res, err := next.CallTool(ctx, call)
+			mu.Unlock()
+			return res, err
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package middlewaretest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An answer is what a next does with a call.
+type answer func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error)
+
+// A next is what the middleware is hung before. It keeps the contract.
+type next struct {
+	answer  answer
+	quit    chan struct{}
+	entered chan struct{}
+
+	mu   sync.Mutex
+	seen []seen
+}
+
+// seen is what next was handed.
+type seen struct {
+	call        middleware.Call
+	value       any
+	deadline    time.Time
+	hasDeadline bool
+}
+
+func (n *next) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	s := seen{call: call, value: ctx.Value(valueKey{})}
+	s.deadline, s.hasDeadline = ctx.Deadline()
+	n.mu.Lock()
+	n.seen = append(n.seen, s)
+	n.mu.Unlock()
+	select {
+	case n.entered <- struct{}{}:
+	default:
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return n.answer(ctx, call)
+}
+
+func (n *next) calls() []seen {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clip(n.seen)
+}
+
+// result answers with what the call says of itself, in text and in structure.
+func result(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	said := marker(call)
+	return &mcp.CallToolResult{
+		Meta:              mcp.Meta{"kit": map[string]any{"said": said}},
+		Content:           []mcp.Content{&mcp.TextContent{Text: said}},
+		StructuredContent: map[string]any{"said": said, "list": []any{map[string]any{"said": said}}},
+	}, nil
+}
+
+// marker is a text that no other call's answer holds, and that JSON writes as it is.
+func marker(call middleware.Call) string {
+	return strings.ReplaceAll(fmt.Sprintf("[answer for %q to %s]", call.Scope, call.Arguments), `"`, "'")
+}
+
+// reported answers with a failure that the tool itself reports.
+func reported(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	res, err := result(ctx, call)
+	res.IsError = true
+	return res, err
+}
+
+// failing answers with the error.
+func failing(err error) answer {
+	return func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, err }
+}
+
+// waiting answers when the context is done, or with then once the time has passed.
+func waiting(n time.Duration, then answer) answer {
+	return func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		timer := time.NewTimer(n)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+			return then(ctx, call)
+		}
+	}
+}
+
+// held answers with a result when let go, and earlier when the context is done.
+func (p *probe) held(letGo <-chan struct{}) answer {
+	return func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-letGo:
+		case <-p.quit:
+		}
+		return result(ctx, call)
+	}
+}
+
+// What a next may fail with.
+var (
+	errLost    = errors.New("the connection was lost after the call had left")
+	errNotSent = &factError{text: "the connection could not be made", notSent: true}
+	errRefused = &factError{text: "too many requests", refused: true}
+)
+
+// A factError tells what the rooms read of an error.
+type factError struct {
+	text             string
+	notSent, refused bool
+}
+
+func (e *factError) Error() string { return e.text }
+
+// NotSent reports whether the call certainly did not leave.
+func (e *factError) NotSent() bool { return e.notSent }
+
+// Refused reports whether the server turned the call away.
+func (e *factError) Refused() bool { return e.refused }
+
+// call returns a call of the probe's tool, number n of its scope. Arguments and
+// tags have room behind their end, which is not the middleware's either.
+func (p *probe) call(scope string, n int) middleware.Call {
+	arguments := fmt.Appendf(make([]byte, 0, 64), `{"number":%d,"of":"middlewaretest"}`, n)
+	return middleware.Call{
+		ID:        fmt.Sprintf("%s-%d", scope, n),
+		Scope:     scope,
+		Tool:      p.tool,
+		Arguments: arguments,
+		Meta:      mcp.Meta{"kit": map[string]any{"call": "middlewaretest"}},
+	}
+}
+
+// snapshot writes down all that a call holds, to be compared later.
+func snapshot(call middleware.Call) string {
+	definition, _ := json.Marshal(call.Tool.Definition) // NewTool has marshalled it once
+	annotations, _ := json.Marshal(call.Tool.Annotations)
+	meta, _ := json.Marshal(call.Meta)
+	input, _ := json.Marshal(call.Input)
+	tags := call.Tool.Annotations.Tags
+	return fmt.Sprintf("id %s, scope %s, arguments %q, meta %s, input %s, tool %s %x, annotations %s, tags %q, evidence %v, definition %s",
+		call.ID, call.Scope, call.Arguments[:cap(call.Arguments)], meta, input, call.Tool, call.Tool.Digest,
+		annotations, tags[:cap(tags)], call.Tool.Annotations.Evidence, definition)
+}
+
+// text writes down a result. One that cannot be written is a text of its own.
+func text(res *mcp.CallToolResult) string {
+	raw, err := json.Marshal(res)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+const scribbled = "scribbled by the caller"
+
+// scribble does to a result all that its owner may do.
+func scribble(res *mcp.CallToolResult) {
+	for i, content := range res.Content {
+		if t, ok := content.(*mcp.TextContent); ok {
+			t.Text = scribbled
+		}
+		res.Content[i] = &mcp.TextContent{Text: scribbled}
+	}
+	for _, m := range []any{map[string]any(res.Meta), res.StructuredContent} {
+		scribbleValue(m)
+	}
+	res.IsError = !res.IsError
+}
+
+func scribbleValue(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			scribbleValue(inner)
+			v[k] = scribbled
+		}
+	case []any:
+		for i, inner := range v {
+			scribbleValue(inner)
+			v[i] = scribbled
+		}
+	case json.RawMessage:
+		for i := range v {
+			v[i] = '0'
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package middlewaretest_test
+
+const raced = false

@@ -1,0 +1,245 @@
+package middlewaretest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// How long a check waits, in the time of the bubble.
+const (
+	soon     = time.Second      // for a call whose context is done
+	patience = 10 * time.Minute // for any other call: a person may be asked
+)
+
+// A probe is one check at work with one tool.
+type probe struct {
+	m      middleware.Middleware
+	tool   *middleware.Tool
+	t      *testing.T
+	label  string // marks the goroutines that descend from the middleware
+	quit   chan struct{}
+	faults []string
+
+	abandoned chan struct{} // closed where the bubble cannot end
+}
+
+var labels atomic.Int64
+
+func (p *probe) begin(t *testing.T) {
+	p.t = t
+	p.label = fmt.Sprintf("middlewaretest-%d", labels.Add(1))
+	p.quit = make(chan struct{})
+}
+
+// end lets every next that still waits return, so that the bubble can end, and
+// turns a check that was broken off into what it found.
+func (p *probe) end() {
+	close(p.quit)
+	if v := recover(); v != nil && v != any(errBrokenOff) {
+		panic(v)
+	}
+}
+
+var errBrokenOff = errors.New("middlewaretest: nothing more to learn")
+
+func (p *probe) faultf(format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+}
+
+// breakOff reports a fault after which the check cannot go on.
+func (p *probe) breakOff(format string, args ...any) {
+	p.faultf(format, args...)
+	panic(errBrokenOff)
+}
+
+// abandonf does the same where a goroutine is blocked so that the bubble never ends.
+func (p *probe) abandonf(format string, args ...any) {
+	p.faultf(format, args...)
+	close(p.abandoned)
+	panic(errBrokenOff)
+}
+
+// apply hangs the middleware before a next that answers so.
+func (p *probe) apply(answer answer) (*next, middleware.ToolCaller) {
+	n := &next{answer: answer, quit: p.quit, entered: make(chan struct{}, 1024)}
+	pprof.SetGoroutineLabels(p.mark(context.Background()))
+	defer pprof.SetGoroutineLabels(context.Background())
+	caller := p.m(n)
+	if caller == nil {
+		p.breakOff("the middleware returned a nil ToolCaller")
+	}
+	return n, caller
+}
+
+func (p *probe) mark(ctx context.Context) context.Context {
+	return pprof.WithLabels(ctx, pprof.Labels("middlewaretest", p.label))
+}
+
+type valueKey struct{}
+
+// context returns a context with a value and a deadline.
+func (p *probe) context() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithValue(p.t.Context(), valueKey{}, p.label), patience)
+}
+
+// A flight is a call on its way.
+type flight struct {
+	call     middleware.Call
+	before   string // what the call looked like
+	done     chan struct{}
+	res      *mcp.CallToolResult
+	err      error
+	panicked any
+}
+
+// start makes the call on a goroutine of its own.
+func (p *probe) start(ctx context.Context, caller middleware.ToolCaller, call middleware.Call) *flight {
+	f := &flight{call: call, before: snapshot(call), done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		defer func() { f.panicked = recover() }()
+		ctx := p.mark(ctx)
+		pprof.SetGoroutineLabels(ctx)
+		f.res, f.err = caller.CallTool(ctx, call)
+	}()
+	return f
+}
+
+// returned waits for the flight and says whether it came back.
+func (f *flight) returned(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+		return true
+	case <-timer.C:
+	}
+	synctest.Wait()
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// land waits for the flight and breaks the check off where it does not come
+// back or panics.
+func (p *probe) land(f *flight) {
+	if !f.returned(patience + soon) {
+		p.breakOff("the call had not returned %v after its deadline", soon)
+	}
+	if f.panicked != nil {
+		p.breakOff("CallTool panicked: %v", f.panicked)
+	}
+}
+
+// try makes one call and returns how it ended.
+func (p *probe) try(caller middleware.ToolCaller, call middleware.Call) *flight {
+	ctx, cancel := p.context()
+	defer cancel()
+	f := p.start(ctx, caller, call)
+	p.land(f)
+	return f
+}
+
+// says reports whether the flight ended as one does whose context is done.
+// A result that says that it is an error will do: a link at the edge makes one.
+func (f *flight) says(ctx context.Context) bool {
+	if f.err == nil {
+		return f.res != nil && f.res.IsError
+	}
+	return errors.Is(f.err, ctx.Err()) || errors.Is(f.err, context.Cause(ctx))
+}
+
+// rest lets an hour pass, and whatever was to happen in it.
+func (p *probe) rest() {
+	time.Sleep(time.Hour)
+	synctest.Wait()
+}
+
+// leftovers returns the stacks of goroutines that descend from the middleware.
+func (p *probe) leftovers() string {
+	synctest.Wait()
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		p.breakOff("the goroutines cannot be listed: %v", err)
+	}
+	var found []string
+	for group := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(group, p.label) {
+			found = append(found, group)
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+// stuck lets the bubble's other goroutines go on until they all wait, and
+// returns how one of them waits for something that the bubble cannot see, which
+// is a lock, or a channel from outside. In a bubble nothing but another
+// goroutine of it can end such a wait.
+func stuck() string {
+	const looks = 10 // in a row, since something outside may hold a lock for a moment
+	for look := 0; look < looks; {
+		runtime.Gosched()
+		how, running := others()
+		switch {
+		case running:
+			look = 0
+		case how == "":
+			return ""
+		default:
+			look++
+		}
+		if look == looks {
+			return how
+		}
+	}
+	return ""
+}
+
+// others says how another goroutine of this bubble waits, where the bubble
+// cannot see that it does, and whether one is still running.
+func others() (how string, running bool) {
+	bubble := ""
+	for line := range bytes.Lines(stacks()) { // "goroutine 7 [sync.Mutex.Lock, synctest bubble 3]:"
+		head, of, ok := bytes.Cut(line, []byte(", synctest bubble "))
+		if !ok || !bytes.HasPrefix(head, []byte("goroutine ")) {
+			continue
+		}
+		if bubble == "" { // the first is the one that looks
+			bubble = string(of)
+			continue
+		}
+		_, state, _ := strings.Cut(string(head), "[")
+		switch {
+		case string(of) != bubble, strings.HasSuffix(state, "(durable)"):
+		case strings.HasPrefix(state, "sync."), strings.HasPrefix(state, "chan "), strings.HasPrefix(state, "select"):
+			how = state
+		default:
+			running = true
+		}
+	}
+	return how, running
+}
+
+func stacks() []byte {
+	for size := 64 << 10; ; size *= 2 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size {
+			return buf[:n]
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package mount_test
+
+import (
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+var (
+	unsaid      annotation.Annotations
+	readOnly    = annotation.ReadOnly()
+	destructive = annotation.Destructive()
+)
+
+// unclassed is a tool of which nobody has said anything.
+func unclassed(t testing.TB, server, name string) *middleware.Tool {
+	t.Helper()
+	tool, err := middleware.NewTool(server, testserver.Tool(name, ""), unsaid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
