@@ -140,6 +140,10 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
 	}
+	parts := new(strings.Builder)
+	for i := range 30_000 {
+		fmt.Fprintf(parts, `"%d":{},`, i)
+	}
 	nested := func(open, shut string, n int) string { return strings.Repeat(open, n) + `{}` + strings.Repeat(shut, n) }
 	for _, c := range []struct {
 		name, schema, want string
@@ -172,6 +176,7 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 		{"B041 by $dynamicRef", `{"type":"object","properties":{"a":{"$dynamicRef":"http://h/"}}}`, "never fetched"},
 		{"B041 a long one", `{"type":"object","properties":{"a":{"$ref":"http://` + strings.Repeat("h", 5000) + `"}}}`, "never fetched"},
 		{"B045 null", `null`, "null"},
+		{"B047 thousands of parts beneath a long name", `{"type":"object","properties":{"` + strings.Repeat("x", 500_000) + `":{` + parts.String() + `"z":{"$ref":"#/none"}}}}`, "not there"},
 		{"over a megabyte", `{"type":"object","description":"` + strings.Repeat("x", 1<<20) + `"}`, "bytes, more than"},
 		{"a reference to nothing", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`, "not there"},
 		{"a reference past a list", `{"type":"object","allOf":[{}],"properties":{"a":{"$ref":"#/allOf/1"}}}`, "not there"},

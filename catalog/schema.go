@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,8 +79,8 @@ func walkSchema(root any) error {
 	if err := checkDepth(root, 0); err != nil {
 		return err
 	}
-	w := walker{root: root, cost: make(map[string]int)}
-	return w.all("#", root)
+	w := walker{root: root, cost: make(map[uintptr]int)}
+	return w.all(root)
 }
 
 var errDeep = fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
@@ -108,29 +110,33 @@ func checkDepth(v any, depth int) error {
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
 	root any
-	cost map[string]int // by JSON pointer; open while it is being worked out
+	cost map[uintptr]int // by identity; open while it is being worked out
 }
 
 const open = -1
 
-// all looks at every object below v as if it were a schema.
-func (w *walker) all(at string, v any) error {
+func identity(schema map[string]any) uintptr { return reflect.ValueOf(schema).Pointer() }
+
+// all looks at every object in v as if it were a schema.
+func (w *walker) all(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
-		if id, ok := v["$id"].(string); ok && at != "#" {
-			return fmt.Errorf("its part %s calls itself %q, which changes what references mean", cut(at, 80), cut(id, 80))
+		if root, ok := w.root.(map[string]any); !ok || identity(v) != identity(root) {
+			if id, ok := v["$id"].(string); ok {
+				return fmt.Errorf("a part of it calls itself %q, which changes what references mean", cut(id, 80))
+			}
 		}
-		if _, err := w.expand(at, v); err != nil {
+		if _, err := w.expand("#", v); err != nil {
 			return err
 		}
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if err := w.all(at+"/"+escapePointer(k), v[k]); err != nil {
+			if err := w.all(v[k]); err != nil {
 				return err
 			}
 		}
 	case []any:
-		for i, e := range v {
-			if err := w.all(at+"/"+strconv.Itoa(i), e); err != nil {
+		for _, e := range v {
+			if err := w.all(e); err != nil {
 				return err
 			}
 		}
@@ -138,22 +144,23 @@ func (w *walker) all(at string, v any) error {
 	return nil
 }
 
-// expand returns how many subschemas apply to the same value as the one at the
-// pointer.
-func (w *walker) expand(at string, schema map[string]any) (int, error) {
-	switch cost := w.cost[at]; {
+// expand returns how many subschemas apply to the same value as this one, which
+// was reached by the keyword or reference given.
+func (w *walker) expand(by string, schema map[string]any) (int, error) {
+	id := identity(schema)
+	switch cost := w.cost[id]; {
 	case cost == open:
-		return 0, fmt.Errorf("its references go in a circle at %s", cut(at, 80))
+		return 0, fmt.Errorf("its references go in a circle by %q", cut(by, 80))
 	case cost > 0:
 		return cost, nil
 	}
-	w.cost[at] = open
+	w.cost[id] = open
 	total := 1
-	for next, target := range w.inPlace(at, schema) {
+	for by, target := range w.inPlace(schema) {
 		if target.err != nil {
 			return 0, target.err
 		}
-		cost, err := w.expand(next, target.schema)
+		cost, err := w.expand(by, target.schema)
 		if err != nil {
 			return 0, err
 		}
@@ -161,7 +168,7 @@ func (w *walker) expand(at string, schema map[string]any) (int, error) {
 			return 0, errors.New("it grows past all bounds when its references are followed")
 		}
 	}
-	w.cost[at] = total
+	w.cost[id] = total
 	return total, nil
 }
 
@@ -172,30 +179,30 @@ type target struct {
 
 // inPlace yields the subschemas that apply to the same value: what $ref and its
 // kin, allOf, anyOf, oneOf, not, if, then, else and the dependent schemas hold.
-func (w *walker) inPlace(at string, schema map[string]any) func(yield func(string, target) bool) {
+func (w *walker) inPlace(schema map[string]any) iter.Seq2[string, target] {
 	return func(yield func(string, target) bool) {
 		for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 			if ref, ok := schema[k].(string); ok && !yield(ref, w.resolve(ref)) {
 				return
 			}
 		}
-		for _, k := range []string{"dependentSchemas", "dependencies"} {
-			subs, _ := schema[k].(map[string]any)
-			for property, e := range subs {
-				if sub, ok := e.(map[string]any); ok && !yield(at+"/"+k+"/"+escapePointer(property), target{schema: sub}) {
-					return
-				}
-			}
-		}
 		for _, k := range []string{"not", "if", "then", "else"} {
-			if sub, ok := schema[k].(map[string]any); ok && !yield(at+"/"+k, target{schema: sub}) {
+			if sub, ok := schema[k].(map[string]any); ok && !yield(k, target{schema: sub}) {
 				return
 			}
 		}
 		for _, k := range []string{"allOf", "anyOf", "oneOf"} {
 			list, _ := schema[k].([]any)
-			for i, e := range list {
-				if sub, ok := e.(map[string]any); ok && !yield(at+"/"+k+"/"+strconv.Itoa(i), target{schema: sub}) {
+			for _, e := range list {
+				if sub, ok := e.(map[string]any); ok && !yield(k, target{schema: sub}) {
+					return
+				}
+			}
+		}
+		for _, k := range []string{"dependentSchemas", "dependencies"} {
+			byProperty, _ := schema[k].(map[string]any)
+			for _, e := range byProperty {
+				if sub, ok := e.(map[string]any); ok && !yield(k, target{schema: sub}) {
 					return
 				}
 			}
@@ -234,7 +241,7 @@ func (w *walker) resolve(ref string) target {
 	case map[string]any:
 		return target{schema: v}
 	case bool: // true and false are schemas too
-		return target{schema: map[string]any{}}
+		return target{schema: anything}
 	}
 	return target{err: missing(ref)}
 }
@@ -243,9 +250,7 @@ func missing(ref string) error {
 	return fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))
 }
 
-var (
-	pointerEscapes  = strings.NewReplacer("~", "~0", "/", "~1")
-	unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
-)
+// anything is the schema that true stands for.
+var anything = map[string]any{}
 
-func escapePointer(k string) string { return pointerEscapes.Replace(k) }
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")

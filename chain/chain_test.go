@@ -392,7 +392,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 			add(want.Remembers && class.reads, "remember")
 			add(want.Remembers && !class.reads, "never cache")
 			add(want.Retries && class.repeats, "retry")
-			add(want.Retries && !class.repeats, "retry only if it never left")
+			add(want.Retries && !class.repeats, "retry if not sent")
 			explained := s.Explain(tool(t, class.name, class.a))
 			if line := "\n  will: " + strings.Join(will, " · ") + "\n"; !strings.HasSuffix(explained, line) {
 				t.Errorf("%06b, %s: got %q, want it to end in %q", n, class.name, explained, line)

@@ -113,7 +113,7 @@ func (s Standard) Will(tool *middleware.Tool) []string {
 	case tool != nil && tool.Annotations.SafeToRetry():
 		does = append(does, "retry")
 	default:
-		does = append(does, "retry only if it never left")
+		does = append(does, "retry if not sent")
 	}
 	return does
 }

@@ -416,15 +416,18 @@ func TestCancelledCaller(t *testing.T) {
 	t.Parallel()
 	t.Run("B311: before the question", func(t *testing.T) {
 		t.Parallel()
-		e, p := new(executor), agreeable()
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errGone)
-		_, err := hitl.New(p, hitl.Options{})(guarded(e)).CallTool(ctx, deletes(t))
-		if !errors.Is(err, errGone) || !middleware.NotSent(err) {
-			t.Errorf("got error %v", err)
-		}
-		p.want(t, 0)
-		e.want(t, 0)
+		synctest.Test(t, func(t *testing.T) {
+			e, p := new(executor), agreeable()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(errGone)
+			_, err := hitl.New(p, hitl.Options{})(guarded(e)).CallTool(ctx, deletes(t))
+			if !errors.Is(err, errGone) || !middleware.NotSent(err) {
+				t.Errorf("got error %v", err)
+			}
+			synctest.Wait()
+			p.want(t, 0)
+			e.want(t, 0)
+		})
 	})
 	t.Run("while the person thinks", func(t *testing.T) {
 		t.Parallel()

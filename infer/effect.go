@@ -95,7 +95,7 @@ func effectOf(verb sense, o object) effect {
 	case verb&seals != 0 && o.head&(money|message) != 0:
 		return leaves
 	case verb&run != 0:
-		return ran(verb, o)
+		return ran(o)
 	case verb&produce != 0:
 		if o.any&artefact != 0 && o.head&access == 0 {
 			return reads
@@ -111,7 +111,7 @@ func effectOf(verb sense, o object) effect {
 	return unknown
 }
 
-func ran(verb sense, o object) effect {
+func ran(o object) effect {
 	switch {
 	case o.head&report != 0:
 		return reads

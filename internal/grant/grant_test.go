@@ -204,6 +204,29 @@ func TestGrantIsGoodForOneHandOver(t *testing.T) {
 	}
 }
 
+// Of those who come at the same moment one wins, every time.
+func TestGrantIsSpentAtomically(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	e := new(executor)
+	g := grant.Guard(e, as(its.Tool))
+	const rounds = 5000
+	for range rounds {
+		ctx, _ := give(t.Context(), its)
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		for range 4 {
+			wg.Go(func() {
+				<-begin
+				_, _ = g.CallTool(ctx, its)
+			})
+		}
+		close(begin)
+		wg.Wait()
+	}
+	e.want(t, rounds)
+}
+
 // It is marked as spent before the call is handed over, not after.
 func TestGrantIsSpentBeforeTheHandOver(t *testing.T) {
 	t.Parallel()
@@ -334,6 +357,22 @@ func TestNestedGuardsNeedOneYes(t *testing.T) {
 		t.Errorf("after the return: got error %v", err)
 	}
 	e.want(t, 1)
+}
+
+// A yes that was handed on and not used is void when the call has returned.
+func TestInnerGrantIsVoidAfterTheReturn(t *testing.T) {
+	t.Parallel()
+	var kept context.Context
+	its, e := deletes(t), new(executor)
+	outer := &executor{do: func(ctx context.Context, _ middleware.Call) { kept = ctx }}
+	ctx, _ := give(t.Context(), its)
+	if _, err := grant.Guard(outer, as(its.Tool)).CallTool(ctx, its); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := grant.Guard(e, as(its.Tool)).CallTool(kept, its); !errors.Is(err, grant.ErrRefused) {
+		t.Errorf("got error %v", err)
+	}
+	e.want(t, 0)
 }
 
 func TestInnerGrantLivesNoLongerThanTheOuter(t *testing.T) {

@@ -25,7 +25,7 @@ func show(s screen.Screen) {
 	s.Tools([]screen.Tool{
 		{Name: "read_file", Declared: "—", Inferred: "read-only", Class: "safe", Will: "run · remember · retry"},
 		{Name: "a_tool_with_a_name_that_is_longer_than_any_column", Declared: "destructive", Inferred: "destructive, confirm", Class: "dangerous",
-			Will: "ask first · never cache · retry only if it never left"},
+			Will: "ask first · never cache · retry if not sent"},
 		{Name: "evil\x1b[2J", Declared: "—", Inferred: "—", Class: "unknown", Will: "ask first"},
 	})
 	s.Say("What is there?")
