@@ -133,12 +133,9 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 }
 
 func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
-	var fan, chain strings.Builder
+	var fan strings.Builder
 	for i := range 25 {
 		fmt.Fprintf(&fan, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
-	}
-	for i := range 20_000 {
-		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
 	}
 	parts := new(strings.Builder)
 	for i := range 30_000 {
@@ -166,7 +163,8 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 		{"B035 a circle behind a part with an id", `{"type":"object","$defs":{"a":{"$id":"http://h/a","allOf":[{"$ref":"#"}]}}}`, "calls itself"},
 		{"B035 a long name in the text", `{"type":"object","$defs":{"` + strings.Repeat("x", 5000) + `":{"$id":"` + strings.Repeat("y", 5000) + `"}}}`, "calls itself"},
 		{"B037 a fan", `{"type":"object","$ref":"#/$defs/d0","$defs":{` + fan.String() + `"d25":{}}}`, "past all bounds"},
-		{"B037 a long chain", `{"type":"object","$ref":"#/$defs/d0","$defs":{` + chain.String() + `"d20000":{}}}`, "past all bounds"},
+		{"B037 a long chain", `{"type":"object","$ref":"#/$defs/d0","$defs":{` + chained(20_000) + `"d20000":{}}}`, "past all bounds"},
+		{"B037 a chain of 200", `{"type":"object","$ref":"#/$defs/d0","$defs":{` + chained(200) + `"d200":{}}}`, "past all bounds"},
 		{"B037 a wide choice", `{"type":"object","anyOf":[` + strings.Repeat(`{},`, 10_000) + `{}]}`, "past all bounds"},
 		{"B039 240 levels of properties", `{"type":"object","properties":` + nested(`{"a":{"properties":`, `}}`, 240) + `}`, "deeper"},
 		{"B039 900 levels of lists", `{"type":"object","enum":` + nested(`[`, `]`, 900) + `}`, "deeper"},
@@ -248,6 +246,15 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 	})
 }
 
+// chained are n definitions, each of which refers to the next.
+func chained(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+	}
+	return b.String()
+}
+
 func TestUsualSchemasAreTaken(t *testing.T) {
 	for name, schema := range map[string]string{
 		"no type":                `{}`,
@@ -260,6 +267,7 @@ func TestUsualSchemasAreTaken(t *testing.T) {
 		"names that are words":   `{"type":"object","properties":{"$ref":{"type":"string"},"$id":{},"not":{},"allOf":{"type":"array"},"if":{"type":"string"}}}`,
 		"a reference by a list":  `{"type":"object","allOf":[{"title":"x"}],"properties":{"a":{"$ref":"#/allOf/0"}}}`,
 		"a thousand properties":  `{"type":"object","properties":{` + strings.Repeat(`"p":{"type":"string"},`, 999) + `"z":{}}}`,
+		"a chain of 50":          `{"type":"object","$ref":"#/$defs/d0","$defs":{` + chained(50) + `"d50":{}}}`,
 		"a dependency of names":  `{"type":"object","dependencies":{"a":["b"]}}`,
 		"a dependent schema":     `{"type":"object","dependentSchemas":{"a":{"required":["b"]}}}`,
 		"nested as people do it": `{"type":"object","properties":{"a":` + strings.Repeat(`{"properties":{"a":`, 20) + `{}` + strings.Repeat(`}}`, 20) + `}}`,

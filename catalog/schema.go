@@ -83,6 +83,8 @@ func walkSchema(root any) error {
 	return w.all(root)
 }
 
+var errUnbounded = errors.New("it grows past all bounds when its references are followed")
+
 var errDeep = fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
 
 func checkDepth(v any, depth int) error {
@@ -109,8 +111,9 @@ func checkDepth(v any, depth int) error {
 // A walker finds references that go in circles without consuming anything of the
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
-	root any
-	cost map[uintptr]int // by identity; open while it is being worked out
+	root  any
+	cost  map[uintptr]int // by identity; open while it is being worked out
+	chain int             // how many are open
 }
 
 const open = -1
@@ -154,6 +157,9 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	case cost > 0:
 		return cost, nil
 	}
+	if w.chain++; w.chain > maxSchemaDepth {
+		return 0, errUnbounded
+	}
 	w.cost[id] = open
 	total := 1
 	for by, target := range w.inPlace(schema) {
@@ -165,9 +171,10 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 			return 0, err
 		}
 		if total += cost; total > maxExpansion {
-			return 0, errors.New("it grows past all bounds when its references are followed")
+			return 0, errUnbounded
 		}
 	}
+	w.chain--
 	w.cost[id] = total
 	return total, nil
 }

@@ -25,8 +25,8 @@ func New(links ...middleware.Middleware) Chain {
 
 // Then hangs the chain in front of an executor. The result may be used by any
 // number of goroutines; state that a middleware keeps belongs to what Then
-// returned, so call it once and keep the result. c.Then is itself a
-// [middleware.Middleware].
+// returned, unless its doc says otherwise (a rate limit holds for all), so call it
+// once and keep the result. c.Then is itself a [middleware.Middleware].
 func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")

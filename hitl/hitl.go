@@ -259,7 +259,8 @@ func (a *asker) confirm(ctx context.Context, call middleware.Call) (Decision, er
 		a.pending.Add(-1)
 		return Decision{}, fmt.Errorf("%d questions already wait for an answer", a.maxPending)
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, time.Now().Add(a.timeout), errSilent)
+	deadline := time.Now().Add(a.timeout)
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errSilent)
 	defer cancel()
 	type answer struct {
 		decision Decision
@@ -283,8 +284,8 @@ func (a *asker) confirm(ctx context.Context, call middleware.Call) (Decision, er
 	}()
 	select {
 	case got := <-answered:
-		if ctx.Err() != nil { // both at once: too late is too late
-			return Decision{}, context.Cause(ctx)
+		if !time.Now().Before(deadline) { // both at once: too late is too late
+			return Decision{}, errSilent
 		}
 		return got.decision, got.err
 	case <-ctx.Done():

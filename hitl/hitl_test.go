@@ -270,6 +270,24 @@ func TestSilenceEndsAfterTheTimeout(t *testing.T) {
 	}
 }
 
+// An answer that comes at the very end is as late as one that comes after it,
+// whichever of the two is seen first.
+func TestAnswerAtTheDeadlineIsTooLate(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			e := new(executor)
+			slow := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+				time.Sleep(30 * time.Second)
+				return yes, nil
+			})
+			res, err := hitl.New(slow, hitl.Options{})(guarded(e)).CallTool(t.Context(), deletes(t))
+			wantDenied(t, res, err)
+			e.want(t, 0)
+		})
+	}
+}
+
 // A confirmer that does not heed its context answers the first question when the
 // second is open.
 func TestLateAnswerHasNoEffect(t *testing.T) {
@@ -329,6 +347,9 @@ func TestPendingQuestionsAreBounded(t *testing.T) {
 			close(open)
 			wg.Wait()
 			e.want(t, 2)
+			if _, err := c.CallTool(t.Context(), deletes(t)); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
 		})
 	})
 	t.Run("0 means 100", func(t *testing.T) {
@@ -401,7 +422,7 @@ func TestAnswerFreesItsPlace(t *testing.T) {
 			tt.o.MaxPending = 1
 			c := hitl.New(tt.ask, tt.o)(guarded(new(executor)))
 			its := deletes(t)
-			for i := range 3000 {
+			for i := range 20_000 {
 				if _, err := c.CallTool(t.Context(), its); err != nil && strings.Contains(err.Error(), "already wait") {
 					t.Fatalf("question %d: %v", i, err)
 				}

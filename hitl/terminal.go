@@ -77,7 +77,7 @@ func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, erro
 				continue
 			}
 			edited = json.RawMessage(text)
-			request.Arguments = edited
+			request.Arguments, request.Why, request.Undo = edited, "", "" // those spoke of the old ones
 			t.show(request, foldedArguments)
 		default:
 			return Decision{Reason: strings.TrimSpace(text)}, nil
@@ -175,7 +175,8 @@ func argumentRows(arguments json.RawMessage) []string {
 	for text := range strings.Lines(pretty.String()) {
 		text = strings.TrimRight(text, "\n")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
-		runes := []rune(text[:indent] + escape.Line(text[indent:]))
+		// What escape shows is JSON's own escape here, so JSON's backslashes stay single.
+		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(text[indent:]), `\\`, `\`))
 		for len(runes) > width {
 			rows = append(rows, string(runes[:width]))
 			runes = append([]rune("    "), runes[width:]...)

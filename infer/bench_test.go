@@ -1,6 +1,7 @@
 package infer_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,8 +69,9 @@ func TestAllocations(t *testing.T) {
 }
 
 // TestSpeed holds how much faster the scanner is than plain ways to read the same
-// lexicon. The passes take turns and the fastest of each counts, so that what
-// else the machine does weighs on all alike.
+// lexicon. The passes take turns, each is compared with its neighbour, and the
+// middle of the ratios counts, so that what else the machine does weighs on all
+// alike.
 func TestSpeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: a comparison of speed takes a second")
@@ -82,18 +84,24 @@ func TestSpeed(t *testing.T) {
 		}
 		return time.Since(start) / time.Duration(n)
 	}
-	tool, byFields, byRegexps := time.Hour, time.Hour, time.Hour
-	for range 24 {
-		tool = min(tool, pass(5000, func() { infer.Tool(invoice) }))
-		byFields = min(byFields, pass(500, func() { infer.InferBy(fields, invoice) }))
-		byRegexps = min(byRegexps, pass(2, func() { infer.InferBy(regexps, invoice) }))
+	// A crowded machine gets three tries.
+	var f, r float64
+	for range 3 {
+		var byFields, byRegexps []float64
+		best := time.Hour
+		for range 32 {
+			tool := pass(2000, func() { infer.Tool(invoice) })
+			best = min(best, tool)
+			byFields = append(byFields, float64(pass(200, func() { infer.InferBy(fields, invoice) }))/float64(tool))
+			byRegexps = append(byRegexps, float64(pass(1, func() { infer.InferBy(regexps, invoice) }))/float64(tool))
+		}
+		slices.Sort(byFields)
+		slices.Sort(byRegexps)
+		f, r = byFields[16], byRegexps[16]
+		t.Logf("one tool %v; by fields and a map %.1f×, by regular expressions %.0f×", best, f, r)
+		if f >= 10 && r >= 80 {
+			return
+		}
 	}
-	t.Logf("one tool %v, by fields and a map %v (%.1f×), by regular expressions %v (%.0f×)",
-		tool, byFields, float64(byFields)/float64(tool), byRegexps, float64(byRegexps)/float64(tool))
-	if byFields < 10*tool {
-		t.Errorf("by fields and a map: %v, want at least ten times %v", byFields, tool)
-	}
-	if byRegexps < 80*tool {
-		t.Errorf("by regular expressions: %v, want at least eighty times %v", byRegexps, tool)
-	}
+	t.Errorf("%.1f times as fast as fields and a map, want 10; %.0f times as fast as regular expressions, want 80", f, r)
 }

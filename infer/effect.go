@@ -73,6 +73,7 @@ func (o *object) add(w *word) {
 	if w.sense&nouns != 0 && w.form <= third {
 		o.any |= w.sense
 	}
+	o.any |= w.sense & outside
 	if w.sense&many == 0 {
 		o.head = w.sense
 	}
@@ -90,14 +91,16 @@ func effectOf(verb sense, o object) effect {
 		return commands
 	case verb&out != 0:
 		return leaves
-	case verb&(produce|change) != 0 && o.any&storage != 0:
+	case verb&produce != 0 && o.any&storage != 0:
 		return takes
 	case verb&seals != 0 && o.head&(money|message) != 0:
 		return leaves
+	case verb&(run|produce) != 0 && o.any&wire != 0 && o.any&outside != 0:
+		return commands
 	case verb&run != 0:
 		return ran(o)
 	case verb&produce != 0:
-		if o.any&artefact != 0 && o.head&access == 0 {
+		if o.any&(artefact|number) != 0 && o.head&access == 0 {
 			return reads
 		}
 		return adds
@@ -137,7 +140,7 @@ func added(o object) effect {
 	switch {
 	case o.head&number != 0:
 		return reads
-	case o.head&(message|money) != 0:
+	case o.head&(message|money) != 0 && o.any&tentative == 0:
 		return leaves
 	}
 	return adds

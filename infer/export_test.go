@@ -57,7 +57,7 @@ func (l *ByFields) words(text string) []found {
 		text = wrapped.ReplaceAllString(text, " . $1")
 	}
 	text = strings.TrimRight(text, ".!? \n") + " . "
-	for _, field := range strings.Fields(spacer.Replace(text)) {
+	for _, field := range strings.Fields(spacer.Replace(text)) { //nolint:modernize // this is the way that is measured
 		out = append(out, l.field(field)...)
 	}
 	return out

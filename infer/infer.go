@@ -69,7 +69,7 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	f := v.finding
 	if !v.firm {
 		main := r.main
-		if main.effect == reads && (r.odd && r.english == 0 || r.foreign > r.english) {
+		if main.effect == reads && (r.odd && !r.understood || r.strange) {
 			main = finding{}
 		}
 		if r.listed.effect.writes() {
@@ -78,7 +78,7 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 		if main.effect != unknown && (main.word != v.word || main.effect.dangerous()) {
 			f = main
 		}
-	} else if v.verb.sense&prober != 0 && r.main.effect == commands && !r.claimsHarmless {
+	} else if v.verb.sense&(run|prober) != 0 && r.main.effect == commands && !r.claimsHarmless {
 		f = r.main
 	}
 	if v.verb.sense&manage != 0 {

@@ -36,22 +36,24 @@ const (
 
 // Nouns, by what they turn a verb into.
 const (
-	view     sense = 1 << (iota + 19) // clearing it loses nothing: a filter, a selection
-	code                              // running it can do anything: a command, a script
-	artefact                          // making it changes nothing: a chart, a summary
-	report                            // heads a phrase that only tells: details, status
-	message                           // making it sends it
-	money                             // making it moves money
-	access                            // closing or making one is no small thing: an account, a key
-	storage                           // formatting it loses what is on it
-	blob                              // writing it overwrites what was in it
-	number                            // adding it is arithmetic
-	many                              // done to all at once
+	view      sense = 1 << (iota + 19) // clearing it loses nothing: a filter, a selection
+	code                               // running it can do anything: a command, a script
+	artefact                           // making it changes nothing: a chart, a summary
+	report                             // heads a phrase that only tells: details, status
+	message                            // making it sends it
+	money                              // making it moves money
+	access                             // closing or making one is no small thing: an account, a key
+	storage                            // formatting it loses what is on it
+	tentative                          // a message or payment that is only prepared
+	wire                               // with the outside in it, it can do what its method says: an HTTP request
+	blob                               // writing it overwrites what was in it
+	number                             // adding it is arithmetic
+	many                               // done to all at once
 )
 
 // Small words.
 const (
-	and      sense = 1 << (iota + 30) // what follows does as what went before
+	and      sense = 1 << (iota + 32) // what follows does as what went before
 	not                               // turns it round
 	subord                            // what follows is about something else
 	lead                              // may stand before the main verb: "this tool will"
@@ -77,7 +79,7 @@ const (
 
 const (
 	verbs = read | compute | produce | run | add | change | take | out | power | manage
-	nouns = view | code | artefact | report | message | money | access | storage | blob | number | many
+	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | blob | number | many
 )
 
 // A group lists words of one sense. A word may stand in several groups and has
@@ -96,14 +98,14 @@ var lexicon = []group{
 		identify recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify
 		validate analyze/analyse/analyses/analysed/analysing assess classify peek explore observe measure geocode
 		gather summarize/summarise/summarises/summarised lint traverse introspect triage tail cat ls find/found
-		see/saw/seen return reveal consult demonstrate visualize/visualise echo wait poll learn understand
+		see/saw/seen return reveal consult demonstrate visualize/visualise echo wait learn understand
 		interpret determine troubleshoot traceroute whois explain whoami extract locate contain show tell
-		ask answer correlate aggregate debug autocomplete`},
+		ask answer correlate aggregate debug autocomplete receive listen blame recognize/recognise`},
 	{read | seals, `collect`},
 	{read | seals | either, `capture`},
-	{read | either, `query search list scan display view check look count audit match monitor trace profile filter sort rank chat
-		research guess help diff snapshot screenshot survey sample benchmark preview`},
-	{read | noun, `test info status overview tree top peer head map`},
+	{read | either, `query search list scan display view check look count audit filter sort diff snapshot screenshot preview research`},
+	{read | noun, `test info status overview tree top peer head map poll match monitor trace profile rank chat guess help
+		survey sample benchmark`},
 	{read | weak, `access screen provide`},
 	{read | weak | either, `review`},
 
@@ -112,16 +114,17 @@ var lexicon = []group{
 	// Verbs that work something out and hand it back.
 	{compute, `calculate compute convert parse encode decode hash estimate predict forecast simulate tokenize/tokenise
 		transcribe solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile
-		intersect extrapolate geolocate snap`},
+		intersect extrapolate geolocate snap backtest rerank concatenate sanitize/sanitise infer/inferred/inferring derive`},
 	{compute | either, `sum average round`},
-	{compute | weak, `render encrypt decrypt score plot think/thought reason brainstorm reflect roll shuffle normalize/normalise`},
+	{compute | weak, `render encrypt decrypt score plot think/thought reason brainstorm reflect roll flip shuffle reverse enrich normalize/normalise`},
 
 	// Verbs that make something, and verbs that carry something out.
 	{produce, `generate draw/drew/drawn compose synthesize/synthesise make/made`},
-	{produce | weak, `format transform translate optimize/optimise resolve compile compress decompress rewrite improve`},
+	{produce | weak, `format transform translate optimize/optimise resolve crop split slice trim upscale compile compress decompress rewrite improve`},
 	{produce | noun, `build/built draft design sketch prototype`},
-	{run, `run/ran/running execute perform invoke trigger`},
-	{run | weak, `call process handle do/does/did/done conduct evaluate apply`},
+	{run, `run/ran/running execute perform invoke trigger rerun retry`},
+	{run | weak | noun, `call`},
+	{run | weak, `process handle do/does/did/done conduct evaluate apply`},
 	{power, `exec eval sudo`},
 	{power | noun, `shell bash powershell terminal`},
 
@@ -129,7 +132,7 @@ var lexicon = []group{
 	{add, `create add insert append prepend upload register install import provision clone fork initialize/initialise
 		init onboard enroll/enrol subscribe follow bookmark save store ingest assign reserve allocate instantiate
 		bootstrap scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize/memorise
-		persist submit attach introduce embed`},
+		persist submit attach introduce embed print inject propose acquire mirror`},
 	{add | weak, `export download`},
 	{add | either, `duplicate schedule`},
 	{add | noun, `new comment note label tag issue post file book record copy/copies/copied/copying commit event backup
@@ -142,9 +145,13 @@ var lexicon = []group{
 		recover reopen unlock reorder tune scale upgrade migrate sync synchronize/synchronise refactor annotate grant
 		authorize/authorise authenticate allow acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin
 		turn switch put unset change customize/customise rebase transition approve reject deny accept decline
-		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade`},
-	{change | noun, `input type state control play share contact assignment`},
-	{change | weak, `open track watch fix complete confirm sign go back`},
+		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade
+		teleport arm disarm impersonate leave/left join reindex reconcile rsvp escalate silence boot extend protect unprotect
+		skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease quit exit
+		minimize/minimise maximize/maximise unmount replay rebuild/rebuilt unblock unban unhide unfreeze reactivate reinstate
+		quarantine isolate repair mutate redact dedupe vacuum group highlight loop wake unshare`},
+	{change | noun, `flag step train hold input type state control play share contact assignment`},
+	{change | weak, `speak say pull open track watch fix complete confirm sign go back`},
 	{change | retire, `archive close deactivate disable suspend hide expire freeze`},
 	{change | retire | either, `block lock`},
 	{change | fills, `write/wrote/written`},
@@ -154,16 +161,16 @@ var lexicon = []group{
 	{take, `delete remove drop destroy purge erase wipe truncate overwrite/overwrote/overwritten replace kill terminate revoke
 		cancel/cancelled/cancelling uninstall prune evict expunge empty nuke shred unregister deregister decommission
 		deprovision teardown shutdown abort invalidate rollback revert rm del ban expel kick drain pop dequeue
-		undeploy withdraw retract unsend unenroll obliterate demolish`},
+		undeploy withdraw retract unsend unenroll obliterate demolish void`},
 	{take | sweep, `clear reset flush discard clean cleanup`},
-	{take | noun, `trash deletion removal cancellation termination revocation destruction erasure purging`},
+	{take | noun, `burn trash deletion removal cancellation termination revocation destruction erasure purging`},
 
 	// Verbs whose effect cannot be taken back, though nothing is deleted.
 	{out, `send/sent pay/paid publish invite merge finalize/finalise refund purchase buy/bought sell/sold donate mint redeem
 		tweet retweet notify announce reply respond dial disburse remit settle liquidate resend promote
-		hire fire transact invest stake unstake swap wager fax remind`},
+		hire fire transact invest stake unstake swap wager fax remind failover redeploy republish lend borrow repay renew`},
 	{out | either, `deploy dispatch`},
-	{out | noun, `rollout broadcast spend/spent email mail message charge transfer trade order checkout deposit sms tip wire release ship`},
+	{out | noun, `rollout broadcast spend/spent email mail message charge transfer trade order checkout deposit sms tip wire release ship bridge claim`},
 
 	// Nouns.
 	{view, `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
@@ -172,7 +179,7 @@ var lexicon = []group{
 		applescript lua jxa binary program query migration playbook statement notebook cell manifest`},
 	{artefact, `chart diagram graph plot preview summary report text description caption documentation doc type typescript code
 		snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis mock
-		sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap visualization
+		sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap visualization map
 		mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer response
 		story recipe itinerary id`},
 	{report, `detail info information status stat statistics metric history summary overview log schema documentation doc
@@ -183,6 +190,8 @@ var lexicon = []group{
 	{money, `payment payout transfer charge order trade donation withdrawal position remittance bet`},
 	{access, `account key token secret credential password permission access certificate`},
 	{storage, `disk drive volume partition usb`},
+	{tentative, `draft template`},
+	{wire, `request`},
 	{blob, `file`},
 	{number, `number integer float digit operand vector matrix fraction`},
 	{many, `bulk mass all every everything entire`},

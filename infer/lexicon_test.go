@@ -18,22 +18,22 @@ var rows = []struct{ tool, want, words string }{
 		recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify validate analyze
 		assess classify peek explore observe measure geocode gather summarize lint traverse introspect triage tail cat ls find
 		see return reveal consult demonstrate visualize echo wait poll learn understand interpret determine troubleshoot
-		traceroute whois explain whoami extract locate contain show tell ask answer correlate aggregate debug autocomplete
+		traceroute whois explain whoami extract locate contain show tell ask answer correlate aggregate debug autocomplete receive listen blame recognize
 		collect capture query search list scan display view check look count audit match monitor trace profile filter sort rank
 		chat research guess help diff snapshot screenshot survey sample benchmark preview test info status overview tree top
 		peer head map access screen provide review`},
 	{"_ widget", "safe", `calculate compute convert parse encode decode hash estimate predict forecast simulate tokenize transcribe
 		solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile intersect
-		extrapolate geolocate snap sum average round render encrypt decrypt score plot think reason brainstorm reflect roll
+		extrapolate geolocate snap backtest rerank concatenate sanitize infer derive flip reverse enrich sum average round render encrypt decrypt score plot think reason brainstorm reflect roll
 		shuffle normalize`},
-	{"_ widget", "moderate", `generate draw compose synthesize make format transform translate optimize resolve compile compress
-		decompress rewrite improve build draft design sketch prototype run execute perform invoke trigger call process handle do
+	{"_ widget", "moderate", `generate draw compose synthesize make format transform translate optimize resolve crop split slice trim upscale compile compress
+		decompress rewrite improve build draft design sketch prototype run execute perform invoke trigger rerun retry call process handle do
 		conduct evaluate apply`},
 	{"_ widget", "dangerous", `exec eval sudo shell bash powershell terminal manage administer crud`},
 	{"_ widget", "moderate", `create add insert append prepend upload register install import provision clone fork initialize init
 		onboard enroll subscribe follow bookmark save store ingest assign schedule reserve allocate instantiate bootstrap
 		scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize persist
-		submit attach introduce embed export download duplicate new comment note label tag issue post file book record copy
+		submit attach introduce embed print inject propose acquire mirror export download duplicate new comment note label tag issue post file book record copy
 		commit event backup request report vote react star queue log branch annotation link forward`},
 	{"_ widget", "moderate", `update set edit modify rename move enable toggle activate adjust alter patch configure mark unmark
 		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus navigate
@@ -41,21 +41,26 @@ var rows = []struct{ tool, want, words string }{
 		unlock reorder tune scale upgrade migrate sync synchronize refactor annotate grant authorize authenticate allow
 		acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin turn switch put unset change customize
 		rebase transition approve reject deny accept decline unsubscribe disconnect reconnect emulate signin signup signout
-		checkin downgrade input type state control play record share schedule contact label assignment open track watch fix
+		checkin downgrade teleport arm disarm impersonate flag leave join reindex reconcile rsvp escalate silence boot extend protect
+		unprotect skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease
+		quit exit minimize maximize unmount replay rebuild unblock unban unhide unfreeze reactivate reinstate quarantine isolate
+		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state control play record share schedule contact label assignment open track watch fix
 		complete confirm sign go back archive close deactivate disable suspend hide expire freeze block lock write`},
 	{"bulk _ widgets", "dangerous", `archive close deactivate disable suspend hide expire freeze block lock`},
 	{"_ widget", "dangerous", `delete remove drop destroy purge erase wipe truncate overwrite replace kill terminate revoke cancel
 		uninstall prune evict expunge empty nuke shred unregister deregister decommission deprovision teardown shutdown abort
 		invalidate rollback revert rm del ban expel kick drain pop dequeue undeploy withdraw retract unsend unenroll obliterate
-		demolish clear reset flush discard clean cleanup`},
-	{"request _", "dangerous", `trash deletion removal cancellation termination revocation destruction erasure purging`},
+		demolish void clear reset flush discard clean cleanup`},
+	{"request _", "dangerous", `burn trash deletion removal cancellation termination revocation destruction erasure purging`},
 	{"_ widget", "dangerous", `send pay publish invite merge finalize refund purchase buy sell donate mint redeem tweet retweet
 		notify announce reply respond dial disburse remit settle liquidate resend promote hire fire transact invest stake
 		unstake swap wager fax remind deploy dispatch rollout broadcast spend email mail message charge transfer trade order
-		checkout deposit sms tip wire release ship`},
+		checkout deposit sms tip wire release ship bridge claim failover redeploy republish lend borrow repay renew`},
 	{"_ payment", "dangerous", `collect capture`},
 	{"log _", "safe", `reader viewer finder explorer`},
 	{"write _", "dangerous", `file`},
+	{"create _ email", "moderate", `draft template`},
+	{"make http _", "dangerous", `request`},
 
 	{"clear _", "moderate", `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
 		emulation overlay focus sort layout console input field search timer`},
@@ -64,7 +69,7 @@ var rows = []struct{ tool, want, words string }{
 	{"generate _", "safe", `chart diagram graph plot preview summary report text description caption documentation doc type typescript
 		code snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis
 		mock sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap
-		visualization mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer
+		visualization map mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer
 		response story recipe itinerary id`},
 	{"run _", "safe", `detail info information status stat statistics metric history summary overview log schema documentation doc
 		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total

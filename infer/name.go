@@ -171,11 +171,11 @@ func headVerb(ws []word, from int) int {
 		return i >= from && i < len(ws) && ws[i].is(verbs) && ws[i].sense&noun == 0 &&
 			(ws[i].sense&agent == 0 || i == len(ws)-1) && (ws[i].form == base || i == from && ws[i].form == third && ws[i].sense&either == 0)
 	}
-	clear := func(i int) bool { return plain(i) && ws[i].sense&either == 0 && ws[i].form == base }
+	sure := func(i int) bool { return plain(i) && ws[i].sense&either == 0 && ws[i].form == base }
 	// A reading verb that may be a noun is one before a plain verb: survey_create.
 	object := func(i int) bool {
 		last := len(ws) - 1
-		return ws[i].sense&either != 0 && last > i && clear(last) && !ws[last-1].is(prep)
+		return ws[i].sense&either != 0 && last > i && sure(last) && !ws[last-1].is(prep)
 	}
 	last := len(ws) - 1
 	for last > from && ws[last].sense == 0 && ws[last].flags&opaque != 0 {
@@ -184,13 +184,13 @@ func headVerb(ws []word, from int) int {
 	switch {
 	case plain(from) && !object(from):
 		return from
-	case clear(from + 1):
+	case sure(from + 1):
 		return from + 1
 	case plain(last) && !ws[last-1].is(prep):
 		return last
 	}
 	for _, fits := range []func(int) bool{
-		clear, plain,
+		sure, plain,
 		func(i int) bool { return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].form != past },
 		func(i int) bool { return ws[i].is(take) || i == len(ws)-1 && ws[i].is(out) },
 	} {

@@ -13,22 +13,16 @@ type reading struct {
 	odd            bool   // some words are in another script, or written with look-alikes
 	seen           sense  // of all words
 	open, stem     uint16 // the first word for the world outside, the first stem of a complex tool
-	english        int
-	foreign        int
+	understood     bool   // the first sentence has a small word of English
+	strange        bool   // it has more small words of other languages
 }
 
 // sentence reads one sentence.
 func (r *reading) sentence(s *sentence) {
 	ws := s.all()
 	if !r.told {
-		for i := range ws {
-			if ws[i].is(english) {
-				r.english++
-			}
-			if ws[i].is(foreign) {
-				r.foreign++
-			}
-		}
+		r.understood = s.senses&english != 0
+		r.strange = s.senses&foreign != 0 && speaksAnother(ws)
 	}
 	r.seen |= s.senses
 	if s.senses&(outside|involved) != 0 {
@@ -43,6 +37,21 @@ func (r *reading) sentence(s *sentence) {
 	case s.senses&(add|change|take|out|power) != 0 && !s.continues:
 		r.later(ws)
 	}
+}
+
+// speaksAnother reports whether a sentence has more small words of other
+// languages than of English.
+func speaksAnother(ws []word) bool {
+	balance := 0
+	for i := range ws {
+		if ws[i].is(foreign) {
+			balance++
+		}
+		if ws[i].is(english) {
+			balance--
+		}
+	}
+	return balance > 0
 }
 
 // notes keeps the words that speak of something else than the effect.
@@ -83,7 +92,7 @@ func (r *reading) leading(ws []word, i int) finding {
 // mainVerb returns the verb that a clause begins with, past the words that may
 // stand before it ("this tool will", "use this to"), or -1.
 func mainVerb(ws []word) int {
-	for i := 0; i < len(ws); i++ {
+	for i := range ws {
 		w := &ws[i]
 		switch {
 		case w.is(not):

@@ -115,7 +115,7 @@ func newTable(groups []group) *table {
 	t := &table{words: []string{""}}
 	ids := make(map[string]uint16)
 	for _, g := range groups {
-		for _, entry := range strings.Fields(g.words) {
+		for entry := range strings.FieldsSeq(g.words) {
 			spellings := strings.Split(entry, "/")
 			id, ok := ids[spellings[0]]
 			if !ok {

@@ -673,8 +673,7 @@ func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 		cs := testserver.Connect(t, newBackend().server, client)
 		add(t, tools, "files", cs)
 		_, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "list_files"})
-		var none *middleware.NoAnswerError
-		if !errors.As(err, &none) {
+		if _, ok := errors.AsType[*middleware.NoAnswerError](err); !ok {
 			t.Errorf("got %v", err)
 		}
 	})

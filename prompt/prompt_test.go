@@ -179,7 +179,7 @@ func TestServerTextStaysData(t *testing.T) {
 
 func TestNoForbiddenRuneAndNoLongDescription(t *testing.T) {
 	t.Parallel()
-	for r := rune(0); r <= unicode.MaxRune; r += 1 + r/4096 {
+	for r := rune(0); r <= unicode.MaxRune; r += 1 + r/256 { // package escape goes through all
 		text := prompt.New(prompt.Options{}).For([]*middleware.Tool{tool("s", "a"+string(r), strings.Repeat("ab"+string(r), 300), annotation.ReadOnly())}).String()
 		for _, shown := range text {
 			if shown != '\n' && !unicode.IsPrint(shown) || unicode.Is(unicode.Variation_Selector, shown) {

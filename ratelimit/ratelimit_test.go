@@ -153,8 +153,7 @@ func limited(t *testing.T, err error, wait time.Duration) {
 	if after, ok := middleware.RetryAfter(err); after != wait || ok != (wait > 0) {
 		t.Errorf("RetryAfter: got %v, %v", after, ok)
 	}
-	var unknown *middleware.OutcomeUnknownError
-	if errors.As(middleware.OutcomeUnknown(middleware.Call{Tool: e.Tool}, err), &unknown) {
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](middleware.OutcomeUnknown(middleware.Call{Tool: e.Tool}, err)); unknown {
 		t.Error("its outcome is known: nothing happened")
 	}
 }
@@ -418,12 +417,12 @@ func TestNobodyOvertakesOneWhoIsHeldUp(t *testing.T) {
 					call.Tool = tool("a", 180)
 				}
 				together(c, call, 3)
-				call.ID = "first"
+				first, second := call, call
+				first.ID, second.ID = "first", "second"
 				var wg sync.WaitGroup
-				wg.Go(func() { _, _ = c.CallTool(t.Context(), call) }) // its logger takes 5 s
-				time.Sleep(4 * time.Second)                            // by now there are tokens for both
-				call.ID = "second"
-				_, _ = c.CallTool(t.Context(), call)
+				wg.Go(func() { _, _ = c.CallTool(t.Context(), first) }) // its logger takes 5 s
+				time.Sleep(4 * time.Second)                             // by now there are tokens for both
+				_, _ = c.CallTool(t.Context(), second)
 				wg.Wait()
 				if got := fmt.Sprint(e.ids); got != "[0 1 2 first second]" {
 					t.Errorf("order: %s", got)

@@ -127,7 +127,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	switch {
 	case err == nil:
 		return res, nil
-	case context.Cause(inner) == error(own):
+	case errors.Is(context.Cause(inner), own):
 		return nil, middleware.OutcomeUnknown(call, &Error{Tool: call.Tool, After: after, err: err})
 	}
 	return nil, ended(ctx, call, err)

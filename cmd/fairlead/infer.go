@@ -144,12 +144,12 @@ func readTool(line []byte) (listedTool, error) {
 		return listedTool{}, errors.New(`no "name" that is a string`)
 	}
 	if !mcpName.MatchString(t.definition.Name) {
-		t.find("the name breaks MCP's rule: 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'")
+		t.findf("the name breaks MCP's rule: 1 to 128 of A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
 	text := func(key string, to *string) {
 		raw, ok := members[key]
 		if ok && json.Unmarshal(raw, to) != nil {
-			t.find("%s is no string and was not looked at", key)
+			t.findf("%s is no string and was not looked at", key)
 		}
 	}
 	text("server", &t.server)
@@ -162,7 +162,7 @@ func readTool(line []byte) (listedTool, error) {
 		case bytes.HasPrefix(raw, []byte("{")) || key == "outputSchema" && (string(raw) == "true" || string(raw) == "false"):
 			*to = raw
 		default:
-			t.find("%s is %s, which MCP does not allow; it was not looked at", key, short(raw))
+			t.findf("%s is %s, which MCP does not allow; it was not looked at", key, short(raw))
 		}
 	}
 	schema("inputSchema", &t.definition.InputSchema)
@@ -170,7 +170,7 @@ func readTool(line []byte) (listedTool, error) {
 	return t, nil
 }
 
-func (t *listedTool) find(format string, args ...any) {
+func (t *listedTool) findf(format string, args ...any) {
 	t.findings = append(t.findings, fmt.Sprintf(format, args...))
 }
 

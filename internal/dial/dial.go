@@ -54,7 +54,7 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 	case strings.Contains(t[0], "://"):
 		return nil, fmt.Errorf("%w: %q is no http or https URL", ErrUsage, t[0])
 	default:
-		command := exec.Command(t[0], t[1:]...) //nolint:gosec // running the command that the person typed is the point
+		command := exec.Command(t[0], t[1:]...)
 		s.said = new(tail)
 		command.Stderr = s.said
 		transport = &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}

@@ -153,7 +153,7 @@ func neverConnected(err error) bool {
 func closedBefore(err error) bool {
 	const words = `calling "tools/call": client is closing`
 	for ; err != nil; err = errors.Unwrap(err) {
-		if errors.Unwrap(err) == mcp.ErrConnectionClosed {
+		if inner := errors.Unwrap(err); errors.Is(inner, mcp.ErrConnectionClosed) && errors.Unwrap(inner) == nil {
 			rest, ok := strings.CutPrefix(err.Error(), mcp.ErrConnectionClosed.Error()+": "+words)
 			return ok && (rest == "" || strings.HasPrefix(rest, ": "))
 		}

@@ -364,8 +364,7 @@ func TestRepliesOfTheServer(t *testing.T) {
 				cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) { p.Fail(r, c.reply) })
 				err := call(t, cs)
 				check(t, err, c.want)
-				var reply *jsonrpc.Error
-				if !errors.As(err, &reply) {
+				if _, ok := errors.AsType[*jsonrpc.Error](err); !ok {
 					t.Errorf("%v has lost the server's own error", err)
 				}
 				if !strings.Contains(err.Error(), "srv/act") {

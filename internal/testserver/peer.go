@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
@@ -97,12 +98,5 @@ func (p *Peer) Hangup() {
 
 // Tools is the result of a list of tools, each written as it is.
 func Tools(nextCursor string, tools ...string) string {
-	list := "["
-	for i, tool := range tools {
-		if i > 0 {
-			list += ","
-		}
-		list += tool
-	}
-	return fmt.Sprintf(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":%s],"nextCursor":%q}`, list, nextCursor)
+	return fmt.Sprintf(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[%s],"nextCursor":%q}`, strings.Join(tools, ","), nextCursor)
 }
