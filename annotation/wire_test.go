@@ -314,3 +314,16 @@ func ExampleFromTool() {
 	fmt.Println(a.Summary(), err)
 	// Output: [no annotations] <nil>
 }
+
+func TestAYesUnderOurKeyAloneIsNone(t *testing.T) {
+	t.Parallel()
+	tool := &mcp.Tool{
+		Name:        "x",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(false)},
+		Meta:        mcp.Meta{annotation.MetaKey: map[string]any{"readOnlyHint": true, "idempotentHint": true}},
+	}
+	got, err := annotation.FromTool(tool)
+	if err != nil || got.ReadOnly != annotation.No || got.Idempotent != annotation.No {
+		t.Errorf("read-only %v, idempotent %v, error %v; want no, no and none", got.ReadOnly, got.Idempotent, err)
+	}
+}

@@ -207,6 +207,7 @@ func TestEndOfAnOldFlightLeavesTheNewOne(t *testing.T) {
 				fresh := start(t.Context(), c, middleware.Call{Tool: read}) // 3, until 90 s
 				if cancelled {
 					cancel(errGone)
+					synctest.Wait()
 				} else {
 					time.Sleep(40 * time.Second)
 				}

@@ -422,7 +422,7 @@ func TestAnswerFreesItsPlace(t *testing.T) {
 			tt.o.MaxPending = 1
 			c := hitl.New(tt.ask, tt.o)(guarded(new(executor)))
 			its := deletes(t)
-			for i := range 20_000 {
+			for i := range 3000 {
 				if _, err := c.CallTool(t.Context(), its); err != nil && strings.Contains(err.Error(), "already wait") {
 					t.Fatalf("question %d: %v", i, err)
 				}

@@ -355,6 +355,8 @@ func TestOneGoroutineWaitsForInput(t *testing.T) {
 		for range 5 {
 			_, _ = c.CallTool(t.Context(), deletes(t))
 		}
+		reads.mu.Lock()
+		defer reads.mu.Unlock()
 		if reads.most != 1 || reads.now != 1 {
 			t.Errorf("at most %d reads at once, %d left, want 1", reads.most, reads.now)
 		}
@@ -364,13 +366,16 @@ func TestOneGoroutineWaitsForInput(t *testing.T) {
 
 // counting counts those who read from it at once; nothing is ever typed.
 type counting struct {
+	mu        sync.Mutex
 	now, most int
 	close     chan struct{}
 }
 
 func (c *counting) Read([]byte) (int, error) {
+	c.mu.Lock()
 	c.now++
 	c.most = max(c.most, c.now)
+	c.mu.Unlock()
 	<-c.close
 	return 0, io.EOF
 }

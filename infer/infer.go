@@ -131,6 +131,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 	if c.command.effect != unknown && open && !r.claimsHarmless {
 		out = out.worse(c.command)
 	}
+	out = out.worse(c.switched)
 	if c.forced.effect != unknown && f.effect.writes() {
 		out = out.worse(c.forced)
 	}

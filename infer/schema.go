@@ -11,12 +11,13 @@ const (
 
 // cues are what the parameters give away.
 type cues struct {
-	action  finding // the gravest value of a parameter that chooses what is done
-	chosen  bool    // there is such a parameter, and every value could be read
-	command finding // a parameter that is itself a command
-	forced  finding // a parameter that overrides a protection
-	named   bool    // a parameter names what is acted on
-	nodes   int
+	action   finding // the gravest value of a parameter that chooses what is done
+	chosen   bool    // there is such a parameter, and every value could be read
+	command  finding // a parameter that is itself a command
+	forced   finding // a parameter that overrides a protection
+	switched finding // a switch that takes something away
+	named    bool    // a parameter names what is acted on
+	nodes    int
 }
 
 // readSchema looks for cues. A schema may be anything that can be written as
@@ -94,6 +95,8 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.named = true
 	case m.n == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
 		c.command = graver(c.command, finding{commands, inSchema, last.id})
+	case m.n == 1 && last.is(take) && last.sense&noun == 0 && kind == "boolean":
+		c.switched = graver(c.switched, finding{takes, inSchema, last.id})
 	case last.is(force) && kind == "boolean":
 		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
 	}

@@ -64,6 +64,10 @@ func TestSchemaCues(t *testing.T) {
 		{"list_files", "", boolParameter("overwrite"), "safe"},
 		{"list_files", "", boolParameter("recursive"), "safe"},
 		{"delete_file", "", boolParameter("dry_run"), "dangerous"},
+		{"get_counters", "Get the counters", boolParameter("reset"), "dangerous"},
+		{"get_counters", "Get the counters", stringParameter("reset"), "safe"},
+		{"get_counters", "Get the counters", boolParameter("deleted"), "safe"},
+		{"get_counters", "Get the counters", boolParameter("include_trash"), "safe"},
 	} {
 		if got := infer.Tool(&mcp.Tool{Name: c.name, Description: c.description, InputSchema: c.schema}).Safety().String(); got != c.want {
 			t.Errorf("%s %q %v: got %s, want %s", c.name, c.description, c.schema, got, c.want)

@@ -235,6 +235,9 @@ func (r *reading) later(ws []word) {
 			if w.sense&(noun|run|produce|retire) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
 				r.claim(ws, i)
 			}
+			if w.form == third {
+				r.beside(ws, i)
+			}
 			return
 		case w.is(aux):
 			stated = true

@@ -414,6 +414,11 @@ func TestArgumentsOfAnyGoType(t *testing.T) {
 				if !middleware.NotSent(err) || !middleware.Permanent(err) {
 					t.Errorf("%v: not sent: %v, permanent: %v; want both", err, middleware.NotSent(err), middleware.Permanent(err))
 				}
+				if _, none := arguments.(chan int); none {
+					if _, ok := errors.AsType[*json.UnsupportedTypeError](err); !ok {
+						t.Errorf("%v has lost its cause", err)
+					}
+				}
 				if len(m.asked) != before {
 					t.Error("a person was asked")
 				}
