@@ -231,11 +231,12 @@ func FromTool(t *mcp.Tool) (Annotations, error) {
 	// cannot take back what the plain annotations admit.
 	if w := t.Annotations; w != nil && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
 		declared = Annotations{Title: declared.Title}
-		// A server of ours writes a yes in both places, so a yes here alone is none.
-		if extra.ReadOnly == Yes && !w.ReadOnlyHint {
+		// A server of ours writes a yes in both places, so a plain no speaks against it.
+		plain := fromSDK(w)
+		if extra.ReadOnly == Yes && plain.ReadOnly == No {
 			extra.ReadOnly = No
 		}
-		if extra.Idempotent == Yes && !w.IdempotentHint {
+		if extra.Idempotent == Yes && plain.Idempotent == No {
 			extra.Idempotent = No
 		}
 		extra = Merge(extra, admitted(w))

@@ -146,7 +146,7 @@ func TestFromTool(t *testing.T) {
 		{"our key tells absent from false", `{"name":"t","annotations":{"readOnlyHint":false,"idempotentHint":false,"destructiveHint":false},` + key + `{"destructiveHint":false}}}`,
 			a{Destructive: no}, ""},
 		{"our key cannot take a destructive yes back", `{"name":"t","annotations":{"destructiveHint":true},` + key + `{"readOnlyHint":true}}}`,
-			a{Destructive: yes}, ""},
+			a{ReadOnly: no, Destructive: yes}, ""},
 		{"our key without hints", `{"name":"t","annotations":{"readOnlyHint":true},` + key + `{"tags":["x"],"estimatedDuration":1500}}}`,
 			a{ReadOnly: yes, Idempotent: no, Tags: []string{"x"}, EstimatedDuration: 1500 * time.Millisecond}, ""},
 		{"our key with hints, and the tool's title", `{"name":"t","title":"Tool","annotations":{},` + key + `{"readOnlyHint":true}}}`,

@@ -91,9 +91,6 @@ func TestAllocsOfTheChain(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")
 	}
-	if race {
-		t.Skip("under the race detector a sync.Pool forgets at random")
-	}
 	caller := seven()
 	ctx := context.Background()
 	for _, c := range []struct {
