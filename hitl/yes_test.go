@@ -252,6 +252,7 @@ func TestYesIsVoidAfterTheReturn(t *testing.T) {
 					return done, nil
 				}, e, hitl.Options{}).CallTool(t.Context(), deletes(t))
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if !errors.Is(late, grant.ErrRefused) {
 					t.Errorf("got error %v, want a refusal", late)
 				}

@@ -408,7 +408,7 @@ var cases = map[string]string{
 		list_inbox | List the inbox. It will delete what is older than a week. | dangerous
 		read_ticket | Read a ticket and close it | moderate
 		get_guide | Get a guide. Resolves the address and updates it on the server. | moderate
-		get_guide | Get a guide. Returns what is needed, and removes the lock. | dangerous
+		get_guide | Get a guide. Returns it and removes the lock. | dangerous
 		update_plan | Update a plan. This cannot be undone. | dangerous
 		rename_bucket | Rename a bucket. This is irreversible. | dangerous
 		move_site | Move a site permanently | dangerous

@@ -71,6 +71,7 @@ const (
 	chooser                           // a parameter that chooses what is done
 	namer                             // a parameter that names what is acted on
 	force                             // a parameter that overrides a protection
+	switcher                          // a parameter of this name, switched on, takes something away
 	strict                            // a parameter of this name is run
 	modal                             // what stands before it is a subject: "updates will"
 	article                           // what follows is a noun
@@ -220,6 +221,7 @@ var lexicon = []group{
 	{chooser, `action operation op method command subcommand verb mode task event`},
 	{namer, `id uid uuid key name slug path number sha`},
 	{force, `overwrite cascade permanent permanently hard`},
+	{switcher, `reset delete remove purge erase wipe`},
 	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 	{prober, `query`},
 	{settled, `set/setting put upsert configure update`},

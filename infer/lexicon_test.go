@@ -116,6 +116,7 @@ var rows = []struct{ tool, want, words string }{
 		task event`},
 	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug path number sha`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
+	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},
 	{`run gadget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `sql code script command shell bash powershell javascript
 		expression cypher cmd`},
 	{`query gadget | | {"properties":{"sql":{"type":"string"}}}`, "dangerous", `query`},

@@ -95,7 +95,7 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.named = true
 	case m.n == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
 		c.command = graver(c.command, finding{commands, inSchema, last.id})
-	case m.n == 1 && last.is(take) && last.sense&noun == 0 && kind == "boolean":
+	case m.n == 1 && last.is(switcher) && last.form == base && kind == "boolean":
 		c.switched = graver(c.switched, finding{takes, inSchema, last.id})
 	case last.is(force) && kind == "boolean":
 		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
