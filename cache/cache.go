@@ -95,6 +95,14 @@ type cacher struct {
 func (*cacher) Kind() string                   { return "cache" }
 func (*cacher) Promise(p *middleware.Promises) { p.Remembers = true }
 
+// Will says whether results are kept.
+func (c *cacher) Will(tool *middleware.Tool) string {
+	if tool == nil || c.lifetime(tool) == 0 {
+		return "never cache"
+	}
+	return "remember"
+}
+
 func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
 		return nil, middleware.GivenUp(ctx)

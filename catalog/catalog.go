@@ -325,7 +325,7 @@ func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallT
 // calls the same tools. It takes their class from the catalogue and refuses what
 // the catalogue does not know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(executor, func(_ context.Context, call *middleware.Call) (*middleware.Tool, error) {
+	return grant.Guard(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 		tool, ok := c.Lookup(call.Tool.Server, call.Tool.Name())
 		switch {
 		case !ok:

@@ -35,7 +35,7 @@ var answer = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "
 func accepting() middleware.ToolCaller {
 	return grant.Guard(
 		middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil }),
-		func(_ context.Context, call *middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+		func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 // seven is a chain of seven layers: recover, infer, confirm, cache, retry,

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -87,33 +86,22 @@ func (s Standard) Explain(tool *middleware.Tool) string {
 	return tool.Explain() + "  will: " + strings.Join(s.Will(tool), " · ") + "\n"
 }
 
-// Will lists in a few words what this chain does with a call of the tool.
+// Will lists in a few words what this chain does with the calls of a tool, as its
+// middlewares tell it.
 func (s Standard) Will(tool *middleware.Tool) []string {
-	p := s.Enforces()
-	class := tool.Safety()
-	does := make([]string, 0, 4)
-	switch {
-	case class.MustConfirm() && p.Confirms:
-		does = append(does, "ask first")
-	case class.MustConfirm():
-		does = append(does, "refuse, nobody can be asked")
-	case class == annotation.Moderate && p.ConfirmsWrite:
-		does = append(does, "ask first")
-	default:
-		does = append(does, "run")
+	var words []string
+	for _, link := range s.links() {
+		if t, ok := link(nowhere).(middleware.Teller); ok {
+			if word := t.Will(tool); word != "" {
+				words = append(words, word)
+			}
+		}
 	}
-	switch {
-	case class == annotation.Safe && p.Remembers:
-		does = append(does, "remember")
-	case p.Remembers:
-		does = append(does, "never cache")
+	if s.Confirm != nil {
+		return words
 	}
-	switch {
-	case !p.Retries:
-	case tool != nil && tool.Annotations.SafeToRetry():
-		does = append(does, "retry")
-	default:
-		does = append(does, "retry if not sent")
+	if tool.Safety().MustConfirm() { // by the guard
+		return append([]string{"refuse, nobody can be asked"}, words...)
 	}
-	return does
+	return append([]string{"run"}, words...)
 }

@@ -188,6 +188,17 @@ func (a *asker) Promise(p *middleware.Promises) {
 	p.ConfirmsWrite = p.ConfirmsWrite || a.confirmer != nil && a.writes
 }
 
+// Will says whether a person is asked.
+func (a *asker) Will(tool *middleware.Tool) string {
+	switch {
+	case !a.mustAsk(tool):
+		return "run"
+	case a.confirmer == nil:
+		return "refuse, nobody can be asked"
+	}
+	return "ask first"
+}
+
 func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if !a.mustAsk(call.Tool) {
 		return a.next.CallTool(ctx, call)

@@ -68,7 +68,7 @@ func (e *executor) want(tb testing.TB, executions int) {
 
 // guarded returns the executor behind a guard that accepts each tool as it comes.
 func guarded(e middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(e, func(_ context.Context, call *middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+	return grant.Guard(e, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 // A person answers every question alike and counts them.

@@ -84,6 +84,13 @@ type Promiser interface {
 	Promise(p *Promises)
 }
 
+// A Teller is a ToolCaller that says in a few words what it will do with the
+// calls of a tool: "ask first", "never cache". It says "" where it does nothing
+// that a reader of a table must know.
+type Teller interface {
+	Will(tool *Tool) string
+}
+
 // Kinder is a ToolCaller that tells what it is: "hitl", "cache", "retry" and so
 // on. With it an order can be read.
 type Kinder interface {

@@ -100,6 +100,14 @@ type retrier struct {
 func (*retrier) Kind() string                   { return "retry" }
 func (*retrier) Promise(p *middleware.Promises) { p.Retries = true }
 
+// Will says which failures are repeated.
+func (r *retrier) Will(tool *middleware.Tool) string {
+	if r.harmless(tool) {
+		return "retry"
+	}
+	return "retry if not sent"
+}
+
 // CallTool makes the first attempt without preparing for a second.
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	res, err := r.next.CallTool(ctx, call)
@@ -148,7 +156,13 @@ func (r *retrier) repeatable(call middleware.Call, err error) bool {
 	if middleware.NotSent(err) || middleware.Refused(err) {
 		return true
 	}
-	return call.Tool != nil && (call.Tool.Annotations.SafeToRetry() || r.inferred && call.Tool.Annotations.InferredIdempotent())
+	return r.harmless(call.Tool)
+}
+
+// harmless reports whether a call of the tool that may have happened can be made
+// once more.
+func (r *retrier) harmless(tool *middleware.Tool) bool {
+	return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())
 }
 
 // bounds returns the growing bounds of the waits of one call.

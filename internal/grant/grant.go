@@ -112,9 +112,9 @@ func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
 
 // Classed returns the tool that inference classed, if it is the one that the
 // call names: the same definition of the same server.
-func Classed(ctx context.Context, call *middleware.Call) (*middleware.Tool, bool) {
+func Classed(ctx context.Context, named *middleware.Tool) (*middleware.Tool, bool) {
 	tool, ok := ctx.Value(classKey{}).(*middleware.Tool)
-	if !ok || tool.Server != call.Tool.Server || tool.Definition != call.Tool.Definition || tool.Digest != call.Tool.Digest {
+	if !ok || tool.Server != named.Server || tool.Definition != named.Definition || tool.Digest != named.Digest {
 		return nil, false
 	}
 	return tool, true

@@ -61,7 +61,7 @@ func (e *executor) want(tb testing.TB, executions int64) {
 
 // as accepts every call as one of the tool given.
 func as(tool *middleware.Tool) grant.Accepted {
-	return func(context.Context, *middleware.Call) (*middleware.Tool, error) { return tool, nil }
+	return func(context.Context, middleware.Call) (*middleware.Tool, error) { return tool, nil }
 }
 
 func give(ctx context.Context, call middleware.Call) (context.Context, *grant.Grant) {
@@ -415,7 +415,7 @@ func TestGuardRefusesWhatIsNotAccepted(t *testing.T) {
 	e := new(executor)
 	its := deletes(t)
 	ctx, _ := give(t.Context(), its)
-	_, err := grant.Guard(e, func(context.Context, *middleware.Call) (*middleware.Tool, error) { return nil, foreign }).CallTool(ctx, its)
+	_, err := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, foreign }).CallTool(ctx, its)
 	if !errors.Is(err, foreign) {
 		t.Errorf("got error %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Accepted returns the tool as the one who guards the executor accepted it. Its
 // class counts, whatever the call carries. An error refuses the call.
-type Accepted func(ctx context.Context, call *middleware.Call) (*middleware.Tool, error)
+type Accepted func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
 
 // Guard stands before an executor. It refuses a Dangerous or Unknown call that
 // carries no unspent grant for exactly this tool, these arguments and this scope,
@@ -28,8 +28,8 @@ func Guard(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller 
 // class is the one that inference gave them further out, and Unknown where it
 // never saw them.
 func GuardClassed(next middleware.ToolCaller) middleware.ToolCaller {
-	return Guard(next, func(ctx context.Context, call *middleware.Call) (*middleware.Tool, error) {
-		if tool, ok := Classed(ctx, call); ok {
+	return Guard(next, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+		if tool, ok := Classed(ctx, call.Tool); ok {
 			return tool, nil
 		}
 		unclassed := *call.Tool
@@ -53,7 +53,7 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}
 	}
-	tool, err := g.accepted(ctx, &call)
+	tool, err := g.accepted(ctx, call)
 	if err != nil {
 		return nil, err
 	}
