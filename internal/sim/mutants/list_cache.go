@@ -29,13 +29,14 @@ var cacheMutants = []mutant{
 	{"memory-outlives-writes", memoryFile, `if e.generation != s.generation || !now.Before(e.expires) {`, `if !now.Before(e.expires) {`},
 	{"stored-in-another-generation", memoryFile, `e := entry{res: res, generation: fetched, expires: expires, size: sizeOf(res)}`, `e := entry{res: res, generation: m.server(server).generation, expires: expires, size: sizeOf(res)}; fetched = e.generation`},
 	{
-		"write-not-counted-at-its-start", memoryFile, "func (m *memory) beginWrite(server string) {\n\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\ts := m.server(server)\n\ts.generation++\n\ts.writing++",
+		"write-not-counted-at-its-start", memoryFile, "func (m *memory) beginWrite(server string) generation {\n\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\ts := m.server(server)\n\ts.generation++\n\ts.writing++",
 		`s.generation += 0`,
 	},
 	{
 		"write-not-counted-at-its-end", memoryFile, "func (m *memory) endWrite(server string) generation {\n\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\ts := m.server(server)\n\ts.generation++",
 		`s.generation += 0`,
 	},
+	{"write-remembered-though-overlapped", cacheFile, `alone := now == began+1 // else another write may have undone what this one did`, `alone := now > began`},
 	{"write-never-over", memoryFile, `s.writing--`, `s.writing += 0`},
 	{"write-never-over-after-a-panic", cacheFile, `if !ended { // a panic on its way out`, `if ended && kept {`},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
