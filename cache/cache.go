@@ -157,7 +157,7 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 			return c.clone(res), nil
 		}
 	}
-	c.memory.beginWrite(call.Tool.Server)
+	began := c.memory.beginWrite(call.Tool.Server)
 	ended := false
 	end := func() generation {
 		ended = true
@@ -170,7 +170,8 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 	}()
 	res, err := c.next.CallTool(ctx, call)
 	now := end()
-	if kept && err == nil && storable(res) {
+	alone := now == began+1 // else another write may have undone what this one did
+	if kept && err == nil && alone && storable(res) {
 		c.memory.store(id, call.Tool.Server, now, deepCopy(res), time.Now().Add(ttl))
 	}
 	return res, err

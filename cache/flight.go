@@ -1,8 +1,10 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -39,6 +41,8 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 		own, cancel = context.WithDeadline(own, f.deadline)
 	}
 	f.cancel = cancel // read only after the last caller has left, the leader included
+	// A leader that has left may use its buffers for something else.
+	call.Arguments, call.Meta = bytes.Clone(call.Arguments), maps.Clone(call.Meta)
 	go func() {
 		defer cancel()
 		c.fly(own, call, f, ttl)

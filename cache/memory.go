@@ -150,14 +150,15 @@ func (m *memory) store(id key, server string, fetched generation, res *mcp.CallT
 	}
 }
 
-// beginWrite forgets what is known of the server, and keeps reads that overlap
-// the write from being stored.
-func (m *memory) beginWrite(server string) {
+// beginWrite forgets what is known of the server, keeps reads that overlap the
+// write from being stored, and returns the generation that begins.
+func (m *memory) beginWrite(server string) generation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.server(server)
 	s.generation++
 	s.writing++
+	return s.generation
 }
 
 // endWrite forgets once more and returns the generation that begins.

@@ -270,8 +270,7 @@ func (a *asker) confirm(ctx context.Context, call middleware.Call) (Decision, er
 		a.pending.Add(-1)
 		return Decision{}, fmt.Errorf("%d questions already wait for an answer", a.maxPending)
 	}
-	deadline := time.Now().Add(a.timeout)
-	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errSilent)
+	ctx, cancel := context.WithDeadlineCause(ctx, time.Now().Add(a.timeout), errSilent)
 	defer cancel()
 	type answer struct {
 		decision Decision
@@ -295,8 +294,10 @@ func (a *asker) confirm(ctx context.Context, call middleware.Call) (Decision, er
 	}()
 	select {
 	case got := <-answered:
-		if !time.Now().Before(deadline) { // both at once: too late is too late
-			return Decision{}, errSilent
+		// Both at once: too late is too late, be it the question's end or the caller's.
+		if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {
+			<-ctx.Done() // its own timer may not have run yet
+			return Decision{}, context.Cause(ctx)
 		}
 		return got.decision, got.err
 	case <-ctx.Done():

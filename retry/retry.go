@@ -120,11 +120,18 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 // again decides after each failure whether, and when, the call is made once more.
 func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
 	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	var open error                         // of an attempt that may have happened
 	for attempt := 1; ; attempt++ {
-		if ctx.Err() != nil || !r.repeatable(call, err) {
-			return nil, middleware.OutcomeUnknown(call, err)
+		failed := middleware.OutcomeUnknown(call, err)
+		if _, unknown := errors.AsType[*OutcomeUnknownError](failed); unknown {
+			open = failed
+		} else if open != nil { // what was not sent this time may have been before
+			failed = fmt.Errorf("%w; and then: %v", open, err)
 		}
-		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: middleware.OutcomeUnknown(call, err)}
+		if ctx.Err() != nil || !r.repeatable(call, err) {
+			return nil, failed
+		}
+		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: failed}
 		if attempt == r.attempts {
 			return nil, exhausted
 		}
@@ -139,7 +146,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", err))
 		if gone := sleep(ctx, wait); gone != nil {
-			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, middleware.OutcomeUnknown(call, err))
+			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, failed)
 		}
 		var res *mcp.CallToolResult
 		if res, err = r.next.CallTool(ctx, call); err == nil {

@@ -173,6 +173,25 @@ func TestUnsafeCallIsMadeAgainOnlyUntilItHasLeft(t *testing.T) {
 	})
 }
 
+// An attempt that may have happened stays in what the call ends with: a later one
+// that was not sent does not make the whole call one that was not sent.
+func TestLaterAttemptDoesNotHideOneThatMayHaveHappened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			if made++; made < 2 {
+				return nil, errLost
+			}
+			return nil, &failure{notSent: true}
+		})
+		_, err := retry.New(retry.Options{Attempts: 2})(next).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.Update())})
+		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); made != 2 || !unknown || middleware.NotSent(err) {
+			t.Fatalf("got %d attempts and error %v (not sent: %v), want 2 and an unknown outcome", made, err, middleware.NotSent(err))
+		}
+	})
+}
+
 func TestResultIsNeverRepeated(t *testing.T) {
 	t.Parallel()
 	for _, res := range []*mcp.CallToolResult{answer, {IsError: true}, {RequestState: "s"}, {}} {
