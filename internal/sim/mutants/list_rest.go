@@ -63,7 +63,9 @@ var edgeMutants = []mutant{
 		"ambiguous-arguments-are-sent", "internal/session/session.go", "(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {\n\t\tif err := CheckArguments(call); err != nil {",
 		`if err := CheckArguments(call); err != nil && session == nil {`,
 	},
-	{"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},`, `[]middleware.Middleware{middleware.Recover(), s.Infer, s.Retry, s.Confirm},`},
+	{
+		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},`,
+		`func(r middleware.Middleware) []middleware.Middleware { s.Retry = nil; return []middleware.Middleware{middleware.Recover(), s.Infer, r, s.Confirm} }(s.Retry),`,
+	},
 	{"limit-outside-retry", "chain/standard.go", `[]middleware.Middleware{s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Cache, s.RateLimit, s.Retry},`},
-	{"cache-outside-confirm", "chain/standard.go", `[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},`, `[]middleware.Middleware{middleware.Recover(), s.Infer, s.Cache, s.Confirm},`},
 }
