@@ -126,7 +126,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if _, unknown := errors.AsType[*OutcomeUnknownError](failed); unknown {
 			open = failed
 		} else if open != nil { // what was not sent this time may have been before
-			failed = fmt.Errorf("%w; and then: %v", open, err)
+			failed = fmt.Errorf("%w; and then: %s", open, err.Error())
 		}
 		if ctx.Err() != nil || !r.repeatable(call, err) {
 			return nil, failed
