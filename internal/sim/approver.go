@@ -131,13 +131,13 @@ func (w *world) question(request hitl.Request) (*record, manner, time.Duration) 
 	w.asking++
 	switch {
 	case r.asked > 1:
-		w.bad("I1", r, "was asked about %d times", r.asked)
+		w.badf("I1", r, "was asked about %d times", r.asked)
 	case w.asking > w.settings.maxPending && !w.epilogue:
-		w.bad("I19", r, "%d questions wait, more than %d", w.asking, w.settings.maxPending)
+		w.badf("I19", r, "%d questions wait, more than %d", w.asking, w.settings.maxPending)
 	case request.Scope != r.scope || request.Tool.Server != r.server || request.Tool.Name() != r.tool.name || request.Tool.Digest != r.digest:
-		w.bad("I1", r, "a person was shown %v of %q", request.Tool, request.Scope)
+		w.badf("I1", r, "a person was shown %v of %q", request.Tool, request.Scope)
 	case string(request.Arguments) != r.text:
-		w.bad("I1", r, "a person was shown %s and not %s", request.Arguments, r.text)
+		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, r.text)
 	}
 	return r, how, wait
 }

@@ -26,7 +26,7 @@ func (w *world) begin(r *record, tool *middleware.Tool) {
 	r.epoch = w.epoch[r.server]
 	w.say(r.id, "begins", fmt.Sprintf("%q %s/%s@%d %s %s %v", r.scope, r.server, r.tool.name, r.revision, r.text, r.law, r.rogue))
 	if !r.law.agrees(tool.Annotations) {
-		w.bad("I5", r, "is %v and must be under the law %q", tool.Safety(), r.law)
+		w.badf("I5", r, "is %v and must be under the law %q", tool.Safety(), r.law)
 	}
 }
 
@@ -38,7 +38,7 @@ func (w *world) gone(r *record, panicked any) {
 	r.ended = time.Now()
 	w.say(r.id, "ended its goroutine", "")
 	if panicked != nil || !slices.ContainsFunc(r.execs, func(e *exec) bool { return e.fault == goexit }) {
-		w.bad("contract", r, "ended its goroutine: %v", panicked)
+		w.badf("contract", r, "ended its goroutine: %v", panicked)
 	}
 }
 
@@ -49,7 +49,7 @@ func (w *world) end(ctx context.Context, r *record, res *mcp.CallToolResult, err
 	r.ended = time.Now()
 	w.say(r.id, "returns", outcome(res, err))
 	if (res == nil) == (err == nil) {
-		w.bad("contract", r, "returned %v and %v", res, err)
+		w.badf("contract", r, "returned %v and %v", res, err)
 		return
 	}
 	w.checkPrompt(r)
@@ -84,10 +84,10 @@ func (w *world) checkPrompt(r *record) {
 		deaf = deaf || e.fault == stubborn
 	}
 	if r.ended.After(limit) && !deaf {
-		w.bad("I9", r, "was back %v after its end", r.ended.Sub(limit))
+		w.badf("I9", r, "was back %v after its end", r.ended.Sub(limit))
 	}
 	if r.ended.Equal(r.deadline) && r.rogue == honest && !w.occupied(r) {
-		w.bad("I10", r, "waited for its deadline in vain")
+		w.badf("I10", r, "waited for its deadline in vain")
 	}
 }
 
@@ -111,18 +111,18 @@ func (w *world) hinted(server, tool string) bool {
 
 // checkError: whose error it is, and whether it tells the truth.
 func (w *world) checkError(ctx context.Context, r *record, err error) {
-	if end, ok := errors.AsType[*endOf](err); ok && end.call != r.id {
-		w.bad("I8", r, "got the end of another call: %v", err)
+	if end, ok := errors.AsType[*endError](err); ok && end.call != r.id {
+		w.badf("I8", r, "got the end of another call: %v", err)
 	}
 	over := ctx.Err() != nil || !r.deadline.IsZero() && !r.ended.Before(r.deadline)
 	if errors.Is(err, context.Canceled) && !over {
-		w.bad("I8", r, "was cancelled by somebody else: %v", err)
+		w.badf("I8", r, "was cancelled by somebody else: %v", err)
 	}
 	if _, own := errors.AsType[*timeout.Error](err); errors.Is(err, context.DeadlineExceeded) && !own && !over {
-		w.bad("I8", r, "got a deadline that is not its own: %v", err)
+		w.badf("I8", r, "got a deadline that is not its own: %v", err)
 	}
 	if e, ok := errors.AsType[*serverError](err); ok && e.exec.call != r && e.exec.end.Before(r.begun) {
-		w.bad("I3", r, "got an error from memory, of execution %d", e.exec.n)
+		w.badf("I3", r, "got an error from memory, of execution %d", e.exec.n)
 	}
 	if r.rogue != honest || r.law == reads {
 		return
@@ -132,12 +132,12 @@ func (w *world) checkError(ctx context.Context, r *record, err error) {
 		return
 	}
 	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); !unknown && last.open() {
-		w.bad("I2", r, "may have happened, and the error does not say so: %v", err)
+		w.badf("I2", r, "may have happened, and the error does not say so: %v", err)
 	}
 	if middleware.NotSent(err) {
 		for _, e := range r.execs {
 			if e.delivered() {
-				w.bad("I2", r, "says that it was not sent, and execution %d was: %v", e.n, err)
+				w.badf("I2", r, "says that it was not sent, and execution %d was: %v", e.n, err)
 				return
 			}
 		}
@@ -166,7 +166,7 @@ func (w *world) checkAnswer(r *record, res *mcp.CallToolResult) {
 		w.checkShared(r, res, e)
 	}
 	if e.epoch < r.epoch && e.server == r.server {
-		w.bad("I4", r, "got execution %d, after which %d writes had gone out before it began", e.n, r.epoch-e.epoch)
+		w.badf("I4", r, "got execution %d, after which %d writes had gone out before it began", e.n, r.epoch-e.epoch)
 	}
 	if r.rogue == honest && r.law >= writes && e.law >= writes {
 		delivered := 0
@@ -176,7 +176,7 @@ func (w *world) checkAnswer(r *record, res *mcp.CallToolResult) {
 			}
 		}
 		if delivered != 1 {
-			w.bad("I6", r, "succeeded and was executed %d times", delivered)
+			w.badf("I6", r, "succeeded and was executed %d times", delivered)
 		}
 	}
 }
@@ -188,14 +188,14 @@ func (w *world) answerOf(r *record, res *mcp.CallToolResult) *exec {
 	word, _, _ := strings.Cut(text, ":")
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 0 || n >= len(w.execs) || w.execs[n].text != text {
-		w.bad("I15", r, "got the answer %q, which no server gave", text)
+		w.badf("I15", r, "got the answer %q, which no server gave", text)
 		return nil
 	}
 	e := w.execs[n]
 	m, _ := res.StructuredContent.(map[string]any)
 	list, _ := m["list"].([]any)
 	if m["text"] != text || len(list) != 1 || list[0] != text || res.IsError != (e.fault == isError) {
-		w.bad("I15", r, "got an answer that is not as the server gave it: %v", res.StructuredContent)
+		w.badf("I15", r, "got an answer that is not as the server gave it: %v", res.StructuredContent)
 	}
 	return e
 }
@@ -207,17 +207,17 @@ func (w *world) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
 	c := e.call
 	switch {
 	case r.law != reads && !remembered:
-		w.bad("I6", r, "got the answer to %v", c)
+		w.badf("I6", r, "got the answer to %v", c)
 	case e.scope != r.scope || e.server != r.server || c.tool != r.tool || c.digest != r.digest || e.meaning != r.meaning:
-		w.bad("I3", r, "got the answer to another question, %v of revision %d, %q", c, c.revision, c.text)
+		w.badf("I3", r, "got the answer to another question, %v of revision %d, %q", c, c.revision, c.text)
 	case fromMemory && r.begun.Sub(e.end) >= ttl:
-		w.bad("I3", r, "got an answer %v old", r.begun.Sub(e.end))
+		w.badf("I3", r, "got an answer %v old", r.begun.Sub(e.end))
 	case fromMemory && e.fault == isError:
-		w.bad("I3", r, "got the error of execution %d from memory", e.n)
+		w.badf("I3", r, "got the error of execution %d from memory", e.n)
 	case res.RequestState != "":
-		w.bad("I3", r, "got what execution %d asks another", e.n)
+		w.badf("I3", r, "got what execution %d asks another", e.n)
 	case fromMemory && r.overlaps && !remembered:
-		w.bad("I4", r, "was answered from memory while a write was under way")
+		w.badf("I4", r, "was answered from memory while a write was under way")
 	}
 }
 
@@ -235,6 +235,6 @@ func (w *world) checkRest(r *record) {
 		want = 0
 	}
 	if len(r.execs) != want {
-		w.bad("I19", r, "was executed %d times after all had come to rest, want %d", len(r.execs), want)
+		w.badf("I19", r, "was executed %d times after all had come to rest, want %d", len(r.execs), want)
 	}
 }

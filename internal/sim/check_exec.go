@@ -20,7 +20,7 @@ func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToo
 	r := w.calls[id]
 	if r == nil {
 		r = w.order[0]
-		w.bad("I15", r, "a call with the metadata of nobody was sent: %v", params.Meta)
+		w.badf("I15", r, "a call with the metadata of nobody was sent: %v", params.Meta)
 	}
 	bytes, _ := params.Arguments.(json.RawMessage)
 	sent := string(bytes)
@@ -46,7 +46,7 @@ func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToo
 		w.checkPatience(r, e)
 		w.checkTime(ctx, r, e)
 		if !ok || accepted.Digest != r.digest || params.Name != r.tool.name {
-			w.bad("I7", r, "was sent, and its definition is no longer the accepted one")
+			w.badf("I7", r, "was sent, and its definition is no longer the accepted one")
 		}
 		w.checkStampede(r)
 	}
@@ -88,10 +88,10 @@ func (w *world) checkConsent(r *record, e *exec, sent string) {
 		want = r.yes.bytes
 	}
 	if sent != want && (r.yes == nil || e.law == asks || r.rogue == honest) {
-		w.bad("I15", r, "was sent as %s and not as %s", sent, want)
+		w.badf("I15", r, "was sent as %s and not as %s", sent, want)
 	}
 	if r.bad {
-		w.bad("I3", r, "was sent with ambiguous arguments")
+		w.badf("I3", r, "was sent with ambiguous arguments")
 	}
 	if e.law != asks && r.law != asks {
 		return
@@ -99,15 +99,15 @@ func (w *world) checkConsent(r *record, e *exec, sent string) {
 	yes := r.yes
 	switch {
 	case yes == nil:
-		w.bad("I1", r, "was executed without a yes")
+		w.badf("I1", r, "was executed without a yes")
 	case e.scope != r.scope:
-		w.bad("I1", r, "was executed for %q, and the yes was to %q", e.scope, r.scope)
+		w.badf("I1", r, "was executed for %q, and the yes was to %q", e.scope, r.scope)
 	case e.server != r.server:
-		w.bad("I1", r, "was executed at %s, and the yes was to %s", e.server, r.server)
+		w.badf("I1", r, "was executed at %s, and the yes was to %s", e.server, r.server)
 	case e.law == asks && !e.start.Before(yes.at.Add(w.settings.lifetime)):
-		w.bad("I1", r, "was executed %v after the yes, which had expired", e.start.Sub(yes.at))
+		w.badf("I1", r, "was executed %v after the yes, which had expired", e.start.Sub(yes.at))
 	case !r.ended.IsZero():
-		w.bad("I1", r, "was executed after it had returned")
+		w.badf("I1", r, "was executed after it had returned")
 	}
 }
 
@@ -119,7 +119,7 @@ func (w *world) checkOnce(r *record, e *exec) {
 	}
 	for _, before := range r.execs {
 		if before.delivered() {
-			w.bad("I2", r, "is executed again, after execution %d (%v)", before.n, before.fault)
+			w.badf("I2", r, "is executed again, after execution %d (%v)", before.n, before.fault)
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func (w *world) checkPatience(r *record, e *exec) {
 		return
 	}
 	if early := last.end.Add(last.after).Sub(e.start); early > time.Microsecond {
-		w.bad("I11", r, "is sent %v before the server wanted to be called again", early)
+		w.badf("I11", r, "is sent %v before the server wanted to be called again", early)
 	}
 }
 
@@ -141,15 +141,15 @@ func (w *world) checkTime(ctx context.Context, r *record, e *exec) {
 	deadline, ok := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil:
-		w.bad("I9", r, "was sent with a context that is done")
+		w.badf("I9", r, "was sent with a context that is done")
 	case !ok || deadline.Sub(e.start) > attemptTimeout:
-		w.bad("I9", r, "was sent without the time limit of an attempt")
+		w.badf("I9", r, "was sent without the time limit of an attempt")
 	case !e.start.Before(deadline) || !r.deadline.IsZero() && !e.start.Before(r.deadline):
-		w.bad("I9", r, "was sent at its deadline or after it")
+		w.badf("I9", r, "was sent at its deadline or after it")
 	case r.law != reads && !r.cancelled.IsZero():
-		w.bad("I9", r, "was sent after it had been cancelled")
+		w.badf("I9", r, "was sent after it had been cancelled")
 	case r.law == reads && !r.ended.IsZero() && !w.awaited(r, e):
-		w.bad("I19", r, "was sent when nobody waited for it any more")
+		w.badf("I19", r, "was sent when nobody waited for it any more")
 	}
 }
 
@@ -197,5 +197,5 @@ func (w *world) checkStampede(r *record) {
 			return
 		}
 	}
-	w.bad("I14", r, "is executed while %v is under way", under)
+	w.badf("I14", r, "is executed while %v is under way", under)
 }

@@ -29,15 +29,15 @@ func (w *world) checkRate(r *record, call middleware.Call) {
 		have := b.take(now)
 		switch {
 		case have < 1-slack:
-			w.bad("I11", r, "was let through with %.6f tokens", have)
+			w.badf("I11", r, "was let through with %.6f tokens", have)
 		case have > 1+slack && w.waited(r, now):
-			w.bad("I11", r, "waited %v while there were %.6f tokens", now.Sub(r.entered), have)
+			w.badf("I11", r, "waited %v while there were %.6f tokens", now.Sub(r.entered), have)
 		}
 	}
 	if w.hinted(call.Tool.Server, call.Tool.Name()) {
 		b := w.bucket(bucketKey{call.Scope, call.Tool.Server, call.Tool.Name()}, hintPerMinute, 1)
 		if have := b.take(now); have < 1-slack {
-			w.bad("I11", r, "was let through with %.6f tokens of its tool", have)
+			w.badf("I11", r, "was let through with %.6f tokens of its tool", have)
 		}
 	}
 }

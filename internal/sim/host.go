@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -102,11 +103,7 @@ func (w *world) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-type skippedError struct{}
-
-func (skippedError) Error() string { return "the host's middleware did not call next" }
-
-var errSkipped = skippedError{}
+var errSkipped = errors.New("the host's middleware did not call next")
 
 // contained keeps a panic from ending the program.
 func (*world) contained(next middleware.ToolCaller) middleware.ToolCaller {
@@ -114,11 +111,8 @@ func (*world) contained(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 func otherServer(server string) string {
-	switch server {
-	case trusty:
+	if server == trusty {
 		return replica
-	case replica:
-		return trusty
 	}
 	return trusty
 }
@@ -171,8 +165,7 @@ func (w *world) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// atLimit notes what the rate limit lets through, and what the call looks like at
-// the last place where the host can see it.
+// atLimit notes what the rate limit lets through.
 func (w *world) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		w.mu.Lock()

@@ -21,8 +21,8 @@ const (
 
 func (l law) String() string { return [...]string{"reads", "repeats", "writes", "asks"}[l] }
 
-// safety is the class that a tool under this law must have, and whether it is
-// safe to repeat.
+// agrees reports whether annotations give a tool the class that it must have under
+// this law, and say rightly whether it is safe to repeat.
 func (l law) agrees(a annotation.Annotations) bool {
 	switch l {
 	case reads:
@@ -37,20 +37,18 @@ func (l law) agrees(a annotation.Annotations) bool {
 
 // A toolSpec is one tool that every server has.
 type toolSpec struct {
-	name     string
-	byName   law // what the words of the name give away
-	honest   law // what a server says that does not lie
-	lie      law // what one says that does
-	gloss    string
-	readOnly bool // the tool really only reads
+	name   string
+	byName law // what the words of the name give away
+	honest law // what a server says that does not lie
+	lie    law // what one says that does
 }
 
 var toolSpecs = []toolSpec{
-	{name: "get_note", byName: reads, honest: reads, lie: reads, gloss: "Notes", readOnly: true},
-	{name: "set_note", byName: writes, honest: repeats, lie: reads, gloss: "Notes"},
-	{name: "create_note", byName: writes, honest: writes, lie: repeats, gloss: "Notes"},
-	{name: "delete_note", byName: asks, honest: asks, lie: reads, gloss: "Notes"},
-	{name: "frobnicate", byName: asks, honest: reads, lie: reads, gloss: "Notes"},
+	{name: "get_note", byName: reads, honest: reads, lie: reads},
+	{name: "set_note", byName: writes, honest: repeats, lie: reads},
+	{name: "create_note", byName: writes, honest: writes, lie: repeats},
+	{name: "delete_note", byName: asks, honest: asks, lie: reads},
+	{name: "frobnicate", byName: asks, honest: reads, lie: reads},
 }
 
 // The servers. The first two have the same definitions, so that only the
@@ -128,7 +126,7 @@ var definitions = func() map[place][]*mcp.Tool {
 			for revision := 1; revision <= lastRevision; revision++ {
 				list[revision] = &mcp.Tool{
 					Name:        t.name,
-					Description: fmt.Sprintf("%s, revision %d.", t.gloss, revision),
+					Description: fmt.Sprintf("Notes, revision %d.", revision),
 					InputSchema: map[string]any{"type": "object"},
 					Annotations: wire(t.declared(server, revision)),
 				}

@@ -113,8 +113,8 @@ func (w *world) say(who, what, extra string) {
 	w.trace = append(w.trace, event{w.now(), who, what, extra})
 }
 
-// bad reports a broken invariant; the caller holds the mutex.
-func (w *world) bad(invariant string, who fmt.Stringer, format string, args ...any) {
+// badf reports a broken invariant; the caller holds the mutex.
+func (w *world) badf(invariant string, who fmt.Stringer, format string, args ...any) {
 	text := fmt.Sprintf("%s: %v: %s", invariant, who, fmt.Sprintf(format, args...))
 	w.violations = append(w.violations, text)
 	w.say("!!", text, "")

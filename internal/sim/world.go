@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -21,7 +19,6 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A world is one scenario: servers, tenants, a host and a person, around one
@@ -40,7 +37,7 @@ type world struct {
 	policy      policy
 	revision    map[place]int // what each server declares now
 	calls       map[string]*record
-	order       []*record // by the time at which they came to the cache is not kept; by number
+	order       []*record // by number
 	execs       []*exec
 	epoch       map[string]int // writes handed over to each server
 	writing     map[string]int // writes under way in the cache
@@ -192,7 +189,7 @@ func (w *world) refresh(server string) {
 	if err := w.tools.Refresh(context.Background(), server); err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.bad("harness", w.order[0], "refresh: %v", err)
+		w.badf("harness", w.order[0], "refresh: %v", err)
 	}
 }
 
@@ -202,96 +199,12 @@ func (w *world) swap(books func(*policy), do func() error) {
 	defer w.mu.Unlock()
 	books(&w.policy)
 	if err := do(); err != nil {
-		w.bad("harness", w.order[0], "policy: %v", err)
+		w.badf("harness", w.order[0], "policy: %v", err)
 	}
 }
 
 func (w *world) override(server, tool string, l law, a annotation.Annotations) {
 	w.swap(func(p *policy) { p.word[place{server, tool}] = l }, func() error { return w.tools.Override(server, tool, a) })
-}
-
-// An endOf is the cause with which the context of one call ends.
-type endOf struct {
-	call string
-	how  error
-}
-
-func (e *endOf) Error() string { return e.call + ": " + e.how.Error() }
-func (e *endOf) Unwrap() error { return e.how }
-
-// run makes one call.
-func (w *world) run(r *record) {
-	tool, ok := w.tools.Lookup(r.server, r.tool.name)
-	if !ok {
-		return // its server has dropped it, and the host knows
-	}
-	ctx, cancel := w.context(r)
-	defer cancel()
-	w.begin(r, tool)
-	sent := []byte(r.text)
-	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(sent), Meta: mcp.Meta{"call": r.id}}
-	if r.text == "" {
-		call.Arguments = nil
-	}
-	returned := false
-	defer func() { // the goroutine may end inside the call
-		if !returned {
-			w.gone(r, recover())
-		}
-	}()
-	res, err := w.caller.CallTool(ctx, call)
-	returned = true
-	w.end(ctx, r, res, err)
-	if r.scribbles {
-		scribble(sent, call.Meta, res)
-	}
-}
-
-// context returns the context of a call: none, a deadline, a cancellation or both.
-func (w *world) context(r *record) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.Background(), context.CancelFunc(func() {})
-	if r.timeout > 0 {
-		r.deadline = time.Now().Add(r.timeout)
-		ctx, cancel = context.WithDeadlineCause(ctx, r.deadline, &endOf{r.id, context.DeadlineExceeded})
-	}
-	if r.cancelAfter == 0 {
-		return ctx, cancel
-	}
-	ctx, stop := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(r.cancelAfter, func() {
-		w.mu.Lock()
-		if r.ended.IsZero() && ctx.Err() == nil {
-			r.cancelled = time.Now()
-			w.say(r.id, "cancelled", "")
-		}
-		w.mu.Unlock()
-		stop(&endOf{r.id, context.Canceled})
-	})
-	return ctx, func() { timer.Stop(); cancel(); stop(errors.New("over")) }
-}
-
-// scribble writes over everything that belongs to the caller once its call has
-// returned: its buffer, its metadata and its answer.
-func scribble(sent []byte, meta mcp.Meta, res *mcp.CallToolResult) {
-	for i := range sent {
-		sent[i] = 'Z'
-	}
-	meta["call"] = "scribbled"
-	if res == nil {
-		return
-	}
-	for _, c := range res.Content {
-		if text, ok := c.(*mcp.TextContent); ok {
-			text.Text = "scribbled"
-		}
-	}
-	if m, ok := res.StructuredContent.(map[string]any); ok {
-		m["text"] = "scribbled"
-		if list, ok := m["list"].([]any); ok {
-			list[0] = "scribbled"
-		}
-	}
-	res.IsError = true
 }
 
 // close makes a few more calls after everything has come to rest: nothing may

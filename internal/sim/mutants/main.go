@@ -24,8 +24,9 @@ func main() {
 	jobs := flag.Int("jobs", max(1, runtime.GOMAXPROCS(0)), "mutants at once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *list, *only, *seeds, *jobs); err != nil {
+	err := run(ctx, *list, *only, *seeds, *jobs)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,7 @@ type placed struct {
 
 // place finds the line that a mutant changes.
 func place(root string, m mutant) (*placed, error) {
-	source, err := os.ReadFile(filepath.Join(root, m.file))
+	source, err := fs.ReadFile(os.DirFS(root), m.file)
 	if err != nil {
 		return nil, err
 	}
