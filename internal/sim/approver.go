@@ -97,11 +97,7 @@ func (w *world) answer(ctx context.Context, r *record, how manner, request hitl.
 		desk <- yes
 		return <-desk, nil
 	case scrawls:
-		for i, c := range request.Arguments { // what comes of it is still an object
-			if '1' <= c && c <= '8' || c == 'x' {
-				request.Arguments[i]++
-			}
-		}
+		smear(request.Arguments)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,6 +107,15 @@ func (w *world) answer(ctx context.Context, r *record, how manner, request hitl.
 		w.say(r.id, "approved", bytes)
 	}
 	return yes, nil
+}
+
+// smear writes over arguments; what comes of it is still an object.
+func smear(arguments []byte) {
+	for i, c := range arguments {
+		if '1' <= c && c <= '8' || c == 'x' {
+			arguments[i]++
+		}
+	}
 }
 
 // question notes that somebody is asked, and draws how they will answer.
@@ -138,6 +143,9 @@ func (w *world) question(request hitl.Request) (*record, manner, time.Duration) 
 		w.badf("I1", r, "a person was shown %v of %q", request.Tool, request.Scope)
 	case string(request.Arguments) != r.text:
 		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, r.text)
+	}
+	if r.smears {
+		smear(r.sent)
 	}
 	return r, how, wait
 }

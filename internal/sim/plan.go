@@ -180,6 +180,7 @@ func (w *world) draw(r *rand.Rand, n int, kind shape) *record {
 	}
 	c.bad = r.IntN(60) == 0
 	c.scribbles = r.IntN(3) == 0
+	c.smears = r.IntN(4) == 0
 	c.rogue = drawRogue(r)
 	c.says(r, r.IntN(len(arguments)))
 	switch {

@@ -25,8 +25,10 @@ type record struct {
 	cancelAfter time.Duration
 	bad         bool // the arguments are ambiguous
 	scribbles   bool // writes over everything that was its own, once it has returned
+	smears      bool // writes over its arguments while a person looks at them
 	rogue       rogue
 
+	sent      []byte // the arguments, as they were handed in
 	begun     time.Time
 	ended     time.Time // zero while it runs
 	revision  int       // of the definition that it was made for

@@ -28,8 +28,8 @@ func (w *world) run(r *record) {
 	ctx, cancel := w.context(r)
 	defer cancel()
 	w.begin(r, tool)
-	sent := []byte(r.text)
-	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(sent), Meta: mcp.Meta{"call": r.id}}
+	r.sent = []byte(r.text)
+	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(r.sent), Meta: mcp.Meta{"call": r.id}}
 	if r.text == "" {
 		call.Arguments = nil
 	}
@@ -43,7 +43,7 @@ func (w *world) run(r *record) {
 	returned = true
 	w.end(ctx, r, res, err)
 	if r.scribbles {
-		scribble(sent, call.Meta, res)
+		scribble(r.sent, call.Meta, res)
 	}
 }
 

@@ -53,6 +53,10 @@ var hitlMutants = []mutant{
 		"approver-writes-into-the-call", hitlFile, `r := Request{Tool: call.Tool, Arguments: bytes.Clone(call.Arguments), CallID: call.ID, Scope: call.Scope}`,
 		`r := Request{Tool: call.Tool, Arguments: call.Arguments, CallID: call.ID, Scope: call.Scope}`,
 	},
+	{
+		"caller-writes-into-what-was-shown", hitlFile, `call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile`,
+		`_ = bytes.Clone(call.Arguments)`,
+	},
 	{"questions-without-bound", hitlFile, `if a.pending.Add(1) > a.maxPending {`, `if a.pending.Add(1) < 0 {`},
 	{"questions-are-never-over", hitlFile, `a.pending.Add(-1) // first, so that who reads the answer may ask again`, `a.pending.Add(0)`},
 	{"asked-again-further-in", hitlFile, `if call.Tool == nil || grant.Covers(ctx, &call) {`, `if call.Tool == nil || grant.Covers(ctx, &call) && a.writes {`},
