@@ -26,7 +26,7 @@ func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToo
 	sent := string(bytes)
 	e := &exec{n: len(w.execs), call: r, server: server, start: time.Now(), meaning: w.meaningOf(r, sent)}
 	if seen, ok := ctx.Value(seenKey{}).(*middleware.Call); ok {
-		e.scope = seen.Scope
+		e.scope, e.digest = seen.Scope, seen.Tool.Digest
 	}
 	accepted, ok := w.tools.Lookup(server, params.Name)
 	if ok {

@@ -58,6 +58,7 @@ type exec struct {
 	call     *record
 	server   string
 	scope    string
+	digest   middleware.Digest // of the definition that it was sent for
 	start    time.Time
 	end      time.Time // zero while it runs
 	fault    fault
