@@ -128,7 +128,7 @@ func (w *world) checkError(ctx context.Context, r *record, err error) {
 		return
 	}
 	last := r.last()
-	if last == nil {
+	if last == nil || last.law == reads { // the host may have said so meanwhile
 		return
 	}
 	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); !unknown && last.open() {
