@@ -146,6 +146,13 @@ func TestHostsWordWins(t *testing.T) {
 			if got := tool.Safety(); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
+			if strings.HasPrefix(c.name, "B087") {
+				if text := finding(t, tools, "srv/resetPagination: the host's word lowers it from "); !strings.HasSuffix(text, " to safe") {
+					t.Errorf("got %q", text)
+				}
+			} else if c.want == annotation.Dangerous && len(tools.Findings()) > 0 && strings.Contains(tools.Findings()[0].Text, "lowers") {
+				t.Errorf("got %v", tools.Findings())
+			}
 			if c.word.ReadOnly != annotation.Unset && !strings.Contains(tool.Explain(), "host") {
 				t.Errorf("%s does not say that it is the host's word", tool.Explain())
 			}

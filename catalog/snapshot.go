@@ -72,6 +72,13 @@ func (s *snapshot) addTool(id string, known *server, d definition) {
 		s.find(id, tool.Name(), fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
+	if _, ok := known.overrides[tool.Name()]; ok {
+		without := *known
+		without.overrides = nil
+		if was := s.effective(id, &without, tool.Name(), d.declared, d.inferred).Safety(); was != annotation.Unknown && was < tool.Safety() {
+			s.find(id, tool.Name(), fmt.Sprintf("the host's word lowers it from %s to %s", was, tool.Safety()))
+		}
+	}
 	for _, text := range conflicts(d.declared, d.inferred, tool.Annotations, known.trusted) {
 		s.find(id, tool.Name(), text)
 	}

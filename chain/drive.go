@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -19,20 +18,32 @@ import (
 // sinks is a double, so that [Verify] may make calls through it. The zero value
 // will do for a chain that asks nobody.
 type Doubles struct {
-	// Asked returns how many questions the chain's confirmer has been asked so far.
-	// Nil means that questions are not counted.
+	// Asked returns how many questions the chain's confirmer has been asked so far,
+	// and is safe for concurrent use. Nil means that questions are not counted.
 	Asked func() int
 	// Say tells the confirmer what to answer from now on, yes for true. Nil means
 	// that it always says yes, and what a no leads to is not tried.
 	Say func(yes bool)
 }
 
-// How long a call of Verify may take: one that is answered, and one that fails and
-// may be repeated.
+// How long a call of Verify says that it can wait: one that is answered, and one
+// that fails and may be repeated. Only after the last is it given up.
 const (
 	patience = 100 * time.Millisecond
 	brief    = time.Millisecond
+	endless  = 5 * time.Second
 )
+
+// hurried tells an earlier deadline than it keeps. Whoever asks how long there is
+// to wait does not wait long, and nobody is abandoned in the middle of a question,
+// which would be counted as the next call's.
+type hurried struct {
+	context.Context
+
+	deadline time.Time
+}
+
+func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
 
 // driven makes calls through the chain and judges what reaches the executor.
 func driven(c interface {
@@ -57,7 +68,10 @@ func driven(c interface {
 	}
 	answerYes(true)
 	for _, try := range []func(){d.consent, d.failures, d.writes, d.reads, d.class} {
-		try()
+		if try(); d.stuck {
+			d.problems = []Problem{{Text: fmt.Sprintf("a call was not answered within %v, and no more were made; what reaches people, stores and servers must be doubles that answer", endless)}}
+			break
+		}
 	}
 	answerYes(true)
 	return d.problems
@@ -71,6 +85,7 @@ type driver struct {
 	end                            *recorder
 	read, write, danger, unclassed *middleware.Tool
 	problems                       []Problem
+	stuck                          bool // a call ended because of its context
 }
 
 func (*driver) tool(name string, a annotation.Annotations) *middleware.Tool {
@@ -109,8 +124,12 @@ func (o outcome) silent() bool { return o.err == nil && o.executed == 0 }
 // call makes one call. What it is about stands in scope, so that no two tries
 // share a memory or a rate that they do not mean to.
 func (d *driver) call(t *middleware.Tool, scope, arguments string, within time.Duration) (o outcome) {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	if d.stuck {
+		return outcome{err: context.DeadlineExceeded}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endless)
 	defer cancel()
+	ctx = hurried{ctx, time.Now().Add(within)}
 	asked := d.asked()
 	d.end.reset()
 	defer func() {
@@ -118,6 +137,7 @@ func (d *driver) call(t *middleware.Tool, scope, arguments string, within time.D
 			o.err = fmt.Errorf("chain: it panicked: %v", v)
 			d.faultf("a call of class %s panicked (%v); put middleware.Recover outermost, or mend what panics", t.Safety(), v)
 		}
+		d.stuck = ctx.Err() != nil
 		o.asked = d.asked() - asked
 		o.arrived, o.executed = d.end.counts()
 	}()
@@ -215,74 +235,4 @@ func (d *driver) class() {
 	if o := d.call(d.unclassed, "class", `{}`, patience); o.asked > 0 && d.end.classed() {
 		d.faultf("a person was asked about a read: the tool's class is worked out inside the confirmation; put infer outside it")
 	}
-}
-
-// A recorder is an executor that counts, and answers as it is told.
-type recorder struct {
-	mu                sync.Mutex
-	arrived, executed int
-	last              *middleware.Tool
-	err               error
-	failed            bool
-}
-
-// The failures of the executor: after it may have acted, and before it left.
-var (
-	errLost         = errors.New("chain: lost, as Verify wants it")
-	errUnsent error = unsentError{}
-)
-
-type unsentError struct{}
-
-func (unsentError) Error() string { return "chain: not sent, as Verify wants it" }
-func (unsentError) NotSent() bool { return true }
-
-func (r *recorder) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.executed++
-	if r.err != nil {
-		return nil, r.err
-	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}, IsError: r.failed}, nil
-}
-
-func (r *recorder) answer(err error, failed bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err, r.failed = err, failed
-}
-
-func (r *recorder) reset() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.arrived, r.executed, r.last = 0, 0, nil
-}
-
-func (r *recorder) counts() (arrived, executed int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.arrived, r.executed
-}
-
-// classed reports whether the last call came with the class of a read.
-func (r *recorder) classed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last.Safety() == annotation.Safe
-}
-
-// arrivals counts what is handed over, before the guard turns any of it away.
-type arrivals struct {
-	*recorder
-
-	guarded middleware.ToolCaller
-}
-
-func (a *arrivals) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	a.mu.Lock()
-	a.arrived++
-	a.last = call.Tool
-	a.mu.Unlock()
-	return a.guarded.CallTool(ctx, call)
 }

@@ -41,9 +41,9 @@ func (p Problem) String() string {
 // is called "fairlead.verify", and looks at what reaches the executor. So it sees
 // what the middlewares that tell nothing do: call next twice, change what was
 // agreed to, answer from memory what a person must be asked about. It takes
-// microseconds where nothing in the chain waits; a failed call is followed for at
-// most a millisecond, so a retry whose repetitions are to be seen needs a Rand that
-// returns 0.
+// microseconds where nothing in the chain waits; a failed call says that it has a
+// millisecond left, so a retry whose repetitions are to be seen needs a Rand that
+// returns 0. A call that is not answered within 5 seconds is a problem and the last.
 //
 // What it cannot see is the executor that the chain will hang before: whether a
 // guard stands there is up to the one who writes Then (see [Guard]). An empty chain

@@ -405,6 +405,25 @@ func TestVerifyDoesNotWait(t *testing.T) {
 	})
 }
 
+// A double that does not answer is named, after one call.
+func TestVerifyGivesUpOnADoubleThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		silent := hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+			asked.Add(1)
+			<-ctx.Done()
+			return hitl.Decision{}, context.Cause(ctx)
+		})
+		c := chain.New(quick(), hitl.New(silent, hitl.Options{}))
+		wantProblems(t, "silent", chain.Verify(c, chain.Doubles{Asked: func() int { return int(asked.Load()) }}),
+			[]string{"retry stands outside hitl", "a call was not answered within 5s, and no more were made"})
+		if n := asked.Load(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
 func BenchmarkVerify(b *testing.B) {
 	d := new(double)
 	s := whole(d)
