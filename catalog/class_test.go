@@ -244,6 +244,27 @@ func TestPatternRaisesFreelyAndLowersNoDanger(t *testing.T) {
 	}
 }
 
+// The host says that it writes. That its server says the same, and that it only
+// adds, is then no admission any more.
+func TestClaimDoesNotSoftenTheHostsWord(t *testing.T) {
+	for _, tool := range []string{
+		`{"name":"list_users","inputSchema":{"type":"object"}}`,
+		declared("list_users", `{"readOnlyHint":false,"destructiveHint":false}`),
+	} {
+		tools := raw(t, tool)
+		before := lookup(t, tools, "srv", "list_users").Safety()
+		if want := map[bool]annotation.Safety{true: annotation.Moderate, false: annotation.Safe}[strings.Contains(tool, "Hint")]; before != want {
+			t.Errorf("%s: got %s, want %s", tool, before, want)
+		}
+		if _, err := tools.OverrideMatching("srv/list_users", annotation.Annotations{ReadOnly: annotation.No}); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookup(t, tools, "srv", "list_users").Safety(); got != annotation.Dangerous {
+			t.Errorf("%s, and the host says that it writes: got %s, want dangerous", tool, got)
+		}
+	}
+}
+
 func TestServerThatLiesIsReported(t *testing.T) {
 	tools := raw(t, declared("delete_user", `{"readOnlyHint":true}`), declared("list_users", `{"readOnlyHint":true}`),
 		declared("frobnicate", `{"readOnlyHint":true,"destructiveHint":true}`), declared("twiddle", `{"destructiveHint":false}`))

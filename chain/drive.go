@@ -50,7 +50,7 @@ func driven(c interface {
 	Then(executor middleware.ToolCaller) middleware.ToolCaller
 }, doubles Doubles) []Problem {
 	d := &driver{asked: doubles.Asked, say: doubles.Say, end: new(recorder)}
-	if d.asked == nil {
+	if d.counts = d.asked != nil; !d.counts {
 		d.asked = func() int { return 0 }
 	}
 	d.read = d.tool("look", annotation.ReadOnly().Attribute(annotation.Host, ""))
@@ -81,6 +81,7 @@ func driven(c interface {
 type driver struct {
 	caller                         middleware.ToolCaller
 	asked                          func() int
+	counts                         bool // whether questions are counted
 	say                            func(yes bool)
 	end                            *recorder
 	read, write, danger, unclassed *middleware.Tool
@@ -157,6 +158,8 @@ func (d *driver) consent() {
 		d.faultf("one dangerous call was handed to the executor %d times: something calls next more than once", first.arrived)
 	case first.silent():
 		d.faultf("a dangerous call was answered without being executed")
+	case first.executed > 0 && first.asked == 0 && d.counts:
+		d.faultf("a dangerous call was executed, and nobody was asked; put hitl into the chain, and let the guard stand")
 	case errors.Is(first.err, grant.ErrRefused) && first.asked > 0:
 		d.faultf("what a person agreed to is not what reached the executor, which refused it: something inside the confirmation changes the call; put it outside")
 	}

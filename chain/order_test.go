@@ -72,6 +72,20 @@ func permutations(kinds []string, f func(order []string)) {
 	next()
 }
 
+// What tells its kind tells its next as well, so that it hides nothing.
+func TestEveryBuiltInLinkTellsItsNext(t *testing.T) {
+	t.Parallel()
+	for _, kind := range builtIn {
+		executor := new(turning)
+		built := build(kind, hitl.New(nil, hitl.Options{}), slow())(executor)
+		k, _ := built.(middleware.Kinder)
+		u, ok := built.(middleware.Unwrapper)
+		if k == nil || k.Kind() != kind || !ok || u.Unwrap() != middleware.ToolCaller(executor) {
+			t.Errorf("%s: %T does not tell what it is and what it stands before", kind, built)
+		}
+	}
+}
+
 // I21: every order of the built-in kinds, and every order with one of them twice,
 // is either named as wrong or keeps every promise. And whatever the order, the
 // guard lets nothing dangerous happen unasked or twice.

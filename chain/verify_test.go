@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -157,6 +158,8 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			[]string{"warning: ratelimit stands outside cache: an answer from memory costs a place in the rate"}, nil},
 		{"a rate limit outside the person", func(ask middleware.Middleware) links { return links{slow(), ask} },
 			[]string{"warning: ratelimit stands outside hitl: a place in the rate is taken before a person has said yes"}, nil},
+		{"a rate limit outside the person, and two retries", func(ask middleware.Middleware) links { return links{slow(), ask, quick(), quick()} },
+			[]string{"warning: ratelimit stands outside hitl", "retry stands in the chain more than once", "ratelimit stands outside retry"}, nil},
 		{"a rate limit outside the retry", func(ask middleware.Middleware) links { return links{ask, slow(), quick()} },
 			[]string{"ratelimit stands outside retry: attempts after the first go out unpaced"}, nil},
 		{"a retry outside the cache", func(ask middleware.Middleware) links { return links{ask, quick(), cache.New(cache.Options{})} },
@@ -246,6 +249,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 				if n := d.asked.Load(); n != 0 {
 					t.Errorf("a person was asked %d times although no double was handed in", n)
 				}
+				d.no.Store(true) // the double is told to say yes
 				wantProblems(t, "driven", chain.Verify(c, d.doubles()), slices.Concat(tt.read, tt.driven))
 				if d.no.Load() {
 					t.Error("the double is left saying no")
@@ -266,12 +270,13 @@ func wantProblems(t *testing.T, how string, got []chain.Problem, want []string) 
 	if len(got) != len(want) || t.Failed() {
 		t.Errorf("%s: got %d problems, want %d: %q", how, len(got), len(want), got)
 	}
-	if !slices.IsSortedFunc(got, func(a, b chain.Problem) int {
-		if a.Warning && !b.Warning {
-			return 1
+	worse := func(a, b chain.Problem) int {
+		if !a.Warning && b.Warning {
+			return -1
 		}
 		return 0
-	}) {
+	}
+	if !slices.IsSortedFunc(got, worse) {
 		t.Errorf("%s: a warning stands before what is worse: %q", how, got)
 	}
 }
@@ -403,6 +408,37 @@ func TestVerifyDoesNotWait(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
+}
+
+// One who asks and goes on whatever is said, and one who does not ask.
+func TestVerifyHearsANoThatNobodyHeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		asks bool
+		want string
+	}{
+		{"deaf", true, "a dangerous call was executed after a person had said no"},
+		{"dumb", false, "a dangerous call was executed, and nobody was asked"},
+	} {
+		d := new(double)
+		agrees := around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+			if call.Tool.Safety().MustConfirm() {
+				if tt.asks {
+					_, _ = d.Confirm(ctx, hitl.Request{})
+				}
+				var yes *grant.Grant
+				ctx, yes = grant.Give(ctx, &call, time.Minute)
+				defer yes.Void()
+			}
+			return next.CallTool(ctx, call)
+		})
+		got := chain.Verify(chain.New(infer.New(infer.Options{}), agrees), d.doubles())
+		if !tt.asks { // and then a result after a no as well
+			got = got[:min(len(got), 1)]
+		}
+		wantProblems(t, tt.name, got, []string{tt.want})
+	}
 }
 
 // A double that does not answer is named, after one call.
