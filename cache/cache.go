@@ -92,8 +92,9 @@ type cacher struct {
 	memory     *memory
 }
 
-func (*cacher) Kind() string                   { return "cache" }
-func (*cacher) Promise(p *middleware.Promises) { p.Remembers = true }
+func (*cacher) Kind() string                    { return "cache" }
+func (c *cacher) Unwrap() middleware.ToolCaller { return c.next }
+func (*cacher) Promise(p *middleware.Promises)  { p.Remembers = true }
 
 // Will says whether results are kept.
 func (c *cacher) Will(tool *middleware.Tool) string {

@@ -180,7 +180,8 @@ type asker struct {
 	pending    *atomic.Int64 // questions, those included whose confirmer has not returned
 }
 
-func (*asker) Kind() string { return "hitl" }
+func (*asker) Kind() string                    { return "hitl" }
+func (a *asker) Unwrap() middleware.ToolCaller { return a.next }
 
 // Promise claims nothing for a chain that has nobody to ask.
 func (a *asker) Promise(p *middleware.Promises) {

@@ -176,7 +176,7 @@ func argumentRows(arguments json.RawMessage) []string {
 		text = strings.TrimRight(text, "\n")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
 		// What escape shows is JSON's own escape here, so JSON's backslashes stay single.
-		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(text[indent:]), `\\`, `\`))
+		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(breaks(text[indent:])), `\\`, `\`))
 		for len(runes) > width {
 			rows = append(rows, string(runes[:width]))
 			runes = append([]rune("    "), runes[width:]...)
@@ -184,4 +184,24 @@ func argumentRows(arguments json.RawMessage) []string {
 		rows = append(rows, string(runes))
 	}
 	return rows
+}
+
+// breaks turns JSON's own \n into a line break, which escape shows as \n again,
+// and as a count where there are many, so that they push nothing out of sight.
+func breaks(text string) string {
+	if !strings.Contains(text, `\n\n`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i++; text[i] == 'n' {
+				b.WriteByte('\n')
+				continue
+			}
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }

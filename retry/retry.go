@@ -97,8 +97,9 @@ type retrier struct {
 	log         *slog.Logger
 }
 
-func (*retrier) Kind() string                   { return "retry" }
-func (*retrier) Promise(p *middleware.Promises) { p.Retries = true }
+func (*retrier) Kind() string                    { return "retry" }
+func (r *retrier) Unwrap() middleware.ToolCaller { return r.next }
+func (*retrier) Promise(p *middleware.Promises)  { p.Retries = true }
 
 // Will says which failures are repeated.
 func (r *retrier) Will(tool *middleware.Tool) string {

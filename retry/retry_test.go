@@ -235,6 +235,7 @@ func TestWaitsGrowWithFullJitter(t *testing.T) {
 		{"B151: 0 means 200 ms, doubling", retry.Options{Attempts: 5, Rand: always(1)}, estimated(0), []time.Duration{200 * ms, 400 * ms, 800 * ms, 1600 * ms}},
 		{"B149: 0 attempts means 3", retry.Options{Rand: always(1)}, estimated(0), []time.Duration{200 * ms, 400 * ms}},
 		{"1 attempt", retry.Options{Attempts: 1, Rand: always(1)}, estimated(0), nil},
+		{"B153: there is no factor to set wrongly, it is 2", retry.Options{Attempts: 4, First: time.Second, Rand: always(1)}, estimated(0), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
 		{"half of the bound", retry.Options{Attempts: 4, Rand: always(0.5)}, estimated(0), []time.Duration{100 * ms, 200 * ms, 400 * ms}},
 		{"nothing of the bound", retry.Options{Attempts: 4, Rand: always(0)}, estimated(0), []time.Duration{0, 0, 0}},
 		{"the first as the host says", retry.Options{First: time.Second, Rand: always(1)}, estimated(3 * time.Second), []time.Duration{time.Second, 2 * time.Second}},

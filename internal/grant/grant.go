@@ -31,24 +31,22 @@ const (
 )
 
 // binding is what was agreed to: server, tool, definition, scope and the exact
-// bytes of the arguments, each with its length, so that no two lists of parts
-// give the same text.
+// bytes of the arguments. Names have their length before them and digests have
+// one length, so that no two lists of parts give the same text.
 type binding [sha256.Size]byte
 
+// bind allocates nothing while the names fit into the array.
 func bind(call *middleware.Call) binding {
-	h := sha256.New()
-	var length [8]byte
-	part := func(b []byte) {
-		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
-		h.Write(length[:])
-		h.Write(b)
+	var array [512]byte
+	text := array[:0]
+	for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))
+		text = append(text, name...)
 	}
-	part([]byte(call.Tool.Server))
-	part([]byte(call.Tool.Name()))
-	part(call.Tool.Digest[:])
-	part([]byte(call.Scope))
-	part(call.Arguments)
-	return binding(h.Sum(nil))
+	arguments := sha256.Sum256(call.Arguments)
+	text = append(text, call.Tool.Digest[:]...)
+	text = append(text, arguments[:]...)
+	return sha256.Sum256(text)
 }
 
 type grantKey struct{}
@@ -56,9 +54,19 @@ type grantKey struct{}
 // Give returns a context that carries a yes to call for the time given. The
 // caller voids the grant when its call to next has returned.
 func Give(ctx context.Context, call *middleware.Call, lifetime time.Duration) (context.Context, *Grant) {
+	return give(ctx, bind(call), time.Now().Add(lifetime))
+}
+
+func give(ctx context.Context, b binding, expires time.Time) (context.Context, *Grant) {
 	outer, _ := ctx.Value(grantKey{}).(*Grant)
-	g := &Grant{binding: bind(call), expires: time.Now().Add(lifetime), outer: outer}
+	g := &Grant{binding: b, expires: expires, outer: outer}
 	return context.WithValue(ctx, grantKey{}, g), g
+}
+
+// again returns a context with a yes of its own to the same call, as long as this
+// one lives.
+func (g *Grant) again(ctx context.Context) (context.Context, *Grant) {
+	return give(ctx, g.binding, g.expires)
 }
 
 // Covers reports whether the context carries a yes to exactly this call that can
@@ -90,9 +98,6 @@ func (g *Grant) spend() bool {
 
 // giveBack makes a spent grant good for one more hand-over. A void one stays so.
 func (g *Grant) giveBack() { g.state.CompareAndSwap(spent, unspent) }
-
-// remaining is how long the grant still lives.
-func (g *Grant) remaining() time.Duration { return time.Until(g.expires) }
 
 // Void ends the grant for good.
 func (g *Grant) Void() { g.state.Store(void) }
