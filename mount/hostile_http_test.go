@@ -82,7 +82,7 @@ func TestHostileHTTP(t *testing.T) {
 		{trial{"404", unknown, 1, "not sent", 1, true}, status(404, ""), true, false},
 		{trial{"400 with a JSON-RPC error", "final", 1, "final", 1, false}, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 			w.Header().Set("Content-Type", asJSON)
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"x"}}`, id)
 		}, true, false},
 		{trial{"202 and words", unknown, 1, "not sent", 1, true}, status(202, ""), true, false},
@@ -99,8 +99,8 @@ func TestHostileHTTP(t *testing.T) {
 		{trial{"a stream with another id", unknown, 1, answered, 2, false}, says(asStream, "data: "+strings.ReplaceAll(answerID, "ID", "987654")+"\n\n"), true, false},
 		{trial{"a stream with the answer twice", answered, 1, answered, 1, false}, says(asStream, strings.Repeat("data: "+answerID+"\n\n", 2)), true, false},
 		{trial{"a stream with the answer", answered, 1, answered, 1, false}, says(asStream, "data: "+answerID+"\n\n"), true, false},
-		{trial{"a result of 16 MB", answered, 1, answered, 1, false}, func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
-			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[{"type":"text","text":"`+strings.Repeat("x", 16<<20)+`"}]}}`)(w, r, id)
+		{trial{"a result of 4 MB", answered, 1, answered, 1, false}, func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[{"type":"text","text":"`+strings.Repeat("x", 4<<20)+`"}]}}`)(w, r, id)
 		}, true, false},
 		{trial{"B121 a value nested 9,000 deep", unknown, 1, "not sent", 1, true},
 			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"a":`+nested(9000)+`}}}`), true, false},

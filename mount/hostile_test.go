@@ -145,8 +145,8 @@ func TestHostilePipe(t *testing.T) {
 		}},
 		{trial{"B131 invalid params", "final", 1, "final", 1, false}, func(p *peer, r request) { p.Fail(r, `{"code":-32602,"message":"x"}`) }},
 		{trial{"an internal error", "unknown", 1, "answered", 2, false}, func(p *peer, r request) { p.Fail(r, `{"code":-32603,"message":"x"}`) }},
-		{trial{"an error of 4 MB", "unknown", 1, "answered", 2, false}, func(p *peer, r request) {
-			p.Fail(r, fmt.Sprintf(`{"code":-32603,"message":%q}`, strings.Repeat("x", 4<<20)))
+		{trial{"an error of 256 KB", "unknown", 1, "answered", 2, false}, func(p *peer, r request) {
+			p.Fail(r, fmt.Sprintf(`{"code":-32603,"message":%q}`, strings.Repeat("x", 256<<10)))
 		}},
 		{trial{"a limit", "answered", 2, "answered", 2, false}, func(p *peer, r request) { p.Fail(r, `{"code":-32023,"message":"x"}`) }},
 		{trial{"B133 a limit for a day", "refused", 1, "refused", 1, false}, func(p *peer, r request) {
@@ -170,8 +170,8 @@ func TestHostilePipe(t *testing.T) {
 			p.Write(`{"jsonrpc":"2.0","id":77,"method":"nuclear/launch","params":{}}`)
 			p.Reply(r, fine)
 		}},
-		{trial{"a thousand notices, and then the answer", "answered", 1, "answered", 1, false}, func(p *peer, r request) {
-			for range 1000 {
+		{trial{"a hundred notices, and then the answer", "answered", 1, "answered", 1, false}, func(p *peer, r request) {
+			for range 100 {
 				p.Write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
 			}
 			p.Reply(r, fine)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -141,11 +142,16 @@ func serverOf(call middleware.Call) string {
 // again decides after each failure whether, and when, the call is made once more.
 func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
 	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	var doubt error                        // of the first attempt that may have changed something
 	for attempt := 1; ; attempt++ {
+		ended := outcome(call, doubt, err)
 		if ctx.Err() != nil || !r.repeatable(call, err) {
-			return nil, middleware.OutcomeUnknown(call, err)
+			return nil, ended
 		}
-		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: middleware.OutcomeUnknown(call, err)}
+		if doubt == nil && call.Tool.Safety() != annotation.Safe && !middleware.NotSent(err) && !middleware.Refused(err) {
+			doubt = err
+		}
+		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: ended}
 		if attempt == r.attempts {
 			return nil, exhausted
 		}
@@ -166,7 +172,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", err))
 		if gone := sleep(ctx, wait); gone != nil {
 			r.budget.give(serverOf(call), cost) // nothing was sent for it
-			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, middleware.OutcomeUnknown(call, err))
+			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
 		var res *mcp.CallToolResult
 		if res, err = r.next.CallTool(ctx, call); err == nil {
@@ -174,6 +180,16 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			return res, nil
 		}
 	}
+}
+
+// outcome returns how a call ends whose last attempt ended with err. That this one
+// was not sent, or refused, says nothing about an earlier one that may have
+// changed something.
+func outcome(call middleware.Call, doubt, err error) error {
+	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
+		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
+	}
+	return middleware.OutcomeUnknown(call, err)
 }
 
 // repeatable reports whether making the call again can do no harm and may help.
