@@ -151,5 +151,5 @@ func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes b
 		spoil(w, r, call.ID)
 		return true
 	}
-	return whole(cs, &person{says: hitl.Approved}, perAttempt), func() int { return int(executed.Load()) }
+	return wholeWith(cs, &person{says: hitl.Approved}, perAttempt), func() int { return int(executed.Load()) }
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// whole is every link of the chain in front of a session. Its waits are none, and
+// wholeWith is every link of the chain in front of a session. Its waits are none, and
 // an attempt has the time given.
-func whole(cs *mcp.ClientSession, says *person, perAttempt time.Duration) middleware.ToolCaller {
+func wholeWith(cs *mcp.ClientSession, says hitl.Confirmer, perAttempt time.Duration) middleware.ToolCaller {
 	return chain.Standard{
 		Infer:     infer.New(infer.Options{}),
 		Confirm:   hitl.New(says, hitl.Options{}),
@@ -201,5 +201,5 @@ func pipe(t *testing.T, version string, spoil func(p *testserver.Peer, r testser
 			p.Reply(r, fine)
 		}
 	})
-	return whole(cs, &person{says: hitl.Approved}, time.Minute/4), func() int { return int(executed.Load()) }
+	return wholeWith(cs, &person{says: hitl.Approved}, time.Minute/4), func() int { return int(executed.Load()) }
 }
