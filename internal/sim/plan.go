@@ -130,6 +130,9 @@ func (w *world) plan() []*record {
 	}
 	if kind != mixed {
 		first := w.draw(r, len(calls), kind)
+		if kind == around && w.settings.remembered { // then the writes that may be left out, and not reads
+			first.server, first.tool = trusty, spec("set_note")
+		}
 		meaning := r.IntN(len(arguments))
 		for range 8 + r.IntN(10) {
 			c := w.draw(r, len(calls), kind)
