@@ -196,7 +196,7 @@ var cases = map[string]string{
 		get_release_notes | | safe
 		get_update_history | | safe
 		list_send_jobs | | safe
-		preview_delete | Show what a delete would remove | dangerous
+		preview_delete | Show what a delete would remove | safe
 		lint_code | Checks the code without modifying it | safe
 		peek_queue | Look at the next message. Never removes it. | safe
 		clear_selection | | moderate
@@ -248,12 +248,12 @@ var cases = map[string]string{
 		deploy_status | Check how a deployment is doing | safe
 		order_history | Get the orders of a customer | safe
 		transfer_status | Returns where a transfer stands | safe
-		book_flight | Book a flight | moderate
+		book_flight | Book a flight | dangerous
 		post_message | Post a message to a channel | dangerous
 		email_search | | safe
 		message_history | Fetch earlier messages of a channel | safe
 		test_connection | Test the connection to the database | safe
-		check_out_branch | Check out a branch | dangerous
+		check_out_branch | Check out a branch | moderate
 		look_up_word | | safe
 		sign_in | | moderate
 		log_in | | moderate
@@ -450,7 +450,7 @@ var cases = map[string]string{
 		"l\u0456st_users | | unknown\n" +
 		"g\u0435t_user | | unknown\n" +
 		"note | List files\u001b[8mand delete them\u001b[0m | dangerous\n" +
-		"get_notes | \u001b[8mdeletes everything\u001b[0m | safe\n" +
+		"get_notes | \u001b[8mdeletes everything\u001b[0m | dangerous\n" +
 		"office | D\u200be\u200bletes an office | dangerous\n" +
 		"office | Del\u0435tes an office | dangerous\n" +
 		"\U0001d41d\U0001d41e\U0001d425\U0001d41e\U0001d42d\U0001d41e | | dangerous\n",

@@ -40,6 +40,7 @@ const (
 	warns
 	inSchema
 	inChoice
+	inOutput
 	longText
 	shortText
 )
@@ -53,6 +54,7 @@ var places = [...]string{
 	warns:             "warns in the description",
 	inSchema:          "is a parameter",
 	inChoice:          "is a choice of a parameter",
+	inOutput:          "the output is a list of items",
 	longText:          "more than 100 characters of description",
 	shortText:         "at most 100 characters of description",
 }
@@ -67,9 +69,13 @@ func (f finding) worse(g finding) finding {
 
 // An object is what a verb is done to: the senses of all its words, and those of
 // the last one, which says what it is. A payment link is a link.
-type object struct{ any, head sense }
+type object struct {
+	any, head sense
+	some      bool // something follows the verb, known or not
+}
 
 func (o *object) add(w *word) {
+	o.some = o.some || w.sense&lead == 0
 	if w.sense&nouns != 0 && w.form <= third {
 		o.any |= w.sense
 	}
@@ -89,6 +95,8 @@ func effectOf(verb sense, o object) effect {
 		return takes
 	case verb&power != 0:
 		return commands
+	case verb&out != 0 && verb&bends != 0 && o.any&revision != 0:
+		return changes
 	case verb&out != 0:
 		return leaves
 	case verb&produce != 0 && o.any&storage != 0:
@@ -97,6 +105,8 @@ func effectOf(verb sense, o object) effect {
 		return leaves
 	case verb&(run|produce) != 0 && o.any&wire != 0 && o.any&outside != 0:
 		return commands
+	case verb&(read|compute) != 0 && verb&bends != 0 && o.head&kept != 0:
+		return adds
 	case verb&run != 0:
 		return ran(o)
 	case verb&produce != 0:
@@ -106,6 +116,8 @@ func effectOf(verb sense, o object) effect {
 		return adds
 	case verb&change != 0:
 		return changed(verb, o)
+	case verb&bends != 0 && verb&add != 0 && o.any&kept == 0 && (o.any&picture != 0 || !o.some):
+		return reads
 	case verb&add != 0:
 		return added(o)
 	case verb&(read|compute) != 0:

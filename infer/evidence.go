@@ -40,7 +40,7 @@ func annotate(def *mcp.Tool, m *name, v *verdict, r *reading, c *cues, f finding
 		a.RequiresConfirmation = annotation.Yes
 		say(annotation.RequiresConfirmation, "yes", f)
 	}
-	if idempotent(r.table, v, c, f) {
+	if idempotent(r, v, c, f) {
 		a.Idempotent = annotation.Yes
 		say(annotation.IdempotentHint, "yes", finding{place: v.place, word: v.word})
 	}
@@ -72,11 +72,15 @@ func evidence(t *table, said []statement) []annotation.Evidence {
 
 // idempotent reports whether a verb of the short list leads the name of a change
 // that takes nothing away. An update counts where a parameter names its target.
-func idempotent(t *table, v *verdict, c *cues, f finding) bool {
+// What the description says to be created may be there twice.
+func idempotent(r *reading, v *verdict, c *cues, f finding) bool {
 	if v.verb.sense&settled == 0 || !v.firm || f.effect != changes && f.effect != adds {
 		return false
 	}
-	return c.named || t.words[v.word] != "update"
+	if r.main.effect == adds || r.also.effect == adds {
+		return false
+	}
+	return c.named || r.table.words[v.word] != "update"
 }
 
 // openWorld says whether the tool reaches outside: what the name says goes
@@ -115,7 +119,7 @@ func complexityOf(def *mcp.Tool, m *name, r *reading) (annotation.Complexity, fi
 	}
 	// A character has one to four bytes.
 	n := len(def.Description)
-	if n > 4*longDescription || n > longDescription && utf8.RuneCountInString(def.Description) > longDescription {
+	if n > 4*longDescription || n > longDescription && (!r.wide || utf8.RuneCountInString(def.Description) > longDescription) {
 		return annotation.Medium, finding{place: longText}
 	}
 	return annotation.Simple, finding{place: shortText}

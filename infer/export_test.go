@@ -200,6 +200,7 @@ func InferBy(l Lexer, def *mcp.Tool) annotation.Annotations {
 	}
 	flush()
 	for _, c := range def.Description {
+		r.wide = r.wide || c > 127
 		if c > 127 && fold(c) <= other && fold(c) != silent {
 			r.odd = true
 		}

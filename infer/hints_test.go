@@ -243,7 +243,7 @@ func TestSharedPrefix(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for _, c := range []struct{ names, want string }{
-		{"mail_get_thread mail_label_thread mail_thread_stats", "safe moderate unknown"},
+		{"mail_get_thread mail_label_thread mail_thread_stats", "safe moderate safe"},
 		{"post_list post_view post_remove", "safe safe dangerous"},
 		{"issue-list issue-new issue-status", "safe moderate safe"},
 		{"get_user get_order get_invoice", "safe safe safe"},

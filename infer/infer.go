@@ -50,7 +50,7 @@ func infer(t *table, def *mcp.Tool, shared int) annotation.Annotations {
 	for s.scan() {
 		r.sentence(&s.sentence)
 	}
-	r.odd = s.strange > 0 || s.shady > 0
+	r.odd, r.wide = s.strange > 0 || s.shady > 0, s.wide
 	return conclude(def, &m, shared, &r)
 }
 
@@ -59,6 +59,7 @@ func infer(t *table, def *mcp.Tool, shared int) annotation.Annotations {
 func conclude(def *mcp.Tool, m *name, shared int, r *reading) annotation.Annotations {
 	v := m.judge(min(shared, max(m.n-1, 0)))
 	c := readSchema(r.table, def.InputSchema)
+	c.items = listsItems(def.OutputSchema)
 	return annotate(def, m, &v, r, &c, decide(&v, r, titled(r.table, def.Title), &c))
 }
 
@@ -75,11 +76,16 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 		if r.listed.effect.writes() {
 			main = main.worse(r.listed)
 		}
+		if r.unread && f.effect == reads && main.effect == unknown {
+			f = finding{} // a verb that we do not know
+		}
 		if main.effect != unknown && (main.word != v.word || main.effect.dangerous()) {
 			f = main
 		}
 	} else if v.verb.sense&(run|prober) != 0 && r.main.effect == commands && !r.claimsHarmless {
 		f = r.main
+	} else if (r.plain && r.main.effect.writes() || r.main.effect == commands && f.effect.writes()) && !r.claimsHarmless {
+		f = f.worse(r.main) // the name and the description are at odds
 	}
 	if v.verb.sense&manage != 0 {
 		f = managed(v, r, c)
@@ -118,6 +124,9 @@ func managed(v *verdict, r *reading, c *cues) finding {
 	if r.listed.effect != unknown {
 		return r.listed
 	}
+	if v.verb.sense&noun != 0 {
+		return finding{}
+	}
 	return finding{takes, v.place, v.word}
 }
 
@@ -132,6 +141,18 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 		out = out.worse(c.command)
 	}
 	out = out.worse(c.switched)
+	if f.effect == reads {
+		out = out.worse(c.tried)
+		if !v.firm {
+			out = out.worse(c.body)
+		}
+	}
+	if f.effect == unknown && c.items && v.at < 0 && !r.odd {
+		out = out.worse(finding{effect: reads, place: inOutput})
+	}
+	if !v.firm || v.verb.sense&manage != 0 {
+		out = out.worse(c.noun)
+	}
 	if c.forced.effect != unknown && f.effect.writes() {
 		out = out.worse(c.forced)
 	}

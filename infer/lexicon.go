@@ -2,7 +2,7 @@ package infer
 
 // Version names the lexicon and the rules together. It changes whenever a tool
 // may get another class.
-const Version = "1"
+const Version = "2"
 
 // A sense is what a word can mean. It is a set: "report" is a verb and a noun.
 type sense uint64
@@ -76,11 +76,20 @@ const (
 	modal                             // what stands before it is a subject: "updates will"
 	article                           // what follows is a noun
 	prober                            // a read that runs what it is given
+	says                              // what a tool does where a description says so; at the head of a name it says little
+	supposes                          // what comes after it is only supposed
+	bends                             // what is left behind hangs on the object: a snapshot of a page, or of a volume
+	kept                              // an object of which something is left behind: a volume, an archive
+	revision                          // a line of work: to check out a branch only goes there
+	picture                           // what a picture is taken of, and handed back
+	trial                             // a parameter that only a tool which changes something has: a dry run
+	question                          // a sentence that begins with it says what is told
+	body                              // a parameter that holds what is to be written
 )
 
 const (
 	verbs = read | compute | produce | run | add | change | take | out | power | manage
-	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | blob | number | many
+	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | blob | number | many | kept | revision | picture
 )
 
 // A group lists words of one sense. A word may stand in several groups and has
@@ -99,33 +108,48 @@ var lexicon = []group{
 		identify recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify
 		validate analyze/analyse/analyses/analysed/analysing assess classify peek explore observe measure geocode
 		gather summarize/summarise/summarises/summarised lint traverse introspect triage tail cat ls find/found
-		see/saw/seen return reveal consult demonstrate visualize/visualise echo wait learn understand
-		interpret determine troubleshoot traceroute whois explain whoami extract locate contain show tell
-		ask answer correlate aggregate debug autocomplete receive listen blame recognize/recognise`},
+		reveal consult demonstrate visualize/visualise echo wait learn understand
+		interpret determine troubleshoot traceroute whois explain whoami locate show
+		correlate aggregate debug autocomplete listen blame recognize/recognise appraise assert autodetect characterize/characterise
+		critique crosscheck deduce disambiguate gauge glob interrogate itemize/itemise judge outline paginate
+		pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet`},
+	{read | bends, `extract dump`},
+	{read, `ask`},
+	{read | says, `return see/saw/seen contain receive answer`},
 	{read | seals, `collect`},
-	{read | seals | either, `capture`},
-	{read | either, `query search list scan display view check look count audit filter sort diff snapshot screenshot preview research`},
+	{add | seals | either | bends, `capture`},
+	{read | either, `query search list scan display view check look count audit filter diff screenshot research`},
+	{add | either | bends, `snapshot`},
+	{read | either | supposes, `preview`},
+	{read | supposes, `dry`},
 	{read | noun, `test info status overview tree top peer head map poll match monitor trace profile rank chat guess help
-		survey sample benchmark`},
+		survey sample benchmark stream`},
 	{read | weak, `access screen provide`},
 	{read | weak | either, `review`},
 
 	{read | agent, `reader viewer finder explorer`},
 
 	// Verbs that work something out and hand it back.
-	{compute, `calculate compute convert parse encode decode hash estimate predict forecast simulate tokenize/tokenise
+	{compute | weak | bends, `encrypt decrypt`},
+	{compute | supposes, `calculate estimate`},
+	{compute | supposes | bends, `simulate`},
+	{compute, `compute parse encode decode hash predict forecast tokenize/tokenise
 		transcribe solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile
-		intersect extrapolate geolocate snap backtest rerank concatenate sanitize/sanitise infer/inferred/inferring derive`},
+		intersect extrapolate geolocate snap backtest rerank concatenate sanitize/sanitise infer/inferred/inferring derive canonicalize/canonicalise condense decompile deserialize/deserialise
+		disassemble escape unescape lemmatize/lemmatise marshal unmarshal quantize/quantise rasterize/rasterise resample serialize/serialise
+		slugify stringify transliterate rephrase humanize/humanise vectorize/vectorise triangulate`},
 	{compute | either, `sum average round`},
-	{compute | weak, `render encrypt decrypt score plot think/thought reason brainstorm reflect roll flip shuffle reverse enrich normalize/normalise`},
+	{compute | weak, `render score plot think/thought reason brainstorm reflect roll flip shuffle enrich normalize/normalise categorize/categorise`},
 
 	// Verbs that make something, and verbs that carry something out.
-	{produce, `generate draw/drew/drawn compose synthesize/synthesise make/made`},
-	{produce | weak, `format transform translate optimize/optimise resolve crop split slice trim upscale compile compress decompress rewrite improve`},
+	{produce, `generate draw/drew/drawn compose synthesize/synthesise`},
+	{produce | seals, `make/made`},
+	{produce | weak, `format convert transform translate optimize/optimise resolve crop split slice trim upscale compile compress decompress rewrite improve`},
 	{produce | noun, `build/built draft design sketch prototype`},
 	{run, `run/ran/running execute perform invoke trigger rerun retry`},
 	{run | weak | noun, `call`},
-	{run | weak, `process handle do/does/did/done conduct evaluate apply`},
+	{run | weak, `process handle do/does/did/done conduct evaluate`},
+	{run | change, `apply`},
 	{power, `exec eval sudo`},
 	{power | noun, `shell bash powershell terminal`},
 
@@ -133,11 +157,14 @@ var lexicon = []group{
 	{add, `create add insert append prepend upload register install import provision clone fork initialize/initialise
 		init onboard enroll/enrol subscribe follow bookmark save store ingest assign reserve allocate instantiate
 		bootstrap scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize/memorise
-		persist submit attach introduce embed print inject propose acquire mirror`},
+		persist attach introduce embed print inject propose acquire mirror nest establish inscribe integrate jot nominate preload readd
+		recreate reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip
+		unpack untar handoff handover`},
+	{add | seals, `submit`},
 	{add | weak, `export download`},
 	{add | either, `duplicate schedule`},
 	{add | noun, `new comment note label tag issue post file book record copy/copies/copied/copying commit event backup
-		request report vote react star queue log branch annotation link forward`},
+		request report vote react star queue log branch annotation link forward index place stage pair journal stitch setup`},
 
 	// Verbs that change.
 	{change, `update set/setting edit modify rename move enable toggle activate adjust alter patch configure mark unmark
@@ -145,56 +172,76 @@ var lexicon = []group{
 		navigate reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive
 		recover reopen unlock reorder tune scale upgrade migrate sync synchronize/synchronise refactor annotate grant
 		authorize/authorise authenticate allow acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin
-		turn switch put unset change customize/customise rebase transition approve reject deny accept decline
+		turn switch put unset change customize/customise rebase transition reject deny accept decline
 		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade
 		teleport arm disarm impersonate leave/left join reindex reconcile rsvp escalate silence boot extend protect unprotect
 		skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease quit exit
-		minimize/minimise maximize/maximise unmount replay rebuild/rebuilt unblock unban unhide unfreeze reactivate reinstate
-		quarantine isolate repair mutate redact dedupe vacuum group highlight loop wake unshare`},
-	{change | noun, `flag step train hold input type state control play share contact assignment`},
-	{change | weak, `speak say pull open track watch fix complete confirm sign go back`},
+		minimize/minimise maximize/maximise unmount rebuild/rebuilt unblock unban unhide unfreeze reactivate reinstate
+		quarantine isolate repair mutate redact dedupe vacuum group highlight loop wake unshare begin adapt advance align anonymize/anonymise
+		autofix autofill boost calibrate collapse colorize/colorise continue cut/cutting deescalate defer defragment demote deselect dim
+		dislike elevate engage flatten halt hibernate ignore interrupt invert jump lower maintain nudge obfuscate
+		override/overrode/overridden pan park prioritize/prioritise raise rearrange rebalance recalculate recategorize/recategorise reclassify recolor recompute reconfigure
+		redirect redistribute reduce refill reformat regenerate relocate remap remediate renumber reorganize/reorganise reparent reposition
+		requeue reroute rescan retag retarget retitle retrain revise revive rewind/rewound reword seek/sought shift shrink/shrank/shrunk simplify
+		squash steer stretch strip suppress teach/taught throttle touch transpose uncheck unflag ungroup unlabel unload unmask unpair
+		unschedule unselect unstage untag unvote unwatch withhold/withheld ack nack consolidate dispense feed/fed relink craft admit correct unwrap clockin clockout checkoff signoff kickoff`},
+	{change | noun | seals, `claim`},
+	{change | noun, `end position replay style exchange flag step train hold input type state control play share contact assignment`},
+	{change | weak, `speak say pull open track watch fix sign go back sort finish keep/kept repeat lift load expand exclude`},
+	{change | weak | seals, `reverse complete confirm`},
+	{change | seals, `approve`},
 	{change | retire, `archive close deactivate disable suspend hide expire freeze`},
 	{change | retire | either, `block lock`},
 	{change | fills, `write/wrote/written`},
 	{manage, `manage administer crud`},
+	{manage | noun, `ops management manager admin`},
 
 	// Verbs that take away.
 	{take, `delete remove drop destroy purge erase wipe truncate overwrite/overwrote/overwritten replace kill terminate revoke
 		cancel/cancelled/cancelling uninstall prune evict expunge empty nuke shred unregister deregister decommission
 		deprovision teardown shutdown abort invalidate rollback revert rm del ban expel kick drain pop dequeue
-		undeploy withdraw retract unsend unenroll obliterate demolish void`},
+		undeploy withdraw retract unsend unenroll obliterate demolish void
+		forget/forgot/forgotten/forgetting disband discontinue dismantle dispose eject eliminate forfeit offboard raze relinquish renounce resign retire rescind
+		scrap scrub surrender unbook unfriend yank zap nullify dissolve`},
 	{take | sweep, `clear reset flush discard clean cleanup`},
 	{take | noun, `burn trash deletion removal cancellation termination revocation destruction erasure purging`},
 
 	// Verbs whose effect cannot be taken back, though nothing is deleted.
-	{out, `send/sent pay/paid publish invite merge finalize/finalise refund purchase buy/bought sell/sold donate mint redeem
+	{out, `send/sent pay/paid publish merge finalize/finalise refund purchase buy/bought sell/sold donate mint redeem
 		tweet retweet notify announce reply respond dial disburse remit settle liquidate resend promote
-		hire fire transact invest stake unstake swap wager fax remind failover redeploy republish lend borrow repay renew`},
-	{out | either, `deploy dispatch`},
-	{out | noun, `rollout broadcast spend/spent email mail message charge transfer trade order checkout deposit sms tip wire release ship bridge claim`},
+		hire fire transact invest stake unstake swap wager fax remind failover redeploy republish lend borrow repay renew
+		deliver disclose disseminate crosspost loan repost resell summon transmit fulfill/fulfil airdrop`},
+	{out | either, `deploy dispatch invite`},
+	{out | noun, `rollout broadcast spend/spent email mail message charge transfer trade order deposit sms tip wire release ship bridge`},
+	{out | bends, `checkout`},
+	{out | noun, `exercise`},
 
 	// Nouns.
 	{view, `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
-		emulation overlay focus sort layout console input field search timer`},
+		emulation overlay focus sort layout console input field search timer cache`},
 	{code, `sql code script command shell bash powershell javascript js python expression cypher terminal console ddl dml macro
-		applescript lua jxa binary program query migration playbook statement notebook cell manifest`},
+		applescript lua jxa binary program query migration playbook statement notebook cell manifest exploit attack`},
 	{artefact, `chart diagram graph plot preview summary report text description caption documentation doc type typescript code
-		snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis mock
+		snippet query sql schema template breakdown statistic comparison
+		currency unit timezone temperature coordinate timestamp thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis mock
 		sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap visualization map
 		mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer response
 		story recipe itinerary id`},
 	{report, `detail info information status stat statistics metric history summary overview log schema documentation doc
 		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total
 		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data
-		guide help guideline reference healthcheck`},
+		guide help guideline reference healthcheck rate rating price ranking quote term state`},
 	{message, `message email mail sms dm notification invitation broadcast newsletter`},
-	{money, `payment payout transfer charge order trade donation withdrawal position remittance bet`},
+	{money, `payment payout transfer charge order trade donation withdrawal position remittance payroll bet bid booking flight reward reservation`},
 	{access, `account key token secret credential password permission access certificate`},
 	{storage, `disk drive volume partition usb`},
 	{tentative, `draft template`},
 	{wire, `request`},
 	{blob, `file`},
 	{number, `number integer float digit operand vector matrix fraction`},
+	{kept, `input file archive zip tar tarball database db volume disk vm instance cluster`},
+	{picture, `screenshot screen snapshot image photo picture page frame viewport window element dom video packet traffic region`},
+	{revision, `branch commit ref revision worktree`},
 	{many, `bulk mass all every everything entire`},
 
 	// Small words.
@@ -202,15 +249,17 @@ var lexicon = []group{
 	{not, `not no never without dont doesnt wont cannot cant isnt non nor neither`},
 	{subord, `that which who whose when if while because since unless until before after where whether so how what why`},
 	{article, `a an the`},
+	{question, `whether who whose what which how why where`},
 	{modal, `is are be will can could may`},
 	{lead, `this the a an it is are be can could may to for you your users user agents agent that which
 		tool tools function functions endpoint api method action operation command utility allows allow lets let enables enable helps help
 		used use using designed intended able ability please`},
 	{aux, `also will automatically additionally shall must`},
 	{prep, `of in on at by with from into onto to for via per within across between under over about against through as using`},
-	{particle, `in out up down back`},
-	{warning, `irreversible irreversibly permanently destructive destructively`},
-	{unmade, `undone reversed`},
+	{particle, `in out up down back off`},
+	{warning, `irreversible irreversibly permanently destructive destructively irrecoverable irrecoverably irretrievably
+		irrevocable irrevocably`},
+	{unmade, `undone reversed recovered restored`},
 	{harmless, `readonly nondestructive`},
 	{english, `the a an of for from by in to with and or this that all your any at on is are be as it its`},
 	{foreign, `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec dans sur aux il gli
@@ -222,6 +271,8 @@ var lexicon = []group{
 	{namer, `id uid uuid key name slug path number sha`},
 	{force, `overwrite cascade permanent permanently hard`},
 	{switcher, `reset delete remove purge erase wipe`},
+	{body, `body payload patch`},
+	{trial, `dry confirm commit`},
 	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 	{prober, `query`},
 	{settled, `set/setting put upsert configure update`},

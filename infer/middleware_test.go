@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -182,6 +183,11 @@ func TestMiddlewareConcurrent(t *testing.T) {
 			t.Fatalf("%s: %v", tool, tool.Safety())
 		}
 	}
+}
+
+func TestMiddlewareContract(t *testing.T) {
+	t.Parallel()
+	middlewaretest.Run(t, infer.New(infer.Options{}))
 }
 
 func TestMiddlewareKind(t *testing.T) {

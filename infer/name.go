@@ -89,7 +89,7 @@ func (m *name) compound(t *table, k spelling, n int) {
 	for right := 3; right <= n-3; right++ {
 		a := t.find((k >> (letterBits * right)).sized(n - right))
 		b := t.find((k & (1<<(letterBits*right) - 1)).sized(right))
-		if a.id == 0 || b.id == 0 || (a.sense|b.sense)&particle != 0 {
+		if a.id == 0 || b.id == 0 || (a.sense|b.sense)&particle != 0 || imperative(a) && imperative(b) {
 			continue
 		}
 		if grave(a) || grave(b) {
@@ -99,6 +99,10 @@ func (m *name) compound(t *table, k spelling, n int) {
 		}
 	}
 }
+
+// imperative reports whether a word can only be a verb. Two of them make no
+// compound: they are a brand, or something else that is no word of ours.
+func imperative(s *word) bool { return s.is(verbs) && s.sense&(noun|either|weak) == 0 }
 
 func grave(s *word) bool {
 	return s.sense&(take|out|power) != 0 && s.sense&(noun|either) == 0 && s.form == base
@@ -119,7 +123,11 @@ func (m *name) judge(from int) verdict {
 	ws := m.all()
 	at := headVerb(ws, from)
 	if at < 0 {
-		return verdict{at: -1}
+		v := verdict{at: -1}
+		if last := len(ws) - 1; last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
+			v.finding = finding{reads, inName, ws[last].id} // printer_status: nothing is done
+		}
+		return v
 	}
 	v := verdict{verb: ws[at], at: at}
 	v.obj = objectOf(ws, from, at)
@@ -131,13 +139,16 @@ func (m *name) judge(from int) verdict {
 	v.firm = v.verb.sense&power != 0 || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
 		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
 		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
-	if v.effect == reads && v.verb.flags&folded != 0 {
+	if v.effect == reads && (v.verb.flags&folded != 0 || v.verb.sense&says != 0) {
 		v.firm, v.effect = false, unknown
 	}
 	for i := at + 1; i < len(ws); i++ {
 		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].id}
-		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() || ws[i-1].is(and)) {
+		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)) {
 			v.finding = v.worse(f)
+		}
+		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].is(verbs) && ws[i].form == base {
+			v.finding = v.worse(f) // chat_post: two nouns that may be verbs
 		}
 		if v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0 {
 			v.finding = v.worse(f) // request_deletion
@@ -172,16 +183,20 @@ func headVerb(ws []word, from int) int {
 			(ws[i].sense&agent == 0 || i == len(ws)-1) && (ws[i].form == base || i == from && ws[i].form == third && ws[i].sense&either == 0)
 	}
 	sure := func(i int) bool { return plain(i) && ws[i].sense&either == 0 && ws[i].form == base }
-	// A reading verb that may be a noun is one before a plain verb: survey_create.
+	// A reading verb that may be a noun is one before a plain verb: survey_create;
+	// and one that says little gives way to a plain one: screen_reload, reverse_geocode.
 	object := func(i int) bool {
 		last := len(ws) - 1
-		return ws[i].sense&either != 0 && last > i && sure(last) && !ws[last-1].is(prep)
+		return ws[i].sense&(either|weak) != 0 && ws[i].sense&supposes == 0 && last > i && sure(last) && ws[i].sense&ws[last].sense&weak == 0 && !ws[last-1].is(prep) ||
+			ws[i].sense&weak != 0 && sure(i+1) && ws[i+1].sense&weak == 0
 	}
 	last := len(ws) - 1
 	for last > from && ws[last].sense == 0 && ws[last].flags&opaque != 0 {
 		last--
 	}
 	switch {
+	case last > from && ws[last].sense&manage != 0 && ws[last].sense&noun != 0:
+		return last
 	case plain(from) && !object(from):
 		return from
 	case sure(from + 1):
@@ -191,8 +206,12 @@ func headVerb(ws []word, from int) int {
 	}
 	for _, fits := range []func(int) bool{
 		sure, plain,
-		func(i int) bool { return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].form != past },
-		func(i int) bool { return ws[i].is(take) || i == len(ws)-1 && ws[i].is(out) },
+		func(i int) bool {
+			return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].sense&manage == 0 && ws[i].form <= third
+		},
+		func(i int) bool {
+			return ws[i].is(take) && ws[i].form != third || i == len(ws)-1 && ws[i].is(out) && ws[i].form != third
+		},
 	} {
 		for i := from; i < len(ws); i++ {
 			if fits(i) {
@@ -213,6 +232,7 @@ func objectOf(ws []word, from, at int) (o object) {
 		for i := from; i < at; i++ {
 			o.add(&ws[i])
 		}
+		o.some = o.some && at+1 < len(ws)
 	}
 	for i := range ws {
 		o.any |= ws[i].sense & many

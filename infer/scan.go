@@ -27,8 +27,9 @@ type scanner struct {
 	lastN int
 	sentence
 
-	shady   int // words with look-alikes or accents
-	strange int // words of another script
+	shady   int  // words with look-alikes or accents
+	strange int  // words of another script
+	wide    bool // something is not ASCII
 }
 
 // scan reads the next sentence and reports whether there is one. It stops at
@@ -116,6 +117,7 @@ func (s *scanner) class(i int) (byte, int) {
 	if c := classes[s.text[i]]; c != 0 {
 		return c, 1
 	}
+	s.wide = true
 	r, size := utf8.DecodeRuneInString(s.text[i:])
 	return fold(r), size
 }

@@ -1,6 +1,9 @@
 package infer
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Limits on what is looked at of a schema. What lies beyond them gives no cue.
 const (
@@ -12,10 +15,14 @@ const (
 // cues are what the parameters give away.
 type cues struct {
 	action   finding // the gravest value of a parameter that chooses what is done
+	noun     finding // the same, for a value that may be a noun: an email, a trash
 	chosen   bool    // there is such a parameter, and every value could be read
 	command  finding // a parameter that is itself a command
 	forced   finding // a parameter that overrides a protection
 	switched finding // a switch that takes something away
+	body     finding // a required parameter that holds what is to be written
+	items    bool    // what comes out is a list
+	tried    finding // a switch that only a tool which changes something has
 	named    bool    // a parameter names what is acted on
 	nodes    int
 }
@@ -23,29 +30,39 @@ type cues struct {
 // readSchema looks for cues. A schema may be anything that can be written as
 // JSON; what cannot gives none.
 func readSchema(t *table, schema any) (c cues) {
-	if schema == nil {
-		return c
+	if object := decoded(schema); object != nil {
+		c.walk(t, object, 0)
 	}
+	return c
+}
+
+// decoded is a schema as an object, nil where it is none.
+func decoded(schema any) map[string]any {
+	object, ok := schema.(map[string]any)
+	if !ok && schema != nil {
+		return parsed(schema)
+	}
+	return object
+}
+
+// parsed is decoded for what is no map.
+func parsed(schema any) (object map[string]any) {
 	defer func() {
 		if recover() != nil { // a MarshalJSON of somebody else's
-			c = cues{}
+			object = nil
 		}
 	}()
-	object, ok := schema.(map[string]any)
-	if !ok {
-		raw, isRaw := schema.(json.RawMessage)
-		if !isRaw {
-			var err error
-			if raw, err = json.Marshal(schema); err != nil {
-				return c
-			}
-		}
-		if len(raw) > maxSchemaBytes || json.Unmarshal(raw, &object) != nil {
-			return c
+	raw, isRaw := schema.(json.RawMessage)
+	if !isRaw {
+		var err error
+		if raw, err = json.Marshal(schema); err != nil {
+			return nil
 		}
 	}
-	c.walk(t, object, 0)
-	return c
+	if len(raw) > maxSchemaBytes || json.Unmarshal(raw, &object) != nil {
+		return nil
+	}
+	return object
 }
 
 // walk goes through the properties of a schema and of those nested in it.
@@ -60,7 +77,7 @@ func (c *cues) walk(t *table, schema map[string]any, depth int) {
 			return
 		}
 		property, _ := value.(map[string]any)
-		c.property(t, label, property, depth)
+		c.property(t, label, property, depth, requires(schema, label))
 		if property != nil {
 			c.walk(t, property, depth+1)
 		}
@@ -78,7 +95,7 @@ func (c *cues) walk(t *table, schema map[string]any, depth int) {
 	}
 }
 
-func (c *cues) property(t *table, label string, property map[string]any, depth int) {
+func (c *cues) property(t *table, label string, property map[string]any, depth int, required bool) {
 	var m name
 	m.cut(t, label)
 	if m.n == 0 {
@@ -97,6 +114,10 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.command = graver(c.command, finding{commands, inSchema, last.id})
 	case m.n == 1 && last.is(switcher) && last.form == base && kind == "boolean":
 		c.switched = graver(c.switched, finding{takes, inSchema, last.id})
+	case last.is(body) && required:
+		c.body = graver(c.body, finding{adds, inSchema, last.id})
+	case kind == "boolean" && m.words[0].is(trial):
+		c.tried = graver(c.tried, finding{changes, inSchema, m.words[0].id})
 	case last.is(force) && kind == "boolean":
 		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
 	}
@@ -119,10 +140,39 @@ func (c *cues) choice(t *table, property map[string]any) {
 		m.cut(t, text)
 		v := m.judge(0)
 		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous()) {
+			if v.verb.sense&noun != 0 {
+				c.noun = graver(c.noun, finding{v.effect, inChoice, v.word})
+				continue
+			}
 			c.chosen = true
 			c.action = graver(c.action, finding{v.effect, inChoice, v.word})
 		}
 	}
+}
+
+// requires reports whether a schema says that a property has to be there.
+func requires(schema map[string]any, label string) bool {
+	required, _ := schema["required"].([]any)
+	return slices.ContainsFunc(required, func(v any) bool { return v == label })
+}
+
+// listsItems reports whether an output schema is a list, or an object with one
+// list of objects in it.
+func listsItems(schema any) bool {
+	object := decoded(schema)
+	if object["type"] == "array" {
+		return true
+	}
+	properties, _ := object["properties"].(map[string]any)
+	lists := 0
+	for _, value := range properties {
+		property, _ := value.(map[string]any)
+		items, _ := property["items"].(map[string]any)
+		if property["type"] == "array" && items["type"] == "object" {
+			lists++
+		}
+	}
+	return lists == 1
 }
 
 // graver is worse for findings in no order: at par the word decides, so that

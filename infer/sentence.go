@@ -8,8 +8,11 @@ type reading struct {
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
 	warn   finding // says that there is no way back
 	told   bool    // a sentence has been read
+	plain  bool    // the main verb can hardly be anything else
+	unread bool    // the first sentence begins with a verb that the lexicon does not have
 
 	claimsHarmless bool
+	wide           bool   // something is not ASCII
 	odd            bool   // some words are in another script, or written with look-alikes
 	seen           sense  // of all words
 	open, stem     uint16 // the first word for the world outside, the first stem of a complex tool
@@ -39,21 +42,6 @@ func (r *reading) sentence(s *sentence) {
 	}
 }
 
-// speaksAnother reports whether a sentence has more small words of other
-// languages than of English.
-func speaksAnother(ws []word) bool {
-	balance := 0
-	for i := range ws {
-		if ws[i].is(foreign) {
-			balance++
-		}
-		if ws[i].is(english) {
-			balance--
-		}
-	}
-	return balance > 0
-}
-
 // notes keeps the words that speak of something else than the effect.
 func (r *reading) notes(ws []word) {
 	for i := range ws {
@@ -74,6 +62,9 @@ func (r *reading) first(ws []word) {
 		r.told = r.main.effect != unknown || len(ws) > 3
 		return
 	}
+	if advice(ws, i) {
+		return
+	}
 	r.told = true
 	r.main = r.leading(ws, i)
 }
@@ -82,63 +73,16 @@ func (r *reading) first(ws []word) {
 // itself, "perform actions like …", gives way to those that it lists.
 func (r *reading) leading(ws []word, i int) finding {
 	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), mainOfDescription, ws[i].id}
+	if next := i + 1; next < len(ws) && ws[next].is(subord) && ws[i].sense&noun != 0 && f.effect == adds {
+		f.effect = reads // "report whether", "note which": it tells
+	}
+	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
+		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
 	r.beside(ws, i)
 	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
 	return f
-}
-
-// mainVerb returns the verb that a clause begins with, past the words that may
-// stand before it ("this tool will", "use this to"), or -1.
-func mainVerb(ws []word) int {
-	for i := range ws {
-		w := &ws[i]
-		switch {
-		case w.is(not):
-			return -1
-		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
-			return i
-		case w.is(lead|aux) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
-			continue
-		}
-		// A few words and a colon are a heading.
-		for j := i + 1; j < min(len(ws), i+4); j++ {
-			if ws[j].mark == colon {
-				if v := mainVerb(ws[j+1:]); v >= 0 {
-					return j + 1 + v
-				}
-				return -1
-			}
-		}
-		return -1
-	}
-	return -1
-}
-
-// lends reports whether the verb at i only introduces another: "allows you to",
-// "helps to".
-func lends(ws []word, i int) bool {
-	return ws[i].is(lead) && i+1 < len(ws) && ws[i+1].is(lead) && !ws[i+1].is(article)
-}
-
-// isVerb reports whether the word at i is used as a verb where a verb can stand.
-func isVerb(ws []word, i int) bool {
-	w := &ws[i]
-	if !w.is(verbs) || w.form == past || w.flags&joined != 0 {
-		return false
-	}
-	if i+1 == len(ws) {
-		return true
-	}
-	next := &ws[i+1]
-	if next.flags&joined != 0 || next.is(modal) {
-		return false // part of a compound, or a subject: "updates will …"
-	}
-	if w.sense&noun != 0 && next.flags&capital != 0 {
-		return false // a name: "Event Manager"
-	}
-	return w.sense&noun == 0 || w.form != third || next.is(english)
 }
 
 // nominal reads a first sentence that has no verb in front: "Paginated list of
@@ -147,13 +91,18 @@ func (r *reading) nominal(ws []word) finding {
 	for i := range ws {
 		w := &ws[i]
 		switch {
+		case i == 0 && w.is(question) && len(ws) > 1 && r.table.words[ws[1].id] != "this":
+			return finding{reads, mainOfDescription, w.id}
 		case w.is(not | subord):
+			return finding{}
+		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
+			r.unread = true
 			return finding{}
 		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i), infinitive(ws, i):
 			return r.leading(ws, i)
 		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0):
 			return finding{reads, mainOfDescription, w.id}
-		case w.is(prep) && !w.is(lead):
+		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
 			return all(ws)
 		}
 	}
@@ -173,16 +122,6 @@ func all(ws []word) finding {
 	return finding{reads, mainOfDescription, ws[0].id}
 }
 
-// infinitive reports whether the word at i is a verb after "to".
-func infinitive(ws []word, i int) bool {
-	if !ws[i].is(verbs) || ws[i].form != base {
-		return false
-	}
-	for i--; i > 0 && ws[i].flags&likeThis != 0; i-- {
-	}
-	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
-}
-
 // beside reads the verbs that stand beside the one at i: "create or overwrite".
 func (r *reading) beside(ws []word, i int) {
 	aside, under, purpose := false, false, false
@@ -199,6 +138,8 @@ func (r *reading) beside(ws []word, i int) {
 			under = true
 		case infinitive(ws, j):
 			purpose = true
+		case w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == comma || r.table.words[ws[j-1].id] == "by"):
+			r.claim(ws, j) // how it is done, or what comes of it
 		case w.is(not):
 			return
 		case w.is(and|aux) || w.mark == comma || w.mark == slash:
@@ -209,19 +150,18 @@ func (r *reading) beside(ws []word, i int) {
 			if w.mark == comma && k > j+1 {
 				purpose = false
 			}
-			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && ws[k].sense&noun == 0 && ws[k].flags&capital == 0 && isVerb(ws, k) &&
-				!(careful && (loose(ws, k) || ws[k].sense&(weak|either) != 0 && !ws[k+1].is(english))) {
+			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, r.table.words[w.id]) && isVerb(ws, k) &&
+				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
+				!(careful && (loose(ws, k) || ws[k].sense&(produce|weak) == produce|weak || ws[k].sense&(weak|either) != 0 && !ws[k+1].is(english))) {
+				also := r.also
 				r.claim(ws, k)
+				if ws[i].sense&(add|change) != 0 && ws[k].sense&sweep != 0 {
+					r.also = also // set or clear: a field is left empty
+				}
 				j = k
 			}
 		}
 	}
-}
-
-// loose reports whether the word at i has no object, so that after a verb that
-// reads it is more likely a noun: "get targets, rules, and rollouts".
-func loose(ws []word, i int) bool {
-	return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep)
 }
 
 // later reads a sentence after the first. It counts only what it states of the
@@ -252,7 +192,7 @@ func (r *reading) later(ws []word) {
 func (r *reading) claim(ws []word, i int) {
 	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), inDescription, ws[i].id}
 	r.listed = r.listed.worse(f)
-	if f.effect.writes() && (ws[i].sense&run == 0 || f.effect.dangerous()) {
+	if f.effect.writes() && (ws[i].sense&(run|change) != run || f.effect.dangerous()) {
 		r.also = r.also.worse(f)
 	}
 }
@@ -273,18 +213,4 @@ func (r *reading) warnings(ws []word) {
 			r.claimsHarmless = true
 		}
 	}
-}
-
-// objectIn collects the object of the verb at i of a sentence.
-func objectIn(ws []word, i int) (o object) {
-	for j := i + 1; j < len(ws); j++ {
-		w := &ws[j]
-		if w.mark != 0 || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
-			break
-		}
-		if !w.is(english) {
-			o.add(w)
-		}
-	}
-	return o
 }

@@ -160,7 +160,7 @@ func TestPlainWaysAgree(t *testing.T) {
 	for name, l := range map[string]infer.Lexer{"fields": infer.NewByFields(), "regexps": infer.NewByRegexps()} {
 		different := 0
 		for i := range tools {
-			if name == "regexps" && i%4 != 0 {
+			if name == "regexps" && i%4 != 0 || i%sampled != 0 {
 				continue // a fifth of a second each, all together
 			}
 			def := &tools[i].Tool

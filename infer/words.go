@@ -71,7 +71,7 @@ func spell(s string) spelling {
 }
 
 const (
-	tableBits = 13
+	tableBits = 14
 	tableSize = 1 << tableBits
 )
 

@@ -1,0 +1,132 @@
+package infer
+
+// speaksAnother reports whether a sentence has more small words of other
+// languages than of English.
+func speaksAnother(ws []word) bool {
+	balance := 0
+	for i := range ws {
+		if ws[i].is(foreign) {
+			balance++
+		}
+		if ws[i].is(english) {
+			balance--
+		}
+	}
+	return balance > 0
+}
+
+// advice reports whether the verb at i only says when to use the tool: "call
+// once", "call with each message".
+func advice(ws []word, i int) bool {
+	const call = run | weak | noun
+	return ws[i].sense&call == call && (i+1 == len(ws) || ws[i+1].sense == 0 || ws[i+1].is(prep|subord|lead) && !ws[i+1].is(article))
+}
+
+// compound reports whether the word at i may be the first of two nouns: "pay
+// stubs of an employee".
+func (r *reading) compound(ws []word, i int) bool {
+	if ws[i].form != base || i+2 >= len(ws) || ws[i+1].is(english) {
+		return false
+	}
+	after := r.table.words[ws[i+2].id]
+	return after == "of" || after == "for"
+}
+
+// mainVerb returns the verb that a clause begins with, past the words that may
+// stand before it ("this tool will", "use this to"), or -1.
+func mainVerb(ws []word) int {
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.is(not):
+			return -1
+		case i == 0 && prefixed(ws):
+			return 1
+		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
+			return i
+		case w.is(lead|aux) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
+			continue
+		}
+		// A few words and a colon are a heading.
+		for j := i + 1; j < min(len(ws), i+4); j++ {
+			if ws[j].mark == colon {
+				if v := mainVerb(ws[j+1:]); v >= 0 {
+					return j + 1 + v
+				}
+				return -1
+			}
+		}
+		return -1
+	}
+	return -1
+}
+
+// prefixed reports whether a sentence begins with a verb that has something in
+// front: "deep-inspect", "bulk-delete".
+func prefixed(ws []word) bool {
+	return len(ws) > 1 && ws[1].flags&joined != 0 && !ws[0].is(verbs) && ws[1].is(verbs) && ws[1].form <= third && ws[1].sense&noun == 0
+}
+
+// lends reports whether the verb at i only introduces another: "allows you to",
+// "helps to".
+func lends(ws []word, i int) bool {
+	return ws[i].is(lead) && i+1 < len(ws) && ws[i+1].is(lead) && !ws[i+1].is(article)
+}
+
+// isVerb reports whether the word at i is used as a verb where a verb can stand.
+func isVerb(ws []word, i int) bool {
+	w := &ws[i]
+	if !w.is(verbs) || w.form == past || w.flags&joined != 0 {
+		return false
+	}
+	if i+1 == len(ws) {
+		return true
+	}
+	next := &ws[i+1]
+	if next.flags&joined != 0 || next.is(modal) {
+		return false // part of a compound, or a subject: "updates will …"
+	}
+	if w.sense&noun != 0 && next.flags&capital != 0 {
+		return false // a name: "Event Manager"
+	}
+	if w.sense&noun != 0 && w.form == ing && next.is(prep) {
+		return false // spending by month
+	}
+	return w.sense&noun == 0 || w.form != third || next.is(english)
+}
+
+// infinitive reports whether the word at i is a verb after "to".
+func infinitive(ws []word, i int) bool {
+	if !ws[i].is(verbs) || ws[i].form != base {
+		return false
+	}
+	for i--; i > 0 && ws[i].flags&likeThis != 0; i-- {
+	}
+	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
+}
+
+// used reports whether the word at i is a verb here: a plain one, or one that
+// may be a noun between "and" and an article, "and charge the card".
+func used(ws []word, i int, before string) bool {
+	return ws[i].flags&capital == 0 && (ws[i].sense&noun == 0 || before == "and" && i+1 < len(ws) && ws[i+1].is(article))
+}
+
+// loose reports whether the word at i has no object, so that after a verb that
+// reads it is more likely a noun: "get targets, rules, and rollouts".
+func loose(ws []word, i int) bool {
+	return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep)
+}
+
+// objectIn collects the object of the verb at i of a sentence.
+func objectIn(ws []word, i int) (o object) {
+	for j := i + 1; j < len(ws); j++ {
+		w := &ws[j]
+		if w.mark != 0 || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
+			break
+		}
+		if !w.is(english) {
+			o.add(w)
+		}
+	}
+	return o
+}

@@ -1,0 +1,175 @@
+package infer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Each rule of docs/inference.md with what it catches and what it must leave
+// alone: a name, a description and the class.
+var rules = map[string]string{
+	"name and description are at odds": `
+		triage_ticket | Set urgency and owner of a ticket | moderate
+		encode_memory | Stores a recollection with its weight | moderate
+		lookup_ticket | Creates the ticket if there is none | moderate
+		peek_queue | Removes the oldest entry | dangerous
+		scan_depot | Start a scan of the depot | moderate
+		check_gate | Post a gate report | moderate
+		ping_lamp | Place the order for a lamp | dangerous
+		check_gate | Stores nothing, read-only | safe
+		get_slips | Pay slips of a worker | safe
+		search_ledgers | Select one of these read-only ways to search | safe`,
+	"what says little gives way": `
+		screen_reload | | moderate
+		screen_focus | Raise a window | moderate
+		review_create | | moderate
+		reverse_geocode | | safe
+		render_update | | moderate
+		screen_watch | Samples the picture | safe`,
+	"what is told is no deed": `
+		return_parcel | | unknown
+		receive_goods | | unknown
+		parcels | Returns the parcels of a day | safe
+		parcels | Report whether a parcel is late | safe
+		snag | Report a leak to the caretaker | moderate`,
+	"what is only supposed": `
+		preview_send | | safe
+		calculate_refund | | safe
+		estimate_transfer | | safe
+		simulate_outage | | safe
+		preview_and_send | | dangerous
+		dry_run_query | | safe`,
+	"what is left behind hangs on the object": `
+		snapshot_disk | | moderate
+		disk_snapshot | | moderate
+		window_snapshot | | safe
+		snapshot | | safe
+		capture_page | | safe
+		capture_idea | | moderate
+		extract_zip | | moderate
+		extract_text | | safe
+		encrypt_file | | moderate
+		encrypt_phrase | | safe
+		simulate_input | | moderate
+		checkout_branch | | moderate
+		checkout_basket | | dangerous`,
+	"brands are no compounds": `
+		firehunt_pages | Hunts pages | unknown
+		bulkdelete | | dangerous
+		sendmail | | dangerous`,
+	"plurals are no deeds": `
+		spending_insights | Spending by month | safe
+		court_v1_bans | | unknown
+		court_ban | | dangerous`,
+	"two nouns that may be verbs": `
+		chat_post | | moderate
+		guess_release | | dangerous`,
+	"several things at once": `
+		depot_ops | | unknown
+		depot_ops | Browse the depot | unknown
+		ops_status | | safe`,
+	"a field is left empty": `
+		set_keeper | Set or clear the keeper of a lamp | moderate
+		assign_keeper | Assign, change or clear a keeper | moderate
+		set_keeper | Set a keeper and delete the old one | dangerous`,
+	"how it is done, and what comes of it": `
+		begin_proof | Starts a proof by sending a code | dangerous
+		approve_plan | Approves a plan, replacing the old one | dangerous
+		begin_proof | Starts a proof by asking for a code | moderate`,
+	"a noun between and and an article is a verb": `
+		take_seat | Update a seat and charge the card | dangerous
+		move_key | Holds a key or release of one | moderate`,
+	"a verb with something in front": `
+		lamp | Deep-inspect a lamp | safe
+		lamp | Force-delete a lamp | dangerous`,
+	"when to call is no deed": `
+		lamp_recall | Call with every question. Returns what a lamp has seen. | safe
+		lamp_hook | Call an endpoint of the lamp | moderate`,
+	"an unknown verb before an article": `
+		lamp_status | Flurb the status | unknown
+		lamp | Flurb a summary | unknown
+		lamp_status | Brightness and colour | safe
+		lamp | Whether the lamp is lit | safe
+		lamp | What the lamp has seen | safe
+		lamp | What this does: deletes lamps | dangerous
+		lamp | Praise be to activity | unknown`,
+	"transformations of what was read": `
+		fetch_leaf | Fetches a leaf and converts it to text | safe
+		fetch_leaf | Fetches a leaf & stores it | moderate
+		find_leaf | Find & apply leaves | moderate`,
+	"power behind a write": `
+		write_rows | Execute a query on the rows | dangerous`,
+	"no way back": `
+		move_lamp | Move a lamp. It cannot be recovered. | dangerous
+		move_lamp | Move a lamp, irrevocably | dangerous`,
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for rule, lines := range rules {
+		for line := range strings.Lines(lines) {
+			name, rest, ok := strings.Cut(line, "|")
+			if !ok {
+				continue
+			}
+			description, want, _ := strings.Cut(rest, "|")
+			def := &mcp.Tool{Name: strings.TrimSpace(name), Description: strings.TrimSpace(description)}
+			if a := infer.Tool(def); a.Safety().String() != strings.TrimSpace(want) {
+				t.Errorf("%s: %s %q: got %s, want %s: %v", rule, def.Name, def.Description, a.Safety(), strings.TrimSpace(want), a.Evidence)
+			}
+		}
+	}
+}
+
+// TestSchemaRules holds what parameters and the output give away.
+func TestSchemaRules(t *testing.T) {
+	t.Parallel()
+	required := map[string]any{
+		"type": "object", "required": []any{"payload"},
+		"properties": map[string]any{"payload": map[string]any{"type": "object"}},
+	}
+	rows := map[string]any{"type": "array", "items": map[string]any{"type": "object"}}
+	for _, c := range []struct {
+		name   string
+		in     any
+		out    any
+		want   string
+		reason string
+	}{
+		{"search_lamps", boolParameter("dry_run"), nil, "moderate", "nobody dry-runs a read"},
+		{"search_lamps", boolParameter("confirm"), nil, "moderate", "nobody confirms a read"},
+		{"search_lamps", boolParameter("confirmed_only"), nil, "safe", "a filter"},
+		{"search_lamps", stringParameter("confirm"), nil, "safe", "no switch"},
+		{"render_lamp", required, nil, "moderate", "what is to be written has to be given"},
+		{"parse_lamp", required, nil, "safe", "a plain read works on what it is given"},
+		{"render_lamp", nil, nil, "safe", "nothing has to be given"},
+		{"lamps", nil, rows, "safe", "a list comes out, and nothing is done"},
+		{"lamps", nil, map[string]any{"type": "object", "properties": map[string]any{"lamps": rows}}, "safe", "the same in an object"},
+		{"lamps", nil, map[string]any{"type": "object"}, "unknown", "no list"},
+		{"delete_lamps", nil, rows, "dangerous", "a list lowers nothing"},
+		{"search_lamps", enum("mode", "email", "mail"), nil, "safe", "nouns are no deeds of a plain read"},
+		{"lamps", enum("action", "email", "list"), nil, "dangerous", "where nothing else is known they count"},
+		{"search_lamps", enum("action", "delete", "list"), nil, "dangerous", "a plain verb always counts"},
+	} {
+		a := infer.Tool(&mcp.Tool{Name: c.name, InputSchema: c.in, OutputSchema: c.out})
+		if a.Safety().String() != c.want {
+			t.Errorf("%s (%s): got %s, want %s: %v", c.name, c.reason, a.Safety(), c.want, a.Evidence)
+		}
+	}
+}
+
+// TestSharedBrand holds that a word which all names begin with, and which says
+// little, is passed over.
+func TestSharedBrand(t *testing.T) {
+	t.Parallel()
+	defs := []*mcp.Tool{{Name: "firehunt_list"}, {Name: "firehunt_delete"}, {Name: "firehunt_find_page"}}
+	want := []string{"safe", "dangerous", "safe"}
+	for i, a := range infer.Tools(defs) {
+		if got := a.Safety().String(); got != want[i] {
+			t.Errorf("%s: got %s, want %s", defs[i].Name, got, want[i])
+		}
+	}
+}
