@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +19,11 @@ import (
 // executor; it is given back only when the executor says that the call was not
 // carried out.
 type Grant struct {
-	binding binding
+	binding Binding
 	expires time.Time
 	state   atomic.Int32
 	outer   *Grant // an enclosing call's
+	before  func(context.Context) error
 }
 
 const (
@@ -30,12 +32,13 @@ const (
 	void
 )
 
-// binding is what was agreed to: server, tool, definition, scope and the exact
+// A Binding is what was agreed to: server, tool, definition, scope and the exact
 // bytes of the arguments, each with its length, so that no two lists of parts
 // give the same text.
-type binding [sha256.Size]byte
+type Binding [sha256.Size]byte
 
-func bind(call *middleware.Call) binding {
+// Bind returns what a yes to this call is bound to.
+func Bind(call *middleware.Call) Binding {
 	h := sha256.New()
 	var length [8]byte
 	part := func(b []byte) {
@@ -48,7 +51,7 @@ func bind(call *middleware.Call) binding {
 	part(call.Tool.Digest[:])
 	part([]byte(call.Scope))
 	part(call.Arguments)
-	return binding(h.Sum(nil))
+	return Binding(h.Sum(nil))
 }
 
 type grantKey struct{}
@@ -56,8 +59,14 @@ type grantKey struct{}
 // Give returns a context that carries a yes to call for the time given. The
 // caller voids the grant when its call to next has returned.
 func Give(ctx context.Context, call *middleware.Call, lifetime time.Duration) (context.Context, *Grant) {
+	return GiveRecorded(ctx, call, lifetime, nil)
+}
+
+// GiveRecorded is [Give] with a func that runs each time the grant is about to be
+// spent, before the call is handed over. Its error ends the grant, and the call.
+func GiveRecorded(ctx context.Context, call *middleware.Call, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
 	outer, _ := ctx.Value(grantKey{}).(*Grant)
-	g := &Grant{binding: bind(call), expires: time.Now().Add(lifetime), outer: outer}
+	g := &Grant{binding: Bind(call), expires: time.Now().Add(lifetime), outer: outer, before: before}
 	return context.WithValue(ctx, grantKey{}, g), g
 }
 
@@ -74,7 +83,7 @@ func find(ctx context.Context, call *middleware.Call) *Grant {
 	if g == nil {
 		return nil
 	}
-	for want := bind(call); g != nil; g = g.outer {
+	for want := Bind(call); g != nil; g = g.outer {
 		if g.binding == want {
 			return g
 		}
@@ -82,10 +91,25 @@ func find(ctx context.Context, call *middleware.Call) *Grant {
 	return nil
 }
 
-// spend marks the grant as used. It reports false where it was used before, is
-// void or has expired.
-func (g *Grant) spend() bool {
-	return time.Now().Before(g.expires) && g.state.CompareAndSwap(unspent, spent)
+var errUsed = errors.New("the yes to it has been used or has expired; ask again")
+
+// spend marks the grant as used. It fails where it was used before, is void, has
+// expired, or where its use cannot be written down.
+func (g *Grant) spend(ctx context.Context) error {
+	if !time.Now().Before(g.expires) || !g.state.CompareAndSwap(unspent, spent) {
+		return errUsed
+	}
+	if g.before == nil {
+		return nil
+	}
+	if err := g.before(ctx); err != nil {
+		g.Void()
+		return err
+	}
+	if g.state.Load() != spent || !time.Now().Before(g.expires) { // writing takes time
+		return errUsed
+	}
+	return nil
 }
 
 // giveBack makes a spent grant good for one more hand-over. A void one stays so.
