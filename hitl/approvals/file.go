@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 )
 
 // File is a store in a file that survives the end of its process: JSON Lines, one
@@ -40,7 +41,7 @@ type sink interface {
 // process holds it, or where a line other than a last one that was cut off cannot
 // be read. Logger gets a line for each approval that was open; nil is silent.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
-	out, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	out, err := os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("approvals: %w", err)
 	}
@@ -145,7 +146,7 @@ func (f *File) append(e entry) error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken == errClosed {
+	if errors.Is(f.broken, errClosed) {
 		return nil
 	}
 	f.broken = errClosed
