@@ -41,6 +41,10 @@ type sink interface {
 // process holds it, or where a line other than a last one that was cut off cannot
 // be read. Logger gets a line for each approval that was open; nil is silent.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
+	return openFile(name, logger, func(f *os.File) sink { return f })
+}
+
+func openFile(name string, logger *slog.Logger, through func(*os.File) sink) (*File, error) {
 	out, err := os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("approvals: %w", err)
@@ -52,7 +56,7 @@ func OpenFile(name string, logger *slog.Logger) (*File, error) {
 	raw, err := io.ReadAll(out)
 	var f *File
 	if err == nil {
-		f, err = open(raw, out, logger)
+		f, err = open(raw, through(out), logger)
 	}
 	if err != nil {
 		unlock()
