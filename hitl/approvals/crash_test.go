@@ -169,7 +169,7 @@ func (h *host) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToolR
 func kill(t *testing.T, dir, work string, at int) bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashWork+"="+work, crashAt+"="+strconv.Itoa(at))
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", crashDir+"="+dir, crashWork+"="+work, crashAt+"="+strconv.Itoa(at))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
@@ -189,14 +189,6 @@ func paid(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return strings.Fields(string(raw))
-}
-
-// A line is what the file says of one change.
-type line struct {
-	Op       string
-	ID       string
-	Approval *approvals.Approval
-	Change   *approvals.Change
 }
 
 // checkFile compares the file as the dead process left it with what was executed:

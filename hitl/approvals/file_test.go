@@ -54,6 +54,14 @@ func (d *disk) Truncate(size int64) error {
 	return d.failCut
 }
 
+// A line is what the file says of one change.
+type line struct {
+	Op       string
+	ID       string
+	Approval *approvals.Approval
+	Change   *approvals.Change
+}
+
 func openOn(t *testing.T, d *disk) *approvals.File {
 	t.Helper()
 	f, err := approvals.Open(bytes.Clone(d.data.Bytes()), d)
