@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -77,51 +76,6 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 		return nil, err
 	}
 	return a.run(ctx, yes)
-}
-
-// agreed is a call that somebody said yes to, as they did.
-type agreed struct {
-	call  middleware.Call
-	id    string // of the approval
-	until time.Time
-	draft []Draft // shown with it
-}
-
-// run makes the call with one grant, which is written down as spent before the
-// call is handed over.
-func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
-	written := false // the guard runs it for one hand-over after the other
-	spend := func(ctx context.Context) error {
-		if err := a.drafts.use(yes); err != nil {
-			return err
-		}
-		if written {
-			return nil
-		}
-		if err := a.advance(ctx, yes.id, approvals.Change{To: approvals.Spent}); err != nil {
-			return fmt.Errorf("its use cannot stand: %w", err)
-		}
-		written = true
-		return nil
-	}
-	end := approvals.Void
-	ctx, once := grant.GiveRecorded(ctx, &yes.call, time.Until(yes.until), spend)
-	defer func() {
-		once.Void()
-		if written {
-			end = approvals.Done
-		}
-		_ = a.advance(context.WithoutCancel(ctx), yes.id, approvals.Change{To: end}) // the log has it
-	}()
-	if !yes.call.Tool.Safety().MustConfirm() { // the guard will not look for a grant
-		if err := spend(ctx); err != nil {
-			return nil, &DeniedError{Tool: yes.call.Tool, Err: err}
-		}
-	}
-	res, err := a.next.CallTool(ctx, yes.call)
-	a.drafts.used(yes, err)
-	a.drafts.note(ctx, a.Logger, yes.call, res)
-	return res, err
 }
 
 // agree returns the call as it was agreed to, by a standing yes or by a person.
