@@ -239,10 +239,34 @@ func argumentRows(arguments json.RawMessage) []string {
 		text = strings.TrimRight(text, "\n")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
 		// What escape shows is JSON's own escape here, so JSON's backslashes stay single.
-		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(text[indent:]), `\\`, `\`))
+		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(countNewlines(text[indent:])), `\\`, `\`))
 		rows = append(rows, wrap(runes)...)
 	}
 	return rows
+}
+
+// countNewlines replaces runs of more than three newlines in a string of JSON, so
+// that they push nothing off the screen. JSON itself has no escape \{.
+func countNewlines(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		run := i
+		for strings.HasPrefix(text[run:], `\n`) {
+			run += 2
+		}
+		switch n := (run - i) / 2; {
+		case n > 3:
+			fmt.Fprintf(&b, `\{%d newlines}`, n)
+			i = run
+		case text[i] == '\\' && i+1 < len(text): // an escape is one token: \\n is no newline
+			b.WriteString(text[i : i+2])
+			i += 2
+		default:
+			b.WriteByte(text[i])
+			i++
+		}
+	}
+	return b.String()
 }
 
 func wrap(runes []rune) []string {
