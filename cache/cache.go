@@ -1,5 +1,6 @@
 // Package cache answers repeated reads from memory. Only calls of class Safe are
-// remembered, and a write to a server ends what is known of that server.
+// remembered, and a write to a server ends what is known of that server, or of
+// the entities that it names.
 package cache
 
 import (
@@ -15,10 +16,14 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Entries is how many results are kept; 0 means 1,000.
+	// Store is where results are kept, for a host that wants to see its statistics,
+	// to forget something, or to share it between chains; nil means one of its own
+	// for each application of the middleware.
+	Store *Store
+	// Entries bounds the store that New makes, see [StoreOptions]; 0 means 1,000.
+	// It panics beside a Store, which has bounds already.
 	Entries int
-	// Bytes is how much memory the results may take, as measured by their text
-	// and data; 0 means 64 MiB. A larger result is not kept.
+	// Bytes likewise; 0 means 64 MiB.
 	Bytes int64
 	// TTL is how long a result is believed; 0 means 5 minutes. A tool that was
 	// declared open-world is believed for at most 30 seconds.
@@ -27,6 +32,21 @@ type Options struct {
 	// too, for at most 30 seconds: the host's word that a repeated call may be
 	// left out. Empty means none. A Dangerous or Unknown tool is never kept.
 	Idempotent []string
+	// Entities says, by "server/tool", which members of a tool's arguments name
+	// what the call is about: {"crm/get_customer": {"id"}, "crm/move_orders":
+	// {"ids", "customer"}}. A member holds a text, a number or a list of these.
+	// A write that names entities ends only the reads of the same server that name
+	// one of them, under whatever member, and those that name none, such as lists
+	// and searches. Name a member only if it is the one way by which the server
+	// knows the thing, and the write changes no other thing that a read names.
+	// A call that leaves a member out, or whose arguments a server could read in
+	// two ways, counts as one that names nothing. Empty means none: a write ends
+	// all that is known of its server.
+	Entities map[string][]string
+	// Slow is the estimated duration above which a tool's results are given up
+	// last where room is wanted; they are not believed any longer than others.
+	// 0 means 500 ms.
+	Slow time.Duration
 	// Shared is the host's word that nobody writes to a result. A hit is then a
 	// shallow copy instead of a deep one.
 	Shared bool
@@ -39,6 +59,7 @@ const (
 	defaultBytes   = 64 << 20
 	defaultTTL     = 5 * time.Minute
 	shortTTL       = 30 * time.Second // open-world reads, idempotent writes
+	defaultSlow    = 500 * time.Millisecond
 )
 
 // New returns a middleware that remembers the results of safe calls.
@@ -53,10 +74,12 @@ const (
 // own call.
 //
 // Every call that is not Safe counts as a write to its server, whatever comes of
-// it: while one is under way the server's reads are neither answered from memory
-// nor kept, and what was known before it began is forgotten.
+// it: while one is under way the reads of what it may change are neither answered
+// from memory nor kept, and what was known before it began is forgotten. That is
+// the whole server, or less where [Options.Entities] says so.
 //
-// New panics on a negative number. It starts nothing that needs closing.
+// New panics on a negative number and on an entity rule that says nothing. It
+// starts nothing that needs closing.
 func New(o Options) middleware.Middleware {
 	switch {
 	case o.Entries < 0:
@@ -65,35 +88,48 @@ func New(o Options) middleware.Middleware {
 		panic("cache: Options.Bytes is negative")
 	case o.TTL < 0:
 		panic("cache: Options.TTL is negative")
+	case o.Slow < 0:
+		panic("cache: Options.Slow is negative")
+	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
+		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
 	}
-	entries := cmp.Or(o.Entries, defaultEntries)
-	bytes := cmp.Or(o.Bytes, defaultBytes)
-	ttl := cmp.Or(o.TTL, defaultTTL)
-	clone := deepCopy
+	c := cacher{
+		ttl:        cmp.Or(o.TTL, defaultTTL),
+		slow:       cmp.Or(o.Slow, defaultSlow),
+		idempotent: make(map[string]bool, len(o.Idempotent)),
+		naming:     newNaming(o.Entities),
+		clone:      deepCopy,
+		log:        cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+	}
 	if o.Shared {
-		clone = shallowCopy
+		c.clone = shallowCopy
 	}
-	idempotent := make(map[string]bool, len(o.Idempotent))
 	for _, name := range o.Idempotent {
-		idempotent[name] = true
+		c.idempotent[name] = true
 	}
-	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &cacher{next: next, ttl: ttl, idempotent: idempotent, clone: clone, log: log, memory: newMemory(entries, bytes)}
+		mine := c
+		mine.next, mine.store = next, o.Store
+		if mine.store == nil {
+			mine.store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
+		}
+		return &mine
 	}
 }
 
 type cacher struct {
 	next       middleware.ToolCaller
-	ttl        time.Duration
+	store      *Store
+	ttl, slow  time.Duration
 	idempotent map[string]bool
+	naming     naming
 	clone      func(*mcp.CallToolResult) *mcp.CallToolResult
 	log        *slog.Logger
-	memory     *memory
 }
 
-func (*cacher) Kind() string                   { return "cache" }
-func (*cacher) Promise(p *middleware.Promises) { p.Remembers = true }
+func (*cacher) Kind() string                    { return "cache" }
+func (c *cacher) Unwrap() middleware.ToolCaller { return c.next }
+func (*cacher) Promise(p *middleware.Promises)  { p.Remembers = true }
 
 // Will says whether results are kept.
 func (c *cacher) Will(tool *middleware.Tool) string {
@@ -142,8 +178,8 @@ func (c *cacher) lifetime(tool *middleware.Tool) time.Duration {
 	return 0
 }
 
-// write passes a call that may change the server. What the server held before is
-// forgotten when the call begins and again when it returns.
+// write passes a call that may change the server. What the server held before of
+// what the call may change is forgotten when it begins and again when it returns.
 func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	var id key
 	kept := ttl > 0 && memorable(&call)
@@ -152,16 +188,17 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 		if id, err = keyOf(&call); err != nil {
 			return nil, err
 		}
-		if res, ok := c.memory.lookup(id, call.Tool.Server, time.Now()); ok {
+		if res, ok := c.store.lookup(id, call.Tool.Server, time.Now()); ok {
 			c.logHit(ctx, &call, "cache: hit")
 			return c.clone(res), nil
 		}
 	}
-	c.memory.beginWrite(call.Tool.Server)
+	names := c.naming.of(c.store.seed, &call)
+	began := c.store.beginWrite(call.Tool.Server, names)
 	ended := false
-	end := func() generation {
+	end := func() (moment, bool) {
 		ended = true
-		return c.memory.endWrite(call.Tool.Server)
+		return c.store.endWrite(call.Tool.Server, names, began)
 	}
 	defer func() {
 		if !ended { // a panic on its way out
@@ -169,11 +206,18 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 		}
 	}()
 	res, err := c.next.CallTool(ctx, call)
-	now := end()
-	if kept && err == nil && storable(res) {
-		c.memory.store(id, call.Tool.Server, now, deepCopy(res), time.Now().Add(ttl))
+	if now, alone := end(); kept && alone && err == nil && storable(res) {
+		c.store.store(id, c.entry(call.Tool, names, now, deepCopy(res), ttl))
 	}
 	return res, err
+}
+
+// entry is a result of the tool, asked for at the moment since.
+func (c *cacher) entry(tool *middleware.Tool, names []entity, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
+	return entry{
+		res: res, server: tool.Server, tool: tool.Name(), names: names, since: since,
+		expires: time.Now().Add(ttl), slow: tool.Annotations.EstimatedDuration > c.slow,
+	}
 }
 
 // read answers from memory, or joins the call that is already on its way, or
@@ -183,7 +227,12 @@ func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Durati
 	if err != nil {
 		return nil, err
 	}
-	res, f, leads := c.memory.join(ctx, id, call.Tool.Server)
+	res, known := c.store.lookup(id, call.Tool.Server, time.Now())
+	var f *flight
+	var leads bool
+	if !known { // only now is it worth while to read the arguments
+		res, f, leads = c.store.join(ctx, id, call.Tool.Server, c.naming.of(c.store.seed, &call))
+	}
 	switch {
 	case res != nil:
 		c.logHit(ctx, &call, "cache: hit")

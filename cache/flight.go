@@ -1,8 +1,10 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -11,12 +13,13 @@ import (
 
 // A flight is one call on its way whose answer several callers wait for.
 type flight struct {
-	id         key
-	generation generation
-	deadline   time.Time // the leader's; zero for none
-	done       chan struct{}
-	waiting    int                // guarded by the memory's mutex
-	cancel     context.CancelFunc // nil where the leader cannot be cancelled
+	id       key
+	names    []entity  // what is asked about, none for a list
+	since    moment    // when it began
+	deadline time.Time // the leader's; zero for none
+	done     chan struct{}
+	waiting  int                // guarded by the store's mutex
+	cancel   context.CancelFunc // nil where the leader cannot be cancelled
 
 	// Written before done is closed, and only read afterwards.
 	res  *mcp.CallToolResult // the leader's
@@ -39,6 +42,8 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 		own, cancel = context.WithDeadline(own, f.deadline)
 	}
 	f.cancel = cancel // read only after the last caller has left, the leader included
+	// A leader that has left may use its buffers for something else.
+	call.Arguments, call.Meta = bytes.Clone(call.Arguments), maps.Clone(call.Meta)
 	go func() {
 		defer cancel()
 		c.fly(own, call, f, ttl)
@@ -53,7 +58,7 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 // of the goroutine included, the flight ends.
 func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) {
 	f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
-	defer c.memory.land(f)
+	defer c.store.land(f)
 	fetch := func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		res, err := c.next.CallTool(ctx, call)
 		if err == nil && res != nil {
@@ -63,7 +68,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 	}
 	f.res, f.err = middleware.Recover()(middleware.ToolCallerFunc(fetch)).CallTool(ctx, call)
 	if storable(f.kept) {
-		c.memory.store(f.id, call.Tool.Server, f.generation, f.kept, time.Now().Add(ttl))
+		c.store.store(f.id, c.entry(call.Tool, f.names, f.since, f.kept, ttl))
 	}
 }
 
@@ -73,7 +78,7 @@ func (c *cacher) await(ctx context.Context, f *flight) error {
 	case <-f.done:
 		return nil
 	case <-ctx.Done():
-		c.memory.leave(f)
+		c.store.leave(f)
 		return context.Cause(ctx)
 	}
 }

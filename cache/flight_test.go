@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -164,6 +165,30 @@ func TestLeaderLeavesAndFollowersGetTheirAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A caller that has its answer, if only that it is over, may use its buffers again.
+func TestLeaderThatLeftMayReuseItsBuffers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &executor{do: func(_ context.Context, _ int, call middleware.Call) (*mcp.CallToolResult, error) {
+			time.Sleep(time.Minute)
+			return text(fmt.Sprintf("%s %v", call.Arguments, call.Meta["for"])), nil
+		}}
+		c := cache.New(cache.Options{})(e)
+		const question = `{"id":1}`
+		buffer, meta := []byte(question), mcp.Meta{"for": "the leader"}
+		ctx, cancel := cancellable(t)
+		leader := start(ctx, c, middleware.Call{Tool: reader(t), Arguments: buffer, Meta: meta})
+		follower := start(t.Context(), c, middleware.Call{Tool: reader(t), Arguments: json.RawMessage(question)})
+		cancel(errGone)
+		<-leader.done
+		copy(buffer, `{"id":2}`)
+		meta["for"] = "somebody else"
+		if got, want := follower.answer(t), question+" the leader"; got != want {
+			t.Errorf("the follower got %q, want %q", got, want)
+		}
+	})
 }
 
 func TestAllLeaveAndTheCallEnds(t *testing.T) {

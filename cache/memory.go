@@ -2,100 +2,57 @@ package cache
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A generation numbers the times at which a server may have changed. What was
-// fetched in one generation is not believed in the next.
-type generation uint64
-
-// memory holds what is known: results, the calls on their way, and for each
-// server how often it was written to and how many writes are under way. One
-// mutex guards all of it and is never held across a call.
-type memory struct {
-	mu       sync.Mutex
-	entries  *simplelru.LRU[key, entry]
-	bytes    int64
-	maxBytes int64
-	flights  map[key]*flight
-	servers  map[string]*serverState
-}
-
-type serverState struct {
-	generation generation
-	writing    int
-}
-
-type entry struct {
-	res        *mcp.CallToolResult
-	generation generation
-	expires    time.Time
-	size       int64
-}
-
-func newMemory(entries int, bytes int64) *memory {
-	m := &memory{maxBytes: bytes, flights: make(map[key]*flight), servers: make(map[string]*serverState)}
-	lru, err := simplelru.NewLRU(entries, func(_ key, e entry) { m.bytes -= e.size })
-	if err != nil {
-		panic("cache: " + err.Error()) // only for a size below 1, which New rules out
-	}
-	m.entries = lru
-	return m
-}
-
-// server returns the state of a server; the caller holds the mutex.
-func (m *memory) server(name string) *serverState {
-	s := m.servers[name]
-	if s == nil {
-		s = new(serverState)
-		m.servers[name] = s
-	}
-	return s
-}
-
 // find returns what is believed about the key; the caller holds the mutex.
-func (m *memory) find(id key, s *serverState, now time.Time) *mcp.CallToolResult {
-	e, ok := m.entries.Get(id)
-	if !ok || s.writing > 0 {
+func (s *Store) find(id key, server string, now time.Time) *mcp.CallToolResult {
+	e, ok := s.kept.get(id)
+	if !ok {
 		return nil
 	}
-	if e.generation != s.generation || !now.Before(e.expires) {
-		m.entries.Remove(id)
+	on := s.server(server)
+	if on.busy(e.names) {
 		return nil
 	}
+	if !e.believed(on, now) {
+		s.kept.remove(id)
+		s.stats.Ended++
+		return nil
+	}
+	s.stats.Hits++
 	return e.res
 }
 
 // lookup returns a result that may be answered again.
-func (m *memory) lookup(id key, server string, now time.Time) (*mcp.CallToolResult, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	res := m.find(id, m.server(server), now)
+func (s *Store) lookup(id key, server string, now time.Time) (*mcp.CallToolResult, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	res := s.find(id, server, now)
 	return res, res != nil
 }
 
 // join returns a known result, or a call on its way that the caller now waits
 // for, or a new flight that the caller leads. A caller with more time than the
 // flight flies by itself and takes the key over.
-func (m *memory) join(ctx context.Context, id key, server string) (res *mcp.CallToolResult, f *flight, leads bool) {
+func (s *Store) join(ctx context.Context, id key, server string, names []entity) (res *mcp.CallToolResult, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
 	now := time.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.server(server)
-	if res := m.find(id, s, now); res != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if res := s.find(id, server, now); res != nil {
 		return res, nil, false
 	}
-	if f := m.flights[id]; f != nil && f.generation == s.generation && s.writing == 0 && covers(f.deadline, deadline) {
+	if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {
 		f.waiting++
+		s.stats.Joined++
 		return nil, f, false
 	}
-	f = &flight{id: id, generation: s.generation, deadline: deadline, done: make(chan struct{}), waiting: 1}
-	m.flights[id] = f
+	s.stats.Misses++
+	f = &flight{id: id, names: names, since: s.now, deadline: deadline, done: make(chan struct{}), waiting: 1}
+	s.flights[id] = f
 	return nil, f, true
 }
 
@@ -107,65 +64,73 @@ func covers(have, want time.Time) bool {
 
 // leave counts one caller out; the last one ends the flight, and nobody joins it
 // any more.
-func (m *memory) leave(f *flight) {
-	m.mu.Lock()
+func (s *Store) leave(f *flight) {
+	s.mu.Lock()
 	f.waiting--
 	abandoned := f.waiting == 0
-	if abandoned && m.flights[f.id] == f {
-		delete(m.flights, f.id)
+	if abandoned && s.flights[f.id] == f {
+		delete(s.flights, f.id)
 	}
-	m.mu.Unlock()
+	s.mu.Unlock()
 	if abandoned {
 		f.cancel()
 	}
 }
 
 // land ends a flight and wakes its callers.
-func (m *memory) land(f *flight) {
-	m.mu.Lock()
-	if m.flights[f.id] == f {
-		delete(m.flights, f.id)
+func (s *Store) land(f *flight) {
+	s.mu.Lock()
+	if s.flights[f.id] == f {
+		delete(s.flights, f.id)
 	}
-	m.mu.Unlock()
+	s.mu.Unlock()
 	close(f.done)
 }
 
-// store keeps a result that was fetched in the given generation, unless the
-// server may have changed since.
-func (m *memory) store(id key, server string, fetched generation, res *mcp.CallToolResult, expires time.Time) {
-	e := entry{res: res, generation: fetched, expires: expires, size: sizeOf(res)}
-	if e.size > m.maxBytes {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.server(server); s.generation != fetched || s.writing > 0 {
-		return
-	}
-	m.entries.Remove(id) // so that a replaced entry is counted out
-	m.entries.Add(id, e)
-	m.bytes += e.size
-	for m.bytes > m.maxBytes {
-		m.entries.RemoveOldest()
-	}
+// fresh reports whether what was asked at the moment since still holds: nothing
+// that it names was written to or forgotten after that, or is written to now. The
+// caller holds the mutex.
+func (s *Store) fresh(server string, names []entity, since moment) bool {
+	on := s.server(server)
+	return since >= s.forgotten && !on.changed(names, since) && !on.busy(names)
 }
 
-// beginWrite forgets what is known of the server, and keeps reads that overlap
-// the write from being stored.
-func (m *memory) beginWrite(server string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.server(server)
-	s.generation++
-	s.writing++
+// store keeps a result that was asked for at e.since, unless what it names may
+// have changed meanwhile.
+func (s *Store) store(id key, e entry) {
+	e.size = sizeOf(e.res)
+	if e.size > s.kept.maxBytes {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.fresh(e.server, e.names, e.since) {
+		return
+	}
+	s.stats.Evicted += s.kept.add(id, e, func(old entry, now time.Time) bool { return old.believed(s.server(old.server), now) })
 }
 
-// endWrite forgets once more and returns the generation that begins.
-func (m *memory) endWrite(server string) generation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.server(server)
-	s.generation++
-	s.writing--
-	return s.generation
+// beginWrite forgets what the write may change, and keeps reads that overlap it
+// from being stored. No names means everything that the server holds.
+func (s *Store) beginWrite(server string, names []entity) moment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Writes++
+	s.now++
+	s.server(server).begin(names, s.now)
+	return s.now
+}
+
+// endWrite forgets once more and returns the moment that begins. The write was
+// alone if nothing else changed what it names since it began, so that what it
+// wrote is what is there.
+func (s *Store) endWrite(server string, names []entity, began moment) (now moment, alone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now++
+	on := s.server(server)
+	on.end(names)
+	alone = s.fresh(server, names, began)
+	on.mark(names, s.now)
+	return s.now, alone
 }

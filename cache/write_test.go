@@ -314,6 +314,25 @@ func TestIdempotentWriteThatIsRemembered(t *testing.T) {
 	e.want(t, 5, "another write may have undone it")
 }
 
+func TestIdempotentWriteThatAnotherOverlappedIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := middleware.Call{Tool: tool(t, "set", annotation.Update())}
+		e := &executor{do: func(_ context.Context, n int, _ middleware.Call) (*mcp.CallToolResult, error) {
+			if n == 1 {
+				time.Sleep(time.Minute)
+			}
+			return text(fmt.Sprint(n)), nil
+		}}
+		c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+		p := start(t.Context(), c, slow)
+		call(t, c, middleware.Call{Tool: writer(t)})
+		p.answer(t)
+		call(t, c, slow)
+		e.want(t, 3, "since the other may have undone it")
+	})
+}
+
 func TestIdempotentWriteIsNotAnsweredDuringAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

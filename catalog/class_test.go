@@ -146,6 +146,13 @@ func TestHostsWordWins(t *testing.T) {
 			if got := tool.Safety(); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
+			if strings.HasPrefix(c.name, "B087") {
+				if text := finding(t, tools, "srv/resetPagination: the host's word lowers it from "); !strings.HasSuffix(text, " to safe") {
+					t.Errorf("got %q", text)
+				}
+			} else if c.want == annotation.Dangerous && len(tools.Findings()) > 0 && strings.Contains(tools.Findings()[0].Text, "lowers") {
+				t.Errorf("got %v", tools.Findings())
+			}
 			if c.word.ReadOnly != annotation.Unset && !strings.Contains(tool.Explain(), "host") {
 				t.Errorf("%s does not say that it is the host's word", tool.Explain())
 			}
@@ -233,6 +240,27 @@ func TestPatternRaisesFreelyAndLowersNoDanger(t *testing.T) {
 	for _, pattern := range []string{"", "srv", "srv/[", "a/b/c"} {
 		if _, err := c.OverrideMatching(pattern, annotation.ReadOnly()); err == nil {
 			t.Errorf("%q was taken for a pattern", pattern)
+		}
+	}
+}
+
+// The host says that it writes. That its server says the same, and that it only
+// adds, is then no admission any more.
+func TestClaimDoesNotSoftenTheHostsWord(t *testing.T) {
+	for _, tool := range []string{
+		`{"name":"list_users","inputSchema":{"type":"object"}}`,
+		declared("list_users", `{"readOnlyHint":false,"destructiveHint":false}`),
+	} {
+		tools := raw(t, tool)
+		before := lookup(t, tools, "srv", "list_users").Safety()
+		if want := map[bool]annotation.Safety{true: annotation.Moderate, false: annotation.Safe}[strings.Contains(tool, "Hint")]; before != want {
+			t.Errorf("%s: got %s, want %s", tool, before, want)
+		}
+		if _, err := tools.OverrideMatching("srv/list_users", annotation.Annotations{ReadOnly: annotation.No}); err != nil {
+			t.Fatal(err)
+		}
+		if got := lookup(t, tools, "srv", "list_users").Safety(); got != annotation.Dangerous {
+			t.Errorf("%s, and the host says that it writes: got %s, want dangerous", tool, got)
 		}
 	}
 }

@@ -72,6 +72,13 @@ func (s *snapshot) addTool(id string, known *server, d definition) {
 		s.find(id, tool.Name(), fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
+	if _, ok := known.overrides[tool.Name()]; ok {
+		without := *known
+		without.overrides = nil
+		if was := s.effective(id, &without, tool.Name(), d.declared, d.inferred).Safety(); was != annotation.Unknown && was < tool.Safety() {
+			s.find(id, tool.Name(), fmt.Sprintf("the host's word lowers it from %s to %s", was, tool.Safety()))
+		}
+	}
 	for _, text := range conflicts(d.declared, d.inferred, tool.Annotations, known.trusted) {
 		s.find(id, tool.Name(), text)
 	}
@@ -83,12 +90,23 @@ func (s *snapshot) addTool(id string, known *server, d definition) {
 // effective lays the layers over each other: inferred, declared, the host's rules
 // and the host's word on this tool.
 func (s *snapshot) effective(id string, known *server, tool string, declared, inferred annotation.Annotations) annotation.Annotations {
-	a := inferred
-	if claim := declared.Attribute(annotation.Declared, id); known.trusted {
-		a = annotation.Merge(a, claim)
-	} else {
-		a = annotation.Raise(a, claim)
+	claim := declared.Attribute(annotation.Declared, id)
+	if known.trusted {
+		return s.hosts(id, known, tool, annotation.Merge(inferred, claim), inferred)
 	}
+	raised := annotation.Raise(inferred, claim)
+	a := s.hosts(id, known, tool, raised, inferred)
+	// A read whose server admits that it writes, but only adds, is a write that only
+	// adds. Where the host itself says that it writes, the other half is no longer
+	// an admission but a plea.
+	if unclaimed := s.hosts(id, known, tool, inferred, inferred); unclaimed.MustConfirm() && !a.MustConfirm() {
+		a = s.hosts(id, known, tool, raised.Without(annotation.DestructiveHint), inferred)
+	}
+	return a
+}
+
+// hosts lays the host's rules and its word on this tool over a.
+func (s *snapshot) hosts(id string, known *server, tool string, a, inferred annotation.Annotations) annotation.Annotations {
 	for _, r := range s.rules {
 		switch {
 		case !r.matches(id, tool):

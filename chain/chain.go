@@ -31,6 +31,9 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
 	}
+	if r, ok := executor.(*reader); ok { // the chain is read and not used
+		return r.read(c.links)
+	}
 	for _, link := range slices.Backward(c.links) {
 		executor = link(executor)
 	}

@@ -29,7 +29,8 @@ type asker struct {
 	drafts    desk
 }
 
-func (*asker) Kind() string { return "hitl" }
+func (*asker) Kind() string                    { return "hitl" }
+func (a *asker) Unwrap() middleware.ToolCaller { return a.next }
 
 // Promise claims nothing for a chain that has nobody to ask.
 func (a *asker) Promise(p *middleware.Promises) {

@@ -59,8 +59,10 @@ func (a *asker) confirm(ctx context.Context, q query, place *place) answer {
 	}()
 	select {
 	case got := <-answered:
-		if !time.Now().Before(q.deadline) { // both at once: too late is too late
-			return answer{err: errSilent, late: &got}
+		// Both at once: too late is too late, be it the question's end or the caller's.
+		if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {
+			<-ctx.Done() // its own timer may not have run yet
+			return answer{err: context.Cause(ctx), late: &got}
 		}
 		return got
 	case <-ctx.Done():

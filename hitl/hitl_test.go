@@ -642,8 +642,7 @@ func TestPersonSeesTheWholeCall(t *testing.T) {
 	}
 }
 
-// B117: what a tool answers is never an approval.
-func TestResultIsNoApproval(t *testing.T) {
+func TestResultIsNoApprovalB117(t *testing.T) {
 	t.Parallel()
 	e, p := new(executor), agreeable()
 	e.do = func(int) (*mcp.CallToolResult, error) {

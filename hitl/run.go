@@ -2,7 +2,6 @@ package hitl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -49,16 +48,12 @@ type use struct {
 
 	mu      sync.Mutex
 	written bool
-	over    bool
 }
 
 // begin runs before each hand-over of the call.
 func (u *use) begin(ctx context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.over {
-		return errors.New("the call is over")
-	}
 	if err := u.asker.drafts.use(u.yes); err != nil {
 		return err
 	}
@@ -72,10 +67,10 @@ func (u *use) begin(ctx context.Context) error {
 	return nil
 }
 
+// end runs when the call has returned; the store takes no use after it.
 func (u *use) end(ctx context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.over = true
 	to := approvals.Void
 	if u.written {
 		to = approvals.Done

@@ -239,32 +239,28 @@ func argumentRows(arguments json.RawMessage) []string {
 		text = strings.TrimRight(text, "\n")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
 		// What escape shows is JSON's own escape here, so JSON's backslashes stay single.
-		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(countNewlines(text[indent:])), `\\`, `\`))
+		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(breaks(text[indent:])), `\\`, `\`))
 		rows = append(rows, wrap(runes)...)
 	}
 	return rows
 }
 
-// countNewlines replaces runs of more than three newlines in a string of JSON, so
-// that they push nothing off the screen. JSON itself has no escape \{.
-func countNewlines(text string) string {
+// breaks turns JSON's own \n into a line break, which escape shows as \n again,
+// and as a count where there are many, so that they push nothing out of sight.
+func breaks(text string) string {
+	if !strings.Contains(text, `\n\n`) {
+		return text
+	}
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		run := i
-		for strings.HasPrefix(text[run:], `\n`) {
-			run += 2
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i++; text[i] == 'n' {
+				b.WriteByte('\n')
+				continue
+			}
+			b.WriteByte('\\')
 		}
-		switch n := (run - i) / 2; {
-		case n > 3:
-			fmt.Fprintf(&b, `\{%d newlines}`, n)
-			i = run
-		case text[i] == '\\' && i+1 < len(text): // an escape is one token: \\n is no newline
-			b.WriteString(text[i : i+2])
-			i += 2
-		default:
-			b.WriteByte(text[i])
-			i++
-		}
+		b.WriteByte(text[i])
 	}
 	return b.String()
 }

@@ -68,7 +68,8 @@ type entry struct {
 
 type made struct{ from, to *middleware.Tool }
 
-func (*caller) Kind() string { return "infer" }
+func (*caller) Kind() string                    { return "infer" }
+func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if tool := call.Tool; tool != nil && tool.Definition != nil && len(tool.Annotations.Evidence) == 0 {

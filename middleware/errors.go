@@ -152,7 +152,8 @@ func Recover() Middleware {
 
 type recoverer struct{ next ToolCaller }
 
-func (recoverer) Kind() string { return "recover" }
+func (recoverer) Kind() string         { return "recover" }
+func (r recoverer) Unwrap() ToolCaller { return r.next }
 
 func (r recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolResult, err error) {
 	defer func() {

@@ -96,3 +96,11 @@ type Teller interface {
 type Kinder interface {
 	Kind() string
 }
+
+// An Unwrapper is a ToolCaller that tells which one it stands before, so that an
+// order can be read through it, as through an error. Nothing is gained by it that
+// the one who built the caller did not have; a guard never tells, since what it
+// stands before is not to be called.
+type Unwrapper interface {
+	Unwrap() ToolCaller
+}

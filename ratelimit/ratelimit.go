@@ -132,6 +132,9 @@ type caller struct {
 // Kind names the room for those who read an order.
 func (*caller) Kind() string { return "ratelimit" }
 
+// Unwrap returns what the call goes on to.
+func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
+
 // Promise says that calls are paced: a tool's own limit counts in any case.
 func (*caller) Promise(p *middleware.Promises) { p.Limits = true }
 

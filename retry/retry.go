@@ -5,13 +5,13 @@ package retry
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,6 +27,14 @@ type Options struct {
 	// Max bounds every wait; 0 means 10 seconds. A server that asks to be left
 	// alone for longer is not called again.
 	Max time.Duration
+	// Budget is how many tokens there are for repeating the calls of one server, all
+	// its calls together; 0 means 500. Making a call again takes 5, or 10 if the
+	// attempt ran out of time, and gives them back if it succeeds; a call that
+	// succeeds at once gives 1. What the server refused before execution (HTTP 429)
+	// is paced by its answer and takes none. Without tokens a call is not repeated,
+	// so that a server in trouble is left alone. The numbers are those of the AWS
+	// SDKs. Each application of the middleware has its own.
+	Budget int
 	// Rand returns numbers in [0, 1) and must be safe for concurrent use; nil means
 	// math/rand/v2. Each wait is a random part of its bound ("full jitter").
 	Rand func() float64
@@ -45,9 +53,6 @@ const (
 	defaultMax      = 10 * time.Second
 )
 
-// OutcomeUnknownError is the end of a call that may have happened.
-type OutcomeUnknownError = middleware.OutcomeUnknownError
-
 // New returns a middleware that makes a failed call again.
 //
 // A call that was not sent or was refused before execution is repeated whatever
@@ -56,6 +61,10 @@ type OutcomeUnknownError = middleware.OutcomeUnknownError
 // whether it happened, the error is an [*OutcomeUnknownError]. A result is never
 // repeated, one with IsError included, and neither is a final error such as a
 // person's no.
+//
+// A server that fails too much is not burdened further: each has a budget for
+// repetitions (see Options.Budget), and where it is spent the error comes at once,
+// as an [*ExhaustedError].
 //
 // The bounds of the waits double from First up to Max. A wait that would not end
 // before the context's deadline is not begun: the error comes at once, and it is
@@ -69,7 +78,10 @@ func New(o Options) middleware.Middleware {
 		panic("retry: Options.First is negative")
 	case o.Max < 0:
 		panic("retry: Options.Max is negative")
+	case o.Budget < 0:
+		panic("retry: Options.Budget is negative")
 	}
+	tokens := cmp.Or(o.Budget, defaultBudget)
 	r := retrier{
 		attempts: cmp.Or(o.Attempts, defaultAttempts),
 		first:    o.First,
@@ -83,13 +95,14 @@ func New(o Options) middleware.Middleware {
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := r
-		mine.next = next
+		mine.next, mine.budget = next, newBudget(tokens)
 		return &mine
 	}
 }
 
 type retrier struct {
 	next        middleware.ToolCaller
+	budget      *budget
 	attempts    int
 	first, most time.Duration
 	inferred    bool
@@ -97,8 +110,9 @@ type retrier struct {
 	log         *slog.Logger
 }
 
-func (*retrier) Kind() string                   { return "retry" }
-func (*retrier) Promise(p *middleware.Promises) { p.Retries = true }
+func (*retrier) Kind() string                    { return "retry" }
+func (r *retrier) Unwrap() middleware.ToolCaller { return r.next }
+func (*retrier) Promise(p *middleware.Promises)  { p.Retries = true }
 
 // Will says which failures are repeated.
 func (r *retrier) Will(tool *middleware.Tool) string {
@@ -112,19 +126,33 @@ func (r *retrier) Will(tool *middleware.Tool) string {
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	res, err := r.next.CallTool(ctx, call)
 	if err == nil {
+		r.budget.give(serverOf(call), successGain)
 		return res, nil
 	}
 	return r.again(ctx, call, err)
 }
 
+// serverOf names whose budget a call draws on; calls without a tool share one.
+func serverOf(call middleware.Call) string {
+	if call.Tool == nil {
+		return ""
+	}
+	return call.Tool.Server
+}
+
 // again decides after each failure whether, and when, the call is made once more.
 func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
 	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	var doubt error                        // of the first attempt that may have changed something
 	for attempt := 1; ; attempt++ {
+		ended := outcome(call, doubt, err)
 		if ctx.Err() != nil || !r.repeatable(call, err) {
-			return nil, middleware.OutcomeUnknown(call, err)
+			return nil, ended
 		}
-		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: middleware.OutcomeUnknown(call, err)}
+		if doubt == nil && call.Tool.Safety() != annotation.Safe && !middleware.NotSent(err) && !middleware.Refused(err) {
+			doubt = err
+		}
+		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: ended}
 		if attempt == r.attempts {
 			return nil, exhausted
 		}
@@ -135,17 +163,34 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if !ok {
 			return nil, exhausted
 		}
+		cost := costOf(err)
+		if !r.budget.take(serverOf(call), cost) {
+			exhausted.OverBudget = true
+			return nil, exhausted
+		}
 		r.log.LogAttrs(ctx, slog.LevelInfo, "retry: again",
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", err))
 		if gone := sleep(ctx, wait); gone != nil {
-			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, middleware.OutcomeUnknown(call, err))
+			r.budget.give(serverOf(call), cost) // nothing was sent for it
+			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
 		var res *mcp.CallToolResult
 		if res, err = r.next.CallTool(ctx, call); err == nil {
+			r.budget.give(serverOf(call), max(cost, successGain))
 			return res, nil
 		}
 	}
+}
+
+// outcome returns how a call ends whose last attempt ended with err. That this one
+// was not sent, or refused, says nothing about an earlier one that may have
+// changed something.
+func outcome(call middleware.Call, doubt, err error) error {
+	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
+		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
+	}
+	return middleware.OutcomeUnknown(call, err)
 }
 
 // repeatable reports whether making the call again can do no harm and may help.
@@ -218,29 +263,3 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 	return nil
 }
-
-// ErrExhausted is in the tree of the error of a call that failed as often as it
-// was allowed to, or had time for.
-var ErrExhausted = errors.New("retry: no attempt is left")
-
-// An ExhaustedError is the end of a call that failed as often as it was allowed
-// to, or had time for. It is final, so that a second retry further out does not multiply the
-// attempts of the first.
-type ExhaustedError struct {
-	Tool     *middleware.Tool
-	Attempts int
-	Err      error // of the last attempt
-}
-
-func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
-}
-
-// Is reports whether target is [ErrExhausted].
-func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
-
-// Unwrap returns the error of the last attempt.
-func (e *ExhaustedError) Unwrap() error { return e.Err }
-
-// Permanent reports that the call is not to be made once more.
-func (e *ExhaustedError) Permanent() bool { return true }

@@ -173,6 +173,25 @@ func TestUnsafeCallIsMadeAgainOnlyUntilItHasLeft(t *testing.T) {
 	})
 }
 
+// An attempt that may have happened stays in what the call ends with: a later one
+// that was not sent does not make the whole call one that was not sent.
+func TestLaterAttemptDoesNotHideOneThatMayHaveHappened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			if made++; made < 2 {
+				return nil, errLost
+			}
+			return nil, &failure{notSent: true}
+		})
+		_, err := retry.New(retry.Options{Attempts: 2})(next).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.Update())})
+		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); made != 2 || !unknown || middleware.NotSent(err) {
+			t.Fatalf("got %d attempts and error %v (not sent: %v), want 2 and an unknown outcome", made, err, middleware.NotSent(err))
+		}
+	})
+}
+
 func TestResultIsNeverRepeated(t *testing.T) {
 	t.Parallel()
 	for _, res := range []*mcp.CallToolResult{answer, {IsError: true}, {RequestState: "s"}, {}} {
@@ -216,6 +235,7 @@ func TestWaitsGrowWithFullJitter(t *testing.T) {
 		{"B151: 0 means 200 ms, doubling", retry.Options{Attempts: 5, Rand: always(1)}, estimated(0), []time.Duration{200 * ms, 400 * ms, 800 * ms, 1600 * ms}},
 		{"B149: 0 attempts means 3", retry.Options{Rand: always(1)}, estimated(0), []time.Duration{200 * ms, 400 * ms}},
 		{"1 attempt", retry.Options{Attempts: 1, Rand: always(1)}, estimated(0), nil},
+		{"B153: there is no factor to set wrongly, it is 2", retry.Options{Attempts: 4, First: time.Second, Rand: always(1)}, estimated(0), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
 		{"half of the bound", retry.Options{Attempts: 4, Rand: always(0.5)}, estimated(0), []time.Duration{100 * ms, 200 * ms, 400 * ms}},
 		{"nothing of the bound", retry.Options{Attempts: 4, Rand: always(0)}, estimated(0), []time.Duration{0, 0, 0}},
 		{"the first as the host says", retry.Options{First: time.Second, Rand: always(1)}, estimated(3 * time.Second), []time.Duration{time.Second, 2 * time.Second}},

@@ -105,6 +105,9 @@ type caller struct {
 // Kind names the room for those who read an order.
 func (*caller) Kind() string { return "timeout" }
 
+// Unwrap returns what the call goes on to.
+func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
+
 // Promise says that every attempt has a time limit.
 func (*caller) Promise(p *middleware.Promises) { p.Deadlines = true }
 

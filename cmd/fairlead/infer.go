@@ -51,13 +51,48 @@ type inferredTool struct {
 	Findings    []string               `json:"findings"`
 }
 
+// maxBatch is how many bytes of input are looked at together. It bounds the
+// memory; the catalogues of a thousand servers fit into it.
+const maxBatch = 64 << 20
+
 func inferLines(in io.Reader, out, errs io.Writer) error {
-	tools, bad, err := readTools(in, errs)
-	if err != nil {
-		return &exitError{exitFindings, err}
-	}
+	lines := bufio.NewReaderSize(in, 1<<20)
 	buffered := bufio.NewWriter(out)
-	write := json.NewEncoder(buffered)
+	var tools []listedTool
+	size, bad := 0, 0
+	for number, end := 1, false; !end; number++ {
+		line, err := lines.ReadBytes('\n')
+		if end = errors.Is(err, io.EOF); err != nil && !end {
+			return &exitError{exitFindings, fmt.Errorf("reading line %d: %w", number, err)}
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			tool, err := readTool(line)
+			if err != nil {
+				bad++
+				fmt.Fprintf(errs, "fairlead: line %d: %v\n", number, err)
+			} else {
+				tools = append(tools, tool)
+			}
+		}
+		if size += len(line); end || size > maxBatch {
+			if err := answer(buffered, tools); err != nil {
+				return &exitError{exitFindings, fmt.Errorf("writing the answers: %w", err)}
+			}
+			tools, size = nil, 0
+		}
+	}
+	if err := buffered.Flush(); err != nil {
+		return &exitError{exitFindings, fmt.Errorf("writing the answers: %w", err)}
+	}
+	if bad > 0 {
+		return &exitError{exitFindings, fmt.Errorf("%d of the lines could not be read; the others are answered", bad)}
+	}
+	return nil
+}
+
+// answer writes a line for each tool.
+func answer(out io.Writer, tools []listedTool) error {
+	write := json.NewEncoder(out)
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
 		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}
@@ -68,14 +103,8 @@ func inferLines(in io.Reader, out, errs io.Writer) error {
 			line.Findings = []string{}
 		}
 		if err := write.Encode(line); err != nil {
-			return &exitError{exitFindings, fmt.Errorf("writing the answer for %q: %w", line.Name, err)}
+			return err
 		}
-	}
-	if err := buffered.Flush(); err != nil {
-		return &exitError{exitFindings, err}
-	}
-	if bad > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%d of the lines could not be read; the others are answered", bad)}
 	}
 	return nil
 }
@@ -104,29 +133,6 @@ func inferByServer(tools []listedTool) []annotation.Annotations {
 		}
 	}
 	return all
-}
-
-// readTools reads all lines. One that cannot be read is reported and counted.
-func readTools(in io.Reader, errs io.Writer) (tools []listedTool, bad int, err error) {
-	lines := bufio.NewReaderSize(in, 1<<20)
-	for number := 1; ; number++ {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			tool, fault := readTool(line)
-			if fault != nil {
-				bad++
-				fmt.Fprintf(errs, "fairlead: line %d: %v\n", number, fault)
-			} else {
-				tools = append(tools, tool)
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return tools, bad, nil
-		case err != nil:
-			return nil, bad, fmt.Errorf("reading line %d: %w", number, err)
-		}
-	}
 }
 
 // mcpName is MCP's rule for the name of a tool.

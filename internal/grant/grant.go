@@ -33,25 +33,23 @@ const (
 )
 
 // A Binding is what was agreed to: server, tool, definition, scope and the exact
-// bytes of the arguments, each with its length, so that no two lists of parts
-// give the same text.
+// bytes of the arguments. Names have their length before them and digests have
+// one length, so that no two lists of parts give the same text.
 type Binding [sha256.Size]byte
 
-// Bind returns what a yes to this call is bound to.
+// Bind returns what a yes to this call is bound to. It allocates nothing while the
+// names fit into the array.
 func Bind(call *middleware.Call) Binding {
-	h := sha256.New()
-	var length [8]byte
-	part := func(b []byte) {
-		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
-		h.Write(length[:])
-		h.Write(b)
+	var array [512]byte
+	text := array[:0]
+	for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))
+		text = append(text, name...)
 	}
-	part([]byte(call.Tool.Server))
-	part([]byte(call.Tool.Name()))
-	part(call.Tool.Digest[:])
-	part([]byte(call.Scope))
-	part(call.Arguments)
-	return Binding(h.Sum(nil))
+	arguments := sha256.Sum256(call.Arguments)
+	text = append(text, call.Tool.Digest[:]...)
+	text = append(text, arguments[:]...)
+	return sha256.Sum256(text)
 }
 
 type grantKey struct{}
@@ -65,9 +63,19 @@ func Give(ctx context.Context, call *middleware.Call, lifetime time.Duration) (c
 // GiveRecorded is [Give] with a func that runs each time the grant is about to be
 // spent, before the call is handed over. Its error ends the grant, and the call.
 func GiveRecorded(ctx context.Context, call *middleware.Call, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
+	return give(ctx, Bind(call), time.Now().Add(lifetime), before)
+}
+
+func give(ctx context.Context, b Binding, expires time.Time, before func(context.Context) error) (context.Context, *Grant) {
 	outer, _ := ctx.Value(grantKey{}).(*Grant)
-	g := &Grant{binding: Bind(call), expires: time.Now().Add(lifetime), outer: outer, before: before}
+	g := &Grant{binding: b, expires: expires, outer: outer, before: before}
 	return context.WithValue(ctx, grantKey{}, g), g
+}
+
+// again returns a context with a yes of its own to the same call, as long as this
+// one lives.
+func (g *Grant) again(ctx context.Context) (context.Context, *Grant) {
+	return give(ctx, g.binding, g.expires, nil) // its use is written down already
 }
 
 // Covers reports whether the context carries a yes to exactly this call that can
@@ -114,9 +122,6 @@ func (g *Grant) spend(ctx context.Context) error {
 
 // giveBack makes a spent grant good for one more hand-over. A void one stays so.
 func (g *Grant) giveBack() { g.state.CompareAndSwap(spent, unspent) }
-
-// remaining is how long the grant still lives.
-func (g *Grant) remaining() time.Duration { return time.Until(g.expires) }
 
 // Void ends the grant for good.
 func (g *Grant) Void() { g.state.Store(void) }

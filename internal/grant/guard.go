@@ -74,7 +74,7 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 		return nil, middleware.GivenUp(ctx)
 	}
 	// A chain further in guards the same call with this one yes.
-	inner, once := Give(ctx, &call, yes.remaining())
+	inner, once := yes.again(ctx)
 	defer once.Void()
 	res, err := g.next.CallTool(inner, call)
 	if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {

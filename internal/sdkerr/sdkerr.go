@@ -11,9 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -70,24 +68,6 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// A Wire watches what HTTP does with one call. The errors of a broken HTTP call
-// do not tell how far it came: a redirect, a proxy or a RoundTripper of the host's
-// that repeats may have brought it to a server before the last attempt found
-// nobody there.
-type Wire struct{ tried, left atomic.Bool }
-
-// Watch returns a context for one call, and what HTTP does with it. A session
-// that speaks something else leaves the Wire untouched.
-func Watch(ctx context.Context) (context.Context, *Wire) {
-	w := new(Wire)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { w.tried.Store(true) },
-		// A connection may hold the headers back until the body comes, so from here
-		// on nobody knows.
-		WroteHeaders: func() { w.left.Store(true) },
-	}), w
-}
-
 // Sort returns err with what it tells about a call of the tool. The error of a
 // done context comes back as the context's cause. What a chain further in has
 // sorted already comes back as it is.
@@ -99,14 +79,20 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 		return context.Cause(ctx)
 	}
 	e := &Error{Server: server, Tool: tool, Err: err}
+	status, after := w.status()
 	var reply *jsonrpc.Error
 	switch {
-	case !w.left.Load() && (w.tried.Load() && neverConnected(err) || closedBefore(err) || unwritable(err)):
+	case !w.left() && (w.tried.Load() && neverConnected(err) || closedBefore(err) || unwritable(err)):
 		e.notSent = true
 	case errors.As(err, &reply) && reply.Code != codeTransport:
 		e.answered(reply)
-	case tooManyRequests(err, reply):
-		e.refused = true
+	case status == http.StatusTooManyRequests || status == 0 && tooManyRequests(err, reply):
+		e.refused = w.once()
+	}
+	// A 503 may come from a server that had begun, so it is no refusal; but when to
+	// come back is the server's to say of either.
+	if after > 0 && e.after == 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
+		e.after = after
 	}
 	return e
 }
@@ -194,11 +180,17 @@ func retryAfter(data json.RawMessage) time.Duration {
 	case d.Seconds != nil:
 		after = *d.Seconds * float64(time.Second)
 	}
-	if !(after > 0) {
+	return duration(after)
+}
+
+// duration reads nanoseconds; what is no time to wait is 0, and what no duration
+// holds is a very long one.
+func duration(nanoseconds float64) time.Duration {
+	if !(nanoseconds > 0) {
 		return 0
 	}
-	if after > math.MaxInt64/2 {
+	if nanoseconds > math.MaxInt64/2 {
 		return math.MaxInt64 / 2
 	}
-	return time.Duration(after)
+	return time.Duration(nanoseconds)
 }

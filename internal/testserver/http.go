@@ -24,6 +24,15 @@ type HTTP struct {
 // and holds none open between calls.
 func ConnectHTTP(t testing.TB, server *mcp.Server, client *mcp.Client, version string) (*mcp.ClientSession, *HTTP) {
 	t.Helper()
+	return ConnectHTTPThrough(t, server, client, version, func(base http.RoundTripper) http.RoundTripper { return base })
+}
+
+// ConnectHTTPThrough is [ConnectHTTP] with something around the client's
+// transport.
+func ConnectHTTPThrough(t testing.TB, server *mcp.Server, client *mcp.Client, version string,
+	wrap func(http.RoundTripper) http.RoundTripper,
+) (*mcp.ClientSession, *HTTP) {
+	t.Helper()
 	// A pool of its own: a connection that another test's server left behind must
 	// not be taken for one of this server's.
 	h := &HTTP{pool: new(http.Transport)}
@@ -37,7 +46,7 @@ func ConnectHTTP(t testing.TB, server *mcp.Server, client *mcp.Client, version s
 	}))
 	cs := dial(t, client, &mcp.StreamableClientTransport{
 		Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true,
-		HTTPClient: &http.Client{Transport: h.pool},
+		HTTPClient: &http.Client{Transport: wrap(h.pool)},
 	}, version)
 	t.Cleanup(func() {
 		_ = cs.Close()

@@ -90,6 +90,14 @@ func (p *Peer) Write(line string) {
 	_, _ = io.WriteString(p.out, line+"\n")
 }
 
+// Cut sends the beginning of a line and closes both directions.
+func (p *Peer) Cut(beginning string) {
+	p.mu.Lock()
+	_, _ = io.WriteString(p.out, beginning)
+	p.mu.Unlock()
+	p.Hangup()
+}
+
 // Hangup closes both directions, as a process that dies does.
 func (p *Peer) Hangup() {
 	_ = p.out.Close()

@@ -1,0 +1,163 @@
+package fairlead_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// comesWith lists the bad inputs of rooms that are not there yet, each with the
+// room that it comes with.
+var comesWith = map[string]string{
+	"B097": "comes with preflight", // an untrusted server's answer lowers nothing
+	"B099": "comes with preflight", // it times out
+	"B101": "comes with preflight", // it answers nothing
+	"B103": "comes with preflight", // it answers differently
+	"B105": "comes with preflight", // it takes its time
+
+	"B185": "comes with policy", // an unknown key in the file
+	"B187": "comes with policy", // a key twice
+	"B189": "comes with policy", // the order of the rules
+	"B191": "comes with policy", // a pattern that is none
+	"B193": "comes with policy", // an allowed pattern and a danger
+	"B195": "comes with policy", // an empty file
+	"B197": "comes with policy", // a file that becomes invalid
+	"B199": "comes with policy", // a file that others may write
+	"B201": "comes with policy", // a rule that is never reached
+	"B203": "comes with policy", // a time without a unit
+	"B205": "comes with policy", // 10,000 rules
+
+	"B207": "comes with hitl/inbox", // GET decides nothing
+	"B209": "comes with hitl/inbox", // no credentials
+	"B211": "comes with hitl/inbox", // the requester approves
+	"B213": "comes with hitl/inbox", // another origin
+	"B215": "comes with hitl/inbox", // another content type
+	"B217": "comes with hitl/inbox", // an unknown id
+	"B219": "comes with hitl/inbox", // ids that are guessed
+	"B221": "comes with hitl/inbox", // approved twice
+	"B223": "comes with hitl/inbox", // denied, then approved
+	"B225": "comes with hitl/inbox", // too late
+	"B227": "comes with hitl/inbox", // another digest
+	"B229": "comes with hitl/inbox", // a member twice
+	"B231": "comes with hitl/inbox", // a large body, a slow body
+	"B233": "comes with hitl/inbox", // a replay
+	"B235": "comes with hitl/inbox", // a long reason
+	"B237": "comes with hitl/inbox", // killed after the yes was stored
+	"B239": "comes with hitl/inbox", // the store cannot be written
+	"B243": "comes with hitl/inbox", // a remembered yes
+	"B249": "comes with hitl/inbox", // two persons
+	"B323": "comes with hitl/inbox", // ids that collide
+
+	"B313": "comes with hitl/elicit", // a secret in a form
+	"B315": "comes with hitl/elicit", // where a URL leads
+	"B319": "comes with hitl/elicit", // sampling
+
+	"B253": "comes with route",                  // a name that two servers have
+	"B259": "comes with route",                  // another replica
+	"B263": "comes with route",                  // no healthy server
+	"B255": "comes with the catalogue's events", // a storm of list_changed
+
+	"B265": "comes with audit", // keys that name secrets
+	"B267": "comes with audit", // free text
+	"B269": "comes with audit", // a digest that can be guessed back
+	"B271": "comes with audit", // the sink is down
+	"B273": "comes with audit", // killed in the middle of a record
+	"B275": "comes with audit", // two processes
+	"B277": "comes with audit", // one record, one line
+}
+
+var badInputID = regexp.MustCompile(`B[0-9]{3}`)
+
+// Every bad input has a test with its id in the name, an entry in
+// docs/rough_edges.md that says why not, or a room that it comes with.
+func TestEveryBadInputHasATest(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "shared", "eval", "badinputs.jsonl")
+	f, err := os.Open(path)
+	if err != nil {
+		t.Skipf("SKIPPED: the bad inputs are not at %s: nobody checks that each has a test", path)
+	}
+	defer f.Close()
+	tested := named(t)
+	edges, err := os.ReadFile(filepath.Join("docs", "rough_edges.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]bool)
+	counts := make(map[string]int)
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var row struct{ ID, Area, Input string }
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil || row.ID == "" {
+			t.Fatalf("%v in %s", err, lines.Text())
+		}
+		known[row.ID] = true
+		room, later := comesWith[row.ID]
+		switch {
+		case tested[row.ID] && later:
+			t.Errorf("%s has a test: take it out of the list of what %s", row.ID, room)
+		case tested[row.ID]:
+			counts["tested"]++
+		case later:
+			counts["comes with a room"]++
+		case strings.Contains(string(edges), row.ID):
+			counts["a rough edge"]++
+		default:
+			t.Errorf("%s (%s) has no test: %s", row.ID, row.Area, row.Input)
+		}
+	}
+	for id, room := range comesWith {
+		if !known[id] || !strings.HasPrefix(room, "comes with ") {
+			t.Errorf("%s: %q is about nothing", id, room)
+		}
+	}
+	t.Log(counts)
+}
+
+// named returns the ids in the names of tests: in the name of the function, or in
+// a text within a file of tests, as the names of subtests are.
+func named(t *testing.T) map[string]bool {
+	t.Helper()
+	found := make(map[string]bool)
+	note := func(text string) {
+		for _, id := range badInputID.FindAllString(text, -1) {
+			found[id] = true
+		}
+	}
+	own := []string{"badinputs_test.go"}
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || slices.Contains(own, path) {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if strings.HasPrefix(n.Name.Name, "Test") {
+					note(n.Name.Name)
+				}
+			case *ast.BasicLit:
+				if n.Kind == token.STRING {
+					note(n.Value)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

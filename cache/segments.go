@@ -1,0 +1,149 @@
+package cache
+
+import (
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An entry is a result with what it takes to know how long it is believed.
+type entry struct {
+	res          *mcp.CallToolResult
+	server, tool string
+	names        []entity // what the call asked about, none for a list
+	since        moment   // when it was asked
+	expires      time.Time
+	size         int64
+	slow         bool // took long to get
+}
+
+// believed reports whether the entry may be answered again.
+func (e *entry) believed(on *serverState, now time.Time) bool {
+	return now.Before(e.expires) && !on.changed(e.names, e.since)
+}
+
+// segments hold the entries in two lists, least recently used first: what can be
+// fetched again quickly, and what cannot. Where room is wanted the quick ones go
+// first. The slow ones take at most four fifths of it, which is the protected
+// share of a segmented LRU, so that there is always room to remember a new read.
+type segments struct {
+	quick, slow     *simplelru.LRU[key, entry]
+	maxEntries      int
+	bytes, maxBytes int64
+	slowBytes       int64
+	maxSlow         int
+	maxSlowBytes    int64
+	nextSweep       time.Time
+}
+
+// sweepEvery bounds how often the slow segment is searched for what has ended.
+const sweepEvery = time.Second
+
+func newSegments(entries int, bytes int64) segments {
+	return segments{
+		maxEntries: entries, maxBytes: bytes,
+		maxSlow: max(1, entries/5*4), maxSlowBytes: bytes / 5 * 4,
+		quick: newList(entries), slow: newList(entries),
+	}
+}
+
+// newList returns a list that is never full by itself.
+func newList(entries int) *simplelru.LRU[key, entry] {
+	list, err := simplelru.NewLRU[key, entry](entries+1, nil)
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1, which New rules out
+	}
+	return list
+}
+
+func (s *segments) len() int { return s.quick.Len() + s.slow.Len() }
+
+func (s *segments) get(id key) (entry, bool) {
+	if e, ok := s.quick.Get(id); ok {
+		return e, true
+	}
+	return s.slow.Get(id)
+}
+
+func (s *segments) list(slow bool) *simplelru.LRU[key, entry] {
+	if slow {
+		return s.slow
+	}
+	return s.quick
+}
+
+func (s *segments) remove(id key) {
+	for _, list := range [...]*simplelru.LRU[key, entry]{s.quick, s.slow} {
+		if e, ok := list.Peek(id); ok {
+			list.Remove(id)
+			s.count(e, -1)
+			return
+		}
+	}
+}
+
+func (s *segments) count(e entry, sign int64) {
+	s.bytes += sign * e.size
+	if e.slow {
+		s.slowBytes += sign * e.size
+	}
+}
+
+// add keeps an entry and returns how many others had to go for it. What is no
+// longer believed goes before what is.
+func (s *segments) add(id key, e entry, believed func(e entry, now time.Time) bool) (evicted uint64) {
+	s.remove(id)
+	e.slow = e.slow && e.size <= s.maxSlowBytes
+	s.list(e.slow).Add(id, e)
+	s.count(e, 1)
+	if s.full() {
+		s.sweep(believed)
+	}
+	for s.slow.Len() > s.maxSlow || s.slowBytes > s.maxSlowBytes {
+		s.removeOldest(s.slow)
+		evicted++
+	}
+	for s.full() {
+		if s.quick.Len() > 0 {
+			s.removeOldest(s.quick)
+		} else {
+			s.removeOldest(s.slow)
+		}
+		evicted++
+	}
+	return evicted
+}
+
+func (s *segments) full() bool {
+	return s.len() > s.maxEntries || s.bytes > s.maxBytes ||
+		s.slow.Len() > s.maxSlow || s.slowBytes > s.maxSlowBytes
+}
+
+func (s *segments) removeOldest(list *simplelru.LRU[key, entry]) {
+	if _, e, ok := list.RemoveOldest(); ok {
+		s.count(e, -1)
+	}
+}
+
+// sweep drops those of the slow segment that have ended, since no newcomer would
+// push them out.
+func (s *segments) sweep(believed func(e entry, now time.Time) bool) {
+	now := time.Now()
+	if now.Before(s.nextSweep) {
+		return
+	}
+	s.nextSweep = now.Add(sweepEvery)
+	s.removeIf(s.slow, func(e entry) bool { return !believed(e, now) })
+}
+
+func (s *segments) removeIf(list *simplelru.LRU[key, entry], gone func(entry) bool) (removed int) {
+	for _, id := range list.Keys() {
+		if e, ok := list.Peek(id); ok && gone(e) {
+			list.Remove(id)
+			s.count(e, -1)
+			removed++
+		}
+	}
+	return removed
+}

@@ -1,0 +1,121 @@
+package cache
+
+import (
+	"cmp"
+	"hash/maphash"
+	"sync"
+)
+
+// StoreOptions are the bounds of a [Store]. The zero value is ready.
+type StoreOptions struct {
+	// Entries is how many results are kept; 0 means 1,000.
+	Entries int
+	// Bytes is how much memory the results may take, as measured by their text
+	// and data; 0 means 64 MiB. A larger result is not kept.
+	Bytes int64
+}
+
+// A Store holds what is known: results, the calls on their way, and for each
+// server what was written to. A host that wants to look into the memory, or to
+// forget something, makes one and hands it in with [Options.Store]. Chains that
+// share a store see each other's writes and answer each other's reads, so the same
+// server id must mean the same server in all of them.
+//
+// It is safe for concurrent use, and needs no closing.
+type Store struct {
+	seed maphash.Seed
+
+	mu        sync.Mutex // guards all that follows; never held across a call
+	kept      segments
+	flights   map[key]*flight
+	servers   map[string]*serverState
+	now       moment
+	forgotten moment // when Forget was last called
+	stats     Stats
+}
+
+// Stats counts what a [Store] did since it was made.
+type Stats struct {
+	Hits    uint64 // reads answered from memory
+	Joined  uint64 // reads that waited for another's call
+	Misses  uint64 // reads that made the call
+	Writes  uint64 // calls that ended what they may have changed
+	Ended   uint64 // results found to be too old, or written over, when asked for again
+	Evicted uint64 // results that had to go for want of room
+	Entries int    // results that are kept now
+	Bytes   int64  // and what they take
+}
+
+// NewStore returns an empty store. It panics on a negative number.
+func NewStore(o StoreOptions) *Store {
+	switch {
+	case o.Entries < 0:
+		panic("cache: StoreOptions.Entries is negative")
+	case o.Bytes < 0:
+		panic("cache: StoreOptions.Bytes is negative")
+	}
+	return &Store{
+		seed:    maphash.MakeSeed(),
+		kept:    newSegments(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
+		flights: make(map[key]*flight),
+		servers: make(map[string]*serverState),
+	}
+}
+
+// Stats returns the counts as of now.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Entries, stats.Bytes = s.kept.len(), s.kept.bytes
+	return stats
+}
+
+// Forget drops the results of every tool that matches, of every scope, and
+// returns how many they were. In both patterns * stands for any text, so that
+// ("files", "read") is one tool, ("files", "*") a server, ("*", "list_*") a kind
+// of tool and ("*", "*") everything. A read that is under way meanwhile is
+// answered but not kept, and nobody joins it any more.
+func (s *Store) Forget(server, tool string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now++
+	s.forgotten = s.now
+	gone := func(e entry) bool { return match(server, e.server) && match(tool, e.tool) }
+	return s.kept.removeIf(s.kept.quick, gone) + s.kept.removeIf(s.kept.slow, gone)
+}
+
+// match reports whether the text is what the pattern says. It looks at each star
+// once more at most, so that no pattern takes long.
+func match(pattern, text string) bool {
+	p, t, star, from := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			from++
+			p, t = star+1, from
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// server returns the state of a server; the caller holds the mutex.
+func (s *Store) server(name string) *serverState {
+	on := s.servers[name]
+	if on == nil {
+		on = new(serverState)
+		s.servers[name] = on
+	}
+	return on
+}

@@ -1,0 +1,241 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Doubles is the host's word that whatever in a chain reaches people, stores and
+// sinks is a double, so that [Verify] may make calls through it. The zero value
+// will do for a chain that asks nobody.
+type Doubles struct {
+	// Asked returns how many questions the chain's confirmer has been asked so far,
+	// and is safe for concurrent use. Nil means that questions are not counted.
+	Asked func() int
+	// Say tells the confirmer what to answer from now on, yes for true. Nil means
+	// that it always says yes, and what a no leads to is not tried.
+	Say func(yes bool)
+}
+
+// How long a call of Verify says that it can wait: one that is answered, and one
+// that fails and may be repeated. Only after the last is it given up.
+const (
+	patience = 100 * time.Millisecond
+	brief    = time.Millisecond
+	endless  = 5 * time.Second
+)
+
+// hurried tells an earlier deadline than it keeps. Whoever asks how long there is
+// to wait does not wait long, and nobody is abandoned in the middle of a question,
+// which would be counted as the next call's.
+type hurried struct {
+	context.Context
+
+	deadline time.Time
+}
+
+func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
+
+// driven makes calls through the chain and judges what reaches the executor.
+func driven(c interface {
+	Then(executor middleware.ToolCaller) middleware.ToolCaller
+}, doubles Doubles) []Problem {
+	d := &driver{asked: doubles.Asked, say: doubles.Say, end: new(recorder)}
+	if d.counts = d.asked != nil; !d.counts {
+		d.asked = func() int { return 0 }
+	}
+	d.read = d.tool("look", annotation.ReadOnly().Attribute(annotation.Host, ""))
+	d.write = d.tool("add", annotation.Write().Attribute(annotation.Host, ""))
+	d.danger = d.tool("destroy", annotation.Destructive().Attribute(annotation.Host, ""))
+	d.unclassed = d.tool("list_things", annotation.Annotations{})
+	d.caller = c.Then(&arrivals{recorder: d.end, guarded: grant.Guard(d.end, d.accepted)})
+	if d.caller == nil {
+		return []Problem{{Text: "Then returned nothing to call"}}
+	}
+	answerYes := func(yes bool) {
+		if d.say != nil {
+			d.say(yes)
+		}
+	}
+	answerYes(true)
+	for _, try := range []func(){d.consent, d.failures, d.writes, d.reads, d.class} {
+		if try(); d.stuck {
+			d.problems = []Problem{{Text: fmt.Sprintf("a call was not answered within %v, and no more were made; what reaches people, stores and servers must be doubles that answer", endless)}}
+			break
+		}
+	}
+	answerYes(true)
+	return d.problems
+}
+
+// A driver makes the calls of one Verify.
+type driver struct {
+	caller                         middleware.ToolCaller
+	asked                          func() int
+	counts                         bool // whether questions are counted
+	say                            func(yes bool)
+	end                            *recorder
+	read, write, danger, unclassed *middleware.Tool
+	problems                       []Problem
+	stuck                          bool // a call ended because of its context
+}
+
+func (*driver) tool(name string, a annotation.Annotations) *middleware.Tool {
+	t, err := middleware.NewTool("fairlead.verify", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, a)
+	if err != nil {
+		panic("chain: " + err.Error()) // it is ours, and can be written
+	}
+	return t
+}
+
+// accepted says what stands at the guard of a catalogue that holds these tools.
+func (d *driver) accepted(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+	for _, t := range []*middleware.Tool{d.read, d.write, d.danger} {
+		if t.Server == call.Tool.Server && t.Name() == call.Tool.Name() {
+			return t, nil
+		}
+	}
+	return call.Tool, nil
+}
+
+func (d *driver) faultf(format string, args ...any) {
+	if p := (Problem{Text: fmt.Sprintf(format, args...)}); !slices.Contains(d.problems, p) {
+		d.problems = append(d.problems, p)
+	}
+}
+
+// An outcome is what became of one call.
+type outcome struct {
+	asked, arrived, executed int
+	err                      error
+}
+
+// silent reports whether the call was answered and never reached the executor.
+func (o outcome) silent() bool { return o.err == nil && o.executed == 0 }
+
+// call makes one call. What it is about stands in scope, so that no two tries
+// share a memory or a rate that they do not mean to.
+func (d *driver) call(t *middleware.Tool, scope, arguments string, within time.Duration) (o outcome) {
+	if d.stuck {
+		return outcome{err: context.DeadlineExceeded}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endless)
+	defer cancel()
+	ctx = hurried{ctx, time.Now().Add(within)}
+	asked := d.asked()
+	d.end.reset()
+	defer func() {
+		if v := recover(); v != nil {
+			o.err = fmt.Errorf("chain: it panicked: %v", v)
+			d.faultf("a call of class %s panicked (%v); put middleware.Recover outermost, or mend what panics", t.Safety(), v)
+		}
+		d.stuck = ctx.Err() != nil
+		o.asked = d.asked() - asked
+		o.arrived, o.executed = d.end.counts()
+	}()
+	_, o.err = d.caller.CallTool(ctx, middleware.Call{ID: scope, Scope: scope, Tool: t, Arguments: json.RawMessage(arguments)})
+	return o
+}
+
+// consent makes one dangerous call three times: twice after a yes, once after a no.
+func (d *driver) consent() {
+	const scope, arguments = "consent", `{"what":"all"}`
+	first := d.call(d.danger, scope, arguments, patience)
+	if first.asked > 1 {
+		d.faultf("a person was asked %d times about one dangerous call; leave one asker, outside whatever repeats", first.asked)
+	}
+	switch {
+	case first.arrived > 1:
+		d.faultf("one dangerous call was handed to the executor %d times: something calls next more than once", first.arrived)
+	case first.silent():
+		d.faultf("a dangerous call was answered without being executed")
+	case first.executed > 0 && first.asked == 0 && d.counts:
+		d.faultf("a dangerous call was executed, and nobody was asked; put hitl into the chain, and let the guard stand")
+	case errors.Is(first.err, grant.ErrRefused) && first.asked > 0:
+		d.faultf("what a person agreed to is not what reached the executor, which refused it: something inside the confirmation changes the call; put it outside")
+	}
+	if second := d.call(d.danger, scope, arguments, patience); second.silent() && !first.silent() {
+		if second.asked == 0 && first.asked > 0 {
+			d.faultf("a dangerous call was answered from memory, and nobody was asked: what remembers it stands outside the confirmation, and may hold no call that needs one")
+		} else {
+			d.faultf("a dangerous call was answered from memory, and did not happen: whatever remembers may hold reads only")
+		}
+	}
+	if d.say == nil {
+		return
+	}
+	d.say(false)
+	defer d.say(true)
+	denied := d.call(d.danger, scope, arguments, patience)
+	switch {
+	case denied.executed > 0 && denied.asked > 0:
+		d.faultf("a dangerous call was executed after a person had said no")
+	case denied.err == nil && !first.silent():
+		d.faultf("a dangerous call had a result after a person had said no")
+	}
+}
+
+// failures makes calls that fail.
+func (d *driver) failures() {
+	for _, t := range []*middleware.Tool{d.danger, d.write} {
+		d.end.answer(errLost, false)
+		if lost := d.call(t, "lost", `{}`, brief); lost.arrived > 1 {
+			d.faultf("a %s call of which nobody knows whether it happened was made again: something repeats more than it may", t.Safety())
+		}
+	}
+	d.end.answer(errUnsent, false)
+	if o := d.call(d.danger, "unsent", `{}`, brief); o.asked > 1 {
+		d.faultf("a person was asked again for each attempt at one call; put the confirmation outside whatever repeats")
+	}
+	d.end.answer(nil, false)
+}
+
+// writes makes a moderate call twice.
+func (d *driver) writes() {
+	const scope = "writes"
+	switch first := d.call(d.write, scope, `{}`, patience); {
+	case first.arrived > 1:
+		d.faultf("one write was handed to the executor %d times: something calls next more than once", first.arrived)
+	case first.silent():
+		d.faultf("a write was answered without being executed")
+	default:
+		if d.call(d.write, scope, `{}`, patience).silent() {
+			d.faultf("a write was answered from memory, and did not happen: whatever remembers may hold reads only")
+		}
+	}
+}
+
+// reads makes reads, by two users, round a write and after a failure.
+func (d *driver) reads() {
+	if d.call(d.read, "reads", `{}`, patience).silent() {
+		return // something answers by itself, and has its reasons
+	}
+	if d.call(d.read, "reads of another", `{}`, patience).silent() {
+		d.faultf("a read was answered with what another scope had been told")
+	}
+	if d.call(d.write, "reads", `{}`, patience).executed > 0 && d.call(d.read, "reads", `{}`, patience).silent() {
+		d.faultf("a read was answered with what was there before the caller's own write: the write did not pass what remembers")
+	}
+	d.end.answer(nil, true)
+	failed := d.call(d.read, "failed reads", `{}`, patience)
+	d.end.answer(nil, false)
+	if failed.executed > 0 && d.call(d.read, "failed reads", `{}`, patience).silent() {
+		d.faultf("a failure that the tool reported was answered again from memory")
+	}
+}
+
+// class makes a call of a tool that nobody has classed and whose name says that it reads.
+func (d *driver) class() {
+	if o := d.call(d.unclassed, "class", `{}`, patience); o.asked > 0 && d.end.classed() {
+		d.faultf("a person was asked about a read: the tool's class is worked out inside the confirmation; put infer outside it")
+	}
+}

@@ -1,0 +1,47 @@
+package fairlead_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// offTheClock finds what takes a time off the monotonic clock, or makes one that
+// was never on it. Times of the rooms that wait and expire are only compared with
+// each other, so a wall clock that is set forth or back changes nothing; no test
+// can set the clock of its bubble, so this one reads.
+var offTheClock = regexp.MustCompile(`time\.(Unix\w*|Date|Parse\w*)\(|\.(UTC|Local|In|AddDate|Unix|UnixNano|UnixMilli|UnixMicro|GobEncode)\(|\.Round\(0\)`)
+
+func TestWaitsAndExpiriesStayOnTheMonotonicClock(t *testing.T) {
+	t.Parallel()
+	for _, room := range []struct{ name, dir string }{
+		{"B167 the rate limit's waits", "ratelimit"},
+		{"B301 a question's and a yes's time", "hitl"},
+		{"B301 a grant's time", "internal/grant"},
+		{"a result's time", "cache"},
+		{"waits between attempts", "retry"},
+		{"an attempt's time", "timeout"},
+	} {
+		t.Run(room.name, func(t *testing.T) {
+			t.Parallel()
+			files, err := filepath.Glob(filepath.Join(room.dir, "*.go"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no files of %s: %v", room.dir, err)
+			}
+			for _, file := range files {
+				if strings.HasSuffix(file, "_test.go") {
+					continue
+				}
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found := offTheClock.Find(text); found != nil {
+					t.Errorf("%s: %s leaves the monotonic clock", file, found)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package canonical_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"pgregory.net/rapid"
+)
+
+func append1(t *rapid.T, text string) []byte {
+	t.Helper()
+	out, err := canonical.AppendObject(nil, []byte(text))
+	if err != nil {
+		t.Fatalf("%q is refused: %v", text, err)
+	}
+	return out
+}
+
+// read decodes a text and keeps the literals of its numbers.
+func read(t *rapid.T, text []byte) any {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return v
+}
+
+// However a value is written, it has one form; the form means what the text
+// means, and is its own form.
+func TestSameMeaningSameForm(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := testserver.Object().Draw(t, "value")
+		left, right := testserver.Write(t, v), testserver.Write(t, v)
+		form := append1(t, left)
+		if other := append1(t, right); !bytes.Equal(form, other) {
+			t.Fatalf("%q and %q mean the same and have the forms %q and %q", left, right, form, other)
+		}
+		if again := append1(t, string(form)); !bytes.Equal(again, form) {
+			t.Fatalf("the form %q has the form %q", form, again)
+		}
+		if got, want := read(t, form), read(t, []byte(left)); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q means %v and its form %q means %v", left, want, form, got)
+		}
+	})
+}
+
+// Two values that mean different things have different forms, be the difference
+// ever so small.
+func TestOtherMeaningOtherForm(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := testserver.Object().Draw(t, "value")
+		w := make(map[string]testserver.Value, len(v))
+		for name, value := range v {
+			w[name] = value
+		}
+		other := testserver.Object().Draw(t, "other")
+		for name, value := range other { // one member is added, or written over
+			w[name] = value
+			break
+		}
+		left, right := testserver.Write(t, v), testserver.Write(t, w)
+		if same := bytes.Equal(append1(t, left), append1(t, right)); same != testserver.Same(v, w) {
+			t.Fatalf("%q and %q mean the same: %t; one form: %t", left, right, !same, same)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package sdkerr
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// A Wire watches what HTTP does with one call. The errors of a broken HTTP call
+// do not tell how far it came: a redirect, a proxy or a RoundTripper of the host's
+// that repeats may have brought it to a server before the last attempt found
+// nobody there.
+type Wire struct {
+	tried atomic.Bool
+	sent  atomic.Int32 // requests whose headers were written
+	posts atomic.Int32 // by RoundTripper: requests that came to it
+
+	answer atomic.Pointer[httpAnswer] // by RoundTripper: the last one
+}
+
+type httpAnswer struct {
+	status int
+	after  time.Duration
+}
+
+type wireKey struct{}
+
+// Watch returns a context for one call, and what HTTP does with it. A session
+// that speaks something else leaves the Wire untouched.
+func Watch(ctx context.Context) (context.Context, *Wire) {
+	w := new(Wire)
+	return httptrace.WithClientTrace(context.WithValue(ctx, wireKey{}, w), &httptrace.ClientTrace{
+		GetConn: func(string) { w.tried.Store(true) },
+		// A connection may hold the headers back until the body comes, so from here
+		// on nobody knows.
+		WroteHeaders: func() { w.sent.Add(1) },
+	}), w
+}
+
+// left reports whether the call may have arrived anywhere.
+func (w *Wire) left() bool { return w.sent.Load() > 0 }
+
+// once reports whether at most one request left: only then does the last answer
+// speak for the whole call.
+func (w *Wire) once() bool { return w.sent.Load() <= 1 && w.posts.Load() <= 1 }
+
+// status returns the HTTP status of the last answer, and how long it asked to be
+// left alone; 0 where no RoundTripper of ours saw it.
+func (w *Wire) status() (status int, after time.Duration) {
+	if a := w.answer.Load(); a != nil {
+		return a.status, a.after
+	}
+	return 0, 0
+}
+
+// RoundTripper returns a transport that tells the call's Wire what HTTP answered,
+// and keeps net/http from sending a POST a second time by itself.
+func RoundTripper(base http.RoundTripper) http.RoundTripper { return roundTripper{base} }
+
+type roundTripper struct{ base http.RoundTripper }
+
+func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodPost {
+		return t.base.RoundTrip(req)
+	}
+	w, _ := req.Context().Value(wireKey{}).(*Wire)
+	if w != nil {
+		w.posts.Add(1)
+		w.answer.Store(nil)
+	}
+	res, err := t.base.RoundTrip(once(req))
+	if w != nil && err == nil && res != nil {
+		w.answer.Store(&httpAnswer{res.StatusCode, retryAfterHeader(res.Header, time.Now())})
+	}
+	return res, err
+}
+
+// A ReplayError ends a POST that net/http was about to send again because it
+// carried an idempotency key.
+type ReplayError struct{}
+
+func (ReplayError) Error() string {
+	return "the connection broke, and net/http was kept from sending the POST once more, as it does where a request has an " +
+		"Idempotency-Key header; whether the server got the first one is not known"
+}
+
+// once returns a copy of the request that net/http cannot replay after it may
+// have arrived. It replays a POST by itself in two cases: where it knows that
+// nothing was written or processed, which is harmless, and where the request has
+// a header that promises idempotence, which is for the chain to decide. A
+// transport further in may add that header, so it is watched for on its way out.
+func once(req *http.Request) *http.Request {
+	if req.GetBody == nil {
+		return req
+	}
+	var promised atomic.Bool
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		WroteHeaderField: func(key string, _ []string) {
+			switch http.CanonicalHeaderKey(key) {
+			case "Idempotency-Key", "X-Idempotency-Key":
+				promised.Store(true)
+			}
+		},
+	})
+	out, again := req.Clone(ctx), req.GetBody
+	out.GetBody = func() (body io.ReadCloser, err error) {
+		if promised.Load() {
+			return nil, ReplayError{}
+		}
+		return again()
+	}
+	return out
+}
+
+// retryAfterHeader reads Retry-After in both of its forms (RFC 9110, 10.2.3). A date is
+// read against the server's own clock where it tells it.
+func retryAfterHeader(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return duration(seconds * float64(time.Second))
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return max(0, at.Sub(now))
+}

@@ -1,0 +1,71 @@
+package main
+
+const (
+	retryFile   = "retry/retry.go"
+	limiterFile = "ratelimit/limiter.go"
+	bucketsFile = "ratelimit/buckets.go"
+	timeoutFile = "timeout/timeout.go"
+)
+
+var retryMutants = []mutant{
+	{
+		"unknown-outcome-repeated", retryFile, `return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())`,
+		`return tool != nil`,
+	},
+	{
+		"inferred-idempotence-believed", retryFile, `return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())`,
+		`return tool != nil && (tool.Annotations.SafeToRetry() || tool.Annotations.InferredIdempotent())`,
+	},
+	{"backoff-ignores-the-context", retryFile, "\tcase <-timer.C:\n\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
+	{"backoff-past-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && deadline.IsZero() {`},
+	{"backoff-up-to-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {`},
+	{"open-outcome-hidden", retryFile, `} else if open != nil { // what was not sent this time may have been before`, `} else if open != nil && bounds == nil {`},
+	{"retry-after-ignored", retryFile, `wait = max(wait, after)`, `wait = max(wait, 0)`},
+}
+
+var limitMutants = []mutant{
+	{"waiters-leave-debt", limiterFile, `return join(now, t, s), wait, nil`, `if s != nil { s.ReserveN(now, 1) }; return join(now, t, s), wait, nil`},
+	{"limit-ignores-the-context", limiterFile, "timer.Reset(more)\n\t\tselect {\n\t\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
+	{"limit-does-not-refuse-early", limiterFile, `if full || !l.fits(ctx, now, now, wait) {`, `if full {`},
+	{"server-limit-is-free", limiterFile, "if server != nil {\n\t\tserver.AllowN(now, 1)", `_ = server.limit`},
+	{"tool-limit-is-free", limiterFile, "if tool != nil {\n\t\ttool.AllowN(now, 1)", `_ = tool.limit`},
+	{"last-come-first-served", limiterFile, `w.inServer = server.queue.PushBack(w)`, `w.inServer = server.queue.PushFront(w)`},
+	{"next-waiter-not-woken", bucketsFile, `first.Value.(*waiter).wake()`, `_ = first`},
+	{"waiters-stay-in-the-queue", limiterFile, `w.server.remove(w.inServer)`, `w.server.remove(nil)`},
+	{
+		"scopes-share-a-limit", limiterFile, `if s = l.buckets.get(now, key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {`,
+		`if s = l.buckets.get(now, key{server: tool.Server, whole: true}, byServer); s == nil {`,
+	},
+	{"timeout-not-applied", timeoutFile, `inner, cancel := context.WithTimeoutCause(ctx, after, own)`, `inner, cancel := context.WithCancel(ctx)`},
+	{"timeout-only-for-those-in-a-hurry", timeoutFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= after {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) >= after {`},
+}
+
+const (
+	catalogFile  = "catalog/catalog.go"
+	snapshotFile = "catalog/snapshot.go"
+	safetyFile   = "annotation/safety.go"
+	errorsFile   = "middleware/errors.go"
+)
+
+var classMutants = []mutant{
+	{"untrusted-claim-lowers", snapshotFile, `a = annotation.Raise(a, claim)`, `a = annotation.Merge(a, claim)`},
+	{"rule-lowers-what-destroys", snapshotFile, `case inferred.Safety() == annotation.Dangerous:`, `case inferred.Safety() == annotation.Dangerous && known.trusted:`},
+	{"old-definition-accepted", catalogFile, `case tool.Digest != call.Tool.Digest:`, `case tool.Name() != call.Tool.Name():`},
+	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},
+	{"inferred-idempotence-is-a-word", safetyFile, `return a.Idempotent == Yes && a.SourceOf(IdempotentHint) != Inferred`, `return a.Idempotent == Yes`},
+	{"claim-of-destruction-ignored", "annotation/fields.go", `hint(DestructiveHint, Yes, func(a *Annotations) *Hint { return &a.Destructive }),`, `hint(DestructiveHint, Unset, func(a *Annotations) *Hint { return &a.Destructive }),`},
+}
+
+var edgeMutants = []mutant{
+	{"outcome-not-named", errorsFile, `if err == nil || call.Tool.Safety() == annotation.Safe || NotSent(err) || Refused(err) || Permanent(err) {`, `if err == nil || call.Tool.Safety() != annotation.Unknown || NotSent(err) || Refused(err) || Permanent(err) {`},
+	{"lost-answers-count-as-refused", "internal/sdkerr/sdkerr.go", `case tooManyRequests(err, reply):`, `case tooManyRequests(err, reply) || e.Err != nil:`},
+	{
+		"ambiguous-arguments-are-sent", "internal/session/session.go", "(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {\n\t\tif err := CheckArguments(call); err != nil {",
+		`if err := CheckArguments(call); err != nil && session == nil {`,
+	},
+	{
+		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},`,
+		`func(r middleware.Middleware) []middleware.Middleware { s.Retry = nil; return []middleware.Middleware{middleware.Recover(), s.Infer, r, s.Confirm} }(s.Retry),`,
+	},
+	{"limit-outside-retry", "chain/standard.go", `[]middleware.Middleware{s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Cache, s.RateLimit, s.Retry},`},
+}

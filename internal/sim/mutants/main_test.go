@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+)
+
+// Every mutant still has its line, and no two have one name.
+func TestMutantsHaveTheirLines(t *testing.T) {
+	t.Parallel()
+	root, err := projectRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, m := range all() {
+		if seen[m.name] {
+			t.Errorf("there are two mutants %q", m.name)
+		}
+		seen[m.name] = true
+		if _, err := place(root, m); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(seen) < 30 {
+		t.Errorf("there are %d mutants, want at least 30", len(seen))
+	}
+}

@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+)
+
+// A world is one scenario: servers, tenants, a host and a person, around one
+// chain of the real rooms.
+type world struct {
+	seed     uint64
+	start    time.Time
+	settings settings
+	tools    *catalog.Catalog
+	caller   middleware.ToolCaller
+	// background is what the host's own middlewares leave running.
+	background sync.WaitGroup
+
+	mu          sync.Mutex // guards what follows, and the records
+	epilogue    bool
+	policy      policy
+	revision    map[place]int // what each server declares now
+	calls       map[string]*record
+	order       []*record // by number
+	execs       []*exec
+	epoch       map[string]int // writes handed over to each server
+	writing     map[string]int // writes under way in the cache
+	writeEvents map[string][]time.Time
+	buckets     map[bucketKey]*bucket
+	asking      int
+	trace       []event
+	violations  []string
+}
+
+// An Outcome is what became of a scenario.
+type Outcome struct {
+	Calls, Executions int
+	Violations        []string
+	Trace             func() string
+}
+
+// Run plays the scenario of a seed in a bubble of its own.
+func Run(t *testing.T, seed uint64) (out Outcome) {
+	w := &world{
+		seed:        seed,
+		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},
+		revision:    make(map[place]int),
+		calls:       make(map[string]*record),
+		epoch:       make(map[string]int),
+		writing:     make(map[string]int),
+		writeEvents: make(map[string][]time.Time),
+		buckets:     make(map[bucketKey]*bucket),
+	}
+	defer func() {
+		if v := recover(); v != nil { // a bubble that cannot end panics
+			w.mu.Lock()
+			w.violations = append(w.violations, fmt.Sprintf("I19: the scenario does not end: %v", v))
+			w.mu.Unlock()
+		}
+		out = Outcome{Calls: len(w.order), Executions: len(w.execs), Violations: w.violations, Trace: w.Trace}
+	}()
+	synctest.Test(t, func(t *testing.T) { w.play(t) })
+	return out
+}
+
+func (w *world) play(t *testing.T) {
+	w.start = time.Now()
+	w.settings = drawSettings(w.dice(forSettings, 0, 0))
+	w.build(t)
+	for _, r := range w.plan() {
+		w.enlist(r)
+	}
+	var running sync.WaitGroup
+	for _, r := range w.order {
+		running.Go(func() {
+			time.Sleep(r.at)
+			w.run(r)
+		})
+	}
+	for _, c := range w.changes() {
+		running.Go(func() {
+			time.Sleep(c.at)
+			w.mu.Lock()
+			w.say("**", c.text, "")
+			w.mu.Unlock()
+			c.do(w)
+		})
+	}
+	running.Wait()
+	w.background.Wait()
+	time.Sleep(2 * time.Hour) // whoever answers late has done so
+	w.close()
+}
+
+// enlist adds a call to the books.
+func (w *world) enlist(r *record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[r.id] = r
+	w.order = append(w.order, r)
+}
+
+// build puts the real rooms together.
+func (w *world) build(t *testing.T) {
+	for _, server := range servers {
+		for i := range toolSpecs {
+			w.revision[place{server, toolSpecs[i].name}] = 1
+		}
+	}
+	w.tools = catalog.New(catalog.Options{})
+	for _, server := range servers {
+		if err := w.tools.Add(t.Context(), server, &session{w, server}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.tools.Trust(trusty)
+	said := annotation.Annotations{Idempotent: annotation.Yes}
+	if err := w.tools.Override(replica, "set_note", said); err != nil {
+		t.Fatal(err)
+	}
+	w.policy.idempotent[place{replica, "set_note"}] = true
+	if w.settings.hinted {
+		if err := w.tools.Override(liar, "get_note", annotation.Annotations{RateLimitHint: new(hintPerMinute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.caller = w.assemble()
+}
+
+// assemble hangs the chains in front of the catalogue.
+func (w *world) assemble() middleware.ToolCaller {
+	s := w.settings
+	ask := hitl.New(hitl.ConfirmerFunc(w.Confirm), hitl.Options{Timeout: askTimeout, Lifetime: s.lifetime, MaxPending: s.maxPending})
+	remembered := cache.Options{TTL: ttl}
+	if s.remembered {
+		remembered.Idempotent = []string{trusty + "/set_note"}
+	}
+	inner := chain.Standard{
+		Outermost:  []middleware.Middleware{w.outermost},
+		Infer:      infer.New(infer.Options{}),
+		Confirm:    ask,
+		PerCall:    []middleware.Middleware{w.perCall, w.atCache},
+		Cache:      cache.New(remembered),
+		Retry:      retry.New(retry.Options{Attempts: s.attempts, First: 500 * time.Millisecond, Rand: w.jitter}),
+		RateLimit:  ratelimit.New(ratelimit.Options{PerMinute: s.perMinute, Burst: s.burst}),
+		PerAttempt: []middleware.Middleware{w.atLimit, w.perAttempt, w.atExecutor},
+		Timeout:    timeout.New(timeout.Options{Default: attemptTimeout}),
+	}.Then(w.tools)
+	outer := chain.Standard{Confirm: ask}
+	switch s.nested {
+	case twoAsk:
+		return outer.Then(inner)
+	case guarded:
+		return outer.Then(w.tools.Guard(inner))
+	}
+	return inner
+}
+
+// jitter depends on the instant, so that a replay draws the same.
+func (w *world) jitter() float64 {
+	return w.dice(forBackoff, uint64(w.now()), 0).Float64()
+}
+
+// revise changes what a server declares.
+func (w *world) revise(server, tool string, revision int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revision[place{server, tool}] = revision
+}
+
+// refresh accepts what a server declares.
+func (w *world) refresh(server string) {
+	if err := w.tools.Refresh(context.Background(), server); err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.badf("harness", w.order[0], "refresh: %v", err)
+	}
+}
+
+// swap changes the host's policy, in the books and in the catalogue at once.
+func (w *world) swap(books func(*policy), do func() error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	books(&w.policy)
+	if err := do(); err != nil {
+		w.badf("harness", w.order[0], "policy: %v", err)
+	}
+}
+
+func (w *world) override(server, tool string, l law, a annotation.Annotations) {
+	w.swap(func(p *policy) { p.word[place{server, tool}] = l }, func() error { return w.tools.Override(server, tool, a) })
+}
+
+// close makes a few more calls after everything has come to rest: nothing may
+// have stayed behind that keeps them from being asked, made and remembered.
+func (w *world) close() {
+	w.mu.Lock()
+	w.epilogue = true
+	w.mu.Unlock()
+	for _, server := range servers {
+		for _, tool := range []string{"get_note", "get_note", "delete_note"} {
+			n := len(w.order)
+			r := &record{n: n, id: callID(n), server: server, tool: spec(tool), scope: scopes[0], text: `{"id":"epilogue ` + strconv.Itoa(len(server)) + `"}`}
+			r.meaning = distinctMeanings
+			w.enlist(r)
+			w.run(r)
+			w.checkRest(r)
+		}
+	}
+}

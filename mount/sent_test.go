@@ -1,0 +1,94 @@
+package mount_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
+)
+
+// shown is a person who agrees and keeps the bytes that were shown.
+type shown struct{ arguments json.RawMessage }
+
+func (s *shown) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+	s.arguments = bytes.Clone(r.Arguments)
+	return hitl.Decision{Verdict: hitl.Approved}, nil
+}
+
+// What reaches the server over a real session means exactly what the person
+// approved, which are exactly the bytes that the caller gave; and two reads that
+// mean the same are one.
+func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
+	for name, connect := range map[string]func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession{
+		"in memory": func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
+			return testserver.ConnectVersion(t, server, nil, version)
+		},
+		"over HTTP": func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
+			cs, _ := testserver.ConnectHTTP(t, server, nil, version)
+			return cs
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachVersion(t, func(t *testing.T, version string) {
+				var mu sync.Mutex
+				var got []string
+				server := testserver.New()
+				for _, name := range []string{"delete_file", "list_files"} {
+					testserver.Add(server, testserver.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						got = append(got, string(arguments))
+						return testserver.Text("done"), nil
+					})
+				}
+				person := new(shown)
+				caller := wholeWith(connect(t, server, version), person, time.Minute)
+				rapid.Check(t, func(rt *rapid.T) {
+					v := testserver.Object().Draw(rt, "value")
+					given, again := testserver.Write(rt, v), testserver.Write(rt, v)
+					got = got[:0]
+					call := func(name, arguments string) {
+						c := middleware.Call{Tool: unclassed(t, "srv", name), Arguments: json.RawMessage(arguments)}
+						c.Scope = given // one memory for each
+						if _, err := caller.CallTool(testserver.Context(t), c); err != nil {
+							rt.Fatalf("%s%s: %v", name, arguments, err)
+						}
+					}
+					call("delete_file", given)
+					if string(person.arguments) != given {
+						rt.Fatalf("shown %q, given %q", person.arguments, given)
+					}
+					call("list_files", given)
+					call("list_files", again)
+					if len(got) != 2 {
+						rt.Fatalf("%q and %q mean the same and were asked %d times", given, again, len(got)-1)
+					}
+					for _, arguments := range got {
+						if same(rt, arguments) != same(rt, given) {
+							rt.Fatalf("sent %q, approved %q", arguments, given)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
+// same is the canonical form: two texts mean the same if theirs is one.
+func same(t *rapid.T, arguments string) string {
+	t.Helper()
+	form, err := canonical.AppendObject(nil, []byte(arguments))
+	if err != nil {
+		t.Fatalf("%q: %v", arguments, err)
+	}
+	return string(form)
+}

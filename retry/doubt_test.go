@@ -1,0 +1,45 @@
+package retry_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/retry"
+)
+
+// An update that was lost on its way may have happened, whatever became of the
+// attempts after it.
+func TestLaterAttemptDoesNotHideAnEarlierOneThatMayHaveArrived(t *testing.T) {
+	t.Parallel()
+	gone, refused := &failure{notSent: true}, &failure{refused: true}
+	for _, tt := range []struct {
+		name    string
+		a       annotation.Annotations
+		errs    []error
+		unknown bool
+	}{
+		{"lost, then not sent", annotation.Update(), []error{errLost, gone, gone}, true},
+		{"lost, then refused", annotation.Update(), []error{errLost, refused, refused}, true},
+		{"not sent, then lost, then not sent", annotation.Update(), []error{gone, errLost, gone}, true},
+		{"lost, then not sent: B133 for too long", annotation.Update(), []error{errLost, &failure{refused: true, after: 1 << 50}}, true},
+		{"never sent", annotation.Update(), []error{gone, gone, gone}, false},
+		{"a read", annotation.ReadOnly(), []error{errLost, gone, gone}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := new(server)
+				a := tt.a.Attribute(annotation.Host, "")
+				_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: tool(t, a)}, tt.errs...)
+				_, unknown := errors.AsType[*retry.OutcomeUnknownError](err)
+				if unknown != tt.unknown || middleware.NotSent(err) == tt.unknown || tt.unknown && middleware.Refused(err) {
+					t.Errorf("unknown %t, want %t: %v", unknown, tt.unknown, fmt.Sprint(err))
+				}
+			})
+		})
+	}
+}
