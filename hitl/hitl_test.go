@@ -37,6 +37,14 @@ func deletes(tb testing.TB) middleware.Call {
 	return middleware.Call{ID: "call-1", Scope: "ann", Tool: tool(tb, "delete", annotation.Destructive()), Arguments: json.RawMessage(`{"path":"a.txt"}`)}
 }
 
+// numbered is a call that is like no other.
+func numbered(tb testing.TB, i int) middleware.Call {
+	tb.Helper()
+	call := deletes(tb)
+	call.Arguments = fmt.Appendf(nil, `{"path":"%d.txt"}`, i)
+	return call
+}
+
 var done = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}
 
 // An executor stands behind the guard and records what it was given.
@@ -176,7 +184,7 @@ func TestWhateverIsNotAClearYesIsANo(t *testing.T) {
 		{"B171: a nil func", hitl.ConfirmerFunc(nil), 0, "no confirmer"},
 		{"B171: a nil pointer", (*pointer)(nil), 0, "panicked"},
 		{"B177: the zero decision", always(hitl.Decision{}, nil), 0, "denied by the user; do not call it again"},
-		{"a no with guidance", always(hitl.Decision{Reason: "archive it instead", By: "ann"}, nil), 0, "denied by the user: archive it instead"},
+		{"a no with guidance", always(hitl.Decision{Reason: "archive it instead", By: "ann"}, nil), 0, "denied by ann: archive it instead"},
 		{"a no with edited arguments", always(hitl.Decision{Arguments: []byte(`{}`)}, nil), 0, "denied by the user"},
 		{"an unknown verdict", always(hitl.Decision{Verdict: 2}, nil), 0, "denied by the user"},
 		{"another unknown verdict", always(hitl.Decision{Verdict: 255}, nil), 0, "denied by the user"},
@@ -330,9 +338,9 @@ func TestPendingQuestionsAreBounded(t *testing.T) {
 			}), hitl.Options{MaxPending: 2})(guarded(e))
 			var denied atomic.Int64
 			var wg sync.WaitGroup
-			for range 1000 {
+			for i := range 1000 {
 				wg.Go(func() {
-					if _, err := c.CallTool(t.Context(), deletes(t)); errors.Is(err, hitl.ErrDenied) {
+					if _, err := c.CallTool(t.Context(), numbered(t, i)); errors.Is(err, hitl.ErrDenied) {
 						if !strings.Contains(err.Error(), "2 questions already wait") {
 							t.Errorf("got error %v", err)
 						}
@@ -362,8 +370,8 @@ func TestPendingQuestionsAreBounded(t *testing.T) {
 				return hitl.Decision{}, nil
 			}), hitl.Options{})(guarded(new(executor)))
 			var wg sync.WaitGroup
-			for range 150 {
-				wg.Go(func() { _, _ = c.CallTool(t.Context(), deletes(t)) })
+			for i := range 150 {
+				wg.Go(func() { _, _ = c.CallTool(t.Context(), numbered(t, i)) })
 			}
 			wg.Wait()
 			if asked.Load() != 100 {
@@ -693,6 +701,12 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 		{hitl.Options{Timeout: -1}, "hitl: Options.Timeout is negative"},
 		{hitl.Options{Lifetime: -1}, "hitl: Options.Lifetime is negative"},
 		{hitl.Options{MaxPending: -1}, "hitl: Options.MaxPending is negative"},
+		{hitl.Options{MaxPendingPerScope: -1}, "hitl: Options.MaxPendingPerScope is negative"},
+		{hitl.Options{SessionLifetime: -1}, "hitl: Options.SessionLifetime is negative"},
+		{hitl.Options{AlwaysLifetime: -1}, "hitl: Options.AlwaysLifetime is negative"},
+		{hitl.Options{Remember: hitl.Always + 1}, "hitl: Options.Remember is none of Once, Session and Always"},
+		{hitl.Options{TwoSteps: []hitl.TwoStep{{Draft: "a"}}}, "hitl: each of Options.TwoSteps needs a Draft and a Commit that differ"},
+		{hitl.Options{TwoSteps: []hitl.TwoStep{{Draft: "a", Commit: "a"}}}, "hitl: each of Options.TwoSteps needs a Draft and a Commit that differ"},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			t.Parallel()

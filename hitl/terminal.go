@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 // Terminal returns a Confirmer that shows the call on out and reads the answer,
 // a line, from in: y approves, e edits the arguments, d shows them in full, n or
 // nothing denies, and any other text denies and is handed to the model as
-// guidance. The end of the input is a no.
+// guidance. Where a yes may be remembered, s approves for the session and a for
+// always, with the number of what is offered if there is more than one: "s2". The
+// end of the input is a no.
 //
 // Questions are put one at a time. A read from a terminal cannot be interrupted,
 // so a line that was typed for a question that has expired is thrown away, with
@@ -51,14 +54,18 @@ func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, erro
 	edited := json.RawMessage(nil)
 	t.show(request, foldedArguments)
 	for {
-		fmt.Fprintf(t.out, "  Allow? [y]es  [N]o  [e]dit  [d]etails, or say what to do instead (%s left): ",
-			time.Until(request.Deadline).Round(time.Second))
+		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [e]dit  [d]etails, or say what to do instead (%s left): ",
+			keys(request.Offers), time.Until(request.Deadline).Round(time.Second))
 		text, err := t.readLine(ctx)
 		if err != nil {
 			fmt.Fprintln(t.out, "\n  no answer: denied")
 			return Decision{}, err
 		}
-		switch strings.ToLower(strings.TrimSpace(text)) {
+		word := strings.ToLower(strings.TrimSpace(text))
+		if remember, offer, ok := remembers(word, request.Offers); ok {
+			return Decision{Verdict: Approved, Arguments: edited, Remember: remember, Offer: offer}, nil
+		}
+		switch word {
 		case "y", "yes":
 			return Decision{Verdict: Approved, Arguments: edited}, nil
 		case "", "n", "no":
@@ -78,6 +85,7 @@ func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, erro
 			}
 			edited = json.RawMessage(text)
 			request.Arguments, request.Why, request.Undo = edited, "", "" // those spoke of the old ones
+			request.Offers = request.Offers[:min(1, len(request.Offers))] // and so did the patterns
 			t.show(request, foldedArguments)
 		default:
 			return Decision{Reason: strings.TrimSpace(text)}, nil
@@ -148,16 +156,72 @@ func (t *terminal) show(request Request, most int) {
 	row("why", escape.Line(request.Why))
 	row("undo", escape.Line(request.Undo))
 	row("scope", escape.Line(request.Scope))
-	rows := argumentRows(request.Arguments)
-	for i, r := range rows {
-		if i == most {
-			fmt.Fprintf(&b, "  │ … %d more lines of arguments; d shows them\n", len(rows)-most)
-			break
-		}
-		b.WriteString("  │   " + r + "\n")
+	fold(&b, argumentRows(request.Arguments), most, "arguments")
+	for _, d := range request.Drafts {
+		row("draft", escape.Line(d.ID))
+		fold(&b, draftRows(d.Shown), most, "this draft")
+	}
+	for i, o := range request.Offers {
+		row("remember", fmt.Sprintf("%d: %s", i+1, o))
 	}
 	b.WriteString("  ╰─\n")
 	_, _ = t.out.Write(b.Bytes()) // a broken terminal gives no answer either, and that is a no
+}
+
+// fold writes rows, and says how many it left out.
+func fold(b *bytes.Buffer, rows []string, most int, what string) {
+	for i, r := range rows {
+		if i == most {
+			fmt.Fprintf(b, "  │ … %d more lines of %s; d shows them\n", len(rows)-most, what)
+			return
+		}
+		b.WriteString("  │   " + r + "\n")
+	}
+}
+
+// keys names those with which a yes is remembered.
+func keys(offers []Offer) string {
+	switch {
+	case len(offers) == 0:
+		return ""
+	case offers[0].Longest == Session:
+		return "  yes for this [s]ession"
+	}
+	return "  yes for this [s]ession  [a]lways"
+}
+
+// remembers reads "s", "a", and those with the number of an offer.
+func remembers(word string, offers []Offer) (Remember, int, bool) {
+	remember, rest := Once, ""
+	switch {
+	case strings.HasPrefix(word, "s"):
+		remember, rest = Session, word[1:]
+	case strings.HasPrefix(word, "a"):
+		remember, rest = Always, word[1:]
+	}
+	n := 1
+	if rest = strings.TrimSpace(rest); rest != "" {
+		var err error
+		if n, err = strconv.Atoi(rest); err != nil {
+			return Once, 0, false // words
+		}
+	}
+	if remember == Once || n < 1 || n > len(offers) || remember > offers[n-1].Longest {
+		return Once, 0, false
+	}
+	return remember, n - 1, true
+}
+
+// draftRows lays a draft out as it came.
+func draftRows(shown string) []string {
+	if json.Valid([]byte(shown)) {
+		return argumentRows(json.RawMessage(shown))
+	}
+	var rows []string
+	for text := range strings.SplitSeq(escape.Text(shown), "\n") {
+		rows = append(rows, wrap([]rune(text))...)
+	}
+	return rows
 }
 
 // argumentRows lays the arguments out one member a line, long ones on several.
@@ -170,18 +234,13 @@ func argumentRows(arguments json.RawMessage) []string {
 		pretty.Reset()
 		pretty.Write(arguments)
 	}
-	const width = 72
 	var rows []string
 	for text := range strings.Lines(pretty.String()) {
 		text = strings.TrimRight(text, "\n")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
 		// What escape shows is JSON's own escape here, so JSON's backslashes stay single.
 		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(breaks(text[indent:])), `\\`, `\`))
-		for len(runes) > width {
-			rows = append(rows, string(runes[:width]))
-			runes = append([]rune("    "), runes[width:]...)
-		}
-		rows = append(rows, string(runes))
+		rows = append(rows, wrap(runes)...)
 	}
 	return rows
 }
@@ -204,4 +263,14 @@ func breaks(text string) string {
 		b.WriteByte(text[i])
 	}
 	return b.String()
+}
+
+func wrap(runes []rune) []string {
+	const width = 72
+	var rows []string
+	for len(runes) > width {
+		rows = append(rows, string(runes[:width]))
+		runes = append([]rune("    "), runes[width:]...)
+	}
+	return append(rows, string(runes))
 }

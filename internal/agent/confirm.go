@@ -14,11 +14,14 @@ var (
 	errNotSafe = errors.New("--yes safe covers only what .trash/ can undo")
 )
 
+// you is the person at the terminal, on the terminal.
+const you = "you"
+
 // confirmer is who answers the questions of the chain.
 func (h *host) confirmer() hitl.Confirmer {
 	switch h.yes {
 	case "ask":
-		return signed("you", hitl.Terminal(h.program.Stdin, h.program.Stderr))
+		return signed(you, hitl.Terminal(h.program.Stdin, h.program.Stderr))
 	case "all":
 		return signed("--yes all", hitl.ConfirmerFunc(yes))
 	case "safe":
@@ -43,6 +46,9 @@ func signed(by string, c hitl.Confirmer) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 		d, err := c.Confirm(ctx, r)
 		d.By = by
+		if by == you {
+			d.By = "the user" // a model reads this, to which you is another
+		}
 		if l := lineOf(ctx); l != nil {
 			l.write(func() { l.by = by })
 		}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +19,11 @@ import (
 // executor; it is given back only when the executor says that the call was not
 // carried out.
 type Grant struct {
-	binding binding
+	binding Binding
 	expires time.Time
 	state   atomic.Int32
 	outer   *Grant // an enclosing call's
+	before  func(context.Context) error
 }
 
 const (
@@ -30,13 +32,14 @@ const (
 	void
 )
 
-// binding is what was agreed to: server, tool, definition, scope and the exact
+// A Binding is what was agreed to: server, tool, definition, scope and the exact
 // bytes of the arguments. Names have their length before them and digests have
 // one length, so that no two lists of parts give the same text.
-type binding [sha256.Size]byte
+type Binding [sha256.Size]byte
 
-// bind allocates nothing while the names fit into the array.
-func bind(call *middleware.Call) binding {
+// Bind returns what a yes to this call is bound to. It allocates nothing while the
+// names fit into the array.
+func Bind(call *middleware.Call) Binding {
 	var array [512]byte
 	text := array[:0]
 	for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {
@@ -54,19 +57,25 @@ type grantKey struct{}
 // Give returns a context that carries a yes to call for the time given. The
 // caller voids the grant when its call to next has returned.
 func Give(ctx context.Context, call *middleware.Call, lifetime time.Duration) (context.Context, *Grant) {
-	return give(ctx, bind(call), time.Now().Add(lifetime))
+	return GiveRecorded(ctx, call, lifetime, nil)
 }
 
-func give(ctx context.Context, b binding, expires time.Time) (context.Context, *Grant) {
+// GiveRecorded is [Give] with a func that runs each time the grant is about to be
+// spent, before the call is handed over. Its error ends the grant, and the call.
+func GiveRecorded(ctx context.Context, call *middleware.Call, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
+	return give(ctx, Bind(call), time.Now().Add(lifetime), before)
+}
+
+func give(ctx context.Context, b Binding, expires time.Time, before func(context.Context) error) (context.Context, *Grant) {
 	outer, _ := ctx.Value(grantKey{}).(*Grant)
-	g := &Grant{binding: b, expires: expires, outer: outer}
+	g := &Grant{binding: b, expires: expires, outer: outer, before: before}
 	return context.WithValue(ctx, grantKey{}, g), g
 }
 
 // again returns a context with a yes of its own to the same call, as long as this
 // one lives.
 func (g *Grant) again(ctx context.Context) (context.Context, *Grant) {
-	return give(ctx, g.binding, g.expires)
+	return give(ctx, g.binding, g.expires, nil) // its use is written down already
 }
 
 // Covers reports whether the context carries a yes to exactly this call that can
@@ -82,7 +91,7 @@ func find(ctx context.Context, call *middleware.Call) *Grant {
 	if g == nil {
 		return nil
 	}
-	for want := bind(call); g != nil; g = g.outer {
+	for want := Bind(call); g != nil; g = g.outer {
 		if g.binding == want {
 			return g
 		}
@@ -90,10 +99,25 @@ func find(ctx context.Context, call *middleware.Call) *Grant {
 	return nil
 }
 
-// spend marks the grant as used. It reports false where it was used before, is
-// void or has expired.
-func (g *Grant) spend() bool {
-	return time.Now().Before(g.expires) && g.state.CompareAndSwap(unspent, spent)
+var errUsed = errors.New("the yes to it has been used or has expired; ask again")
+
+// spend marks the grant as used. It fails where it was used before, is void, has
+// expired, or where its use cannot be written down.
+func (g *Grant) spend(ctx context.Context) error {
+	if !time.Now().Before(g.expires) || !g.state.CompareAndSwap(unspent, spent) {
+		return errUsed
+	}
+	if g.before == nil {
+		return nil
+	}
+	if err := g.before(ctx); err != nil {
+		g.Void()
+		return err
+	}
+	if g.state.Load() != spent || !time.Now().Before(g.expires) { // writing takes time
+		return errUsed
+	}
+	return nil
 }
 
 // giveBack makes a spent grant good for one more hand-over. A void one stays so.

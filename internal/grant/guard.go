@@ -66,8 +66,12 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if yes == nil {
 		return nil, &RefusedError{Tool: tool, Reason: "nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads"}
 	}
-	if !yes.spend() {
-		return nil, &RefusedError{Tool: tool, Reason: "the yes to it has been used or has expired; ask again"}
+	if err := yes.spend(ctx); err != nil {
+		return nil, &RefusedError{Tool: tool, Reason: err.Error(), Err: err}
+	}
+	if ctx.Err() != nil { // while it was written down
+		yes.giveBack()
+		return nil, middleware.GivenUp(ctx)
 	}
 	// A chain further in guards the same call with this one yes.
 	inner, once := yes.again(ctx)
@@ -86,6 +90,7 @@ var ErrRefused = errors.New("fairlead: refused without a person's yes")
 type RefusedError struct {
 	Tool   *middleware.Tool
 	Reason string
+	Err    error // what keeps a yes from being used, nil where there was none
 }
 
 func (e *RefusedError) Error() string {
@@ -100,5 +105,6 @@ func (e *RefusedError) Error() string {
 }
 
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+func (e *RefusedError) Unwrap() error        { return e.Err }
 func (e *RefusedError) NotSent() bool        { return true }
 func (e *RefusedError) Permanent() bool      { return true }

@@ -1,0 +1,133 @@
+// Package approvals keeps what people were asked, what came of it, and which of
+// their yeses stand for a while.
+//
+// It remembers and decides nothing. A yes that lies in a store executes nothing:
+// what executes is a grant, which lives in the memory of the process that asked,
+// and which is good only while the store says so.
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Store keeps approvals and standing yeses. It is safe for concurrent use, and
+// a method that returned nil has made its change to stay: whoever asks afterwards,
+// from this process or another, sees it.
+//
+// An error of any method is a no for the call that it was for.
+type Store interface {
+	// Add writes down a new approval: one that is Pending, or one that is Approved
+	// because of a standing yes. An ID that is known already is an error.
+	Add(ctx context.Context, a Approval) error
+	// Advance changes an approval's state, if the table of [State] has that step and
+	// its time is not over. Of those who come at the same moment the first one wins.
+	// Any other answer (late, a second one, of an approval that nobody knows) has no
+	// effect, is written down as such where the store keeps a record, and returns an
+	// error for which errors.Is(err, [ErrNoEffect]) holds.
+	Advance(ctx context.Context, id string, change Change) error
+	// Remember writes down a standing yes.
+	Remember(ctx context.Context, s Standing) error
+	// Remembered returns the standing yeses of a scope that have not expired, for one
+	// tool of one server, or for all where server and tool are empty.
+	Remembered(ctx context.Context, scope, server, tool string) ([]Standing, error)
+	// Forget ends a standing yes of this scope. One that is not there is no error.
+	Forget(ctx context.Context, scope, id string) error
+}
+
+// A State is how far an approval has come:
+//
+//	pending  → approved, denied, void
+//	approved → spent, void
+//	spent    → done, void
+//
+// Denied, done and void are final. There is no way back, and no way to be spent
+// twice.
+type State string
+
+// The states.
+const (
+	Pending  State = "pending"  // the question is open
+	Approved State = "approved" // a yes that has not been used
+	Denied   State = "denied"   // a no
+	Spent    State = "spent"    // the call is being handed over, or was
+	Done     State = "done"     // the call has returned
+	Void     State = "void"     // nobody answered, the yes was not used, or the process ended
+)
+
+var steps = map[State][]State{
+	Pending:  {Approved, Denied, Void},
+	Approved: {Spent, Void},
+	Spent:    {Done, Void},
+}
+
+// CanBecome reports whether the table has the step from s to next.
+func (s State) CanBecome(next State) bool { return slices.Contains(steps[s], next) }
+
+// Open reports whether something may still come of an approval in this state.
+func (s State) Open() bool { return len(steps[s]) > 0 }
+
+// An Approval is one question and what came of it. Of the arguments it holds a
+// hash, never the text.
+type Approval struct {
+	ID         string    `json:"id"` // unguessable
+	State      State     `json:"state"`
+	Server     string    `json:"server"`
+	Tool       string    `json:"tool"`
+	Definition string    `json:"definition"` // the digest of the tool's definition
+	Class      string    `json:"class"`
+	Scope      string    `json:"scope"`
+	CallID     string    `json:"callId,omitempty"`
+	Arguments  string    `json:"arguments"`          // SHA-256 of the exact bytes, in hexadecimal
+	Drafts     []Draft   `json:"drafts,omitempty"`   // that were shown with it
+	Standing   string    `json:"standing,omitempty"` // the standing yes that answered, if one did
+	By         string    `json:"by,omitempty"`
+	Edited     bool      `json:"edited,omitempty"`
+	Until      time.Time `json:"until"` // when the question ends; of a yes, when it expires
+}
+
+// A Draft names what a call is to commit, and pins its content.
+type Draft struct {
+	ID     string `json:"id"`
+	Digest string `json:"digest"` // SHA-256 of what was shown, in hexadecimal
+}
+
+// A Change is a step of an approval.
+type Change struct {
+	To State `json:"to"`
+	// By names who answered.
+	By string `json:"by,omitempty"`
+	// Until is when the yes expires; only for Approved, and needed there.
+	Until time.Time `json:"until,omitzero"`
+	// Edited says that the yes is to other arguments than were asked about, and
+	// Arguments is their hash.
+	Edited    bool   `json:"edited,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
+}
+
+// ErrNoEffect is in the tree of the error of every step that the table does not
+// have, or that comes too late.
+var ErrNoEffect = errors.New("approvals: no effect")
+
+// A NoEffectError says why an answer counted for nothing.
+type NoEffectError struct {
+	ID  string
+	Was State // "" where the store knows of no such approval
+	To  State
+}
+
+func (e *NoEffectError) Error() string {
+	switch {
+	case e.Was == "":
+		return fmt.Sprintf("approvals: no effect: %s is not known, or was decided long ago", e.ID)
+	case e.Was.CanBecome(e.To):
+		return fmt.Sprintf("approvals: no effect: the time of %s is over, it cannot become %s", e.ID, e.To)
+	}
+	return fmt.Sprintf("approvals: no effect: %s is %s, it cannot become %s", e.ID, e.Was, e.To)
+}
+
+// Is reports whether target is [ErrNoEffect].
+func (e *NoEffectError) Is(target error) bool { return target == ErrNoEffect }

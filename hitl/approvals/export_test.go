@@ -1,0 +1,22 @@
+package approvals
+
+import (
+	"log/slog"
+	"os"
+)
+
+type Sink = sink
+
+// Open opens a store over bytes.
+func Open(raw []byte, out Sink) (*File, error) { return open(raw, out, nil) }
+
+// OpenFileThrough opens a file whose writes go through something else.
+func OpenFileThrough(name string, logger *slog.Logger, through func(*os.File) Sink) (*File, error) {
+	return openFile(name, logger, func(f *os.File) sink { return through(f) })
+}
+
+// Steps is the table.
+var Steps = steps
+
+// MaxEnded is how many approvals that are over a store knows.
+const MaxEnded = maxEnded

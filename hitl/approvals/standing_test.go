@@ -1,0 +1,125 @@
+package approvals_test
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestPatternCoversNoMoreThanItNames(t *testing.T) {
+	t.Parallel()
+	glob := approvals.Pattern{{Name: "path", Glob: "/tmp/*.log"}}
+	any1 := approvals.Pattern{{Name: "path", Glob: "*"}}
+	value := approvals.Pattern{{Name: "path", Value: json.RawMessage(` "a" `)}, {Name: "n", Value: json.RawMessage(`{"y":2, "x":1}`)}}
+	for _, tt := range []struct {
+		name      string
+		p         approvals.Pattern
+		arguments string
+		want      bool
+	}{
+		{"fits", glob, `{"path":"/tmp/a.log"}`, true},
+		{"fits in another spelling", glob, ` { "path" : "\/tmp/\u0061.log"}`, true},
+		{"another folder", glob, `{"path":"/etc/a.log"}`, false},
+		{"a folder further down", glob, `{"path":"/tmp/b/a.log"}`, false},
+		{"B243: it climbs out", glob, `{"path":"/tmp/../etc/shadow.log"}`, false},
+		{"B243: a name of dots", any1, `{"path":".."}`, false},
+		{"B243: a backslash", any1, `{"path":"a\\b"}`, false},
+		{"B243: a percent sign", any1, `{"path":"%2e%2e"}`, false},
+		{"B243: a null byte", any1, `{"path":"a\u0000b"}`, false},
+		{"B243: a character that reorders", any1, `{"path":"a\u202eb"}`, false},
+		{"one member more", glob, `{"path":"/tmp/a.log","force":true}`, false},
+		{"no member", glob, `{}`, false},
+		{"another member", glob, `{"dir":"/tmp/a.log"}`, false},
+		{"no text", any1, `{"path":7}`, false},
+		{"null", any1, `{"path":null}`, false},
+		{"a list", any1, `{"path":["a"]}`, false},
+		{"given twice", any1, `{"path":"a","path":"b"}`, false},
+		{"values", value, `{"n":{"x":1,"y":2},"path":"a"}`, true},
+		{"another value", value, `{"n":{"x":1,"y":3},"path":"a"}`, false},
+		{"another number of the same size", value, `{"n":{"x":1.0,"y":2},"path":"a"}`, false},
+		{"a pattern of nothing covers nothing", approvals.Pattern{}, `{}`, false},
+		{"no pattern", nil, `{}`, false},
+		{"a member named twice", approvals.Pattern{{Name: "a", Glob: "*"}, {Name: "a", Glob: "*"}}, `{"a":"x"}`, false},
+		{"a value and a glob", approvals.Pattern{{Name: "a", Glob: "*", Value: json.RawMessage(`"x"`)}}, `{"a":"x"}`, false},
+		{"neither", approvals.Pattern{{Name: "a"}}, `{"a":"x"}`, false},
+		{"a broken glob", approvals.Pattern{{Name: "a", Glob: "["}}, `{"a":"["}`, false},
+		{"a broken value", approvals.Pattern{{Name: "a", Value: json.RawMessage(`{`)}}, `{"a":"["}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := tt.p.Covers(json.RawMessage(tt.arguments)); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+	shown := approvals.Pattern{{Name: "path", Glob: "/tmp/*\n"}, {Name: "n", Value: json.RawMessage(`1`)}}.String()
+	if shown != `path like /tmp/*\n, n = 1` {
+		t.Errorf("shown as %q", shown)
+	}
+}
+
+func TestStandingYesCoversOnlyItsLike(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tool, err := middleware.NewTool("files", &mcp.Tool{Name: "delete"}, annotation.Destructive())
+		if err != nil {
+			t.Fatal(err)
+		}
+		its := middleware.Call{Scope: "ann", Tool: tool, Arguments: json.RawMessage(`{"path":"a","password":"1"}`)}
+		exact, err := approvals.ExactArguments(its.Arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := approvals.Standing{
+			ID: "1", Scope: "ann", Server: "files", Tool: "delete", Definition: tool.Digest.String(), Class: "dangerous",
+			Arguments: exact, Until: time.Now().Add(time.Hour),
+		}
+		change := func(f func(*middleware.Tool)) func(*middleware.Call) {
+			return func(c *middleware.Call) {
+				other := *c.Tool
+				f(&other)
+				c.Tool = &other
+			}
+		}
+		for _, tt := range []struct {
+			name   string
+			change func(*middleware.Call)
+			want   bool
+		}{
+			{"the same", func(*middleware.Call) {}, true},
+			{"another spelling", func(c *middleware.Call) { c.Arguments = json.RawMessage(` {"password":"1", "path":"a"}`) }, true},
+			{"another call", func(c *middleware.Call) { c.ID = "2" }, true},
+			{"B243: another path", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"/etc/shadow","password":"1"}`) }, false},
+			{"B245: only the password differs", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"a","password":"2"}`) }, false},
+			{"another scope", func(c *middleware.Call) { c.Scope = "bob" }, false},
+			{"no scope", func(c *middleware.Call) { c.Scope = "" }, false},
+			{"another server", change(func(t *middleware.Tool) { t.Server = "mail" }), false},
+			{"another name", change(func(t *middleware.Tool) { t.Definition = &mcp.Tool{Name: "purge"} }), false},
+			{"B241: another definition", change(func(t *middleware.Tool) { t.Digest[0]++ }), false},
+			{"no digest", change(func(t *middleware.Tool) { t.Digest = middleware.Digest{} }), false},
+			{"a sterner class", change(func(t *middleware.Tool) { t.Annotations = annotation.Annotations{} }), false},
+			{"no tool", func(c *middleware.Call) { c.Tool = nil }, false},
+		} {
+			c := its
+			tt.change(&c)
+			if got := s.Covers(c); got != tt.want {
+				t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
+			}
+		}
+		both := s
+		both.Pattern = approvals.Pattern{{Name: "path", Glob: "*"}, {Name: "password", Glob: "*"}}
+		if both.Covers(its) {
+			t.Error("one with both a pattern and arguments covers")
+		}
+		time.Sleep(time.Hour)
+		if s.Covers(its) {
+			t.Error("it covers after its time")
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package hitl
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type asker struct {
+	Options
+
+	next      middleware.ToolCaller
+	confirmer Confirmer
+	session   string // the name under which yeses for the session are kept
+	people    *queue // of all that one New returned, since it is the same people
+	joins     joins
+	drafts    desk
+}
+
+func (*asker) Kind() string                    { return "hitl" }
+func (a *asker) Unwrap() middleware.ToolCaller { return a.next }
+
+// Promise claims nothing for a chain that has nobody to ask.
+func (a *asker) Promise(p *middleware.Promises) {
+	p.Confirms = p.Confirms || a.confirmer != nil
+	p.ConfirmsWrite = p.ConfirmsWrite || a.confirmer != nil && a.Writes
+}
+
+// Will says whether a person is asked.
+func (a *asker) Will(tool *middleware.Tool) string {
+	switch {
+	case !a.mustAsk(tool):
+		return "run"
+	case a.confirmer == nil:
+		return "refuse, nobody can be asked"
+	}
+	return "ask first"
+}
+
+// mustAsk reports whether calls of a tool need a yes: by their class, or because
+// they commit what another tool drafted.
+func (a *asker) mustAsk(tool *middleware.Tool) bool {
+	class := tool.Safety()
+	return class.MustConfirm() || a.Writes && class == annotation.Moderate || a.drafts.commits(tool) != nil
+}
+
+func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if call.Tool == nil || !a.mustAsk(call.Tool) || a.drafts.commits(call.Tool) == nil && grant.Covers(ctx, &call) {
+		res, err := a.next.CallTool(ctx, call) // no tool: the guard says so
+		a.drafts.note(ctx, a.Logger, call, res)
+		return res, err
+	}
+	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile
+	if err := session.CheckArguments(call); err != nil {
+		return nil, err
+	}
+	if a.confirmer == nil {
+		return nil, &DeniedError{Tool: call.Tool, Err: errors.New("the chain has no confirmer")}
+	}
+	if ctx.Err() != nil {
+		return nil, middleware.GivenUp(ctx)
+	}
+	yes, err := a.agree(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return a.run(ctx, yes)
+}
+
+// agree returns the call as it was agreed to, by a standing yes or by a person.
+func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
+	drafts, err := a.drafts.named(call)
+	if err != nil {
+		return nil, &DeniedError{Tool: call.Tool, Err: err}
+	}
+	if yes, found, err := a.standing(ctx, call); found {
+		return yes, err
+	}
+	place, err := a.people.enter(call.Scope)
+	if err != nil {
+		return nil, &DeniedError{Tool: call.Tool, Err: err}
+	}
+	defer place.leave() // unless the question has taken it
+	for {
+		question, mine := a.joins.join(&call)
+		if mine {
+			return a.lead(ctx, question, call, drafts, place)
+		}
+		select {
+		case <-question.over:
+		case <-ctx.Done():
+			return nil, middleware.GivenUp(ctx)
+		}
+		if question.no != nil {
+			no := *question.no
+			a.decided(ctx, &call, outcome{what: "denied with another", by: no.By})
+			return nil, &no
+		}
+		if yes, found, err := a.standing(ctx, call); found {
+			return yes, err
+		}
+	}
+}
+
+// lead asks for all that have joined.
+func (a *asker) lead(ctx context.Context, question *joined, call middleware.Call, drafts []Draft, place *place) (*agreed, error) {
+	defer a.joins.end(question)
+	if yes, found, err := a.standing(ctx, call); found {
+		return yes, err // given between a look and the turn
+	}
+	yes, err := a.question(ctx, call, drafts, place)
+	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.mine() {
+		question.no = denied
+	}
+	return yes, err
+}
+
+// question puts the call before a person, once more where an edit made it sterner,
+// and writes down what comes of it.
+func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Draft, place *place) (*agreed, error) {
+	for {
+		id, began := rand.Text(), time.Now()
+		asked := approval(id, &call, drafts, began.Add(a.Timeout))
+		if err := a.Store.Add(context.WithoutCancel(ctx), asked); err != nil {
+			return nil, a.storeFailed(ctx, &call, err)
+		}
+		over := make(chan struct{})
+		q := query{id: id, call: call, drafts: drafts, deadline: asked.Until, over: over}
+		answer := a.confirm(ctx, q, place)
+		yes, sterner, err := a.settle(ctx, &call, id, began, answer)
+		close(over)
+		if answer.late != nil {
+			a.late(ctx, q, *answer.late)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case yes != nil:
+			yes.draft = drafts
+			return yes, nil
+		}
+		call = *sterner
+		another, err := a.people.enter(call.Scope)
+		if err != nil {
+			return nil, &DeniedError{Tool: call.Tool, Err: err}
+		}
+		place = another
+	}
+}
+
+// approval is a question as the store keeps it.
+func approval(id string, call *middleware.Call, drafts []Draft, until time.Time) approvals.Approval {
+	asked := approvals.Approval{
+		ID: id, State: approvals.Pending, Server: call.Tool.Server, Tool: call.Tool.Name(), Definition: call.Tool.Digest.String(),
+		Class: call.Tool.Safety().String(), Scope: call.Scope, CallID: call.ID, Arguments: hash(call.Arguments), Until: until,
+	}
+	for _, d := range drafts {
+		asked.Drafts = append(asked.Drafts, approvals.Draft{ID: d.ID, Digest: d.Digest})
+	}
+	return asked
+}
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// settle makes of an answer a yes, a sterner call to ask about, or an error, and
+// writes it down.
+func (a *asker) settle(ctx context.Context, call *middleware.Call, id string, began time.Time, got answer) (yes *agreed, sterner *middleware.Call, err error) {
+	o := outcome{by: got.decision.By, edited: got.decision.Arguments != nil, took: time.Since(began)}
+	end := func(to approvals.State, what string, err error) (*agreed, *middleware.Call, error) {
+		o.what = what
+		a.decided(ctx, call, o)
+		_ = a.advance(context.WithoutCancel(ctx), id, approvals.Change{To: to, By: got.decision.By}) // a no stays one
+		return nil, nil, err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return end(approvals.Void, "given up", middleware.GivenUp(ctx))
+	case got.err != nil:
+		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: got.err})
+	case got.decision.Verdict != Approved:
+		return end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: got.decision.Reason, By: got.decision.By})
+	}
+	approved := *call
+	if o.edited {
+		if approved, err = a.edit(ctx, *call, got.decision.Arguments); err != nil {
+			return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: &editError{err}})
+		}
+		if approved.Tool.Safety() < call.Tool.Safety() {
+			_, _, _ = end(approvals.Void, "asked again", nil)
+			return nil, &approved, nil
+		}
+	}
+	until := time.Now().Add(a.Lifetime)
+	change := approvals.Change{To: approvals.Approved, By: got.decision.By, Until: until}
+	if o.edited {
+		change.Edited, change.Arguments = true, hash(approved.Arguments)
+	}
+	if err := a.advance(context.WithoutCancel(ctx), id, change); err != nil {
+		return end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
+	}
+	if err := a.remember(ctx, approved, got); err != nil {
+		return end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
+	}
+	o.what = "approved"
+	a.decided(ctx, call, o)
+	return &agreed{call: approved, id: id, until: until}, nil, nil
+}
+
+// advance writes down a step, and logs where it has no effect.
+func (a *asker) advance(ctx context.Context, id string, change approvals.Change) error {
+	err := a.Store.Advance(ctx, id, change)
+	if err == nil {
+		return nil
+	}
+	a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store took no change",
+		slog.String("id", id), slog.String("to", string(change.To)), slog.Any("err", err))
+	return storeError{err}
+}
+
+func (a *asker) storeFailed(ctx context.Context, call *middleware.Call, err error) error {
+	if _, logged := errors.AsType[storeError](err); !logged {
+		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed", slog.String("tool", call.Tool.String()), slog.Any("err", err))
+		err = storeError{err}
+	}
+	return &DeniedError{Tool: call.Tool, Err: err}
+}

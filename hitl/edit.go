@@ -1,0 +1,63 @@
+package hitl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// edit returns the call with the arguments that the person wrote, classed again.
+func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.panicked(ctx, "hitl: the check of an edit panicked", v)
+			err = errors.New("their check panicked; the log of the host has the stack")
+		}
+	}()
+	before, _ := a.drafts.names(call)
+	call.Arguments = bytes.Clone(arguments)
+	if len(bytes.TrimSpace(call.Arguments)) == 0 {
+		return call, errors.New("they are empty; {} says that there are none")
+	}
+	if err := session.CheckArguments(call); err != nil {
+		return call, fmt.Errorf("they cannot be sent: %w", err)
+	}
+	if after, err := a.drafts.names(call); err != nil || !slices.Equal(before, after) {
+		return call, errors.New("they name other drafts than were shown")
+	}
+	if a.Validate != nil {
+		if err := a.Validate(ctx, call.Tool, bytes.Clone(call.Arguments)); err != nil {
+			return call, fmt.Errorf("they are not valid: %w", err)
+		}
+	}
+	if a.Classify == nil {
+		return call, nil
+	}
+	tool, err := a.Classify(ctx, call)
+	switch {
+	case err != nil:
+		return call, fmt.Errorf("they cannot be classed: %w", err)
+	case tool == nil || tool.Server != call.Tool.Server || tool.Name() != call.Tool.Name() || tool.Digest != call.Tool.Digest:
+		return call, errors.New("they were classed as those of another tool")
+	}
+	call.Tool = tool
+	return call, nil
+}
+
+// An editError is about what one person wrote, and no answer to anybody else.
+type editError struct{ err error }
+
+func (e *editError) Error() string { return "the edited arguments: " + e.err.Error() }
+func (e *editError) Unwrap() error { return e.err }
+
+// mine reports whether a no holds for this call alone, and not for its like.
+func (e *DeniedError) mine() bool {
+	_, edited := errors.AsType[*editError](e.Err)
+	return edited
+}

@@ -1,0 +1,261 @@
+package hitl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+func TestEditIsValidatedAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		validate func(context.Context, *middleware.Tool, json.RawMessage) error
+		want     string
+	}{
+		{"B181: valid", func(context.Context, *middleware.Tool, json.RawMessage) error { return nil }, ""},
+		{"B181: not valid", func(context.Context, *middleware.Tool, json.RawMessage) error { return errors.New("path is missing") }, "path is missing"},
+		{"a validator that panics", func(context.Context, *middleware.Tool, json.RawMessage) error { panic("boom") }, "panicked"},
+		{"a validator that writes", func(_ context.Context, _ *middleware.Tool, b json.RawMessage) error { clear(b); return nil }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, p := new(executor), agreeable()
+			p.decision.Arguments = json.RawMessage(`{"path":"b.txt"}`)
+			validated := ""
+			o := hitl.Options{Validate: func(ctx context.Context, tool *middleware.Tool, b json.RawMessage) error {
+				validated = tool.Name() + " " + string(b)
+				return tt.validate(ctx, tool, b)
+			}}
+			res, err := hitl.New(p, o)(guarded(e)).CallTool(t.Context(), deletes(t))
+			if validated != `delete {"path":"b.txt"}` {
+				t.Errorf("validated %q", validated)
+			}
+			if tt.want == "" {
+				e.want(t, 1)
+				if got := string(e.calls[0].Arguments); got != `{"path":"b.txt"}` || err != nil {
+					t.Errorf("executed with %q, error %v", got, err)
+				}
+				return
+			}
+			e.want(t, 0)
+			if wantDenied(t, res, err); !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "boom") {
+				t.Errorf("got error %v", err)
+			}
+		})
+	}
+	t.Run("what was not edited is not", func(t *testing.T) {
+		t.Parallel()
+		o := hitl.Options{Validate: func(context.Context, *middleware.Tool, json.RawMessage) error { return errors.New("no") }}
+		if _, err := hitl.New(agreeable(), o)(guarded(new(executor))).CallTool(t.Context(), deletes(t)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEditIsClassedAgain(t *testing.T) {
+	t.Parallel()
+	as := func(a annotation.Annotations) func(context.Context, middleware.Call) (*middleware.Tool, error) {
+		return func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+			other := *call.Tool
+			other.Annotations = a
+			return &other, nil
+		}
+	}
+	for _, tt := range []struct {
+		name     string
+		before   annotation.Annotations
+		classify func(context.Context, middleware.Call) (*middleware.Tool, error)
+		asked    string // the classes that were shown
+		runs     int
+	}{
+		{"B181: without a func it keeps its class", annotation.Write(), nil, "moderate", 1},
+		{"B181: the same class", annotation.Write(), as(annotation.Write()), "moderate", 1},
+		{"B181: a sterner class is asked about again", annotation.Write(), as(annotation.Destructive()), "moderate dangerous", 1},
+		{"B181: and so is an unknown one", annotation.Destructive(), as(annotation.Annotations{}), "dangerous unknown", 1},
+		{"a kinder class is not", annotation.Destructive(), as(annotation.Write()), "dangerous", 1},
+		{"an error", annotation.Destructive(), func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, errors.New("no") }, "dangerous", 0},
+		{"no tool", annotation.Destructive(), func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, nil }, "dangerous", 0},
+		{"another tool", annotation.Destructive(), func(context.Context, middleware.Call) (*middleware.Tool, error) {
+			return tool(t, "list", annotation.ReadOnly()), nil
+		}, "dangerous", 0},
+		{"a panic", annotation.Destructive(), func(context.Context, middleware.Call) (*middleware.Tool, error) { panic("boom") }, "dangerous", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := new(executor)
+			var asked []string
+			ask := hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+				asked = append(asked, r.Tool.Safety().String())
+				if len(asked) > 1 && string(r.Arguments) != `{"path":"b.txt"}` {
+					t.Errorf("asked again about %s", r.Arguments)
+				}
+				if len(asked) > 1 {
+					return yes, nil
+				}
+				return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, nil
+			})
+			its := deletes(t)
+			its.Tool = tool(t, "edit", tt.before)
+			_, err := hitl.New(ask, hitl.Options{Writes: true, Classify: tt.classify})(guarded(e)).CallTool(t.Context(), its)
+			if got := strings.Join(asked, " "); got != tt.asked {
+				t.Errorf("asked about %q, want %q", got, tt.asked)
+			}
+			if e.want(t, tt.runs); (err == nil) != (tt.runs == 1) || err != nil && !errors.Is(err, hitl.ErrDenied) {
+				t.Errorf("got error %v", err)
+			}
+		})
+	}
+	t.Run("a no to the second question", func(t *testing.T) {
+		t.Parallel()
+		e, n := new(executor), 0
+		its := deletes(t)
+		its.Tool = tool(t, "edit", annotation.Write())
+		res, err := hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			if n++; n == 1 {
+				return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`), Remember: hitl.Always}, nil
+			}
+			return hitl.Decision{}, nil
+		}), hitl.Options{Writes: true, Remember: hitl.Always, MaxPending: 1, Classify: as(annotation.Destructive())})(guarded(e)).CallTool(t.Context(), its)
+		wantDenied(t, res, err)
+		e.want(t, 0)
+	})
+}
+
+func TestTwoPeopleAreTwo(t *testing.T) {
+	t.Parallel()
+	by := func(name string) hitl.Decision { return hitl.Decision{Verdict: hitl.Approved, By: name} }
+	edited := by("bob")
+	edited.Arguments = json.RawMessage(`{}`)
+	for _, tt := range []struct {
+		name          string
+		first, second hitl.Decision
+		asked         int64 // the second
+		runs          int
+	}{
+		{"two", by("ann"), by("bob"), 1, 1},
+		{"B249: the same one twice", by("ann"), by("ann"), 1, 0},
+		{"B249: one without a name", by("ann"), by(""), 1, 0},
+		{"B249: two without a name", by(""), by(""), 1, 0},
+		{"the first says no", hitl.Decision{By: "ann"}, by("bob"), 0, 0},
+		{"the second says no", by("ann"), hitl.Decision{By: "bob"}, 1, 0},
+		{"one edits", by("ann"), edited, 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, first, second := new(executor), &person{decision: tt.first}, &person{decision: tt.second}
+			first.decision.Remember, second.decision.Remember = hitl.Always, hitl.Always
+			c := hitl.New(hitl.TwoPeople(first, second), hitl.Options{Remember: hitl.Always})(guarded(e))
+			_, err := c.CallTool(t.Context(), deletes(t))
+			second.want(t, tt.asked)
+			if e.want(t, tt.runs); (err == nil) != (tt.runs == 1) || err != nil && !errors.Is(err, hitl.ErrDenied) {
+				t.Errorf("got error %v", err)
+			}
+			if _, _ = c.CallTool(t.Context(), deletes(t)); first.asked.Load() != 2 {
+				t.Error("their yes was remembered")
+			}
+		})
+	}
+	t.Run("nil", func(t *testing.T) {
+		t.Parallel()
+		defer func() {
+			if v := recover(); v == nil {
+				t.Error("no panic")
+			}
+		}()
+		hitl.TwoPeople(agreeable(), nil)
+	})
+}
+
+func ExampleTwoPeople() {
+	ann := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
+	})
+	_, err := hitl.TwoPeople(ann, ann).Confirm(context.Background(), hitl.Request{})
+	fmt.Println(err)
+	// Output: it needs two people, and they have not given two names
+}
+
+func TestTerminalRemembersWhatItOffers(t *testing.T) {
+	t.Parallel()
+	offers := []hitl.Offer{{Longest: hitl.Always}, {Pattern: hitl.Pattern{{Name: "path", Glob: "*.txt\n"}}, Longest: hitl.Session}}
+	for _, tt := range []struct {
+		typed  string
+		offers []hitl.Offer
+		want   hitl.Decision
+	}{
+		{"y", offers, yes},
+		{"s", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}},
+		{"A", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}},
+		{"s2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
+		{"s 2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
+		{"a2", offers, hitl.Decision{Reason: "a2"}},
+		{"s3", offers, hitl.Decision{Reason: "s3"}},
+		{"s0", offers, hitl.Decision{Reason: "s0"}},
+		{"stop", offers, hitl.Decision{Reason: "stop"}},
+		{"archive it", offers, hitl.Decision{Reason: "archive it"}},
+		{"s", nil, hitl.Decision{Reason: "s"}},
+		{"a", offers[1:], hitl.Decision{Reason: "a"}},
+		{"e\n{\"path\":\"b\"}\ns2", offers, hitl.Decision{Reason: "s2"}}, // the pattern was not about this
+		{"e\n{\"path\":\"b\"}\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Arguments: json.RawMessage(`{"path":"b"}`)}},
+	} {
+		t.Run(tt.typed, func(t *testing.T) {
+			t.Parallel()
+			out := new(screen)
+			r := asks(t, `{"path":"a.txt"}`)
+			r.Offers = tt.offers
+			got, err := hitl.Terminal(strings.NewReader(tt.typed+"\n"), out).Confirm(t.Context(), r)
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tt.want) || err != nil {
+				t.Errorf("got %+v and error %v, want %+v", got, err, tt.want)
+			}
+			if want := `remember     2: calls with path like *.txt\n` + "\n"; len(tt.offers) == 2 && !strings.Contains(out.String(), want) {
+				t.Errorf("not shown: %s", out)
+			}
+		})
+	}
+}
+
+func TestTerminalShowsDrafts(t *testing.T) {
+	t.Parallel()
+	out := new(screen)
+	r := asks(t, `{"draft_id":["d1","d2"]}`)
+	r.Drafts = []hitl.Draft{
+		{ID: `"d1"`, Shown: `{"id":"d1","to":"Ann"}`},
+		{ID: `"d2"`, Shown: "to: Bob\x1b[2J" + strings.Repeat("\n", 200) + "and Mallory" + strings.Repeat("\nmore", 20)},
+	}
+	if _, err := hitl.Terminal(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"its id": `draft        "d1"`, "one member a line": `    "to": "Ann"`, "the other": `draft        "d2"`, "what controls a terminal": `to: Bob\x1b[2J`,
+		"B247: blank lines are counted": `\{198 newlines}and Mallory`, "B247: what is left out is announced": "more lines of this draft; d shows them",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: no %q in %s", name, want, out)
+		}
+	}
+}
+
+func TestTerminalAnnouncesWhatIsBelowTheFold(t *testing.T) {
+	t.Parallel()
+	out := new(screen)
+	defer func() {
+		if want := `"a\n\n\nb \\n\\n\\n\\n\\n"`; !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, out)
+		}
+	}()
+	r := asks(t, `{"text":"hello`+strings.Repeat(`\n`, 200)+`rm -rf /","kept":"a\n\n\nb \\n\\n\\n\\n\\n"}`)
+	if _, err := hitl.Terminal(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `"text": "hello\{200 newlines}rm -rf /"`) {
+		t.Errorf("B247: the payload is not beside what it hides behind: %s", out)
+	}
+}

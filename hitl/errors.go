@@ -1,0 +1,52 @@
+package hitl
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// ErrDenied is in the tree of every error that ends a call for want of a yes.
+var ErrDenied = errors.New("hitl: denied")
+
+// A DeniedError says that a call was not made, and why.
+type DeniedError struct {
+	Tool   *middleware.Tool
+	Reason string // the guidance that came with a no
+	By     string // who said no, a person or a policy; "" for a person without a name
+	Err    error  // why there was no answer, nil where somebody said no
+}
+
+func (e *DeniedError) Error() string {
+	by := "the user"
+	if e.By != "" {
+		by = escape.Cut(escape.Line(e.By), 80)
+	}
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("hitl: %s was denied, since nobody said yes (%v); do not call it again, tell the user that it waits for their approval", e.Tool, e.Err)
+	case e.Reason != "":
+		return fmt.Sprintf("hitl: %s was denied by %s: %s", e.Tool, by, e.Reason)
+	}
+	return fmt.Sprintf("hitl: %s was denied by %s; do not call it again, ask what to do instead", e.Tool, by)
+}
+
+// Is reports whether target is [ErrDenied].
+func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
+
+// Unwrap returns why there was no answer.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call did not leave.
+func (e *DeniedError) NotSent() bool { return true }
+
+// Permanent reports that a no is final.
+func (e *DeniedError) Permanent() bool { return true }
+
+// A storeError keeps the store's own words from a model.
+type storeError struct{ err error }
+
+func (storeError) Error() string   { return "it could not be written down; the log of the host says why" }
+func (e storeError) Unwrap() error { return e.err }

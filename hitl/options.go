@@ -1,0 +1,138 @@
+package hitl
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Timeout is how long a person has; 0 means 30 seconds. Silence is a no.
+	Timeout time.Duration
+	// Lifetime is how long a yes may wait before it is used, for example for the
+	// rate limit; 0 means 5 minutes.
+	Lifetime time.Duration
+	// Writes asks before Moderate calls too. The default is to ask before
+	// Dangerous and Unknown ones.
+	Writes bool
+	// MaxPending is how many calls may wait for an answer at once; 0 means 100. The
+	// call after that is denied at once.
+	MaxPending int
+	// MaxPendingPerScope is how many of them may be of one scope; 0 means as many as
+	// MaxPending allows.
+	MaxPendingPerScope int
+	// Remember is the most that a person may choose: [Session] or [Always]. The zero
+	// value, [Once], means that every call is asked about.
+	Remember Remember
+	// SessionLifetime is how long a yes for the session stands; 0 means 8 hours. It
+	// ends with what the middleware was applied to, in any case.
+	SessionLifetime time.Duration
+	// AlwaysLifetime is how long a yes for always stands; 0 means 30 days. It ends
+	// with the tool's definition, in any case.
+	AlwaysLifetime time.Duration
+	// Patterns offers more than exactly these arguments for being remembered. One that
+	// does not cover the call is not offered. It is asked within the time of the
+	// question; a panic is a no. Nil offers nothing more.
+	Patterns func(ctx context.Context, call middleware.Call) []Pattern
+	// About says more of a call than the chain can know: why it is wanted and how
+	// it can be undone. It is asked within the time of the question; a panic is a
+	// no. Nil means that neither is shown.
+	About func(ctx context.Context, call middleware.Call) (why, undo string)
+	// Validate says what is wrong with arguments that a person edited, for example by
+	// the tool's schema, once somebody has checked that the schema itself is sound. An
+	// error is a no. Nil means that they only have to be one unambiguous JSON object.
+	Validate func(ctx context.Context, tool *middleware.Tool, arguments json.RawMessage) error
+	// Classify returns the tool as it is classed with the arguments that a person
+	// edited. Where that is sterner than what the person was shown, they are asked
+	// once more; a tool with another name, server or digest, and an error, is a no. Nil
+	// means that an edit keeps the class.
+	Classify func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
+	// TwoSteps pair tools that make a draft with those that commit it. Nil means that
+	// there are none.
+	TwoSteps []TwoStep
+	// Store keeps what was asked and what is remembered; nil means a memory of its own
+	// for each application of the middleware. What it cannot write down is a no.
+	Store Store
+	// Logger gets a line for each question and answer; nil is silent.
+	Logger *slog.Logger
+}
+
+const (
+	defaultTimeout         = 30 * time.Second
+	defaultLifetime        = 5 * time.Minute
+	defaultMaxPending      = 100
+	defaultSessionLifetime = 8 * time.Hour
+	defaultAlwaysLifetime  = 30 * 24 * time.Hour
+)
+
+func (o Options) check() {
+	for _, field := range []struct {
+		name     string
+		negative bool
+	}{
+		{"Timeout", o.Timeout < 0},
+		{"Lifetime", o.Lifetime < 0},
+		{"MaxPending", o.MaxPending < 0},
+		{"MaxPendingPerScope", o.MaxPendingPerScope < 0},
+		{"SessionLifetime", o.SessionLifetime < 0},
+		{"AlwaysLifetime", o.AlwaysLifetime < 0},
+	} {
+		if field.negative {
+			panic("hitl: Options." + field.name + " is negative")
+		}
+	}
+	if o.Remember > Always {
+		panic("hitl: Options.Remember is none of Once, Session and Always")
+	}
+	for _, pair := range o.TwoSteps {
+		if pair.Draft == "" || pair.Commit == "" || pair.Draft == pair.Commit {
+			panic("hitl: each of Options.TwoSteps needs a Draft and a Commit that differ")
+		}
+	}
+}
+
+// New returns a middleware that asks confirmer before every Dangerous or Unknown
+// call, and hands a yes on to the guard at the executor: good for one execution of
+// exactly this tool with exactly these arguments. Silence, an error, a panic, the
+// zero Decision, a full queue and a store that fails are a no, and the call ends
+// with a [*DeniedError]. A call that already carries such a yes, from a chain
+// further out, is not asked about again.
+//
+// Identical calls that come while a question is open wait for its answer. A no is
+// theirs too, and so is a yes that the person wanted remembered; a plain yes is
+// for one call, and the next of them is asked about.
+//
+// A nil confirmer denies everything that needs a yes. New panics on a negative
+// number and on a value that has no meaning.
+func New(confirmer Confirmer, o Options) middleware.Middleware {
+	o.check()
+	if f, ok := confirmer.(ConfirmerFunc); ok && f == nil {
+		confirmer = nil
+	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
+	o.MaxPending = cmp.Or(o.MaxPending, defaultMaxPending)
+	o.MaxPendingPerScope = cmp.Or(o.MaxPendingPerScope, o.MaxPending)
+	o.SessionLifetime = cmp.Or(o.SessionLifetime, defaultSessionLifetime)
+	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, defaultAlwaysLifetime)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	people := &queue{most: o.MaxPending, mostOfScope: o.MaxPendingPerScope, scopes: make(map[string]int)}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		a := &asker{
+			Options: o, next: next, confirmer: confirmer, session: rand.Text(),
+			people: people, joins: joins{open: make(map[joinKey]*joined)},
+			drafts: desk{pairs: o.TwoSteps, drafts: make(map[draftKey]*draft)},
+		}
+		if a.Store == nil {
+			a.Store = approvals.NewMemory()
+		}
+		return a
+	}
+}

@@ -1,0 +1,399 @@
+package hitl_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// remembering answers yes, to be remembered.
+func remembering(r hitl.Remember) *person {
+	return &person{decision: hitl.Decision{Verdict: hitl.Approved, Remember: r, By: "ann"}}
+}
+
+func with(call middleware.Call, arguments string) middleware.Call {
+	call.Arguments = json.RawMessage(arguments)
+	return call
+}
+
+func TestRememberedYesCoversOnlyWhatWasShown(t *testing.T) {
+	t.Parallel()
+	change := func(call middleware.Call, f func(*middleware.Tool)) middleware.Call {
+		other := *call.Tool
+		f(&other)
+		call.Tool = &other
+		return call
+	}
+	for _, tt := range []struct {
+		name   string
+		second func(call middleware.Call) middleware.Call
+		asked  int64
+	}{
+		{"the same again", func(c middleware.Call) middleware.Call { return c }, 1},
+		{"the same in another spelling", func(c middleware.Call) middleware.Call { return with(c, ` {"path":"\u0061.txt"}`) }, 1},
+		{"B243: another path", func(c middleware.Call) middleware.Call { return with(c, `{"path":"/etc/shadow"}`) }, 2},
+		{"B245: one member differs, which was not displayed", func(c middleware.Call) middleware.Call {
+			return with(c, `{"path":"a.txt","password":"x"}`)
+		}, 2},
+		{"another scope", func(c middleware.Call) middleware.Call { c.Scope = "bob"; return c }, 2},
+		{"no scope", func(c middleware.Call) middleware.Call { c.Scope = ""; return c }, 2},
+		{"another server", func(c middleware.Call) middleware.Call {
+			return change(c, func(t *middleware.Tool) { t.Server = "mail" })
+		}, 2},
+		{"B241: another definition", func(c middleware.Call) middleware.Call {
+			return change(c, func(t *middleware.Tool) { t.Digest[0]++ })
+		}, 2},
+		{"a sterner class", func(c middleware.Call) middleware.Call {
+			return change(c, func(t *middleware.Tool) { t.Annotations = annotation.Annotations{} })
+		}, 2},
+	} {
+		for _, r := range []hitl.Remember{hitl.Session, hitl.Always} {
+			t.Run(fmt.Sprintf("%s, %d", tt.name, r), func(t *testing.T) {
+				t.Parallel()
+				e, p := new(executor), remembering(r)
+				c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(e))
+				for _, call := range []middleware.Call{deletes(t), tt.second(deletes(t))} {
+					if _, err := c.CallTool(t.Context(), call); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.want(t, tt.asked)
+				e.want(t, 2)
+			})
+		}
+	}
+}
+
+func TestNothingIsRememberedThatWasNotOffered(t *testing.T) {
+	t.Parallel()
+	glob := []hitl.Pattern{{{Name: "path", Glob: "*.txt"}}, {{Name: "path", Glob: "*.log"}}} // the second does not fit
+	for _, tt := range []struct {
+		name     string
+		o        hitl.Options
+		decision hitl.Decision
+		asked    int64 // for the same call twice
+	}{
+		{"the zero options", hitl.Options{}, hitl.Decision{Remember: hitl.Always}, 2},
+		{"the zero decision's yes", hitl.Options{Remember: hitl.Always}, hitl.Decision{}, 2},
+		{"longer than offered", hitl.Options{Remember: hitl.Session}, hitl.Decision{Remember: hitl.Always}, 2},
+		{"an unknown length", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: 9}, 2},
+		{"an offer that is none", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
+		{"a negative offer", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: -1}, 2},
+		{"a pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 1},
+		{"a pattern that does not fit is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 2}, 2},
+		{"as edited", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, 2},
+		{"an edit out of the pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1, Arguments: json.RawMessage(`{"path":"b"}`)}, 2},
+		{"a no is not remembered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Verdict: 7, Remember: hitl.Always}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.decision.Verdict == hitl.Denied {
+				tt.decision.Verdict = hitl.Approved
+			}
+			if strings.Contains(tt.name, "pattern") {
+				tt.o.Patterns = func(context.Context, middleware.Call) []hitl.Pattern { return glob }
+			}
+			p := &person{decision: tt.decision}
+			c := hitl.New(p, tt.o)(guarded(new(executor)))
+			for range 2 {
+				_, _ = c.CallTool(t.Context(), deletes(t))
+			}
+			p.want(t, tt.asked)
+		})
+	}
+	t.Run("an edit is remembered as it was edited", func(t *testing.T) {
+		t.Parallel()
+		p := remembering(hitl.Always)
+		p.decision.Arguments = json.RawMessage(`{"path":"b.txt"}`)
+		c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(new(executor)))
+		_, _ = c.CallTool(t.Context(), deletes(t))
+		_, _ = c.CallTool(t.Context(), with(deletes(t), `{"path":"b.txt"}`))
+		p.want(t, 1)
+	})
+}
+
+func TestOffersAreShown(t *testing.T) {
+	t.Parallel()
+	var got []string
+	ask := hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		for _, o := range r.Offers {
+			got = append(got, o.String())
+		}
+		return yes, nil
+	})
+	o := hitl.Options{Remember: hitl.Session, Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
+		return []hitl.Pattern{{{Name: "path", Glob: "*.txt"}}, {{Name: "path", Glob: "/*"}}, {}, nil}
+	}}
+	if _, err := hitl.New(ask, o)(guarded(new(executor))).CallTool(t.Context(), deletes(t)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "exactly these arguments|calls with path like *.txt"; strings.Join(got, "|") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	undigested := deletes(t)
+	undigested.Tool.Digest = middleware.Digest{}
+	got = nil
+	_, _ = hitl.New(ask, o)(guarded(new(executor))).CallTool(t.Context(), undigested)
+	if got != nil {
+		t.Errorf("a definition without a digest: %q is offered", got)
+	}
+	o.Patterns = func(context.Context, middleware.Call) []hitl.Pattern { panic("boom") }
+	res, err := hitl.New(ask, o)(guarded(new(executor))).CallTool(t.Context(), deletes(t))
+	wantDenied(t, res, err)
+}
+
+// A remembered yes still is one grant for each call, good once.
+func TestRememberedYesIsOneExecutionForEachCall(t *testing.T) {
+	t.Parallel()
+	e, p := new(executor), remembering(hitl.Always)
+	c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+		_, _ = next.CallTool(ctx, call)
+		if _, err := next.CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("the second execution: got error %v", err)
+		}
+		return done, nil
+	}, e, hitl.Options{Remember: hitl.Always})
+	for range 3 {
+		_, _ = c.CallTool(t.Context(), deletes(t))
+	}
+	p.want(t, 1)
+	e.want(t, 3)
+}
+
+func TestRememberedYesExpires(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		r    hitl.Remember
+		o    hitl.Options
+		wait time.Duration
+	}{
+		{"a session of 8 hours", hitl.Session, hitl.Options{}, 8 * time.Hour},
+		{"30 days", hitl.Always, hitl.Options{}, 30 * 24 * time.Hour},
+		{"a session as the host says", hitl.Session, hitl.Options{SessionLifetime: time.Minute}, time.Minute},
+		{"always as the host says", hitl.Always, hitl.Options{AlwaysLifetime: time.Minute}, time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := remembering(tt.r)
+				tt.o.Remember = hitl.Always
+				c := hitl.New(p, tt.o)(guarded(new(executor)))
+				_, _ = c.CallTool(t.Context(), deletes(t))
+				time.Sleep(tt.wait - 1)
+				_, _ = c.CallTool(t.Context(), deletes(t))
+				p.want(t, 1)
+				time.Sleep(1)
+				_, _ = c.CallTool(t.Context(), deletes(t))
+				p.want(t, 2)
+			})
+		})
+	}
+}
+
+func TestRememberedYesLivesBehindTheStore(t *testing.T) {
+	t.Parallel()
+	store := approvals.NewMemory()
+	for _, tt := range []struct {
+		name  string
+		r     hitl.Remember
+		o     hitl.Options
+		asked int64 // by another chain with the same store
+	}{
+		{"a session ends with its chain", hitl.Session, hitl.Options{Remember: hitl.Always, Store: store}, 1},
+		{"always does not", hitl.Always, hitl.Options{Remember: hitl.Always, Store: store}, 0},
+		{"a host that allows less does not heed it", hitl.Always, hitl.Options{Remember: hitl.Session, Store: store}, 1},
+		{"nor one that allows nothing", hitl.Always, hitl.Options{Store: store}, 1},
+		{"a store of its own knows nothing", hitl.Always, hitl.Options{Remember: hitl.Always}, 1},
+	} {
+		first, second := remembering(tt.r), agreeable()
+		_, _ = hitl.New(first, hitl.Options{Remember: hitl.Always, Store: store})(guarded(new(executor))).CallTool(t.Context(), deletes(t))
+		_, _ = hitl.New(second, tt.o)(guarded(new(executor))).CallTool(t.Context(), deletes(t))
+		if got := second.asked.Load(); got != tt.asked {
+			t.Errorf("%s: asked %d times, want %d", tt.name, got, tt.asked)
+		}
+	}
+}
+
+// B241: a yes dies with the definition, and does not rise with it again.
+func TestRememberedYesDiesWithTheDefinition(t *testing.T) {
+	t.Parallel()
+	p := remembering(hitl.Always)
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(new(executor)))
+	changed := deletes(t)
+	changed.Tool.Digest[0]++
+	for i, call := range []middleware.Call{deletes(t), deletes(t), changed, deletes(t)} {
+		_, _ = c.CallTool(t.Context(), call)
+		p.want(t, []int64{1, 1, 2, 3}[i])
+	}
+}
+
+// Calls that are alike wait for one answer. A no is for all of them, and a yes for
+// one.
+func TestIdenticalQuestionsJoin(t *testing.T) {
+	t.Parallel()
+	const calls = 5
+	for _, tt := range []struct {
+		name             string
+		decision         hitl.Decision
+		err              error
+		silent           bool
+		asked            int64
+		executed, denied int
+	}{
+		{"a no", hitl.Decision{Reason: "not today", By: "ann"}, nil, false, 1, 0, calls},
+		{"no answer", hitl.Decision{}, errors.New("no screen"), false, 1, 0, calls},
+		{"silence", hitl.Decision{}, nil, true, 1, 0, calls},
+		{"a plain yes", yes, nil, false, calls, calls, 0},
+		{"a yes for the session", hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}, nil, false, 1, calls, 0},
+		{"an edit", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`)}, nil, false, calls, calls, 0},
+		{"an edit that cannot be sent", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`[]`)}, nil, false, calls, 0, calls},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e, p := new(executor), &person{decision: tt.decision}
+				var open, most atomic.Int64
+				ask := hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+					most.Store(max(most.Load(), open.Add(1)))
+					defer open.Add(-1)
+					_, _ = p.Confirm(ctx, r)
+					if time.Sleep(time.Second); tt.silent {
+						<-ctx.Done()
+					}
+					return tt.decision, tt.err
+				})
+				c := hitl.New(ask, hitl.Options{Remember: hitl.Session})(guarded(e))
+				var denied atomic.Int64
+				var wg sync.WaitGroup
+				for range calls {
+					wg.Go(func() {
+						_, err := c.CallTool(t.Context(), deletes(t))
+						if no, ok := errors.AsType[*hitl.DeniedError](err); ok {
+							denied.Add(1)
+							if no.Reason != tt.decision.Reason || no.By != tt.decision.By {
+								t.Errorf("got %+v", no)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				p.want(t, tt.asked)
+				e.want(t, tt.executed)
+				if most.Load() != 1 || int(denied.Load()) != tt.denied {
+					t.Errorf("%d questions at once, %d denied, want 1 and %d", most.Load(), denied.Load(), tt.denied)
+				}
+			})
+		})
+	}
+}
+
+func TestDifferentQuestionsDoNotJoin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(person)
+		ask := hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+			time.Sleep(time.Second)
+			return p.Confirm(ctx, r)
+		})
+		c := hitl.New(ask, hitl.Options{})(guarded(new(executor)))
+		other, digest, class := deletes(t), deletes(t), deletes(t)
+		other.Scope = "bob"
+		digest.Tool.Digest[0]++
+		class.Tool.Annotations = annotation.Annotations{}
+		calls := []middleware.Call{deletes(t), other, digest, class, with(deletes(t), `{"path": "a.txt"}`)}
+		var wg sync.WaitGroup
+		for _, call := range calls {
+			wg.Go(func() { _, _ = c.CallTool(t.Context(), call) })
+		}
+		wg.Wait()
+		p.want(t, int64(len(calls)))
+	})
+}
+
+// Who gives up takes nobody along.
+func TestJoinedCallsDoNotShareACancellation(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			e := new(executor)
+			c := hitl.New(hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+				select {
+				case <-time.After(5 * time.Second):
+					return yes, nil
+				case <-ctx.Done():
+					return hitl.Decision{}, context.Cause(ctx)
+				}
+			}), hitl.Options{})(guarded(e))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			errs := make([]error, 2)
+			var wg sync.WaitGroup
+			for i := range 2 {
+				its := t.Context()
+				if (i == 0) == first {
+					its = ctx
+				}
+				wg.Go(func() {
+					time.Sleep(time.Duration(i))
+					_, errs[i] = c.CallTool(its, deletes(t))
+				})
+			}
+			time.Sleep(time.Second)
+			cancel(errGone)
+			wg.Wait()
+			if !first {
+				errs[0], errs[1] = errs[1], errs[0]
+			}
+			if !errors.Is(errs[0], errGone) || errs[1] != nil {
+				t.Errorf("got errors %v", errs)
+			}
+			e.want(t, 1)
+		})
+	}
+}
+
+func TestScopeHasItsShareOfTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(person)
+		ask := hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+			time.Sleep(time.Second)
+			return p.Confirm(ctx, r)
+		})
+		c := hitl.New(ask, hitl.Options{MaxPending: 10, MaxPendingPerScope: 3})(guarded(new(executor)))
+		var full atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 20 {
+			call := numbered(t, i)
+			if call.Scope = "ann"; i == 19 {
+				call.Scope = "bob"
+			}
+			wg.Go(func() {
+				if _, err := c.CallTool(t.Context(), call); strings.Contains(err.Error(), "3 questions of this scope already wait") {
+					full.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		p.want(t, 4)
+		if full.Load() != 16 {
+			t.Errorf("%d were turned away, want 16", full.Load())
+		}
+		_, _ = c.CallTool(t.Context(), deletes(t))
+		p.want(t, 5)
+	})
+}
