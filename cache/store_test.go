@@ -1,7 +1,6 @@
 package cache_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,121 +12,6 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-func slowTool(t *testing.T, took time.Duration) *middleware.Tool {
-	t.Helper()
-	a := annotation.ReadOnly()
-	a.EstimatedDuration = took
-	return tool(t, "slow", a)
-}
-
-func TestSlowResultsAreEvictedLast(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name     string
-		took     time.Duration
-		slow     time.Duration // in Options
-		survives bool
-	}{
-		{"above the threshold", 501 * time.Millisecond, 0, true},
-		{"at the threshold", 500 * time.Millisecond, 0, false},
-		{"nobody estimated", 0, 0, false},
-		{"above the host's threshold", 20 * time.Millisecond, 10 * time.Millisecond, true},
-		{"below the host's threshold", time.Minute, time.Hour, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, slow, quick := new(executor), slowTool(t, tt.took), reader(t)
-				c := cache.New(cache.Options{Entries: 10, Slow: tt.slow})(e)
-				call(t, c, numbered(slow, 0))
-				for n := range 100 {
-					call(t, c, numbered(quick, n))
-				}
-				before := e.count()
-				call(t, c, numbered(slow, 0))
-				if got := e.count() == before; got != tt.survives {
-					t.Fatalf("the slow result outlived a hundred quick ones: got %t, want %t", got, tt.survives)
-				}
-				time.Sleep(5 * time.Minute)
-				before = e.count()
-				call(t, c, numbered(slow, 0))
-				if e.count() == before {
-					t.Error("the slow result is believed past its time")
-				}
-			})
-		})
-	}
-}
-
-func TestSlowResultsLeaveRoomForQuickOnes(t *testing.T) {
-	t.Parallel()
-	e, slow, quick := new(executor), slowTool(t, time.Second), reader(t)
-	store := cache.NewStore(cache.StoreOptions{Entries: 10})
-	c := cache.New(cache.Options{Store: store})(e)
-	for n := range 100 {
-		call(t, c, numbered(slow, n))
-	}
-	if got := store.Stats(); got.Entries != 8 || got.Evicted != 92 {
-		t.Errorf("a hundred slow results alone: got %+v, want 8 entries and 92 evicted", got)
-	}
-	call(t, c, numbered(quick, 1))
-	call(t, c, numbered(quick, 2))
-	before := e.count()
-	call(t, c, numbered(quick, 1))
-	call(t, c, numbered(slow, 99))
-	e.want(t, before, "both kinds are known")
-}
-
-// A slow result that has ended makes room before a quick one that is believed.
-func TestWhatHasEndedMakesRoomFirst(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"its time", "a write"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, slow, quick := new(executor), slowTool(t, time.Second), reader(t)
-				store := cache.NewStore(cache.StoreOptions{Entries: 10})
-				c := cache.New(cache.Options{Store: store})(e)
-				for n := range 8 {
-					call(t, c, numbered(slow, n))
-				}
-				if how == "a write" {
-					call(t, c, middleware.Call{Tool: writer(t)})
-				} else {
-					time.Sleep(5 * time.Minute)
-				}
-				for n := range 10 {
-					call(t, c, numbered(quick, n))
-				}
-				if got := store.Stats(); got.Entries != 10 || got.Evicted != 0 {
-					t.Errorf("got %+v, want 10 quick entries and none of them evicted", got)
-				}
-			})
-		})
-	}
-}
-
-func TestSlowBytesAreBounded(t *testing.T) {
-	t.Parallel()
-	e := &executor{do: func(_ context.Context, _ int, call middleware.Call) (*mcp.CallToolResult, error) {
-		return text(strings.Repeat("x", 10_000)), nil
-	}}
-	store := cache.NewStore(cache.StoreOptions{Bytes: 100_000})
-	c := cache.New(cache.Options{Store: store})(e)
-	for n := range 50 {
-		call(t, c, numbered(slowTool(t, time.Second), n))
-		if got := store.Stats().Bytes; got > 80_000 {
-			t.Fatalf("slow results take %d bytes of 100,000, want four fifths at most", got)
-		}
-	}
-	for n := range 50 {
-		call(t, c, numbered(reader(t), n))
-		if got := store.Stats().Bytes; got > 100_000 {
-			t.Fatalf("results take %d bytes, want 100,000 at most", got)
-		}
-	}
-}
 
 func TestStatsCount(t *testing.T) {
 	t.Parallel()

@@ -19,10 +19,10 @@ import (
 )
 
 // A hostile answer to one call, after the server has executed it or before.
-type hostile func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+type hostile func(w http.ResponseWriter, r *http.Request, id []byte)
 
 func status(code int, retryAfter string) hostile {
-	return func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+	return func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 		if retryAfter != "" {
 			w.Header().Set("Retry-After", retryAfter)
 		}
@@ -32,7 +32,7 @@ func status(code int, retryAfter string) hostile {
 
 // says answers 200 with a body in which ID stands for the id of the call.
 func says(contentType, body string) hostile {
-	return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+	return func(w http.ResponseWriter, _ *http.Request, id []byte) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, strings.ReplaceAll(body, "ID", string(id)))
 	}
@@ -40,7 +40,7 @@ func says(contentType, body string) hostile {
 
 // hangUp closes the connection, after some bytes of an answer.
 func hangUp(linger int, raw string) hostile {
-	return func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+	return func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			panic(err)
@@ -80,7 +80,7 @@ func TestHostileHTTP(t *testing.T) {
 		{trial{"B133 429 for a day", "refused", 0, "refused", 0, false}, status(429, "86400"), false, false},
 		{trial{"401", unknown, 1, "not sent", 1, true}, status(401, ""), true, false},
 		{trial{"404", unknown, 1, "not sent", 1, true}, status(404, ""), true, false},
-		{trial{"400 with a JSON-RPC error", "final", 1, "final", 1, false}, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		{trial{"400 with a JSON-RPC error", "final", 1, "final", 1, false}, func(w http.ResponseWriter, _ *http.Request, id []byte) {
 			w.Header().Set("Content-Type", asJSON)
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"x"}}`, id)
@@ -99,14 +99,14 @@ func TestHostileHTTP(t *testing.T) {
 		{trial{"a stream with another id", unknown, 1, answered, 2, false}, says(asStream, "data: "+strings.ReplaceAll(answerID, "ID", "987654")+"\n\n"), true, false},
 		{trial{"a stream with the answer twice", answered, 1, answered, 1, false}, says(asStream, strings.Repeat("data: "+answerID+"\n\n", 2)), true, false},
 		{trial{"a stream with the answer", answered, 1, answered, 1, false}, says(asStream, "data: "+answerID+"\n\n"), true, false},
-		{trial{"a result of 4 MB", answered, 1, answered, 1, false}, func(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+		{trial{"a result of 4 MB", answered, 1, answered, 1, false}, func(w http.ResponseWriter, r *http.Request, id []byte) {
 			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[{"type":"text","text":"`+strings.Repeat("x", 4<<20)+`"}]}}`)(w, r, id)
 		}, true, false},
 		{trial{"B121 a value nested 9,000 deep", unknown, 1, "not sent", 1, true},
 			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"a":`+nested(9000)+`}}}`), true, false},
 		{trial{"B121 the same in a stream", unknown, 1, "not sent", 1, true},
 			says(asStream, `data: {"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"a":`+nested(9000)+`}}}`+"\n\n"), true, false},
-		{trial{"a redirect to nowhere", unknown, 1, answered, 2, false}, func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+		{trial{"a redirect to nowhere", unknown, 1, answered, 2, false}, func(w http.ResponseWriter, r *http.Request, _ []byte) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 		}, true, false},
 	} {

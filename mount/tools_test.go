@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -22,4 +23,9 @@ func unclassed(t testing.TB, server, name string) *middleware.Tool {
 		t.Fatal(err)
 	}
 	return tool
+}
+
+// classed gives a class to tools in front of a session.
+func classed(next middleware.ToolCaller) middleware.ToolCaller {
+	return infer.New(infer.Options{})(next)
 }

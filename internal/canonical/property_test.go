@@ -3,7 +3,9 @@ package canonical_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -58,14 +60,10 @@ func TestOtherMeaningOtherForm(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		v := testserver.Object().Draw(t, "value")
-		w := make(map[string]testserver.Value, len(v))
-		for name, value := range v {
-			w[name] = value
-		}
+		w := maps.Clone(v)
 		other := testserver.Object().Draw(t, "other")
-		for name, value := range other { // one member is added, or written over
-			w[name] = value
-			break
+		for _, name := range slices.Sorted(maps.Keys(other))[:min(1, len(other))] { // added, or written over
+			w[name] = other[name]
 		}
 		left, right := testserver.Write(t, v), testserver.Write(t, w)
 		if same := bytes.Equal(append1(t, left), append1(t, right)); same != testserver.Same(v, w) {

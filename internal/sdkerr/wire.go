@@ -72,7 +72,6 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	w, _ := req.Context().Value(wireKey{}).(*Wire)
 	if w != nil {
 		w.posts.Add(1)
-		w.answer.Store(nil)
 	}
 	res, err := t.base.RoundTrip(once(req))
 	if w != nil && err == nil && res != nil {
@@ -132,5 +131,5 @@ func retryAfterHeader(h http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	return max(0, at.Sub(now))
+	return at.Sub(now)
 }

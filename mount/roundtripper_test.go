@@ -1,0 +1,110 @@
+package mount_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The server is busy. The error says so, and when to come back.
+func ExampleRoundTripper() {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newBackend().server }, nil)
+	busy := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if busy {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	session, err := testserver.NewClient().Connect(context.Background(), &mcp.StreamableClientTransport{
+		Endpoint:             server.URL,
+		HTTPClient:           &http.Client{Transport: mount.RoundTripper(nil)},
+		DisableStandaloneSSE: true,
+	}, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { busy = false; _ = session.Close() }()
+
+	tool, err := middleware.NewTool("files", testserver.Tool("list_files", ""), readOnly)
+	if err != nil {
+		panic(err)
+	}
+	busy = true
+	_, err = classed(mount.Session(session)).CallTool(context.Background(), middleware.Call{Tool: tool})
+	after, _ := middleware.RetryAfter(err)
+	fmt.Println("refused before execution:", middleware.Refused(err))
+	fmt.Println("come back in:", after)
+	// Output:
+	// refused before execution: true
+	// come back in: 30s
+}
+
+// What certainly did not arrive is still sent again, with and without a header
+// that promises idempotence.
+func TestRoundTripperLetsTheHarmlessReplayPass(t *testing.T) {
+	var asked int
+	base := transport(func(r *http.Request) (*http.Response, error) {
+		body, err := r.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		asked++
+		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
+	})
+	for _, method := range []string{http.MethodPost, http.MethodPut} {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://x", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := mount.RoundTripper(base).RoundTrip(req)
+		if err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+		_ = res.Body.Close()
+	}
+	if asked != 2 {
+		t.Errorf("the body was to be had %d times, want 2", asked)
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A server that asks a read to wait is waited for, and the caller's deadline is
+// the end of it.
+func TestB133RetryAfterOverHTTPPacesTheChain(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			caller, executed := overHTTP(t, testserver.Modern, time.Minute, status == http.StatusServiceUnavailable,
+				func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+					w.Header().Set("Retry-After", "8")
+					w.WriteHeader(status)
+				})
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			began := time.Now()
+			_, err := caller.CallTool(ctx, middleware.Call{Tool: unclassed(t, "srv", "list_files")})
+			after, ok := middleware.RetryAfter(err)
+			if err == nil || !ok || after != 8*time.Second {
+				t.Errorf("got %v, want an error that says 8 s", err)
+			}
+			if took := time.Since(began); took > 4*time.Second || executed() > 1 {
+				t.Errorf("it took %v and %d executions, want the error at once", took, executed())
+			}
+		})
+	}
+}
