@@ -23,10 +23,10 @@ var guardMutants = []mutant{
 		`open := time.Now().Before(g.expires) && g.state.Load() == unspent; time.Sleep(1); g.state.Store(spent); return open`,
 	},
 	{"yes-not-voided", grantFile, `func (g *Grant) Void() { g.state.Store(void) }`, `func (g *Grant) Void() {}`},
-	{"yes-for-any-scope", grantFile, `part([]byte(call.Scope))`, `part(nil)`},
-	{"yes-for-any-arguments", grantFile, `part(call.Arguments)`, `part(nil)`},
-	{"yes-for-any-definition", grantFile, `part(call.Tool.Digest[:])`, `part(nil)`},
-	{"yes-for-any-server", grantFile, `part([]byte(call.Tool.Server))`, `part(nil)`},
+	{"yes-for-any-scope", grantFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name()} {`},
+	{"yes-for-any-arguments", grantFile, `arguments := sha256.Sum256(call.Arguments)`, `arguments := sha256.Sum256(nil)`},
+	{"yes-for-any-definition", grantFile, `text = append(text, call.Tool.Digest[:]...)`, `text = append(text, 0)`},
+	{"yes-for-any-server", grantFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Name(), call.Scope} {`},
 }
 
 const hitlFile = "hitl/hitl.go"

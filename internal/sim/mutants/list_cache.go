@@ -5,6 +5,8 @@ const (
 	flightFile = "cache/flight.go"
 	keyFile    = "cache/key.go"
 	memoryFile = "cache/memory.go"
+	seenFile   = "cache/segments.go"
+	writesFile = "cache/server.go"
 )
 
 var cacheMutants = []mutant{
@@ -25,19 +27,13 @@ var cacheMutants = []mutant{
 	{"members-given-twice", "internal/canonical/canonical.go", `if bytes.Equal(key(members[i-1]), key(members[i])) {`, `if len(key(members[i])) == 0 {`},
 	{"writes-share-answers", cacheFile, `if call.Tool.Safety() != annotation.Safe {`, `if call.Tool.Safety().MustConfirm() {`},
 	{"asked-calls-share-answers", cacheFile, `if call.Tool.Safety() != annotation.Safe {`, `if call.Tool.Safety() == annotation.Moderate {`},
-	{"memory-never-expires", memoryFile, `if e.generation != s.generation || !now.Before(e.expires) {`, `if e.generation != s.generation || now.IsZero() {`},
-	{"memory-outlives-writes", memoryFile, `if e.generation != s.generation || !now.Before(e.expires) {`, `if !now.Before(e.expires) {`},
-	{"stored-in-another-generation", memoryFile, `e := entry{res: res, generation: fetched, expires: expires, size: sizeOf(res)}`, `e := entry{res: res, generation: m.server(server).generation, expires: expires, size: sizeOf(res)}; fetched = e.generation`},
-	{
-		"write-not-counted-at-its-start", memoryFile, "func (m *memory) beginWrite(server string) generation {\n\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\ts := m.server(server)\n\ts.generation++\n\ts.writing++",
-		`s.generation += 0`,
-	},
-	{
-		"write-not-counted-at-its-end", memoryFile, "func (m *memory) endWrite(server string) generation {\n\tm.mu.Lock()\n\tdefer m.mu.Unlock()\n\ts := m.server(server)\n\ts.generation++",
-		`s.generation += 0`,
-	},
-	{"write-remembered-though-overlapped", cacheFile, `alone := now == began+1 // else another write may have undone what this one did`, `alone := now > began`},
-	{"write-never-over", memoryFile, `s.writing--`, `s.writing += 0`},
+	{"memory-never-expires", seenFile, `return now.Before(e.expires) && !on.changed(e.names, e.since)`, `return !on.changed(e.names, e.since)`},
+	{"memory-outlives-writes", seenFile, `return now.Before(e.expires) && !on.changed(e.names, e.since)`, `return now.Before(e.expires)`},
+	{"stored-in-another-generation", memoryFile, `if !s.fresh(e.server, e.names, e.since) {`, `if e.since = s.now; !s.fresh(e.server, e.names, e.since) {`},
+	{"write-under-way-not-counted", writesFile, `if s.writing == 0 {`, `if s.writing >= 0 {`},
+	{"write-not-counted-at-its-end", memoryFile, `on.mark(names, s.now)`, `_ = on.whole`},
+	{"write-remembered-though-overlapped", memoryFile, `alone = s.fresh(server, names, began)`, `alone = true`},
+	{"write-never-over", writesFile, `s.writing--`, `s.writing += 0`},
 	{"write-never-over-after-a-panic", cacheFile, `if !ended { // a panic on its way out`, `if ended && kept {`},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
@@ -47,18 +43,18 @@ var cacheMutants = []mutant{
 }
 
 var flightMutants = []mutant{
-	{"no-flights", memoryFile, `if f := m.flights[id]; f != nil && f.generation == s.generation && s.writing == 0 && covers(f.deadline, deadline) {`, `if f := m.flights[id]; f != nil && deadline.IsZero() && !deadline.IsZero() {`},
+	{"no-flights", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {`, `if f := s.flights[id]; f != nil && deadline.IsZero() && !deadline.IsZero() {`},
 	{
-		"flight-of-another-generation", memoryFile, `if f := m.flights[id]; f != nil && f.generation == s.generation && s.writing == 0 && covers(f.deadline, deadline) {`,
-		`if f := m.flights[id]; f != nil && s.writing == 0 && covers(f.deadline, deadline) {`,
+		"flight-of-another-generation", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).busy(names) && covers(f.deadline, deadline) {`,
 	},
 	{
-		"flight-joined-during-a-write", memoryFile, `if f := m.flights[id]; f != nil && f.generation == s.generation && s.writing == 0 && covers(f.deadline, deadline) {`,
-		`if f := m.flights[id]; f != nil && f.generation == s.generation && covers(f.deadline, deadline) {`,
+		"flight-joined-during-a-write", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).changed(names, f.since) && covers(f.deadline, deadline) {`,
 	},
 	{
-		"follower-with-more-time-joins", memoryFile, `if f := m.flights[id]; f != nil && f.generation == s.generation && s.writing == 0 && covers(f.deadline, deadline) {`,
-		`if f := m.flights[id]; f != nil && f.generation == s.generation && s.writing == 0 {`,
+		"follower-with-more-time-joins", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) {`,
 	},
 	{"flight-keeps-the-leaders-cancel", flightFile, `own, cancel := context.WithoutCancel(ctx), context.CancelFunc(nil)`, `own, cancel := ctx, context.CancelFunc(nil)`},
 	{"flight-loses-the-deadline", flightFile, `own, cancel = context.WithDeadline(own, f.deadline)`, `own, cancel = context.WithCancel(own)`},

@@ -19,7 +19,7 @@ var retryMutants = []mutant{
 	{"backoff-ignores-the-context", retryFile, "\tcase <-timer.C:\n\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
 	{"backoff-past-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && deadline.IsZero() {`},
 	{"backoff-up-to-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {`},
-	{"open-outcome-hidden", retryFile, `} else if open != nil { // what was not sent this time may have been before`, `} else if open != nil && bounds == nil {`},
+	{"open-outcome-hidden", retryFile, `if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {`, `if doubt != nil && err == nil {`},
 	{"retry-after-ignored", retryFile, `wait = max(wait, after)`, `wait = max(wait, 0)`},
 }
 
@@ -48,7 +48,7 @@ const (
 )
 
 var classMutants = []mutant{
-	{"untrusted-claim-lowers", snapshotFile, `a = annotation.Raise(a, claim)`, `a = annotation.Merge(a, claim)`},
+	{"untrusted-claim-lowers", snapshotFile, `raised := annotation.Raise(inferred, claim)`, `raised := annotation.Merge(inferred, claim)`},
 	{"rule-lowers-what-destroys", snapshotFile, `case inferred.Safety() == annotation.Dangerous:`, `case inferred.Safety() == annotation.Dangerous && known.trusted:`},
 	{"old-definition-accepted", catalogFile, `case tool.Digest != call.Tool.Digest:`, `case tool.Name() != call.Tool.Name():`},
 	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},
@@ -58,7 +58,7 @@ var classMutants = []mutant{
 
 var edgeMutants = []mutant{
 	{"outcome-not-named", errorsFile, `if err == nil || call.Tool.Safety() == annotation.Safe || NotSent(err) || Refused(err) || Permanent(err) {`, `if err == nil || call.Tool.Safety() != annotation.Unknown || NotSent(err) || Refused(err) || Permanent(err) {`},
-	{"lost-answers-count-as-refused", "internal/sdkerr/sdkerr.go", `case tooManyRequests(err, reply):`, `case tooManyRequests(err, reply) || e.Err != nil:`},
+	{"lost-answers-count-as-refused", "internal/sdkerr/sdkerr.go", `case status == http.StatusTooManyRequests || status == 0 && tooManyRequests(err, reply):`, `case status == http.StatusTooManyRequests || status == 0:`},
 	{
 		"ambiguous-arguments-are-sent", "internal/session/session.go", "(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {\n\t\tif err := CheckArguments(call); err != nil {",
 		`if err := CheckArguments(call); err != nil && session == nil {`,
