@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,10 +44,10 @@ type asked struct {
 	answer    chan hitl.Decision
 	gate      chan struct{} // before the guard
 	back      chan struct{} // in the executor
-	runs      int
-	mustRun   int
+	runs      atomic.Int64
+	mustRun   int64
 	err       error
-	finished  bool
+	finished  atomic.Bool
 	answering bool // the person has not answered yet
 }
 
@@ -95,7 +96,7 @@ func (w *world) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, err
 
 func (w *world) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	c := w.of(call.ID)
-	c.runs++
+	c.runs.Add(1)
 	select {
 	case <-c.back:
 		return &mcp.CallToolResult{}, nil
@@ -143,7 +144,7 @@ func (w *world) request(t *rapid.T) {
 	caller := w.caller
 	go func() {
 		_, c.err = caller.CallTool(ctx, call)
-		c.finished = true
+		c.finished.Store(true)
 	}()
 }
 
@@ -165,7 +166,7 @@ func (w *world) decide(t *rapid.T) {
 
 // late answers a question that is over, by the person or by the store.
 func (w *world) late(t *rapid.T) {
-	c := w.pick(t, func(c *asked) bool { return c.finished && (c.answering && c.stubborn || c.question != "") })
+	c := w.pick(t, func(c *asked) bool { return c.finished.Load() && (c.answering && c.stubborn || c.question != "") })
 	if c.answering && c.stubborn {
 		c.answering = false
 		c.answer <- hitl.Decision{Verdict: hitl.Approved, By: "late"}
@@ -196,7 +197,7 @@ func (w *world) cancelled(t *rapid.T) {
 func (w *world) expire(t *rapid.T) {
 	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 31 * time.Second, 6 * time.Minute}).Draw(t, "wait"))
 	for _, c := range w.calls {
-		if c.want == approvals.Pending && c.scope != nil && c.finished {
+		if c.want == approvals.Pending && c.scope != nil && c.finished.Load() {
 			c.want = approvals.Void
 			if w.closed {
 				c.want = ""
@@ -282,19 +283,19 @@ func (w *world) check(t *rapid.T) {
 	synctest.Wait()
 	state := w.states(t)
 	for _, c := range w.calls {
-		if c.runs != c.mustRun {
-			t.Fatalf("%s ran %d times, want %d", c.id, c.runs, c.mustRun)
+		if c.runs.Load() != c.mustRun {
+			t.Fatalf("%s ran %d times, want %d", c.id, c.runs.Load(), c.mustRun)
 		}
 		got := state[c.id]
 		switch {
 		case c.scope == nil: // of a process that has ended
-			if got.Open() || !c.finished {
+			if got.Open() || !c.finished.Load() {
 				t.Fatalf("%s is %s after a crash", c.id, got)
 			}
 		case c.want != "" && got != c.want:
 			t.Fatalf("%s is %s on the disk, want %s", c.id, got, c.want)
-		case c.want == "" && !c.finished, c.want != "" && c.finished == c.want.Open():
-			t.Fatalf("%s is %q and finished: %t (%v)", c.id, c.want, c.finished, c.err)
+		case c.want == "" && !c.finished.Load(), c.want != "" && c.finished.Load() == c.want.Open():
+			t.Fatalf("%s is %q and finished: %t (%v)", c.id, c.want, c.finished.Load(), c.err)
 		}
 	}
 }
