@@ -1,7 +1,6 @@
 package approvals_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +52,7 @@ type asked struct {
 
 func (w *world) start(t *rapid.T) {
 	var err error
-	if w.store, err = approvals.Open(bytes.Clone(w.disk.data.Bytes()), w.disk); err != nil {
+	if w.store, err = approvals.Open([]byte(w.disk.text()), w.disk); err != nil {
 		t.Fatal(err)
 	}
 	w.closed = false
@@ -242,7 +241,8 @@ func (w *world) close(t *rapid.T) {
 func (w *world) crash(t *rapid.T) {
 	dead := w.disk
 	w.disk = newDisk()
-	w.disk.data.Write(dead.data.Bytes()[:dead.synced])
+	w.disk.data.WriteString(dead.kept())
+	w.disk.synced = w.disk.data.Len()
 	for _, c := range w.calls {
 		if c.want.Open() || c.want == "" && c.scope != nil {
 			c.want = approvals.Void // or what it was when the file was closed
@@ -258,7 +258,7 @@ func (w *world) crash(t *rapid.T) {
 // states are those of the calls as the disk has them.
 func (w *world) states(t *rapid.T) map[string]approvals.State {
 	callOf, state := make(map[string]string), make(map[string]approvals.State)
-	for text := range strings.Lines(w.disk.data.String()) {
+	for text := range strings.Lines(w.disk.text()) {
 		var l line
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatal(err)
