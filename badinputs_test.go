@@ -51,10 +51,6 @@ var comesWith = map[string]string{
 	"B231": "comes with hitl/inbox", // a large body, a slow body
 	"B233": "comes with hitl/inbox", // a replay
 	"B235": "comes with hitl/inbox", // a long reason
-	"B237": "comes with hitl/inbox", // killed after the yes was stored
-	"B239": "comes with hitl/inbox", // the store cannot be written
-	"B243": "comes with hitl/inbox", // a remembered yes
-	"B249": "comes with hitl/inbox", // two persons
 	"B323": "comes with hitl/inbox", // ids that collide
 
 	"B313": "comes with hitl/elicit", // a secret in a form

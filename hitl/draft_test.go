@@ -211,6 +211,23 @@ func TestDraftIsCommittedOnce(t *testing.T) {
 	f.person.want(t, 2)
 }
 
+// Two commits of one draft are agreed to before either is made.
+func TestDraftOfTwoYesesIsCommittedOnce(t *testing.T) {
+	t.Parallel()
+	f := newOffice(t, hitl.Options{})
+	f.draft("ann", text(`{"id":"d1"}`))
+	var inner error
+	f.before = func() {
+		f.before = nil
+		inner = f.commit("ann", `{"draft_id":"d1","note":"again"}`, annotation.Destructive())
+	}
+	err := f.commit("ann", `{"draft_id":"d1"}`, annotation.Destructive())
+	f.person.want(t, 2)
+	if inner != nil || err == nil || !strings.Contains(err.Error(), "committed already") {
+		t.Errorf("got errors %v and %v", inner, err)
+	}
+}
+
 func TestWhatCannotBeShownIsNoDraft(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]*mcp.CallToolResult{

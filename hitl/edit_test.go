@@ -86,6 +86,11 @@ func TestEditIsClassedAgain(t *testing.T) {
 		{"another tool", annotation.Destructive(), func(context.Context, middleware.Call) (*middleware.Tool, error) {
 			return tool(t, "list", annotation.ReadOnly()), nil
 		}, "dangerous", 0},
+		{"another definition", annotation.Destructive(), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+			other := *call.Tool
+			other.Digest[0]++
+			return &other, nil
+		}, "dangerous", 0},
 		{"a panic", annotation.Destructive(), func(context.Context, middleware.Call) (*middleware.Tool, error) { panic("boom") }, "dangerous", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -151,6 +151,11 @@ func TestOffersAreShown(t *testing.T) {
 	if got != nil {
 		t.Errorf("a definition without a digest: %q is offered", got)
 	}
+	nothing := o
+	nothing.Remember = hitl.Once
+	if _, _ = hitl.New(ask, nothing)(guarded(new(executor))).CallTool(t.Context(), deletes(t)); got != nil {
+		t.Errorf("a host that allows nothing offers %q", got)
+	}
 	o.Patterns = func(context.Context, middleware.Call) []hitl.Pattern { panic("boom") }
 	res, err := hitl.New(ask, o)(guarded(new(executor))).CallTool(t.Context(), deletes(t))
 	wantDenied(t, res, err)

@@ -3,8 +3,10 @@ package hitl_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -24,8 +26,9 @@ import (
 type failing struct {
 	hitl.Store
 
-	at    string
-	steps []string
+	at       string
+	steps    []string
+	approved approvals.Change
 }
 
 var errFull = errors.New("no space left on /var/secret/approvals.jsonl")
@@ -42,6 +45,9 @@ func (f *failing) Add(ctx context.Context, a approvals.Approval) error {
 }
 
 func (f *failing) Advance(ctx context.Context, id string, c approvals.Change) error {
+	if c.To == approvals.Approved {
+		f.approved = c
+	}
 	return f.step(string(c.To), func() error { return f.Store.Advance(ctx, id, c) })
 }
 
@@ -144,6 +150,19 @@ func TestEachStepIsWrittenDown(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// An edited call is on the record as it was edited.
+func TestEditIsOnTheRecord(t *testing.T) {
+	t.Parallel()
+	store, p := &failing{Store: approvals.NewMemory()}, agreeable()
+	p.decision.Arguments = json.RawMessage(`{"path":"b.txt"}`)
+	if _, err := hitl.New(p, hitl.Options{Store: store})(guarded(new(executor))).CallTool(t.Context(), deletes(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := store.approved.Arguments, fmt.Sprintf("%x", sha256.Sum256(p.decision.Arguments)); got != want || !store.approved.Edited {
+		t.Errorf("got %+v, want the hash %s", store.approved, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -15,6 +16,7 @@ import (
 
 // A disk is a file in memory that can fail.
 type disk struct {
+	mu       sync.Mutex
 	data     bytes.Buffer
 	synced   int // bytes that a loss of power would leave
 	short    int // bytes that still fit, -1 for any number
@@ -27,6 +29,8 @@ func newDisk() *disk { return &disk{short: -1} }
 var errFull = errors.New("no space left on device")
 
 func (d *disk) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.short < 0 {
 		return d.data.Write(b)
 	}
@@ -40,6 +44,8 @@ func (d *disk) Write(b []byte) (int, error) {
 }
 
 func (d *disk) Sync() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.failSync != nil {
 		return d.failSync
 	}
@@ -48,6 +54,8 @@ func (d *disk) Sync() error {
 }
 
 func (d *disk) Truncate(size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.failCut == nil {
 		d.data.Truncate(int(size))
 	}
@@ -60,6 +68,19 @@ type line struct {
 	ID       string
 	Approval *approvals.Approval
 	Change   *approvals.Change
+}
+
+// text is what was written, and kept what a loss of power would leave of it.
+func (d *disk) text() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.data.String()
+}
+
+func (d *disk) kept() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.data.String()[:d.synced]
 }
 
 func openOn(t *testing.T, d *disk) *approvals.File {

@@ -1,12 +1,12 @@
 package approvals_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,16 +43,16 @@ type asked struct {
 	answer    chan hitl.Decision
 	gate      chan struct{} // before the guard
 	back      chan struct{} // in the executor
-	runs      int
-	mustRun   int
+	runs      atomic.Int64
+	mustRun   int64
 	err       error
-	finished  bool
+	finished  atomic.Bool
 	answering bool // the person has not answered yet
 }
 
 func (w *world) start(t *rapid.T) {
 	var err error
-	if w.store, err = approvals.Open(bytes.Clone(w.disk.data.Bytes()), w.disk); err != nil {
+	if w.store, err = approvals.Open([]byte(w.disk.text()), w.disk); err != nil {
 		t.Fatal(err)
 	}
 	w.closed = false
@@ -95,7 +95,7 @@ func (w *world) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, err
 
 func (w *world) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	c := w.of(call.ID)
-	c.runs++
+	c.runs.Add(1)
 	select {
 	case <-c.back:
 		return &mcp.CallToolResult{}, nil
@@ -143,7 +143,7 @@ func (w *world) request(t *rapid.T) {
 	caller := w.caller
 	go func() {
 		_, c.err = caller.CallTool(ctx, call)
-		c.finished = true
+		c.finished.Store(true)
 	}()
 }
 
@@ -165,7 +165,7 @@ func (w *world) decide(t *rapid.T) {
 
 // late answers a question that is over, by the person or by the store.
 func (w *world) late(t *rapid.T) {
-	c := w.pick(t, func(c *asked) bool { return c.finished && (c.answering && c.stubborn || c.question != "") })
+	c := w.pick(t, func(c *asked) bool { return c.finished.Load() && (c.answering && c.stubborn || c.question != "") })
 	if c.answering && c.stubborn {
 		c.answering = false
 		c.answer <- hitl.Decision{Verdict: hitl.Approved, By: "late"}
@@ -196,7 +196,7 @@ func (w *world) cancelled(t *rapid.T) {
 func (w *world) expire(t *rapid.T) {
 	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 31 * time.Second, 6 * time.Minute}).Draw(t, "wait"))
 	for _, c := range w.calls {
-		if c.want == approvals.Pending && c.scope != nil && c.finished {
+		if c.want == approvals.Pending && c.scope != nil && c.finished.Load() {
 			c.want = approvals.Void
 			if w.closed {
 				c.want = ""
@@ -241,7 +241,8 @@ func (w *world) close(t *rapid.T) {
 func (w *world) crash(t *rapid.T) {
 	dead := w.disk
 	w.disk = newDisk()
-	w.disk.data.Write(dead.data.Bytes()[:dead.synced])
+	w.disk.data.WriteString(dead.kept())
+	w.disk.synced = w.disk.data.Len()
 	for _, c := range w.calls {
 		if c.want.Open() || c.want == "" && c.scope != nil {
 			c.want = approvals.Void // or what it was when the file was closed
@@ -257,7 +258,7 @@ func (w *world) crash(t *rapid.T) {
 // states are those of the calls as the disk has them.
 func (w *world) states(t *rapid.T) map[string]approvals.State {
 	callOf, state := make(map[string]string), make(map[string]approvals.State)
-	for text := range strings.Lines(w.disk.data.String()) {
+	for text := range strings.Lines(w.disk.text()) {
 		var l line
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatal(err)
@@ -282,19 +283,19 @@ func (w *world) check(t *rapid.T) {
 	synctest.Wait()
 	state := w.states(t)
 	for _, c := range w.calls {
-		if c.runs != c.mustRun {
-			t.Fatalf("%s ran %d times, want %d", c.id, c.runs, c.mustRun)
+		if c.runs.Load() != c.mustRun {
+			t.Fatalf("%s ran %d times, want %d", c.id, c.runs.Load(), c.mustRun)
 		}
 		got := state[c.id]
 		switch {
 		case c.scope == nil: // of a process that has ended
-			if got.Open() || !c.finished {
+			if got.Open() || !c.finished.Load() {
 				t.Fatalf("%s is %s after a crash", c.id, got)
 			}
 		case c.want != "" && got != c.want:
 			t.Fatalf("%s is %s on the disk, want %s", c.id, got, c.want)
-		case c.want == "" && !c.finished, c.want != "" && c.finished == c.want.Open():
-			t.Fatalf("%s is %q and finished: %t (%v)", c.id, c.want, c.finished, c.err)
+		case c.want == "" && !c.finished.Load(), c.want != "" && c.finished.Load() == c.want.Open():
+			t.Fatalf("%s is %q and finished: %t (%v)", c.id, c.want, c.finished.Load(), c.err)
 		}
 	}
 }

@@ -102,6 +102,9 @@ func (w *world) occupied(r *record) bool {
 	if r.asked > 0 && r.passes == 0 || r.law == reads && r.meaning < distinctMeanings {
 		return true
 	}
+	if r.law == asks && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
+		return true // it waited for the answer to another's question, which was like its own
+	}
 	return w.hinted(r.server, r.tool.name)
 }
 
