@@ -29,7 +29,7 @@ type Doubles struct {
 // How long a call of Verify says that it can wait: one that is answered, and one
 // that fails and may be repeated. Only after the last is it given up.
 const (
-	patience = 100 * time.Millisecond
+	patience = 500 * time.Millisecond
 	brief    = time.Millisecond
 	endless  = 5 * time.Second
 )

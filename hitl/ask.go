@@ -190,6 +190,8 @@ func (a *asker) settle(ctx context.Context, call *middleware.Call, id string, be
 	switch {
 	case ctx.Err() != nil:
 		return end(approvals.Void, "given up", middleware.GivenUp(ctx))
+	case middleware.NotSent(got.err):
+		return end(approvals.Void, "given up", got.err)
 	case got.err != nil:
 		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: got.err})
 	case got.decision.Verdict != Approved:

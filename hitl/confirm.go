@@ -61,13 +61,24 @@ func (a *asker) confirm(ctx context.Context, q query, place *place) answer {
 	case got := <-answered:
 		// Both at once: too late is too late, be it the question's end or the caller's.
 		if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {
-			<-ctx.Done() // its own timer may not have run yet
-			return answer{err: context.Cause(ctx), late: &got}
+			return answer{err: q.ended(ctx), late: &got}
 		}
 		return got
 	case <-ctx.Done():
 		return answer{err: context.Cause(ctx)}
 	}
+}
+
+// ended is why a question whose deadline has passed is over. The context's own
+// timer may not have run yet.
+func (q query) ended(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !time.Now().Before(q.deadline):
+		return errSilent
+	}
+	return &middleware.NotSentError{Err: context.DeadlineExceeded} // the caller's time, not the question's
 }
 
 // late writes down an answer that came when the question was over. The store has
