@@ -69,3 +69,11 @@ func ExampleTerminal() {
 	//   ╰─
 	//   Allow? [y]es  [N]o  [e]dit  [d]etails, or say what to do instead (30s left): true <nil>
 }
+
+// In a sandbox that is thrown away afterwards nobody needs to be asked.
+func ExampleDangerouslyApproveEveryCallWithoutAsking() {
+	confirmer := hitl.DangerouslyApproveEveryCallWithoutAsking()
+	decision, err := confirmer.Confirm(context.Background(), hitl.Request{})
+	fmt.Println(decision.Verdict == hitl.Approved, decision.By, err)
+	// Output: true nobody: every call is approved without asking <nil>
+}

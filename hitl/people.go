@@ -31,3 +31,13 @@ func TwoPeople(first, second Confirmer) Confirmer {
 		return Decision{Verdict: Approved, By: one.By + " and " + other.By}, nil
 	})
 }
+
+// DangerouslyApproveEveryCallWithoutAsking says yes to everything in nobody's name:
+// for a sandbox in which nothing can be lost, and for tests. It is the one way to
+// run dangerous calls without a person, and its name is to be found in any search.
+// The guard, the grants and the record stay as they are.
+func DangerouslyApproveEveryCallWithoutAsking() Confirmer {
+	return ConfirmerFunc(func(context.Context, Request) (Decision, error) {
+		return Decision{Verdict: Approved, By: "nobody: every call is approved without asking"}, nil
+	})
+}

@@ -23,7 +23,7 @@ func (h *host) confirmer() hitl.Confirmer {
 	case "ask":
 		return signed(you, hitl.Terminal(h.program.Stdin, h.program.Stderr))
 	case "all":
-		return signed("--yes all", hitl.ConfirmerFunc(yes))
+		return signed("--yes all", hitl.DangerouslyApproveEveryCallWithoutAsking())
 	case "safe":
 		return signed("--yes safe", hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 			if h.inTrash(r.Tool) {
