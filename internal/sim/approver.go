@@ -46,7 +46,9 @@ func (w *world) Confirm(ctx context.Context, request hitl.Request) (hitl.Decisio
 	defer w.answered()
 	switch how {
 	case silent:
+		asked := time.Now()
 		<-ctx.Done()
+		w.silence(r, time.Since(asked))
 		return hitl.Decision{}, ctx.Err()
 	case hurried:
 		<-ctx.Done()
@@ -154,4 +156,14 @@ func (w *world) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asking--
+}
+
+// silence checks that a question which nobody answers does not outlive its time.
+func (w *world) silence(r *record, lasted time.Duration) {
+	if lasted <= askTimeout {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.badf("I13", r, "a question stood unanswered for %v", lasted)
 }

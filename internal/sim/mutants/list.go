@@ -49,7 +49,10 @@ var hitlMutants = []mutant{
 		"lost-goroutine-approves", confirmFile, `got := answer{err: errors.New("the confirmer ended its goroutine")}`,
 		`got := answer{decision: Decision{Verdict: Approved}}`,
 	},
-	{"silence-approves", confirmFile, `return answer{err: context.Cause(ctx)}`, `return answer{decision: Decision{Verdict: Approved}}`},
+	{
+		"silence-never-ends", confirmFile, `ctx, cancel := context.WithDeadlineCause(ctx, q.deadline, errSilent)`,
+		`ctx, cancel := context.WithDeadlineCause(ctx, q.deadline.Add(time.Hour), errSilent)`,
+	},
 	{
 		"yes-with-an-error-approves", hitlFile, `case got.err != nil:`,
 		`case got.err != nil && got.decision.Verdict != Approved:`,
@@ -58,7 +61,7 @@ var hitlMutants = []mutant{
 	{"edit-is-not-what-runs", "hitl/edit.go", `call.Arguments = bytes.Clone(arguments)`, `call.Arguments = bytes.Clone(call.Arguments)`},
 	{
 		"approver-writes-into-the-call", confirmFile, `Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID,`,
-		`Arguments: q.call.Arguments, CallID: q.call.ID,`,
+		`ID: q.id, Tool: q.call.Tool, Arguments: bytes.TrimSpace(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope,`,
 	},
 	{
 		"caller-writes-into-what-was-shown", hitlFile, `call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile`,
@@ -66,5 +69,8 @@ var hitlMutants = []mutant{
 	},
 	{"questions-without-bound", queueFile, `case q.all >= q.most:`, `case q.all < 0:`},
 	{"questions-are-never-over", confirmFile, `held.leave() // first, so that who reads the answer may ask again`, `held.take()`},
-	{"asked-again-further-in", hitlFile, `== nil && grant.Covers(ctx, &call) {`, `== nil && grant.Covers(ctx, &call) && a.Writes {`},
+	{
+		"asked-again-further-in", hitlFile, `a.drafts.commits(call.Tool) == nil && grant.Covers(ctx, &call) {`,
+		`if call.Tool == nil || !a.mustAsk(call.Tool) || a.Writes && grant.Covers(ctx, &call) {`,
+	},
 }
