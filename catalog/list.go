@@ -3,14 +3,15 @@ package catalog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,9 +21,6 @@ const (
 	maxPages      = 1000
 	maxDefinition = 2 << 20 // bytes of one tool's definition as JSON
 )
-
-// toolName is MCP's rule for the name of a tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // list reads every page of a server's tools and sorts out what cannot be taken.
 func (c *Catalog) list(ctx context.Context, id string, s Session) ([]definition, []Finding, error) {
@@ -142,15 +140,11 @@ func classify(accepted []definition) {
 
 // check says what keeps a definition from being taken.
 func check(def *mcp.Tool) error {
-	switch {
-	case def == nil:
-		return fmt.Errorf("it is null")
-	case def.Name == "":
-		return fmt.Errorf("it has no name")
-	case len(def.Name) > 128:
-		return fmt.Errorf("its name has %d characters, more than the 128 that MCP allows", len(def.Name))
-	case !toolName.MatchString(def.Name):
-		return fmt.Errorf("its name has characters other than A-Z, a-z, 0-9, '_', '-' and '.'")
+	if def == nil {
+		return errors.New("it is null")
+	}
+	if err := toolname.Check(def.Name); err != nil {
+		return err
 	}
 	raw, err := json.Marshal(def)
 	if err != nil {

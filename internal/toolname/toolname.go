@@ -1,0 +1,26 @@
+// Package toolname holds MCP's rule for the name of a tool.
+package toolname
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+const most = 128
+
+var allowed = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
+
+// Check says what is wrong with a name, as the end of a sentence about the tool;
+// nil where it keeps the rule.
+func Check(name string) error {
+	switch {
+	case name == "":
+		return errors.New("it has no name")
+	case len(name) > most:
+		return fmt.Errorf("its name has %d characters, more than the %d that MCP allows", len(name), most)
+	case !allowed.MatchString(name):
+		return errors.New("its name has characters other than A-Z, a-z, 0-9, '_', '-' and '.'")
+	}
+	return nil
+}
