@@ -111,14 +111,20 @@ func (e Evidence) String() string {
 	return b.String()
 }
 
-// SourceOf returns who stated the field, [Host] where there is no evidence.
-func (a Annotations) SourceOf(f Field) Source {
+// EvidenceOf returns the first evidence of a field, and whether there is any.
+func (a Annotations) EvidenceOf(f Field) (Evidence, bool) {
 	for i := range a.Evidence {
 		if a.Evidence[i].Field == f {
-			return a.Evidence[i].Source
+			return a.Evidence[i], true
 		}
 	}
-	return Host
+	return Evidence{}, false
+}
+
+// SourceOf returns who stated the field, [Host] where there is no evidence.
+func (a Annotations) SourceOf(f Field) Source {
+	e, _ := a.EvidenceOf(f)
+	return e.Source // the zero value is Host
 }
 
 // Attribute returns a copy whose evidence says that source (by, where not

@@ -128,10 +128,8 @@ func conflicts(declared, inferred, effective annotation.Annotations, trusted boo
 		say("declares itself both read-only and destructive; it counts as destructive")
 	}
 	because := func(f annotation.Field) string {
-		for _, e := range inferred.Evidence {
-			if e.Field == f {
-				return e.String()
-			}
+		if e, ok := inferred.EvidenceOf(f); ok {
+			return e.String()
 		}
 		return "inferred"
 	}

@@ -130,14 +130,8 @@ func (t *Tool) Explain() string {
 		if hint.value == annotation.Unset {
 			continue
 		}
-		why := a.SourceOf(hint.field).String()
-		for _, e := range a.Evidence {
-			if e.Field == hint.field {
-				why = e.String()
-				break
-			}
-		}
-		fmt.Fprintf(&b, "  %-13s %-5s %s\n", hint.word, hint.value, why)
+		e, _ := a.EvidenceOf(hint.field) // none is the host's own word
+		fmt.Fprintf(&b, "  %-13s %-5s %s\n", hint.word, hint.value, e)
 	}
 	if a.Safety() == annotation.Unknown {
 		b.WriteString("  nothing known: no one declared, and no word of the name says what it does\n")

@@ -182,10 +182,8 @@ func because(r row) string {
 	case r.Safety == annotation.Unknown:
 		return "nothing known"
 	}
-	for _, e := range r.Evidence {
-		if e.Field == decides {
-			return e.String()
-		}
+	if e, ok := r.Effective.EvidenceOf(decides); ok {
+		return e.String()
 	}
 	return "MCP's default for what nobody said"
 }
