@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +40,12 @@ type Options struct {
 	Timeout time.Duration
 	// MaxTools is how many tools one server may list; 0 means 10,000.
 	MaxTools int
+	// MaxBytes is how much the definitions that one server lists may hold together;
+	// 0 means 64 MiB.
+	MaxBytes int
+	// OnEvent is told what changed, one event after the other, on a goroutine of its
+	// own (see [Event]); nil is told nothing.
+	OnEvent func(Event)
 	// Logger gets a line for each finding; nil is silent.
 	Logger *slog.Logger
 }
@@ -46,17 +53,21 @@ type Options struct {
 const (
 	defaultTimeout  = 10 * time.Second
 	defaultMaxTools = 10_000
+	defaultMaxBytes = 64 << 20
 )
 
 // A Catalog holds the tools of any number of servers. It is safe for concurrent
-// use; a call sees one state of it.
+// use; a call sees one state of it. Close it when it is no longer needed.
 type Catalog struct {
 	timeout  time.Duration
 	maxTools int
+	maxBytes int
 	log      *slog.Logger
 	guarded  middleware.ToolCaller
+	events   events
+	watcher  watcher
 
-	mu      sync.Mutex // guards servers, rules and the building of a snapshot
+	mu      sync.Mutex // guards servers, rules, the watcher and the building of a snapshot
 	servers map[string]*server
 	rules   []rule
 	current atomic.Pointer[snapshot]
@@ -67,12 +78,16 @@ type server struct {
 	added       bool
 	executor    middleware.ToolCaller
 	session     Session
-	definitions []definition
-	refused     []Finding // what its list held that could not be taken
-	asked       int       // how many lists were asked for
-	answered    int       // which of them the definitions are
+	definitions []*definition // by name
+	refused     []Finding     // what its list held that could not be taken
+	bare        string        // what is lost because its session was not prepared, "" for nothing
+	stale       string        // why the definitions are not those of the last list, "" where they are
+	asked       int           // how many lists were asked for
+	answered    int           // which of them the definitions are
 	trusted     bool
 	overrides   map[string]annotation.Annotations
+	ttl         time.Duration // how long its list is fresh, 0 for nobody knows
+	next        nextList
 }
 
 // New returns an empty catalogue. It panics on a negative number.
@@ -82,13 +97,18 @@ func New(o Options) *Catalog {
 		panic("catalog: Options.Timeout is negative")
 	case o.MaxTools < 0:
 		panic("catalog: Options.MaxTools is negative")
+	case o.MaxBytes < 0:
+		panic("catalog: Options.MaxBytes is negative")
 	}
 	c := &Catalog{
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		maxTools: cmp.Or(o.MaxTools, defaultMaxTools),
+		maxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		servers:  make(map[string]*server),
+		watcher:  newWatcher(),
 	}
+	c.events.listener, c.events.log = o.OnEvent, c.log
 	c.current.Store(&snapshot{})
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
@@ -101,7 +121,9 @@ var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // Add lists the tools of a server under the id that the host chooses, and takes
 // the session as the way to call them. A tool that cannot be taken is left out
 // and reported by [Catalog.Findings]; the others are there. An error means that
-// nothing of this server was added; other servers are not touched.
+// nothing of this server was added; other servers are not touched. Add many
+// servers at once, each on a goroutine of its own: one that hangs holds up none of
+// the others.
 func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
@@ -112,40 +134,92 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if c.isAdded(id) {
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	definitions, refused, err := c.list(ctx, id, s)
+	joining := c.join(s)
+	defer c.joined(joining)
+	l, err := c.list(ctx, id, s)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := c.server(id)
-	if entry.added {
+	switch {
+	case c.watcher.closed:
+		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
+	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
 	entry.added, entry.session, entry.executor = true, s, session.Executor(s)
-	entry.definitions, entry.refused = definitions, refused
-	c.rebuild(ctx)
+	c.install(ctx, id, l)
+	if joining.changed {
+		c.wake(id, entry, settle)
+	}
 	return nil
 }
 
-// Refresh lists the tools of a server again. After an error the catalogue is as
-// it was. Of several at once, the list that was asked for last counts.
+// install takes a list as what a server offers from now on; the caller holds the
+// mutex.
+func (c *Catalog) install(ctx context.Context, id string, l *listing) {
+	entry := c.server(id)
+	entry.definitions = keep(entry.definitions, l.accepted)
+	entry.refused, entry.stale, entry.bare = l.refused, "", c.bare(entry.session, l.prepared)
+	c.rebuild(ctx)
+	if entry.ttl = l.ttl; l.ttl > 0 {
+		entry.ttl = max(l.ttl, shortestTTL)
+		c.wake(id, entry, entry.ttl)
+	}
+}
+
+// keep returns the new definitions, each of them the old one where nothing about it
+// has changed.
+func keep(old, listed []*definition) []*definition {
+	known := make(map[string]*definition, len(old))
+	for _, d := range old {
+		known[d.tool.Name()] = d
+	}
+	for i, d := range listed {
+		if was := known[d.tool.Name()]; was != nil && was.same(d) {
+			listed[i] = was
+		}
+	}
+	return listed
+}
+
+func (d *definition) same(o *definition) bool {
+	return d.tool.Digest == o.tool.Digest && d.fault == o.fault &&
+		reflect.DeepEqual(d.declared, o.declared) && reflect.DeepEqual(d.inferred, o.inferred)
+}
+
+// Refresh lists the tools of a server again. After an error its tools are what they
+// were, and a finding says so. Of several at once, the list that was asked for last
+// counts.
+//
+// The catalogue refreshes by itself when a client that was made with mount.Options
+// hears that a list has changed, and when the time is over for which the server
+// called its list fresh (ttlMs), at most once a minute. An SDK session that was not
+// prepared by mount.Transport answers from its own memory for that time.
 func (c *Catalog) Refresh(ctx context.Context, id string) error {
 	s, turn := c.turn(id)
 	if s == nil {
 		return fmt.Errorf("catalog: there is no server %q; add it first", id)
 	}
-	definitions, refused, err := c.list(ctx, id, s)
-	if err != nil {
-		return err
-	}
+	l, err := c.list(ctx, id, s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry := c.server(id); turn > entry.answered {
-		entry.definitions, entry.refused, entry.answered = definitions, refused, turn
+	entry := c.server(id)
+	switch {
+	case c.watcher.closed:
+		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
+	case err != nil && ctx.Err() == nil && turn > entry.answered:
+		entry.stale = "the last refresh failed, so what was known before counts: it " +
+			strings.TrimPrefix(line(err), fmt.Sprintf("catalog: server %q ", id))
 		c.rebuild(ctx)
+		c.events.add(Event{Kind: RefreshFailed, Server: id, Err: err})
+	case err == nil && turn > entry.answered:
+		entry.answered = turn
+		c.install(ctx, id, l)
 	}
-	return nil
+	return err
 }
 
 // turn returns the session of a server and the number of a new list of it, no
@@ -167,7 +241,9 @@ func (c *Catalog) turn(id string) (Session, int) {
 func (c *Catalog) Trust(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.server(id).trusted = true
+	entry := c.server(id)
+	entry.trusted = true
+	entry.forget(func(string) bool { return true })
 	c.rebuild(context.Background())
 }
 
@@ -187,6 +263,7 @@ func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
 	}
 	overrides[tool] = a
 	s.overrides = overrides
+	s.forget(func(name string) bool { return name == tool })
 	c.rebuild(context.Background())
 	return nil
 }
@@ -208,6 +285,9 @@ func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (ma
 	defer c.mu.Unlock()
 	r := rule{pattern: pattern, word: a.Attribute(annotation.Rule, pattern)}
 	c.rules = append(slices.Clip(c.rules), r)
+	for id, s := range c.servers {
+		s.forget(func(name string) bool { return r.matches(id, name) })
+	}
 	c.rebuild(context.Background())
 	for _, t := range c.current.Load().list {
 		if r.matches(t.Server, t.Name()) {
@@ -245,13 +325,27 @@ func (c *Catalog) server(id string) *server {
 	return s
 }
 
+// forget has the tools of these names worked out again.
+func (s *server) forget(names func(string) bool) {
+	for _, d := range s.definitions {
+		if names(d.tool.Name()) {
+			d.shown = nil
+		}
+	}
+}
+
 // rebuild makes a new snapshot; the caller holds the mutex.
 func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
 	next := build(c.servers, c.rules)
 	c.current.Store(next)
+	c.events.diff(before, next)
+	known := make(map[Finding]bool, len(before.findings))
+	for _, f := range before.findings {
+		known[f] = true
+	}
 	for _, f := range next.findings {
-		if !slices.Contains(before.findings, f) {
+		if !known[f] {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: finding",
 				slog.String("server", f.Server), slog.String("tool", f.Tool), slog.String("text", f.Text))
 		}
@@ -277,8 +371,11 @@ func (c *Catalog) List() []*middleware.Tool { return slices.Clone(c.current.Load
 // Layers returns what the effective annotations of a tool were made of: what the
 // server declares, and what was inferred.
 func (c *Catalog) Layers(t *middleware.Tool) (declared, inferred annotation.Annotations) {
-	entry := c.current.Load().tools[name{t.Server, t.Name()}]
-	return entry.declared, entry.inferred
+	d := c.current.Load().tools[name{t.Server, t.Name()}].of
+	if d == nil {
+		return declared, inferred
+	}
+	return d.declared, d.inferred
 }
 
 // A Finding is something about a server or a tool that its owner or the host

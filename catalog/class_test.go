@@ -271,8 +271,9 @@ func TestServerThatLiesIsReported(t *testing.T) {
 	finding(t, tools, "srv/delete_user", "declares itself read-only", "not believed", `"delete"`)
 	finding(t, tools, "srv/frobnicate", "both read-only and destructive") // B077
 	finding(t, tools, "srv/twiddle", "declares itself moderate", "not believed", "dangerous")
-	if got := len(tools.Findings()); got != 3 {
-		t.Errorf("got %v, want three", tools.Findings())
+	finding(t, tools, "srv: its session was not prepared", "mount.Transport")
+	if got := len(tools.Findings()); got != 4 {
+		t.Errorf("got %v, want four", tools.Findings())
 	}
 	tools.Trust("srv")
 	finding(t, tools, "srv/delete_user", "is believed, since the server is trusted")
