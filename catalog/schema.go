@@ -154,12 +154,16 @@ func (w *walker) all(v any) error {
 		if _, err := w.expand("#", v); err != nil {
 			return err
 		}
-		members := maps.Keys(v)
 		if w.inOrder {
-			members = slices.Values(slices.Sorted(members))
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				if err := w.all(v[k]); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
-		for k := range members {
-			if err := w.all(v[k]); err != nil {
+		for _, e := range v {
+			if err := w.all(e); err != nil {
 				return err
 			}
 		}
@@ -183,12 +187,14 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	case cost > 0:
 		return cost, nil
 	}
-	if w.chain++; w.chain > maxSchemaDepth {
-		return 0, errUnbounded
-	}
-	w.cost[id] = open
 	total := 1
 	for by, target := range w.inPlace(schema) {
+		if w.cost[id] != open {
+			if w.chain++; w.chain > maxSchemaDepth {
+				return 0, errUnbounded
+			}
+			w.cost[id] = open
+		}
 		if target.err != nil {
 			return 0, target.err
 		}
@@ -200,8 +206,10 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 			return 0, errUnbounded
 		}
 	}
-	w.chain--
-	w.cost[id] = total
+	if w.cost[id] == open {
+		w.chain--
+		w.cost[id] = total
+	}
 	return total, nil
 }
 

@@ -131,7 +131,9 @@ func (s *snapshot) effective(id string, known *server, d *definition) (a annotat
 	}
 	word, spoken := known.overrides[d.tool.Name()]
 	if !spoken {
-		a = annotation.Raise(a, claim)
+		if len(claim.Evidence) > 0 {
+			a = annotation.Raise(a, claim)
+		}
 		return a, a.Safety()
 	}
 	before = annotation.Raise(a, claim).Safety()

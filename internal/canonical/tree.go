@@ -31,6 +31,13 @@ func AppendTree(dst []byte, v any) ([]byte, error) {
 	return dst, err
 }
 
+// AppendText appends a string as it stands in a canonical form.
+func AppendText(dst []byte, s string) []byte {
+	w := writer{dst: dst}
+	w.text(s)
+	return w.dst
+}
+
 func (w *writer) tree(v any, depth int) error {
 	if depth > MaxDepth {
 		return tooDeep(w.pos)
