@@ -108,7 +108,7 @@ func New(o Options) *Catalog {
 		servers:  make(map[string]*server),
 		watcher:  newWatcher(),
 	}
-	c.events.listener, c.events.log = o.OnEvent, c.log
+	c.events.listener, c.events.most, c.events.log = o.OnEvent, maxEvents, c.log
 	c.current.Store(&snapshot{})
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
@@ -157,6 +157,22 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	return nil
 }
 
+// Remove takes a server and its tools out, to add it again with another session or
+// for good. What the host has said of it, trust and overrides, is kept. The session
+// is the host's to close. A server that is not there is none the less gone.
+func (c *Catalog) Remove(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.servers[id]
+	if s == nil || !s.added {
+		return
+	}
+	s.next.stop()
+	// A list that is under way still answers to the old entry, which nobody asks.
+	c.servers[id] = &server{trusted: s.trusted, overrides: s.overrides}
+	c.rebuild(context.Background())
+}
+
 // install takes a list as what a server offers from now on; the caller holds the
 // mutex.
 func (c *Catalog) install(ctx context.Context, id string, l *listing) {
@@ -199,17 +215,18 @@ func (d *definition) same(o *definition) bool {
 // called its list fresh (ttlMs), at most once a minute. An SDK session that was not
 // prepared by mount.Transport answers from its own memory for that time.
 func (c *Catalog) Refresh(ctx context.Context, id string) error {
-	s, turn := c.turn(id)
-	if s == nil {
+	entry, turn := c.turn(id)
+	if entry == nil {
 		return fmt.Errorf("catalog: there is no server %q; add it first", id)
 	}
-	l, err := c.list(ctx, id, s)
+	l, err := c.list(ctx, id, entry.session)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry := c.server(id)
 	switch {
 	case c.watcher.closed:
 		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
+	case c.servers[id] != entry:
+		return fmt.Errorf("catalog: server %q was removed while its tools were listed", id)
 	case err != nil && ctx.Err() == nil && turn > entry.answered:
 		entry.stale = "the last refresh failed, so what was known before counts: it " +
 			strings.TrimPrefix(line(err), fmt.Sprintf("catalog: server %q ", id))
@@ -222,17 +239,17 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 	return err
 }
 
-// turn returns the session of a server and the number of a new list of it, no
-// session where none was added.
-func (c *Catalog) turn(id string) (Session, int) {
+// turn returns a server and the number of a new list of it, nil where none was
+// added. Its session stays the same.
+func (c *Catalog) turn(id string) (*server, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := c.servers[id]
-	if entry == nil {
+	if entry == nil || !entry.added {
 		return nil, 0
 	}
 	entry.asked++
-	return entry.session, entry.asked
+	return entry, entry.asked
 }
 
 // Trust believes what a server declares of its tools, now and after a refresh.

@@ -58,6 +58,7 @@ const maxEvents = 50_000
 // not empty.
 type events struct {
 	listener func(Event) // nil for none
+	most     int         // how many may wait
 	log      *slog.Logger
 
 	mu      sync.Mutex
@@ -97,7 +98,7 @@ func (e *events) add(event Event) {
 	switch {
 	case e.listener == nil || e.closed:
 		return
-	case len(e.queue) == maxEvents:
+	case len(e.queue) == e.most:
 		e.dropped++
 		return
 	}

@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +29,8 @@ const (
 
 // list reads every page of a server's tools and sorts out what cannot be taken.
 func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
+		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
 	defer cancel()
 	l := &listing{id: id, prepared: true, count: make(map[string]int)}
 	seen := make(map[string]bool)
@@ -35,10 +38,7 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 		watched, raw := rawlist.Watch(ctx)
 		page, err := s.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			return nil, fmt.Errorf("catalog: server %q could not list its tools: %w", id, err)
+			return nil, fmt.Errorf("catalog: server %q could not list its tools: %w", id, explain(ctx, err))
 		}
 		if page == nil {
 			return nil, fmt.Errorf("catalog: server %q answered its list of tools with nothing at all", id)
@@ -61,6 +61,20 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 		}
 		seen[cursor] = true
 	}
+}
+
+// explain says what to do about a list that failed.
+func explain(ctx context.Context, err error) error {
+	malformed, isMalformed := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case isMalformed: // its text repeats all that came after the fault
+		return fmt.Errorf("%s is no %s; connect through mount.Transport, which leaves a malformed tool out", line(errors.New(malformed.Field)), malformed.Type)
+	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
+		return fmt.Errorf("%w; the server is gone: connect to it again and add the new session in place of this one", err)
+	}
+	return err
 }
 
 // A definition is one tool of a server's list as the catalogue took it: a copy,

@@ -94,12 +94,19 @@ type nextList struct {
 	again bool      // and there is a reason for another already
 }
 
+func (n *nextList) stop() {
+	if n.timer != nil {
+		n.timer.Stop()
+		n.timer = nil
+	}
+}
+
 // wake has a server listed after a while, or earlier where that is planned already;
 // the caller holds the mutex.
 func (c *Catalog) wake(id string, s *server, after time.Duration) {
 	n := &s.next
 	switch {
-	case c.watcher.closed:
+	case c.watcher.closed || c.servers[id] != s:
 		return
 	case n.busy:
 		n.again = n.again || after <= settle
@@ -114,7 +121,7 @@ func (c *Catalog) wake(id string, s *server, after time.Duration) {
 		if !due.Before(n.due) {
 			return
 		}
-		n.timer.Stop()
+		n.stop()
 	}
 	n.due, n.timer = due, time.AfterFunc(due.Sub(now), func() { c.fire(id, s) })
 }
@@ -159,10 +166,7 @@ func (c *Catalog) Close() error {
 	c.watcher.closed = true
 	c.watcher.end()
 	for _, s := range c.servers {
-		if s.next.timer != nil {
-			s.next.timer.Stop()
-			s.next.timer = nil
-		}
+		s.next.stop()
 	}
 	c.events.close()
 	c.mu.Unlock()
