@@ -31,7 +31,9 @@ func TestFiveServersAtOnce(t *testing.T) {
 				for i := range 3000 {
 					testserver.Add(big, testserver.Tool(fmt.Sprintf("get_%04d", i), ""), nothing)
 				}
-				peer := func(handle func(p *testserver.Peer, r testserver.Request)) mcp.Transport { return testserver.PeerTransport(t, handle) }
+				peer := func(handle func(p *testserver.Peer, r testserver.Request)) mcp.Transport {
+					return testserver.PeerTransport(t, handle)
+				}
 				servers := map[string]mcp.Transport{
 					"big":   testserver.MemoryTransport(t, big),
 					"files": testserver.MemoryTransport(t, files()),
