@@ -133,7 +133,9 @@ func TestPreparedListIsAsTheServerWroteIt(t *testing.T) {
 	eachWay(t, check)
 	t.Run("stdio", func(t *testing.T) {
 		eachVersion(t, func(t *testing.T, version string) {
-			check(t, version, func(t *testing.T, _ string, _ func() []string) mcp.Transport { return testserver.ChildTransport(t, "untyped") })
+			check(t, version, func(t *testing.T, _ string, _ func() []string) mcp.Transport {
+				return testserver.ChildTransport(t, "untyped")
+			})
 		})
 	})
 }

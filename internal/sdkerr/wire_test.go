@@ -82,7 +82,9 @@ func TestStatusAndRetryAfterAreRead(t *testing.T) {
 
 // A transport that was prepared twice still counts a request once.
 func TestStatusThroughTwoOfOursIsRead(t *testing.T) {
-	twice := func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(adding("X")(sdkerr.RoundTripper(b))) }
+	twice := func(b http.RoundTripper) http.RoundTripper {
+		return sdkerr.RoundTripper(adding("X")(sdkerr.RoundTripper(b)))
+	}
 	eachVersion(t, func(t *testing.T, version string) {
 		cs, h, _ := over(t, version, twice)
 		answering(h, http.StatusTooManyRequests, "Retry-After", "7")
