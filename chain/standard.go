@@ -38,13 +38,15 @@ type Standard struct {
 	PerAttempt []middleware.Middleware
 	// Timeout bounds each attempt (timeout.New).
 	Timeout middleware.Middleware
+
+	admit middleware.Middleware // the executor's own, see middleware.Admitter
 }
 
 // links returns the middlewares that are there, outermost first.
 func (s Standard) links() []middleware.Middleware {
 	all := slices.Concat(
 		s.Outermost,
-		[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},
+		[]middleware.Middleware{middleware.Recover(), s.admit, s.Infer, s.Confirm},
 		s.PerCall,
 		[]middleware.Middleware{s.Cache, s.Retry, s.RateLimit},
 		s.PerAttempt,
@@ -55,8 +57,14 @@ func (s Standard) links() []middleware.Middleware {
 
 // Then hangs the chain in front of an executor: a catalogue, one of package
 // mount's, or one of the host's own behind [Guard]. Call it once and keep the
-// result, which is safe for concurrent use.
+// result, which is safe for concurrent use. Where the executor is a
+// [middleware.Admitter], such as a catalogue or a view of one, what it would refuse
+// outright is refused after recover: nobody is asked about it and no memory
+// answers it.
 func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
+	if a, ok := executor.(middleware.Admitter); ok {
+		s.admit = a.Admit
+	}
 	return New(s.links()...).Then(executor)
 }
 
