@@ -133,7 +133,9 @@ func text(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // it was JSON
+	if err := e.Encode(v); err != nil { // it was JSON
+		return err.Error()
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

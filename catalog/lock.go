@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -91,22 +92,26 @@ func (l *Lock) MarshalText() ([]byte, error) {
 	return text, nil
 }
 
-// visible writes what cannot be seen, or reorders what can, as JSON's escapes.
+// visible writes what cannot be seen, or reorders what can, as JSON's escapes, and
+// the ends of lines as a reader knows them.
 func visible(text []byte) []byte {
 	var b bytes.Buffer
-	for _, r := range string(text) {
+	for _, r := range shortEscapes.Replace(string(text)) {
 		switch {
 		case r == '\n' || !escape.Invisible(r):
 			b.WriteRune(r)
 		case r > 0xffff:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
 	return b.Bytes()
 }
+
+// shortEscapes has the backslash first, so that one that was escaped begins none.
+var shortEscapes = strings.NewReplacer(`\\`, `\\`, `\u000a`, `\n`, `\u000d`, `\r`, `\u0009`, `\t`)
 
 // ParseLock reads the text of a lock file. One that holds anything that is not
 // understood is refused whole, and so is one whose definitions are not those of
@@ -290,7 +295,7 @@ func (r *lockReader) definition(key, tool string) ([]byte, error) {
 	if err != nil {
 		at := r.d.InputOffset() - int64(len(raw))
 		if c, ok := errors.AsType[*canonical.Error](err); ok {
-			at += int64(c.Offset)
+			return nil, r.faultAt(at+int64(c.Offset), key+": definition", "cannot be taken: %s", c.Reason)
 		}
 		return nil, r.faultAt(at, key+": definition", "cannot be taken: %v", err)
 	}

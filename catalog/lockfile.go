@@ -61,7 +61,7 @@ func replaceFile(path string, text []byte) error {
 
 // syncDir makes the new name last.
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := os.Open(filepath.Clean(dir))
 	if err != nil {
 		return err
 	}
