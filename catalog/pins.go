@@ -181,7 +181,7 @@ func (c *Catalog) Accept(changes ...Change) error {
 	for _, change := range changes {
 		id := name{change.Server, change.Tool}
 		now, held := c.current.Load().held[id]
-		if !held || now.Kind != change.Kind || now.Is != change.Is || now.now.digest != change.now.digest {
+		if !held || now.Is != change.Is || now.now.digest != change.now.digest {
 			return fmt.Errorf("catalog: %s is no longer as this change shows it, so nothing was accepted; look at Catalog.Changes again", escape.Line(cut(change.Server+"/"+change.Tool, 200)))
 		}
 		lock = lock.with(id, now.now)

@@ -220,6 +220,17 @@ func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+	t.Run("a class that has become milder since", func(t *testing.T) {
+		c := locked()
+		add(t, c, "srv", listing(testserver.Tool("delete_a", "")))
+		shown := c.Changes()
+		if err := c.Override("srv", "delete_a", annotation.Update()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Accept(shown...); err == nil || len(c.List()) != 0 {
+			t.Errorf("got %v and %v", err, names(c))
+		}
+	})
 	if err := catalog.New(catalog.Options{}).Accept(shown[0]); err == nil {
 		t.Error("accepted without a lock")
 	}
@@ -290,7 +301,9 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 		}
 	})
 	t.Run("of a server that is not there, none is missing", func(t *testing.T) {
-		if got := catalog.New(catalog.Options{Lock: c.Lock()}).Changes(); len(got) != 0 {
+		other := catalog.New(catalog.Options{Lock: c.Lock()})
+		add(t, other, "other", listing())
+		if got := other.Changes(); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
 	})
