@@ -2,11 +2,15 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -146,10 +150,48 @@ func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(
 	case tool != nil && tool.Digest != call.Tool.Digest:
 		return nil, &ChangedError{Tool: tool}
 	case tool != nil:
-		return tool, nil
+		return tool, seesArguments(ctx, call, tool, sees)
 	}
 	return nil, &UnknownToolError{Server: id.server, Tool: id.tool}
 }
+
+// seesArguments refuses a call that preflight found to be more than its tool: of
+// another class, or of a higher level, than the scopes cover.
+func seesArguments(ctx context.Context, call middleware.Call, tool *middleware.Tool, sees func(*middleware.Tool) bool) error {
+	call.Tool = tool
+	found, ok := grant.Answered(ctx, &call)
+	if !ok {
+		return nil
+	}
+	answered := *tool
+	answered.Annotations = annotation.Raise(tool.Annotations, found)
+	if !sees(&answered) {
+		return &NotCoveredError{Tool: &answered}
+	}
+	return nil
+}
+
+// ErrNotCovered is in the tree of every error about a call that its caller may not
+// make of a tool that it may use.
+var ErrNotCovered = errors.New("catalog: not covered by the caller's scopes")
+
+// A NotCoveredError refuses a call whose arguments make it more than the scopes of
+// its caller cover. The tool is as preflight found it with these arguments.
+type NotCoveredError struct{ Tool *middleware.Tool }
+
+func (e *NotCoveredError) Error() string {
+	return fmt.Sprintf("catalog: with these arguments %s is %s, which no scope of this caller covers; choose other arguments, or ask for the permission",
+		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
+}
+
+// Is reports whether target is [ErrNotCovered].
+func (e *NotCoveredError) Is(target error) bool { return target == ErrNotCovered }
+
+// NotSent reports that the call did not leave.
+func (e *NotCoveredError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (e *NotCoveredError) Permanent() bool { return true }
 
 // misfits returns a finding for each tool whose permission cannot be read. It is
 // asked for outside every lock, since the func is the host's.

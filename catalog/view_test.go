@@ -310,10 +310,73 @@ func TestMemoryThatIsSharedLeaksNothingThroughAView(t *testing.T) {
 	}
 }
 
+// Preflight may find that these arguments make more of a call than its tool is.
+// What it finds lowers no requirement.
+func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
+	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
+	found := func(a annotation.Annotations) middleware.Middleware { // as preflight says it
+		return func(next middleware.ToolCaller) middleware.ToolCaller {
+			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				tool := *call.Tool
+				tool.Annotations = a
+				call.Tool = &tool
+				return next.CallTool(grant.WithAnswer(ctx, &call), call)
+			})
+		}
+	}
+	restricted := annotation.ReadOnly()
+	restricted.SecurityLevel = annotation.Restricted
+	for _, tt := range []struct {
+		name, tool, scope string
+		found             annotation.Annotations
+		want              error
+	}{
+		{"the same", "list_all", "customers.read", annotation.ReadOnly(), nil},
+		{"a sterner class", "list_all", "customers.read", annotation.Write(), catalog.ErrNotCovered},
+		{"a sterner class that is covered", "list_all", "customers.all", annotation.Write(), nil},
+		{"a higher level", "list_all", "customers.all", restricted, catalog.ErrNotCovered},
+		{"a milder class that is covered", "create_one", "customers.all", annotation.ReadOnly(), nil},
+		{"a milder class opens nothing", "create_one", "customers.read", annotation.ReadOnly(), catalog.ErrUnknownTool},
+		{"and closes nothing", "create_one", "customers.write", annotation.ReadOnly(), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := view(t, c, tt.scope)
+			asked := 0
+			std := chain.Standard{
+				Preflight: found(tt.found),
+				Confirm: func(next middleware.ToolCaller) middleware.ToolCaller {
+					return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+						asked++
+						return next.CallTool(ctx, call)
+					})
+				},
+			}
+			for i, caller := range []middleware.ToolCaller{found(tt.found)(v), std.Then(v)} {
+				before := ledgers["customers"].ran.Load()
+				_, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "customers", tt.tool)})
+				if !errors.Is(err, tt.want) || err != nil && (!middleware.NotSent(err) || !middleware.Permanent(err)) {
+					t.Errorf("caller %d: got %v, want %v", i, err, tt.want)
+				}
+				if ran := ledgers["customers"].ran.Load() > before; ran != (tt.want == nil) {
+					t.Errorf("caller %d: executed: %v", i, ran)
+				}
+			}
+			if (asked > 0) != (tt.want == nil) {
+				t.Errorf("asked %d times", asked)
+			}
+		})
+	}
+}
+
 func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
-	asked := 0
-	std := chain.Standard{Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+	asked, consulted := 0, 0
+	std := chain.Standard{Preflight: func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			consulted++
+			return next.CallTool(ctx, call)
+		})
+	}, Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		asked++
 		return hitl.Decision{Verdict: hitl.Approved}, nil
 	}), hitl.Options{})}
@@ -329,9 +392,9 @@ func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 		{std.Then(c), &stale, 0},
 		{std.Then(view(t, c, "customers.*")), hidden, 1},
 	} {
-		asked = 0
-		if _, err := tt.caller.CallTool(testserver.Context(t), middleware.Call{Tool: tt.tool}); (err == nil) != (tt.asked > 0) || asked != tt.asked {
-			t.Errorf("got %v and %d questions, want %d", err, asked, tt.asked)
+		asked, consulted = 0, 0
+		if _, err := tt.caller.CallTool(testserver.Context(t), middleware.Call{Tool: tt.tool}); (err == nil) != (tt.asked > 0) || asked != tt.asked || consulted != tt.asked {
+			t.Errorf("got %v, %d questions to a person and %d to preflight, want %d", err, asked, consulted, tt.asked)
 		}
 	}
 	ledgers["customers"].want(t, 1)

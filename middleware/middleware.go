@@ -93,8 +93,8 @@ type Teller interface {
 
 // An Admitter is an executor that can refuse a call before anything is done about
 // it. Admit is a middleware that passes what the executor would not refuse
-// outright; chain.Standard hangs it in front of the class, the person and the
-// memory. The executor itself checks again.
+// outright; chain.Standard hangs it after recover, and once more after preflight, in
+// front of the person and the memory. The executor itself checks again.
 type Admitter interface {
 	Admit(next ToolCaller) ToolCaller
 }
