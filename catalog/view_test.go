@@ -499,6 +499,19 @@ func TestAdmitKeepsTheContract(t *testing.T) {
 	middlewaretest.Run(t, view(t, c).Admit)
 }
 
+func TestAdmitAllocatesNothing(t *testing.T) {
+	c := catalog.New(catalog.Options{Permission: func(*middleware.Tool) string { return "srv.read" }})
+	add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+	call := middleware.Call{Tool: lookup(t, c, "srv", "list_a")}
+	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil })
+	for name, admit := range map[string]middleware.Middleware{"catalogue": c.Admit, "view": view(t, c, "*.read").Admit} {
+		caller := admit(next)
+		if n := testing.AllocsPerRun(100, func() { _, _ = caller.CallTool(t.Context(), call) }); n > 0 {
+			t.Errorf("%s: %v allocations a call", name, n)
+		}
+	}
+}
+
 func ExampleCatalog_View() {
 	crm := listing(
 		testserver.Tool("list_customers", "Lists customers."),
