@@ -46,6 +46,16 @@ type Options struct {
 	// OnEvent is told what changed, one event after the other, on a goroutine of its
 	// own (see [Event]); nil is told nothing.
 	OnEvent func(Event)
+	// Permission says which permission a caller of the tool needs, such as
+	// "customers.read", for [Catalog.View]. It is asked often, by many goroutines,
+	// and answers alike for the same tool. Rest it on what the host knows, the
+	// server's id and the class first of all: a name is the server's to choose. "",
+	// and nil for every tool, means none, and then only "*.all" covers it.
+	Permission func(tool *middleware.Tool) string
+	// Lock holds the definitions that were accepted (see [LoadLock]): any other is
+	// refused until it is accepted with [Catalog.Accept]. An empty Lock refuses
+	// all; nil means that whatever a server lists is taken.
+	Lock *Lock
 	// Logger gets a line for each finding; nil is silent.
 	Logger *slog.Logger
 }
@@ -67,9 +77,13 @@ type Catalog struct {
 	events   events
 	watcher  watcher
 
-	mu      sync.Mutex // guards servers, rules, the watcher and the building of a snapshot
+	permission func(*middleware.Tool) string
+	pinned     bool // there is a lock
+
+	mu      sync.Mutex // guards servers, rules, lock, the watcher and the building of a snapshot
 	servers map[string]*server
 	rules   []rule
+	lock    *Lock
 	current atomic.Pointer[snapshot]
 }
 
@@ -107,6 +121,10 @@ func New(o Options) *Catalog {
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		servers:  make(map[string]*server),
 		watcher:  newWatcher(),
+
+		permission: o.Permission,
+		lock:       o.Lock,
+		pinned:     o.Lock != nil,
 	}
 	c.events.listener, c.events.most, c.events.log = o.OnEvent, maxEvents, c.log
 	c.current.Store(&snapshot{})
@@ -231,7 +249,7 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 		entry.stale = "the last refresh failed, so what was known before counts: it " +
 			strings.TrimPrefix(line(err), fmt.Sprintf("catalog: server %q ", id))
 		c.rebuild(ctx)
-		c.events.add(Event{Kind: RefreshFailed, Server: id, Err: err})
+		c.events.add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
 	case err == nil && turn > entry.answered:
 		entry.answered = turn
 		c.install(ctx, id, l)
@@ -306,7 +324,7 @@ func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (ma
 		s.forget(func(name string) bool { return r.matches(id, name) })
 	}
 	c.rebuild(context.Background())
-	for _, t := range c.current.Load().list {
+	for _, t := range c.current.Load().known() {
 		if r.matches(t.Server, t.Name()) {
 			matched = append(matched, t.String())
 		}
@@ -355,6 +373,7 @@ func (s *server) forget(names func(string) bool) {
 func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
 	next := build(c.servers, c.rules)
+	next.hold(c.lock)
 	c.current.Store(next)
 	c.events.diff(before, next)
 	known := make(map[Finding]bool, len(before.findings))
@@ -412,7 +431,10 @@ func (f Finding) String() string {
 }
 
 // Findings returns what stands out, sorted. The slice is the caller's.
-func (c *Catalog) Findings() []Finding { return slices.Clone(c.current.Load().findings) }
+func (c *Catalog) Findings() []Finding {
+	now := c.current.Load()
+	return sorted(slices.Concat(now.findings, c.misfits(now.list)))
+}
 
 // CallTool calls the tool on its server. The guard stands here: a Dangerous or
 // Unknown call without a person's yes is refused, and the class is that of the
@@ -439,15 +461,13 @@ func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallT
 // calls the same tools. It takes their class from the catalogue and refuses what
 // the catalogue does not know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
-		tool, ok := c.Lookup(call.Tool.Server, call.Tool.Name())
-		switch {
-		case !ok:
-			return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
-		case tool.Digest != call.Tool.Digest:
-			return nil, &ChangedError{Tool: tool}
-		}
-		return tool, nil
+	return c.guard(executor, everyTool)
+}
+
+// guard stands before an executor of tools for one who sees some of them.
+func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
+	return grant.Guard(executor, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+		return c.accepted(ctx, call, sees)
 	})
 }
 

@@ -118,6 +118,12 @@ func finding(t testing.TB, c *catalog.Catalog, words ...string) string {
 	return found[0]
 }
 
+// notable returns the findings, without those about sessions that the tests connect
+// as they come.
+func notable(c *catalog.Catalog) []catalog.Finding {
+	return slices.DeleteFunc(c.Findings(), func(f catalog.Finding) bool { return strings.HasPrefix(f.Text, "its session was not prepared") })
+}
+
 func Example() {
 	files := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
 		return &mcp.ListToolsResult{Tools: []*mcp.Tool{

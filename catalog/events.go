@@ -18,7 +18,7 @@ type Event struct {
 	// Before is the tool as it was, nil where there was none; After is the tool as it
 	// is, nil where it is gone. Both are shared and read-only.
 	Before, After *middleware.Tool
-	// Err is why a list failed, for RefreshFailed.
+	// Err is why a list failed, for EventRefreshFailed.
 	Err error
 	// Dropped is how many events were lost, for EventsDropped.
 	Dropped int
@@ -29,18 +29,18 @@ type EventKind string
 
 // The kinds.
 const (
-	ToolDiscovered     EventKind = "tool discovered"
-	ToolChanged        EventKind = "tool changed" // its definition
-	ToolRemoved        EventKind = "tool removed"
-	AnnotationsUpdated EventKind = "annotations updated" // of the same definition: by trust, a rule, an override
-	RefreshFailed      EventKind = "refresh failed"      // what was known before counts
+	EventDiscovered    EventKind = "tool discovered"
+	EventChanged       EventKind = "tool changed" // its definition
+	EventRemoved       EventKind = "tool removed"
+	EventUpdated       EventKind = "annotations updated" // of the same definition: by trust, a rule, an override
+	EventRefreshFailed EventKind = "refresh failed"      // what was known before counts
 	EventsDropped      EventKind = "events dropped"      // look at List
 )
 
 // String returns the event on one line.
 func (e Event) String() string {
 	switch {
-	case e.Kind == RefreshFailed:
+	case e.Kind == EventRefreshFailed:
 		return fmt.Sprintf("%s: %s: %v", e.Server, e.Kind, e.Err)
 	case e.Kind == EventsDropped:
 		return fmt.Sprintf("%s: %d", e.Kind, e.Dropped)
@@ -78,16 +78,16 @@ func (e *events) diff(before, next *snapshot) {
 		switch {
 		case was == after:
 		case was == nil:
-			e.add(Event{Kind: ToolDiscovered, Server: after.Server, After: after})
+			e.add(Event{Kind: EventDiscovered, Server: after.Server, After: after})
 		case was.Digest != after.Digest:
-			e.add(Event{Kind: ToolChanged, Server: after.Server, Before: was, After: after})
+			e.add(Event{Kind: EventChanged, Server: after.Server, Before: was, After: after})
 		case !reflect.DeepEqual(was.Annotations, after.Annotations):
-			e.add(Event{Kind: AnnotationsUpdated, Server: after.Server, Before: was, After: after})
+			e.add(Event{Kind: EventUpdated, Server: after.Server, Before: was, After: after})
 		}
 	}
 	for _, was := range before.list {
 		if _, there := next.tools[name{was.Server, was.Name()}]; !there {
-			e.add(Event{Kind: ToolRemoved, Server: was.Server, Before: was})
+			e.add(Event{Kind: EventRemoved, Server: was.Server, Before: was})
 		}
 	}
 }

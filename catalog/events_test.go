@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,36 @@ func TestEventsTellWhatChangedInOrder(t *testing.T) {
 		want("srv/list_c: annotations updated, safe")
 		c.Trust("srv")
 		want()
+	})
+}
+
+// What the lock holds back is told once it is accepted, and told as gone when it
+// changes.
+func TestEventsTellWhatCanBeCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		c := catalog.New(catalog.Options{Lock: new(catalog.Lock), OnEvent: func(e catalog.Event) { got = append(got, e.String()) }})
+		defer c.Close()
+		s := newShelf(testserver.Tool("list_a", ""))
+		add(t, c, "srv", s)
+		synctest.Wait()
+		if len(got) != 0 {
+			t.Errorf("got %v of a tool that nobody accepted", got)
+		}
+		if err := c.Accept(c.Changes()...); err != nil {
+			t.Fatal(err)
+		}
+		s.tools = []*mcp.Tool{testserver.Tool("list_a", "Now something else.")}
+		if err := c.Refresh(t.Context(), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Accept(c.Changes()...); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if want := []string{"srv/list_a: tool discovered, safe", "srv/list_a: tool removed", "srv/list_a: tool discovered, safe"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	})
 }
 
@@ -135,7 +166,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if kinds[len(kinds)-1] != catalog.ToolRemoved {
+			if kinds[len(kinds)-1] != catalog.EventRemoved {
 				t.Errorf("the last is %q", kinds[len(kinds)-1])
 			}
 			_ = c.Close()
@@ -163,7 +194,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 			var c *catalog.Catalog
 			told := 0
 			c = catalog.New(catalog.Options{OnEvent: func(e catalog.Event) {
-				if told++; e.Kind == catalog.ToolDiscovered {
+				if told++; e.Kind == catalog.EventDiscovered {
 					_ = c.Override(e.Server, e.After.Name(), annotation.Destructive())
 				}
 				if told == 6 {

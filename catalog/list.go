@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/internal/toolname"
@@ -32,7 +33,7 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
 		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
 	defer cancel()
-	l := &listing{id: id, prepared: true, count: make(map[string]int)}
+	l := &listing{id: id, prepared: true, forms: c.pinned, count: make(map[string]int)}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
@@ -84,12 +85,14 @@ type definition struct {
 	declared, inferred annotation.Annotations
 	fault              string // of what it declares, "" for none
 	shown              *shown // what the catalogue makes of it; nil where that has to be worked out again
+	form               []byte // its canonical form, which the digest is over; nil where there is no lock
 }
 
 // A listing is one server's list while it is read.
 type listing struct {
 	id       string
 	prepared bool // every page was seen as the server wrote it
+	forms    bool // definitions are kept in their canonical form as well
 	ttl      time.Duration
 	listed   int // tools, whether they can be taken or not
 	bytes    int
@@ -126,6 +129,9 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 		if err != nil {
 			l.refuse(l.listed+i, def.Name, err)
 			continue
+		}
+		if l.forms {
+			d.form, _ = canonical.AppendTool(nil, def) // it had a digest
 		}
 		if raw.Seen() {
 			d.declared, err = annotation.FromRaw(d.tool.Definition, raw.Annotations(def.Name))

@@ -19,6 +19,7 @@ type snapshot struct {
 	executors map[string]middleware.ToolCaller
 	findings  []Finding
 	rules     []rule
+	held      map[name]Change // what the lock does not accept
 }
 
 type name struct{ server, tool string }
@@ -52,10 +53,20 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 			s.add(id, known)
 		}
 	}
-	slices.SortFunc(s.findings, func(a, b Finding) int {
+	s.findings = sorted(s.findings)
+	return s
+}
+
+func byName(a, b *middleware.Tool) int {
+	return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name(), b.Name()))
+}
+
+// sorted sorts findings in place.
+func sorted(findings []Finding) []Finding {
+	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Text, b.Text))
 	})
-	return s
+	return findings
 }
 
 // add takes in one server's tools.

@@ -123,7 +123,7 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan catalog.Event, 10)
 		c := catalog.New(catalog.Options{OnEvent: func(e catalog.Event) {
-			if e.Kind == catalog.RefreshFailed {
+			if e.Kind == catalog.EventRefreshFailed {
 				events <- e
 			}
 		}})
@@ -347,7 +347,7 @@ func TestServerThatIsRemovedMayComeAgain(t *testing.T) {
 			t.Errorf("the server is not trusted any more: %v", tool.Explain())
 		}
 		synctest.Wait()
-		if want := fmt.Sprint([]catalog.EventKind{catalog.ToolDiscovered, catalog.ToolRemoved, catalog.ToolDiscovered}); fmt.Sprint(got) != want {
+		if want := fmt.Sprint([]catalog.EventKind{catalog.EventDiscovered, catalog.EventRemoved, catalog.EventDiscovered}); fmt.Sprint(got) != want {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	})

@@ -50,63 +50,18 @@ func NewTool(server string, definition *mcp.Tool, a annotation.Annotations) (*To
 
 var forms = sync.Pool{New: func() any { return new([]byte) }}
 
-// digestOf hashes the canonical JSON of a definition, whose members stand in the
-// order of their names.
+// digestOf hashes the canonical JSON of a definition.
 func digestOf(d *mcp.Tool) (Digest, error) {
 	buf := forms.Get().(*[]byte)
 	defer forms.Put(buf)
-	f := form{text: (*buf)[:0]}
-	if len(d.Meta) > 0 {
-		f.value("_meta", map[string]any(d.Meta))
+	form, err := canonical.AppendTool((*buf)[:0], d)
+	if err != nil {
+		return Digest{}, err
 	}
-	if d.Annotations != nil {
-		f.value("annotations", d.Annotations)
+	if cap(form) <= maxPooled {
+		*buf = form
 	}
-	f.words("description", d.Description)
-	if len(d.Icons) > 0 {
-		f.value("icons", d.Icons)
-	}
-	f.value("inputSchema", d.InputSchema)
-	f.member("name")
-	f.text = canonical.AppendText(f.text, d.Name)
-	if d.OutputSchema != nil {
-		f.value("outputSchema", d.OutputSchema)
-	}
-	f.words("title", d.Title)
-	f.text = append(f.text, '}')
-	if cap(f.text) <= maxPooled {
-		*buf = f.text
-	}
-	return sha256.Sum256(f.text), f.err
-}
-
-// A form is a JSON object while it is written.
-type form struct {
-	text []byte
-	err  error // the first one
-}
-
-func (f *form) member(name string) {
-	before := byte(',')
-	if len(f.text) == 0 {
-		before = '{'
-	}
-	f.text = append(append(append(f.text, before, '"'), name...), '"', ':')
-}
-
-func (f *form) value(name string, v any) {
-	if f.err == nil {
-		f.member(name)
-		f.text, f.err = canonical.AppendTree(f.text, v)
-	}
-}
-
-// words writes a text, and nothing for an empty one.
-func (f *form) words(name, text string) {
-	if text != "" {
-		f.member(name)
-		f.text = canonical.AppendText(f.text, text)
-	}
+	return sha256.Sum256(form), nil
 }
 
 const maxPooled = 256 << 10

@@ -212,7 +212,7 @@ func TestChangedListIsHeard(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				discovered := make(chan string, 10)
 				tools := catalog.New(catalog.Options{OnEvent: func(e catalog.Event) {
-					if e.Kind == catalog.ToolDiscovered {
+					if e.Kind == catalog.EventDiscovered {
 						discovered <- e.After.Name()
 					}
 				}})
