@@ -128,15 +128,15 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 			}
 		}})
 		defer c.Close()
-		lists, broken := 0, false
+		var broken atomic.Bool
 		s := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
-			if lists++; broken {
+			if broken.Load() {
 				return nil, errors.New("it\nbroke")
 			}
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_a", "")}, Cacheable: mcp.Cacheable{TTLMs: 120_000}}, nil
 		}}
 		add(t, c, "srv", s)
-		broken = true
+		broken.Store(true)
 		if err := c.Refresh(t.Context(), "srv"); err == nil {
 			t.Error("no error")
 		}
@@ -153,7 +153,7 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 
 		time.Sleep(121 * time.Second) // its list is stale, and cannot be read again
 		<-events
-		broken = false
+		broken.Store(false)
 		time.Sleep(61 * time.Second)
 		if got := c.Findings(); len(got) != 0 || len(events) != 0 {
 			t.Errorf("got %v and %d events", got, len(events))
@@ -183,11 +183,11 @@ func TestListIsReadAgainWhenItIsNoLongerFresh(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lists := -1
+				var lists atomic.Int32
 				s := &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
 					page := 0
 					if _, err := fmt.Sscan(cursor, &page); err != nil {
-						lists++
+						lists.Add(1)
 					}
 					res := &mcp.ListToolsResult{Cacheable: mcp.Cacheable{TTLMs: c.ttl[page]}}
 					if page+1 < len(c.ttl) {
@@ -199,8 +199,8 @@ func TestListIsReadAgainWhenItIsNoLongerFresh(t *testing.T) {
 				defer tools.Close()
 				add(t, tools, "srv", s)
 				time.Sleep(c.in)
-				if lists != c.want {
-					t.Errorf("%d lists in %v, want %d", lists, c.in, c.want)
+				if got := int(lists.Load()) - 1; got != c.want {
+					t.Errorf("%d lists in %v, want %d after the first", got, c.in, c.want)
 				}
 			})
 		})
@@ -253,9 +253,9 @@ func TestClose(t *testing.T) {
 	})
 	t.Run("while a list hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			hang, lists := false, 0
+			var lists atomic.Int32
 			s := &fake{list: func(ctx context.Context, _ string) (*mcp.ListToolsResult, error) {
-				if lists++; hang {
+				if lists.Add(1) > 1 {
 					<-ctx.Done()
 					return nil, ctx.Err()
 				}
@@ -263,12 +263,11 @@ func TestClose(t *testing.T) {
 			}}
 			c := catalog.New(catalog.Options{})
 			add(t, c, "srv", s)
-			hang = true
 			time.Sleep(61 * time.Second)
 			start := time.Now()
 			_ = c.Close()
-			if took := time.Since(start); took != 0 || lists != 2 {
-				t.Errorf("it took %v, %d lists", took, lists)
+			if took := time.Since(start); took != 0 || lists.Load() != 2 {
+				t.Errorf("it took %v, %d lists", took, lists.Load())
 			}
 			if got := c.Findings(); len(got) != 0 {
 				t.Errorf("got %v", got)
@@ -316,9 +315,10 @@ func TestServerThatIsRemovedMayComeAgain(t *testing.T) {
 		c.Trust("srv")
 		c.Remove("srv")
 		c.Remove("other")
-		lists, entered, hang := 0, make(chan struct{}), make(chan struct{})
+		var lists atomic.Int32
+		entered, hang := make(chan struct{}), make(chan struct{})
 		old := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
-			if lists++; lists == 2 {
+			if lists.Add(1) == 2 {
 				close(entered)
 				<-hang
 			}
@@ -340,8 +340,8 @@ func TestServerThatIsRemovedMayComeAgain(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		time.Sleep(time.Hour)
-		if lists != 2 {
-			t.Errorf("the old session was listed %d times", lists)
+		if lists.Load() != 2 {
+			t.Errorf("the old session was listed %d times", lists.Load())
 		}
 		if tool := lookup(t, c, "srv", "frobnicate"); tool.Safety().MustConfirm() || len(c.List()) != 1 {
 			t.Errorf("the server is not trusted any more: %v", tool.Explain())

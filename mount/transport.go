@@ -126,7 +126,7 @@ func (l lists) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // maxListBody is how much of one answer is read at once. The SDK itself reads a body
 // of JSON to its end, however long it is.
-const maxListBody = 64 << 20
+const maxListBody = 32 << 20
 
 // listBody is the body of an answer to tools/list on its way to the SDK, a message at
 // a time.
