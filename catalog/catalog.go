@@ -9,9 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -175,174 +172,6 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	return nil
 }
 
-// Remove takes a server and its tools out, to add it again with another session or
-// for good. What the host has said of it, trust and overrides, is kept. The session
-// is the host's to close. A server that is not there is none the less gone.
-func (c *Catalog) Remove(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.servers[id]
-	if s == nil || !s.added {
-		return
-	}
-	s.next.stop()
-	// A list that is under way still answers to the old entry, which nobody asks.
-	c.servers[id] = &server{trusted: s.trusted, overrides: s.overrides}
-	c.rebuild(context.Background())
-}
-
-// install takes a list as what a server offers from now on; the caller holds the
-// mutex.
-func (c *Catalog) install(ctx context.Context, id string, l *listing) {
-	entry := c.server(id)
-	entry.definitions = keep(entry.definitions, l.accepted)
-	entry.refused, entry.stale, entry.bare = l.refused, "", c.bare(entry.session, l.prepared)
-	c.rebuild(ctx)
-	if entry.ttl = l.ttl; l.ttl > 0 {
-		entry.ttl = max(l.ttl, shortestTTL)
-		c.wake(id, entry, entry.ttl)
-	}
-}
-
-// keep returns the new definitions, each of them the old one where nothing about it
-// has changed.
-func keep(old, listed []*definition) []*definition {
-	known := make(map[string]*definition, len(old))
-	for _, d := range old {
-		known[d.tool.Name()] = d
-	}
-	for i, d := range listed {
-		if was := known[d.tool.Name()]; was != nil && was.same(d) {
-			listed[i] = was
-		}
-	}
-	return listed
-}
-
-func (d *definition) same(o *definition) bool {
-	return d.tool.Digest == o.tool.Digest && d.fault == o.fault &&
-		reflect.DeepEqual(d.declared, o.declared) && reflect.DeepEqual(d.inferred, o.inferred)
-}
-
-// Refresh lists the tools of a server again. After an error its tools are what they
-// were, and a finding says so. Of several at once, the list that was asked for last
-// counts.
-//
-// The catalogue refreshes by itself when a client that was made with mount.Options
-// hears that a list has changed, and when the time is over for which the server
-// called its list fresh (ttlMs), at most once a minute. An SDK session that was not
-// prepared by mount.Transport answers from its own memory for that time.
-func (c *Catalog) Refresh(ctx context.Context, id string) error {
-	entry, turn := c.turn(id)
-	if entry == nil {
-		return fmt.Errorf("catalog: there is no server %q; add it first", id)
-	}
-	l, err := c.list(ctx, id, entry.session)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.watcher.closed:
-		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
-	case c.servers[id] != entry:
-		return fmt.Errorf("catalog: server %q was removed while its tools were listed", id)
-	case err != nil && ctx.Err() == nil && turn > entry.answered:
-		entry.stale = "the last refresh failed, so what was known before counts: it " +
-			strings.TrimPrefix(line(err), fmt.Sprintf("catalog: server %q ", id))
-		c.rebuild(ctx)
-		c.events.add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
-	case err == nil && turn > entry.answered:
-		entry.answered = turn
-		c.install(ctx, id, l)
-	}
-	return err
-}
-
-// turn returns a server and the number of a new list of it, nil where none was
-// added. Its session stays the same.
-func (c *Catalog) turn(id string) (*server, int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	entry := c.servers[id]
-	if entry == nil || !entry.added {
-		return nil, 0
-	}
-	entry.asked++
-	return entry, entry.asked
-}
-
-// Trust believes what a server declares of its tools, now and after a refresh.
-// Without it a server's word can only raise the class of a tool. The server may
-// be added later.
-func (c *Catalog) Trust(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	entry := c.server(id)
-	entry.trusted = true
-	entry.forget(func(string) bool { return true })
-	c.rebuild(context.Background())
-}
-
-// Override is the host's word on one tool; it wins over everything else. What a
-// leaves unset stays as it is. An error means that a contradicts itself, and
-// nothing has changed.
-func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
-	if err := a.Validate(); err != nil {
-		return fmt.Errorf("catalog: the override of %s/%s: %w", id, tool, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.server(id)
-	overrides := maps.Clone(s.overrides)
-	if overrides == nil {
-		overrides = make(map[string]annotation.Annotations)
-	}
-	overrides[tool] = a
-	s.overrides = overrides
-	s.forget(func(name string) bool { return name == tool })
-	c.rebuild(context.Background())
-	return nil
-}
-
-// OverrideMatching is the host's word on every tool whose "server/tool" matches
-// the pattern, in the form of [path.Match], now and after a refresh: "github/*",
-// "*/list_*". It returns what it matches now, so that a pattern that is wider than
-// meant shows itself. It raises freely, but lowers only what inference does not
-// call dangerous: for that, name the one tool with [Catalog.Override], which also
-// wins over any pattern. Of two patterns the later call wins.
-func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error) {
-	if _, err := path.Match(pattern, ""); err != nil || strings.Count(pattern, "/") != 1 {
-		return nil, fmt.Errorf(`catalog: %q is no pattern for tools; write "server/tool", with * for any part of either`, pattern)
-	}
-	if err := a.Validate(); err != nil {
-		return nil, fmt.Errorf("catalog: the override of %s: %w", pattern, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := rule{pattern: pattern, word: a.Attribute(annotation.Rule, pattern)}
-	c.rules = append(slices.Clip(c.rules), r)
-	for id, s := range c.servers {
-		s.forget(func(name string) bool { return r.matches(id, name) })
-	}
-	c.rebuild(context.Background())
-	for _, t := range c.current.Load().known() {
-		if r.matches(t.Server, t.Name()) {
-			matched = append(matched, t.String())
-		}
-	}
-	return matched, nil
-}
-
-// A rule is the host's word on the tools that match a pattern.
-type rule struct {
-	pattern string
-	word    annotation.Annotations
-}
-
-func (r rule) matches(server, tool string) bool {
-	ok, err := path.Match(r.pattern, server+"/"+tool)
-	return ok && err == nil
-}
-
 func (c *Catalog) isAdded(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -358,15 +187,6 @@ func (c *Catalog) server(id string) *server {
 		c.servers[id] = s
 	}
 	return s
-}
-
-// forget has the tools of these names worked out again.
-func (s *server) forget(names func(string) bool) {
-	for _, d := range s.definitions {
-		if names(d.tool.Name()) {
-			d.shown = nil
-		}
-	}
 }
 
 // rebuild makes a new snapshot; the caller holds the mutex.
