@@ -89,7 +89,7 @@ func New(o Options) *Catalog {
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		servers:  make(map[string]*server),
 	}
-	c.current.Store(&snapshot{})
+	c.current.Store(build(nil, nil))
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -19,6 +20,7 @@ type snapshot struct {
 	executors map[string]middleware.ToolCaller
 	findings  []Finding
 	rules     []rule
+	index     func() *index // built by the first search
 }
 
 type name struct{ server, tool string }
@@ -43,6 +45,7 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 	slices.SortFunc(s.list, func(a, b *middleware.Tool) int {
 		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name(), b.Name()))
 	})
+	s.index = sync.OnceValue(func() *index { return newIndex(s.list) })
 	slices.SortFunc(s.findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
 	return s
 }

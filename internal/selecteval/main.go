@@ -1,0 +1,106 @@
+// Command selecteval says how well the catalogue selects tools: for how many of
+// 200 questions the wanted tool is among the first ten of 500, beside a plain
+// substring match.
+//
+//	go run ./internal/selecteval ../shared/eval/tools.jsonl
+//
+// The tools are those of real servers and other people's words, so they are no
+// part of this repository; a line of the file is {"server", "name", "title",
+// "description", "inputSchema", "annotations"}. Of them the 500 are taken whose
+// "server/name" has the smallest SHA-256, so nobody chose them, and the questions
+// are about the first 200 of those. Each question was written before there was a
+// ranking. Those in an even place of the file were looked at while the ranking was
+// made; the others were not, and their figure is the one to quote.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	verbose := flag.Bool("v", false, "show the questions of the even half that miss")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: selecteval [-v] tools.jsonl")
+		os.Exit(2)
+	}
+	if err := run(flag.Arg(0), *verbose); err != nil {
+		fmt.Fprintln(os.Stderr, "selecteval:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path string, verbose bool) error {
+	questions, err := questions()
+	if err != nil {
+		return err
+	}
+	c, err := load(path)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	fmt.Println("wanted tool among the first  1    3    5   10  of questions")
+	for _, way := range []struct {
+		name  string
+		ranks func() ([]int, error)
+	}{
+		{"select", func() ([]int, error) { return ranks(ctx, c, questions, nil) }},
+		{"substring", func() ([]int, error) { return ranks(ctx, c, questions, substrings) }},
+	} {
+		ranks, err := way.ranks()
+		if err != nil {
+			return err
+		}
+		print(way.name, questions, ranks)
+		if verbose && way.name == "select" {
+			misses(questions, ranks)
+		}
+	}
+	return nil
+}
+
+func print(way string, questions []question, ranks []int) {
+	for _, part := range []struct {
+		name string
+		in   func(i int) bool
+	}{
+		{"all", func(int) bool { return true }},
+		{"even", func(i int) bool { return i%2 == 0 }},
+		{"odd", func(i int) bool { return i%2 == 1 }},
+	} {
+		fmt.Printf("%-10s %-15s", way, part.name)
+		n := 0
+		for i := range questions {
+			if part.in(i) {
+				n++
+			}
+		}
+		for _, first := range []int{1, 3, 5, 10} {
+			fmt.Printf(" %3d%%", 100*hits(ranks, first, part.in)/n)
+		}
+		fmt.Printf("  %d\n", n)
+	}
+}
+
+// hits counts the questions whose wanted tool is among the first ones.
+func hits(ranks []int, first int, in func(i int) bool) int {
+	n := 0
+	for i, rank := range ranks {
+		if in(i) && rank > 0 && rank <= first {
+			n++
+		}
+	}
+	return n
+}
+
+func misses(questions []question, ranks []int) {
+	for i, rank := range ranks {
+		if i%2 == 0 && (rank == 0 || rank > 10) {
+			fmt.Printf("  %4d  %-50s %s\n", rank, questions[i].Tool, questions[i].Question)
+		}
+	}
+}
