@@ -27,7 +27,7 @@ var fields = []bm25.Field{
 	{Weight: 1, B: 0.75},  // description
 	{Weight: 2, B: 0},     // category and tags
 	{Weight: 0.5, B: 0.5}, // names of the arguments
-	{Weight: 1, B: 0},     // server
+	{Weight: 2, B: 0},     // server
 }
 
 func newIndex(tools []*middleware.Tool) *index {
@@ -57,20 +57,27 @@ func arguments(t *middleware.Tool) string {
 	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
 }
 
+// synonymWeight is what a synonym is worth beside the word itself.
+const synonymWeight = 0.6
+
 // terms returns what a text asks for. Words that carry no meaning of their own
 // are left out, unless there are no others.
 func (x *index) terms(text string) []bm25.Term {
+	v := words()
 	var all, telling []bm25.Term
 	seen := make(map[string]bool)
-	for word := range bm25.Words(text) {
+	for word := range bm25.Words(kinds(text)) {
 		stem := bm25.Stem(word)
 		if seen[stem] {
 			continue
 		}
 		seen[stem] = true
 		t := bm25.Term{{Stem: stem, Weight: 1}}
+		for _, other := range v.same[stem] {
+			t = append(t, bm25.Name{Stem: other, Weight: synonymWeight})
+		}
 		all = append(all, t)
-		if !idle[word] {
+		if !v.idle[word] {
 			telling = append(telling, t)
 		}
 	}
@@ -78,4 +85,27 @@ func (x *index) terms(text string) []bm25.Term {
 		return all
 	}
 	return telling
+}
+
+// kinds puts what a thing is in the place of an address, whose own words say
+// little: a URL, an email address, a path.
+func kinds(text string) string {
+	if !strings.ContainsAny(text, "/@") {
+		return text
+	}
+	var b strings.Builder
+	for token := range strings.FieldsSeq(text) {
+		scheme, _, isURL := strings.Cut(token, "://")
+		switch at := strings.IndexByte(token, '@'); {
+		case isURL:
+			token = scheme + " url"
+		case at > 0 && strings.IndexByte(token[at:], '.') > 1:
+			token = "email"
+		case strings.HasPrefix(token, "/") && len(token) > 1, strings.HasPrefix(token, "./"), strings.HasPrefix(token, "~/"):
+			token = "path"
+		}
+		b.WriteString(token)
+		b.WriteByte(' ')
+	}
+	return b.String()
 }
