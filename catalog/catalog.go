@@ -55,6 +55,7 @@ type Catalog struct {
 	maxTools int
 	log      *slog.Logger
 	guarded  middleware.ToolCaller
+	meter    meter
 
 	mu      sync.Mutex // guards servers, rules and the building of a snapshot
 	servers map[string]*server
@@ -325,7 +326,7 @@ func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallT
 // calls the same tools. It takes their class from the catalogue and refuses what
 // the catalogue does not know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+	return grant.Guard(c.meter.metered(executor), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 		tool, ok := c.Lookup(call.Tool.Server, call.Tool.Name())
 		switch {
 		case !ok:

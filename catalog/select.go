@@ -56,29 +56,20 @@ func (c *Catalog) Select(ctx context.Context, message string, o SelectOptions) (
 		return nil, fmt.Errorf("catalog: SelectOptions.Max is %d; use 0 for %d, or a number above it", o.Max, defaultMax)
 	}
 	s, most := c.current.Load(), cmp.Or(o.Max, defaultMax)
-	selected, err := s.picked(o)
+	selected, err := s.picked(&o)
 	if err != nil {
 		return nil, err
 	}
 	if len(selected) > most {
 		return nil, fmt.Errorf("catalog: %d tools are named or always selected and SelectOptions.Max is %d; raise it or name fewer", len(selected), most)
 	}
-	if len(selected) == most {
-		return selected, nil
-	}
-	taken := make(map[*middleware.Tool]bool, len(selected))
-	for _, t := range selected {
-		taken[t] = true
-	}
-	fitting, err := s.fitting(ctx, message, o, func(t *middleware.Tool) bool { return !taken[t] && o.allows(t) })
-	if err != nil {
-		return nil, err
-	}
-	return append(selected, fitting[:min(len(fitting), most-len(selected))]...), nil
+	may := func(t *middleware.Tool) bool { return !slices.Contains(selected, t) && o.allows(t) }
+	fitting, err := s.fitting(ctx, message, o.Rank, may, most-len(selected))
+	return append(selected, fitting...), err
 }
 
 // picked returns the tools that are selected without a look at the message.
-func (s *snapshot) picked(o SelectOptions) (picked []*middleware.Tool, err error) {
+func (s *snapshot) picked(o *SelectOptions) (picked []*middleware.Tool, err error) {
 	for _, list := range []struct {
 		field string
 		names []string
@@ -98,41 +89,22 @@ func (s *snapshot) picked(o SelectOptions) (picked []*middleware.Tool, err error
 	return picked, nil
 }
 
-// fitting returns the tools that may be selected and fit the message, the best
-// first, and of equals the first in the list.
-func (s *snapshot) fitting(ctx context.Context, message string, o SelectOptions, may func(*middleware.Tool) bool) ([]*middleware.Tool, error) {
-	if o.Rank == nil {
+// fitting returns at most so many tools that may be selected and fit the message,
+// the best first, and of equals the first in the list.
+func (s *snapshot) fitting(ctx context.Context, message string, rank Ranker, may func(*middleware.Tool) bool, most int) ([]*middleware.Tool, error) {
+	if rank == nil {
 		x := s.index()
-		return byScore(x.tools, x.words.Scores(x.terms(message)), may), nil
+		scores := x.words.Scores(x.terms(message))
+		at := firstOf(positive(scores), most, byScore(scores), func(at int32) bool { return may(x.tools[at]) })
+		return placed(x.tools, at), nil
 	}
-	var tools []*middleware.Tool
-	for _, t := range s.list {
-		if may(t) {
-			tools = append(tools, t)
-		}
-	}
-	scores, err := o.Rank(ctx, message, tools)
+	tools := slices.DeleteFunc(slices.Clone(s.list), func(t *middleware.Tool) bool { return !may(t) })
+	scores, err := rank(ctx, message, slices.Clone(tools))
 	if err != nil {
-		return nil, fmt.Errorf("catalog: SelectOptions.Rank could not rank the tools; to go on without it, leave it out: %w", err)
+		return nil, fmt.Errorf("catalog: SelectOptions.Rank could not rank the tools; leave it out to go on without it: %w", err)
 	}
 	if len(scores) != len(tools) {
 		return nil, fmt.Errorf("catalog: SelectOptions.Rank returned %d scores for %d tools; it must return one for each", len(scores), len(tools))
 	}
-	return byScore(tools, scores, func(*middleware.Tool) bool { return true }), nil
-}
-
-// byScore returns the tools with a score above 0, the best first.
-func byScore[F float32 | float64](tools []*middleware.Tool, scores []F, may func(*middleware.Tool) bool) []*middleware.Tool {
-	var at []int
-	for i, score := range scores {
-		if score > 0 && may(tools[i]) {
-			at = append(at, i)
-		}
-	}
-	slices.SortFunc(at, func(a, b int) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
-	sorted := make([]*middleware.Tool, len(at))
-	for i := range at {
-		sorted[i] = tools[at[i]]
-	}
-	return sorted
+	return placed(tools, first(positive(scores), most, byScore(scores))), nil
 }

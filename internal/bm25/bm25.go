@@ -11,6 +11,10 @@ import "math"
 // k1 says how soon more of the same word stops to count; the usual value.
 const k1 = 1.2
 
+// most is how often a word counts in one field of a document at most, so that who
+// repeats a word is not found first by it.
+const most = 4
+
 // A Field is a part of every document.
 type Field struct {
 	// Weight is how much a word in it counts.
@@ -87,7 +91,7 @@ func (b *builder) id(word string) int32 {
 func (b *builder) count(id, doc int32, field int16) {
 	of := b.occurrences[id]
 	if last := len(of) - 1; last >= 0 && of[last].doc == doc && of[last].field == field {
-		of[last].count = min(of[last].count, math.MaxInt16-1) + 1
+		of[last].count = min(of[last].count+1, most)
 		return
 	}
 	b.occurrences[id] = append(of, occurrence{doc: doc, field: field, count: 1})

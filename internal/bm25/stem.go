@@ -43,7 +43,7 @@ func ends(w, suffix string, n int) bool {
 
 func singular(w string) string {
 	switch {
-	case !strings.HasSuffix(w, "s"), strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
+	case w == "news", !strings.HasSuffix(w, "s"), strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
 		return w
 	case ends(w, "ies", 2):
 		return w[:len(w)-2]

@@ -7,10 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// Words yields the words of a text or of an identifier in lower case: runs of
-// letters and digits, parted where camelCase or an acronym ends. What was parted
-// is yielded as a whole too, so that "GitHub" is found by "github".
+// Words yields the words of a text or of an identifier in lower case: its runs,
+// and of a run of several parts the parts as well, so that "GitHub" is found by
+// "github" and "listIssues" by "issues".
 func Words(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for run := range Runs(text) {
+			for part := range Parts(run) {
+				if len(part) < len(run) && !yield(part) {
+					return
+				}
+			}
+			if !yield(strings.ToLower(run)) {
+				return
+			}
+		}
+	}
+}
+
+// Runs yields the runs of letters and digits of a text.
+func Runs(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for len(text) > 0 {
 			start := strings.IndexFunc(text, wordy)
@@ -22,7 +38,7 @@ func Words(text string) iter.Seq[string] {
 			if end < 0 {
 				end = len(text)
 			}
-			if !parts(text[:end], yield) {
+			if !yield(text[:end]) {
 				return
 			}
 			text = text[end:]
@@ -31,26 +47,27 @@ func Words(text string) iter.Seq[string] {
 }
 
 func wordy(r rune) bool {
-	return r < utf8.RuneSelf && ('a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z') ||
-		r >= utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
+	if r < utf8.RuneSelf {
+		return lower(byte(r)) || upper(byte(r)) || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
 }
 
-// parts yields the parts of one run, and the whole where there are several.
-func parts(run string, yield func(string) bool) bool {
-	from := 0
-	for i := 1; i < len(run); i++ {
-		if !seam(run, i) {
-			continue
+// Parts yields the parts of a run in lower case, which end where camelCase or an
+// acronym does; most have one.
+func Parts(run string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		from := 0
+		for i := 1; i < len(run); i++ {
+			if seam(run, i) {
+				if !yield(strings.ToLower(run[from:i])) {
+					return
+				}
+				from = i
+			}
 		}
-		if !yield(strings.ToLower(run[from:i])) {
-			return false
-		}
-		from = i
+		yield(strings.ToLower(run[from:]))
 	}
-	if from > 0 && !yield(strings.ToLower(run[from:])) {
-		return false
-	}
-	return yield(strings.ToLower(run))
 }
 
 // seam reports whether a capital at i begins a part: after a small letter or a

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/bm25"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,6 +25,25 @@ var questionsFile []byte
 type question struct {
 	Question string
 	Tool     string // "server/name"
+}
+
+// names reports whether a word of the tool's name is in the question, in any form.
+func (q question) names() bool {
+	stems := make(map[string]bool)
+	for word := range bm25.Words(q.Question) {
+		stems[bm25.Stem(word)] = true
+	}
+	_, name, _ := strings.Cut(q.Tool, "/")
+	for word := range bm25.Words(name) {
+		switch word {
+		case "a", "all", "by", "for", "if", "in", "is", "of", "on", "the", "to":
+			continue // says nothing of the tool
+		}
+		if stems[bm25.Stem(word)] {
+			return true
+		}
+	}
+	return false
 }
 
 func questions() ([]question, error) { return lines[question](questionsFile) }

@@ -63,34 +63,42 @@ func run(path string, verbose bool) error {
 	return nil
 }
 
+// parts are the questions that a figure is given for. The ones in an even place
+// were looked at while the ranking was made.
+var parts = []struct {
+	name string
+	in   func(i int, q question) bool
+}{
+	{"all", func(int, question) bool { return true }},
+	{"looked at", func(i int, _ question) bool { return i%2 == 0 }},
+	{"held out", func(i int, _ question) bool { return i%2 == 1 }},
+	{"not naming it", func(_ int, q question) bool { return !q.names() }},
+}
+
 func print(way string, questions []question, ranks []int) {
-	for _, part := range []struct {
-		name string
-		in   func(i int) bool
-	}{
-		{"all", func(int) bool { return true }},
-		{"even", func(i int) bool { return i%2 == 0 }},
-		{"odd", func(i int) bool { return i%2 == 1 }},
-	} {
+	for _, part := range parts {
+		n := count(questions, part.in)
 		fmt.Printf("%-10s %-15s", way, part.name)
-		n := 0
-		for i := range questions {
-			if part.in(i) {
-				n++
-			}
-		}
 		for _, first := range []int{1, 3, 5, 10} {
-			fmt.Printf(" %3d%%", 100*hits(ranks, first, part.in)/n)
+			fmt.Printf(" %3d%%", 100*hits(questions, ranks, first, part.in)/n)
 		}
 		fmt.Printf("  %d\n", n)
 	}
 }
 
+func count(questions []question, in func(int, question) bool) (n int) {
+	for i, q := range questions {
+		if in(i, q) {
+			n++
+		}
+	}
+	return n
+}
+
 // hits counts the questions whose wanted tool is among the first ones.
-func hits(ranks []int, first int, in func(i int) bool) int {
-	n := 0
+func hits(questions []question, ranks []int, first int, in func(int, question) bool) (n int) {
 	for i, rank := range ranks {
-		if in(i) && rank > 0 && rank <= first {
+		if in(i, questions[i]) && rank > 0 && rank <= first {
 			n++
 		}
 	}
