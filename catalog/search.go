@@ -104,7 +104,7 @@ func (c *Catalog) Search(q Query) (Page, error) {
 // find returns the places of the tools that a query finds, as listed, and the
 // order that it asks for.
 func (x *index) find(q *Query) (found []int32, order func(a, b int32) int) {
-	relevance := func(a, b int32) int { return cmp.Compare(a, b) }
+	relevance := cmp.Compare[int32] // as listed
 	if q.Text == "" {
 		found = make([]int32, len(x.tools))
 		for i := range found {
@@ -123,7 +123,7 @@ func (x *index) find(q *Query) (found []int32, order func(a, b int32) int) {
 			return cmp.Or(strings.Compare(x.tools[a].Name(), x.tools[b].Name()), cmp.Compare(a, b))
 		}
 	case ByServer: // as listed
-		return found, func(a, b int32) int { return cmp.Compare(a, b) }
+		return found, cmp.Compare[int32]
 	case BySafety:
 		return found, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(x.tools[a].Safety(), x.tools[b].Safety()), cmp.Compare(a, b))

@@ -21,7 +21,7 @@ func shop(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	c := catalog.New(catalog.Options{})
 	withArgument := testserver.Tool("list_files", "")
-	withArgument.InputSchema = map[string]any{"type": "object", "properties": map[string]any{"glob_pattern": map[string]any{"type": "string"}}}
+	withArgument.InputSchema = map[string]any{"type": "object", "properties": map[string]any{"glob_pattern": map[string]any{"type": "string"}, "path": map[string]any{"type": "string"}}}
 	add(tb, c, "files", listing(
 		withArgument,
 		testserver.Tool("create_file", "Creates a file; it fails where there is one."),
@@ -83,6 +83,10 @@ func TestSearchByTextCategoryTagsHintsAndClass(t *testing.T) {
 		{"a synonym", catalog.Query{Text: "erase"}, "files/delete_file"},
 		{"in one piece what is two words", catalog.Query{Text: "globpattern"}, "files/list_files"},
 		{"in two what is one", catalog.Query{Text: "frob nicate"}, "files/frobnicate"},
+		{"an address is not what it is made of", catalog.Query{Text: "bob@acme.com"}, "acme/send_invoice"},
+		{"nor is a path", catalog.Query{Text: "/acme/refund"}, "files/list_files"},
+		{"nor a URL", catalog.Query{Text: "https://acme.com/refund"}, ""},
+		{"but its scheme may be", catalog.Query{Text: "glob://acme.com/refund"}, "files/list_files"},
 		{"no tool has it", catalog.Query{Text: "zebra"}, ""},
 		{"no word at all", catalog.Query{Text: " ?! "}, ""},
 		{"a function word does not count", catalog.Query{Text: "the glob of a"}, "files/list_files"},

@@ -47,6 +47,7 @@ func TestSelect(t *testing.T) {
 		{"always there and fitting", "a new file", catalog.SelectOptions{Always: []string{"files/list_files"}, Max: 2}, "files/list_files files/create_file"},
 		{"what is always there cannot bring back the dangerous", "delete the file", catalog.SelectOptions{Always: []string{"files/delete_file", "files/frobnicate"}}, "files/create_file files/list_files"},
 		{"unless it is named", "zebra", catalog.SelectOptions{Always: []string{"files/delete_file"}, Named: []string{"files/delete_file"}, Max: 1}, "files/delete_file"},
+		{"named and always there is one tool", "zebra", catalog.SelectOptions{Always: []string{"files/list_files"}, Named: []string{"files/list_files"}, Max: 1}, "files/list_files"},
 		{"what Where keeps out does not come back", "zebra", catalog.SelectOptions{
 			Always: []string{"files/list_files"}, Named: []string{"files/list_files", "files/delete_file"},
 			Where: func(t *middleware.Tool) bool { return t.Name() != "list_files" },

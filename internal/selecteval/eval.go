@@ -59,7 +59,9 @@ type listed struct {
 
 // UnmarshalJSON is there since mcp.Tool brings one of its own along.
 func (l *listed) UnmarshalJSON(data []byte) error {
-	var of struct{ Server string }
+	var of struct {
+		Server string `json:"server"`
+	}
 	if err := json.Unmarshal(data, &of); err != nil {
 		return err
 	}

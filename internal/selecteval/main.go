@@ -17,6 +17,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -27,13 +28,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: selecteval [-v] tools.jsonl")
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), *verbose); err != nil {
+	if err := run(os.Stdout, flag.Arg(0), *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "selecteval:", err)
 		os.Exit(1)
 	}
 }
 
-func run(path string, verbose bool) error {
+func run(out io.Writer, path string, verbose bool) error {
 	questions, err := questions()
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func run(path string, verbose bool) error {
 		return err
 	}
 	ctx := context.Background()
-	fmt.Println("wanted tool among the first  1    3    5   10  of questions")
+	fmt.Fprintln(out, "wanted tool among the first  1    3    5   10  of questions")
 	for _, way := range []struct {
 		name  string
 		ranks func() ([]int, error)
@@ -55,9 +56,9 @@ func run(path string, verbose bool) error {
 		if err != nil {
 			return err
 		}
-		print(way.name, questions, ranks)
+		show(out, way.name, questions, ranks)
 		if verbose && way.name == "select" {
-			misses(questions, ranks)
+			misses(out, questions, ranks)
 		}
 	}
 	return nil
@@ -75,14 +76,14 @@ var parts = []struct {
 	{"not naming it", func(_ int, q question) bool { return !q.names() }},
 }
 
-func print(way string, questions []question, ranks []int) {
+func show(out io.Writer, way string, questions []question, ranks []int) {
 	for _, part := range parts {
 		n := count(questions, part.in)
-		fmt.Printf("%-10s %-15s", way, part.name)
+		fmt.Fprintf(out, "%-10s %-15s", way, part.name)
 		for _, first := range []int{1, 3, 5, 10} {
-			fmt.Printf(" %3d%%", 100*hits(questions, ranks, first, part.in)/n)
+			fmt.Fprintf(out, " %3d%%", 100*hits(questions, ranks, first, part.in)/n)
 		}
-		fmt.Printf("  %d\n", n)
+		fmt.Fprintf(out, "  %d\n", n)
 	}
 }
 
@@ -105,10 +106,10 @@ func hits(questions []question, ranks []int, first int, in func(int, question) b
 	return n
 }
 
-func misses(questions []question, ranks []int) {
+func misses(out io.Writer, questions []question, ranks []int) {
 	for i, rank := range ranks {
 		if i%2 == 0 && (rank == 0 || rank > 10) {
-			fmt.Printf("  %4d  %-50s %s\n", rank, questions[i].Tool, questions[i].Question)
+			fmt.Fprintf(out, "  %4d  %-50s %s\n", rank, questions[i].Tool, questions[i].Question)
 		}
 	}
 }
