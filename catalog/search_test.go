@@ -22,11 +22,13 @@ func shop(tb testing.TB) *catalog.Catalog {
 	c := catalog.New(catalog.Options{})
 	withArgument := testserver.Tool("list_files", "")
 	withArgument.InputSchema = map[string]any{"type": "object", "properties": map[string]any{"glob_pattern": map[string]any{"type": "string"}, "path": map[string]any{"type": "string"}}}
+	withURL := testserver.Tool("frobnicate", "")
+	withURL.InputSchema = map[string]any{"type": "object", "properties": map[string]any{"url": map[string]any{"type": "string"}}}
 	add(tb, c, "files", listing(
 		withArgument,
 		testserver.Tool("create_file", "Creates a file; it fails where there is one."),
 		testserver.Tool("delete_file", "Deletes a file."),
-		testserver.Tool("frobnicate", ""),
+		withURL,
 	))
 	add(tb, c, "acme", listing(
 		testserver.Tool("list_invoices", "Lists the invoices of a customer, the newest first."),
@@ -85,8 +87,8 @@ func TestSearchByTextCategoryTagsHintsAndClass(t *testing.T) {
 		{"in two what is one", catalog.Query{Text: "frob nicate"}, "files/frobnicate"},
 		{"an address is not what it is made of", catalog.Query{Text: "bob@acme.com"}, "acme/send_invoice"},
 		{"nor is a path", catalog.Query{Text: "/acme/refund"}, "files/list_files"},
-		{"nor a URL", catalog.Query{Text: "https://acme.com/refund"}, ""},
-		{"but its scheme may be", catalog.Query{Text: "glob://acme.com/refund"}, "files/list_files"},
+		{"nor a URL", catalog.Query{Text: "https://acme.com/refund"}, "files/frobnicate"},
+		{"but its scheme may be", catalog.Query{Text: "glob://acme.com/refund"}, "files/frobnicate files/list_files"},
 		{"no tool has it", catalog.Query{Text: "zebra"}, ""},
 		{"no word at all", catalog.Query{Text: " ?! "}, ""},
 		{"a function word does not count", catalog.Query{Text: "the glob of a"}, "files/list_files"},
