@@ -14,8 +14,8 @@ func TestMostQuestionsDoNotNameTheTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 200 {
-		t.Errorf("got %d questions, want 200", len(all))
+	if len(all) != 240 {
+		t.Errorf("got %d questions, want 240", len(all))
 	}
 	seen, silent := make(map[string]bool), 0
 	for _, q := range all {
@@ -34,7 +34,7 @@ func TestMostQuestionsDoNotNameTheTool(t *testing.T) {
 }
 
 // The wanted tool is among the first ten for 85 questions of 100: of all, of those
-// that were never looked at, and of those that do not name it.
+// that nobody looked at while the ranking was made, and of those that do not name it.
 func TestWantedToolIsAmongTheFirstTen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("..", "..", "..", "shared", "eval", "tools.jsonl")
