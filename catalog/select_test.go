@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func choose(tb testing.TB, c *catalog.Catalog, message string, o catalog.SelectOptions) string {
@@ -68,7 +69,13 @@ func TestSelect(t *testing.T) {
 
 func TestSelectHasADefault(t *testing.T) {
 	t.Parallel()
-	if got := strings.Fields(choose(t, manyTools(t), "list the customers", catalog.SelectOptions{})); len(got) != 20 {
+	c := catalog.New(catalog.Options{})
+	var tools []*mcp.Tool
+	for i := range 30 {
+		tools = append(tools, testserver.Tool(fmt.Sprintf("list_%d", i), ""))
+	}
+	add(t, c, "srv", listing(tools...))
+	if got := strings.Fields(choose(t, c, "list the customers", catalog.SelectOptions{})); len(got) != 20 {
 		t.Errorf("got %d tools, want 20", len(got))
 	}
 }
