@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// shop is a catalogue of two servers with tools of every class.
-func shop(tb testing.TB) *catalog.Catalog {
+// office is a catalogue of two servers with tools of every class.
+func office(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	c := catalog.New(catalog.Options{})
 	withArgument := testserver.Tool("list_files", "")
@@ -66,7 +66,7 @@ func of(tools []*middleware.Tool) string {
 
 func TestSearchByTextCategoryTagsHintsAndClass(t *testing.T) {
 	t.Parallel()
-	c := shop(t)
+	c := office(t)
 	for _, tt := range []struct {
 		name string
 		q    catalog.Query
@@ -170,7 +170,7 @@ func TestSearchFindsWhatIsKnownNotToBeDestructive(t *testing.T) {
 
 func TestSearchSorts(t *testing.T) {
 	t.Parallel()
-	c := shop(t)
+	c := office(t)
 	for sort, want := range map[catalog.Sort]string{
 		catalog.ByRelevance: "files/delete_file files/create_file files/list_files",
 		catalog.ByName:      "files/create_file files/delete_file files/list_files",
@@ -236,19 +236,19 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 		good   bool
 	}{
 		{"nothing changed", func(*testing.T, *catalog.Catalog, *fake, *catalog.Query) {}, true},
-		{"the same list again", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) { refresh(t, c) }, true},
+		{"the same list again", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) { relist(t, c) }, true},
 		{"another size of page", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Limit = 5 }, true},
 		{"a tool more that is not found", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
 			s.list = listing(append(slices.Clone(two), testserver.Tool("get_c", "Another thing."))...).list
-			refresh(t, c)
+			relist(t, c)
 		}, false},
 		{"a tool less", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
 			s.list = listing(two[:1]...).list
-			refresh(t, c)
+			relist(t, c)
 		}, false},
 		{"another definition", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
 			s.list = listing(two[0], testserver.Tool("list_b", "One file or two.")).list
-			refresh(t, c)
+			relist(t, c)
 		}, false},
 		{"the host's word on a category", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) {
 			if err := c.Override("srv", "list_b", annotation.Annotations{Category: "new"}); err != nil {
@@ -287,7 +287,7 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 	}
 }
 
-func refresh(t testing.TB, c *catalog.Catalog) {
+func relist(t testing.TB, c *catalog.Catalog) {
 	t.Helper()
 	if err := c.Refresh(testserver.Context(t), "srv"); err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func refresh(t testing.TB, c *catalog.Catalog) {
 func TestSearchRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for field, q := range map[string]catalog.Query{"Query.Limit": {Limit: -1}, "Query.Sort": {Sort: 4}} {
-		if _, err := shop(t).Search(q); err == nil || !strings.HasPrefix(err.Error(), "catalog: "+field) {
+		if _, err := office(t).Search(q); err == nil || !strings.HasPrefix(err.Error(), "catalog: "+field) {
 			t.Errorf("got error %v, want one about %s", err, field)
 		}
 	}

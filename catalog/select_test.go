@@ -26,7 +26,7 @@ func choose(tb testing.TB, c *catalog.Catalog, message string, o catalog.SelectO
 
 func TestSelect(t *testing.T) {
 	t.Parallel()
-	c := shop(t)
+	c := office(t)
 	for _, tt := range []struct {
 		name, message string
 		o             catalog.SelectOptions
@@ -82,7 +82,7 @@ func TestSelectHasADefault(t *testing.T) {
 
 func TestRankerTakesThePlaceOfTheWords(t *testing.T) {
 	t.Parallel()
-	c := shop(t)
+	c := office(t)
 	var asked []string
 	scores := map[string]float64{"files/list_files": 0.1, "acme/list_invoices": 0.9, "files/create_file": -1, "files/delete_file": 5, "acme/getRefundStatus": math.NaN()}
 	rank := func(_ context.Context, message string, tools []*middleware.Tool) ([]float64, error) {
@@ -118,7 +118,7 @@ func TestSelectErrors(t *testing.T) {
 		{"no connection", catalog.SelectOptions{Rank: func(context.Context, string, []*middleware.Tool) ([]float64, error) { return nil, broken }}},
 		{"returned 1 scores for 4 tools", catalog.SelectOptions{Rank: func(context.Context, string, []*middleware.Tool) ([]float64, error) { return []float64{1}, nil }}},
 	} {
-		tools, err := shop(t).Select(t.Context(), "a", tt.o)
+		tools, err := office(t).Select(t.Context(), "a", tt.o)
 		if err == nil || !strings.HasPrefix(err.Error(), "catalog: ") || !strings.Contains(err.Error(), tt.want) || tools != nil {
 			t.Errorf("got %v and error %v, want %q", tools, err, tt.want)
 		}

@@ -20,7 +20,7 @@ import (
 
 func TestGroupsBySafetyAndThoseToConfirm(t *testing.T) {
 	t.Parallel()
-	c := shop(t)
+	c := office(t)
 	groups := c.BySafety()
 	for class, want := range map[annotation.Safety]string{
 		annotation.Safe:      "acme/getRefundStatus acme/list_invoices files/list_files",
@@ -42,7 +42,7 @@ func TestGroupsBySafetyAndThoseToConfirm(t *testing.T) {
 
 func TestWhereYieldsWhatIsKept(t *testing.T) {
 	t.Parallel()
-	c, asked := shop(t), 0
+	c, asked := office(t), 0
 	var got []string
 	for tool := range c.Where(func(t *middleware.Tool) bool { asked++; return strings.HasPrefix(t.Name(), "list") }) {
 		got = append(got, tool.String())
@@ -55,7 +55,7 @@ func TestWhereYieldsWhatIsKept(t *testing.T) {
 
 func TestStatisticsCountTools(t *testing.T) {
 	t.Parallel()
-	c := shop(t)
+	c := office(t)
 	if err := c.Override("acme", "send_invoice", annotation.Annotations{Category: "mail"}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestStatisticsCountWhatReachedTheServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := shop(t)
+				c := office(t)
 				caller := c.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					time.Sleep(time.Second)
 					return tt.res, tt.err
@@ -136,7 +136,7 @@ func TestStatisticsSurviveARefresh(t *testing.T) {
 	call("list_b")
 	testserver.Add(server, testserver.Tool("list_a", "It is described now."), nothing)
 	server.RemoveTools("list_b")
-	refresh(t, c)
+	relist(t, c)
 	call("list_a")
 	s := c.Statistics()
 	a, b := s.ByTool["srv/list_a"], s.ByTool["srv/list_b"]
@@ -160,7 +160,7 @@ func TestGuardOfNothingPanics(t *testing.T) {
 }
 
 func TestStatisticsCostACallNoAllocation(t *testing.T) {
-	c, res := shop(t), &mcp.CallToolResult{}
+	c, res := office(t), &mcp.CallToolResult{}
 	caller := c.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, nil }))
 	call := middleware.Call{Tool: lookup(t, c, "files", "list_files")}
 	if n := testing.AllocsPerRun(100, func() {
@@ -174,7 +174,7 @@ func TestStatisticsCostACallNoAllocation(t *testing.T) {
 
 func BenchmarkGuardedCall(b *testing.B) {
 	b.ReportAllocs()
-	c, res := shop(b), &mcp.CallToolResult{}
+	c, res := office(b), &mcp.CallToolResult{}
 	caller := c.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, nil }))
 	call := middleware.Call{Tool: lookup(b, c, "files", "list_files")}
 	for b.Loop() {
