@@ -20,11 +20,12 @@ const idle = `
 
 // synonyms are what people and makers of APIs call the same thing, a group on a
 // line. A word may stand in several groups, and no group leads on to another. They
-// are the everyday vocabulary of web APIs: the verbs of CRUD and of processes, and
-// the things that most products have. No product is named here and no tool: a word
-// that would help with one of them only has no place. Every pair costs some
-// precision, so a group holds what can replace each other in most sentences, and
-// a synonym counts for half of the word itself.
+// are written by hand from the everyday vocabulary of web APIs: the verbs of CRUD
+// and of processes, and the things that most products have. A product stands here
+// only where its name is used for a kind of thing (excel, chrome, postgres,
+// kubernetes). Every pair costs some precision, so a group holds what can replace
+// each other in most sentences, and a word that would help with one tool has no
+// place.
 const synonyms = `
 	get show fetch read retrieve view display see describe give tell detail info information
 	list show enumerate
