@@ -49,7 +49,7 @@ func BenchmarkAdd(b *testing.B) {
 	} {
 		for _, n := range []int{1000, 10_000} {
 			b.Run(fmt.Sprintf("%s/n=%d", kind.name, n), func(b *testing.B) {
-				s := manyTools(n, kind.samples(b))
+				s := shelfOf(n, kind.samples(b))
 				b.ReportAllocs()
 				begun := cpu()
 				for b.Loop() {
@@ -77,7 +77,7 @@ func cpu() time.Duration {
 
 func BenchmarkLookup(b *testing.B) {
 	c := catalog.New(catalog.Options{})
-	add(b, c, "srv", manyTools(10_000, tiny()))
+	add(b, c, "srv", shelfOf(10_000, tiny()))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := c.Lookup("srv", "list_things_5000"); !ok {
@@ -89,7 +89,7 @@ func BenchmarkLookup(b *testing.B) {
 // BenchmarkOverride is one word of the host's among 10,000 tools.
 func BenchmarkOverride(b *testing.B) {
 	c := catalog.New(catalog.Options{})
-	add(b, c, "srv", manyTools(10_000, tiny()))
+	add(b, c, "srv", shelfOf(10_000, tiny()))
 	for b.Loop() {
 		if err := c.Override("srv", "list_things_5000", annotation.ReadOnly()); err != nil {
 			b.Fatal(err)

@@ -73,6 +73,7 @@ type Catalog struct {
 	guarded  middleware.ToolCaller
 	events   events
 	watcher  watcher
+	meter    meter
 
 	permission func(*middleware.Tool) string
 	pinned     bool // there is a lock
@@ -124,7 +125,7 @@ func New(o Options) *Catalog {
 		pinned:     o.Lock != nil,
 	}
 	c.events.listener, c.events.most, c.events.log = o.OnEvent, maxEvents, c.log
-	c.current.Store(&snapshot{})
+	c.current.Store(build(nil, nil))
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
 }
@@ -286,7 +287,7 @@ func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // guard stands before an executor of tools for one who sees some of them.
 func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
-	return grant.Guard(executor, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+	return grant.Guard(c.meter.metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		return c.accepted(ctx, call, sees)
 	})
 }

@@ -154,8 +154,8 @@ func TestListIsBounded(t *testing.T) {
 		session catalog.Session
 		want    string // "" for none
 	}{
-		{"100,000 tools", catalog.Options{}, manyTools(100_000, tiny()), "more than 10000 tools; raise catalog.Options.MaxTools"},
-		{"as many as are allowed", catalog.Options{MaxTools: 2000}, manyTools(2000, tiny()), ""},
+		{"100,000 tools", catalog.Options{}, shelfOf(100_000, tiny()), "more than 10000 tools; raise catalog.Options.MaxTools"},
+		{"as many as are allowed", catalog.Options{MaxTools: 2000}, shelfOf(2000, tiny()), ""},
 		{"gigabytes", catalog.Options{}, heavy(1 << 30), "more than 67108864 bytes of tools; raise catalog.Options.MaxBytes"},
 		{"more than the host allows", catalog.Options{MaxBytes: 3 << 20}, heavy(4), "more than 3145728 bytes"},
 		{"less", catalog.Options{MaxBytes: 5 << 20}, heavy(4), ""},

@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// manyTools returns a session that lists n tools with names of their own, made from the
+// shelfOf returns a session that lists n tools with names of their own, made from the
 // samples in turn, 1,000 on a page.
-func manyTools(n int, samples []*mcp.Tool) *fake {
+func shelfOf(n int, samples []*mcp.Tool) *fake {
 	tools := make([]*mcp.Tool, n)
 	for i := range tools {
 		tool := *samples[i%len(samples)]
