@@ -40,6 +40,11 @@ func mainVerb(ws []word) int {
 		switch {
 		case w.is(not):
 			return -1
+		case i == 0 && heads(ws):
+			if v := mainVerb(ws[1:]); v >= 0 {
+				return v + 1
+			}
+			return -1
 		case i == 0 && prefixed(ws):
 			return 1
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
@@ -59,6 +64,27 @@ func mainVerb(ws []word) int {
 		return -1
 	}
 	return -1
+}
+
+// heads reports whether a sentence begins with a heading that may be a verb:
+// "Note:", "Step 1:".
+func heads(ws []word) bool {
+	return ws[0].sense&noun != 0 && len(ws) > 2 && (ws[1].mark == colon || ws[1].flags&opaque != 0 && ws[2].mark == colon)
+}
+
+// unlabelled returns a sentence without the labels in brackets before it, "[Maps]
+// Find a way", that say nothing grave.
+func unlabelled(ws []word) []word {
+	for i := range ws {
+		w := &ws[i]
+		if w.mark == unparen && i+1 < len(ws) {
+			return unlabelled(ws[i+1:])
+		}
+		if i > 4 || w.mark == paren && i > 0 || w.is(take|out|power) {
+			break
+		}
+	}
+	return ws
 }
 
 // prefixed reports whether a sentence begins with a verb that has something in
@@ -95,6 +121,42 @@ func isVerb(ws []word, i int) bool {
 	return w.sense&noun == 0 || w.form != third || next.is(english)
 }
 
+// state reports whether a phrase begins with what has been done to something:
+// "deleted items".
+func state(ws []word) bool {
+	return ws[0].is(verbs) && ws[0].form == past && len(ws) > 1 && ws[1].mark == 0 && !ws[1].is(prep|subord|and|english)
+}
+
+// things reports whether a phrase begins with the name of some things, in few
+// words up to a preposition or a mark: "Open hours of a shop", "Content types,
+// fields". One unknown word that has no plural may be a verb.
+func (r *reading) things(ws []word) bool {
+	for i := range ws {
+		w := &ws[i]
+		if i == 4 || w.is(english) && !w.is(prep|and) {
+			return false
+		}
+		if w.mark == 0 && !w.is(prep|and) {
+			continue
+		}
+		if i == 0 || ws[0].sense == 0 && ws[0].flags&plural == 0 && movesTo(r.table.words[w.id]) {
+			return false
+		}
+		last := &ws[i-1]
+		if i == 1 && last.sense == 0 && last.flags&plural == 0 && w.mark == comma {
+			return r.things(ws[2:])
+		}
+		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
+	}
+	return false
+}
+
+// movesTo reports whether a preposition goes with a verb of giving, "lend a hand
+// to", more often than with a noun.
+func movesTo(preposition string) bool {
+	return preposition == "to" || preposition == "into" || preposition == "onto" || preposition == "with"
+}
+
 // infinitive reports whether the word at i is a verb after "to".
 func infinitive(ws []word, i int) bool {
 	if !ws[i].is(verbs) || ws[i].form != base {
@@ -124,7 +186,7 @@ func objectIn(ws []word, i int) (o object) {
 		if w.mark != 0 || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
 			break
 		}
-		if !w.is(english) {
+		if !w.is(english) || w.is(many) {
 			o.add(w)
 		}
 	}

@@ -108,8 +108,12 @@ func flagged(w word, text string) word {
 	if len(text) > 1 && isUpper(text[0]) && !isUpper(text[1]) {
 		w.flags |= capital
 	}
-	if w.id == 0 && strings.HasSuffix(text, "ly") {
+	switch {
+	case w.id != 0:
+	case strings.HasSuffix(text, "ly"):
 		w.flags |= likeThis
+	case strings.HasSuffix(text, "s") && !strings.HasSuffix(text, "ss"):
+		w.flags |= plural
 	}
 	return w
 }

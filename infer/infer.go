@@ -79,10 +79,13 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 		if r.unread && f.effect == reads && main.effect == unknown {
 			f = finding{} // a verb that we do not know
 		}
-		if main.effect != unknown && (main.word != v.word || main.effect.dangerous()) {
+		if r.vague && (f.effect.dangerous() || f.effect.writes() && v.verb.sense&noun == 0) {
+			main = finding{} // a phrase without a verb lowers no verb
+		}
+		if main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous()) {
 			f = main
 		}
-	} else if v.verb.sense&(run|prober) != 0 && r.main.effect == commands && !r.claimsHarmless {
+	} else if runs(v.verb.sense) && r.main.effect == commands && !r.claimsHarmless {
 		f = r.main
 	} else if (r.plain && r.main.effect.writes() || r.main.effect == commands && f.effect.writes()) && !r.claimsHarmless {
 		f = f.worse(r.main) // the name and the description are at odds
@@ -136,7 +139,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 	if c.action.effect.writes() && !(v.firm && v.verb.sense&add != 0) {
 		out = c.action
 	}
-	open := !v.firm || v.verb.sense&run != 0 || v.verb.sense&prober != 0
+	open := !v.firm || runs(v.verb.sense)
 	if c.command.effect != unknown && open && !r.claimsHarmless {
 		out = out.worse(c.command)
 	}

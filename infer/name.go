@@ -139,6 +139,9 @@ func (m *name) judge(from int) verdict {
 	v.firm = v.verb.sense&power != 0 || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
 		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
 		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
+	if v.verb.sense&(bends|seals) == bends|seals && v.effect == reads && at > from && v.obj.any&picture == 0 {
+		v.firm, v.effect = false, adds // notes_capture: of what, is not known
+	}
 	if v.effect == reads && (v.verb.flags&folded != 0 || v.verb.sense&says != 0) {
 		v.firm, v.effect = false, unknown
 	}
@@ -149,6 +152,9 @@ func (m *name) judge(from int) verdict {
 		}
 		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].is(verbs) && ws[i].form == base {
 			v.finding = v.worse(f) // chat_post: two nouns that may be verbs
+		}
+		if v.verb.sense&run != 0 && last.sense&report == 0 && ws[i].is(take|out) && ws[i].form == base && ws[i].sense&(noun|either) == 0 {
+			v.finding = v.worse(f) // run_purge_job
 		}
 		if v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0 {
 			v.finding = v.worse(f) // request_deletion
@@ -195,10 +201,12 @@ func headVerb(ws []word, from int) int {
 		last--
 	}
 	switch {
-	case last > from && ws[last].sense&manage != 0 && ws[last].sense&noun != 0:
+	case last > from && ws[last].sense&manage != 0 && ws[last].sense&noun != 0 && !sure(from) && !sure(from+1):
 		return last
 	case plain(from) && !object(from):
 		return from
+	case plain(from+1) && ws[from+1].sense&supposes != 0:
+		return from + 1
 	case sure(from + 1):
 		return from + 1
 	case plain(last) && !ws[last-1].is(prep):

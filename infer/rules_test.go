@@ -102,6 +102,73 @@ var rules = map[string]string{
 		find_leaf | Find & apply leaves | moderate`,
 	"power behind a write": `
 		write_rows | Execute a query on the rows | dangerous`,
+	"a phrase in which nothing is done": `
+		lamps | Current lamps | safe
+		lamps | Domains on a lamp | safe
+		lamps | Bulb types of a lamp | safe
+		lamps | Throughput, error rate | safe
+		lamps | Deleted lamps of a house | safe
+		lamps | Recently added lamps | safe
+		lamps | Payments of a customer | safe
+		lamps | Payment for a lamp | unknown
+		lamps | Bestow kudos to a lamp | unknown
+		lamps | Flurb lamps | unknown
+		group_stats | Per-lamp statistics | safe
+		process_lamp | Lamps of a house | moderate
+		order_lamp | Lamps of a house | dangerous
+		list_answers | Saved replies | safe`,
+	"what stands before the sentence": `
+		lamps | [Lamps] [Read] Get the lamps | safe
+		lamps | [Delete] Lists lamps | dangerous
+		lamps | Note: deletes all lamps | dangerous
+		lamps | Step 1: find the lamps | safe
+		lamps | Call this tool to fetch lamps | safe
+		lamps | Call this tool to delete lamps | dangerous
+		lamps | Use it when you want to find lamps | safe
+		lamps | Use it when you want to delete lamps | dangerous`,
+	"whose deed it is": `
+		list_lamps | List lamps. The user deletes the lamp. | safe
+		list_lamps | List lamps. The tool deletes the lamp. | dangerous`,
+	"words in a list after a read": `
+		list_lamps | Read lanes, spawn points and signs | safe
+		list_lamps | Read lanes, spawn the lamps | moderate
+		list_lamps | List lamps, delete lamps of a house | dangerous
+		find_lamps | Detect & dim lamps of a house | moderate
+		list_lamps | Retrieve rules, inline styles, rows | safe
+		make_sheet | Generate a spreadsheet or pivot table | safe`,
+	"what is run": `
+		run_purge_job | | dangerous
+		run_purge_report | | safe
+		evaluate_lamp | Evaluate a lamp | safe
+		evaluate_script | | dangerous
+		call_lamp | Call any API path | dangerous
+		call_lamp | Call the API of a lamp | moderate`,
+	"what one is bound by": `
+		accept_offer | | dangerous
+		accept_change | | moderate
+		confirm_quote | | dangerous
+		make_call | | dangerous
+		make_lamp | | moderate
+		place_bid | | dangerous
+		sign_note | | dangerous
+		sign_lamp_url | Sign an address of a lamp | dangerous
+		close_lamp | Sign the lamp out | moderate
+		sign_in | | moderate`,
+	"a check is none": `
+		lamp_check_merge | | safe
+		lamp_check_and_merge | | dangerous
+		check_deploy | | safe`,
+	"a manager that is set": `
+		set_mode_manager | | moderate
+		mode_manager | | unknown`,
+	"what is captured has to be known": `
+		notes_capture | | moderate
+		screen_capture | | safe
+		lamp_capture | Capture an idea | moderate`,
+	"what is reported": `
+		report_status | Report the status of a lamp | unknown
+		lamp | Report the status of a lamp | safe
+		report_leak | Report a leak | moderate`,
 	"no way back": `
 		move_lamp | Move a lamp. It cannot be recovered. | dangerous
 		move_lamp | Move a lamp, irrevocably | dangerous`,

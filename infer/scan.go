@@ -151,8 +151,8 @@ func (s *scanner) emit(k spelling, n int, flags flag) {
 		}
 	}
 	s.last, s.lastN = k, n
-	if w.id == 0 && k&(1<<(2*letterBits)-1) == ('l'-'a'+1)<<letterBits|('y'-'a'+1) {
-		flags |= likeThis
+	if w.id == 0 {
+		flags |= k.ending()
 	}
 	s.append(w, flags)
 }

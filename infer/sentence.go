@@ -10,6 +10,7 @@ type reading struct {
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
+	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
 
 	claimsHarmless bool
 	wide           bool   // something is not ASCII
@@ -36,7 +37,7 @@ func (r *reading) sentence(s *sentence) {
 	}
 	switch {
 	case !r.told && !s.continues:
-		r.first(ws)
+		r.first(unlabelled(ws))
 	case s.senses&(add|change|take|out|power) != 0 && !s.continues:
 		r.later(ws)
 	}
@@ -63,7 +64,11 @@ func (r *reading) first(ws []word) {
 		return
 	}
 	if advice(ws, i) {
-		return
+		for i++; i < len(ws) && ws[i].mark == 0 && !infinitive(ws, i); i++ {
+		}
+		if i == len(ws) || ws[i].mark != 0 {
+			return
+		}
 	}
 	r.told = true
 	r.main = r.leading(ws, i)
@@ -98,28 +103,37 @@ func (r *reading) nominal(ws []word) finding {
 		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
 			r.unread = true
 			return finding{}
-		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i), infinitive(ws, i):
+		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i), infinitive(ws, i):
 			return r.leading(ws, i)
 		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0):
 			return finding{reads, mainOfDescription, w.id}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
-			return all(ws)
+			return r.phrase(ws)
 		}
 	}
-	return all(ws)
+	return r.phrase(ws)
 }
 
-// all reads a phrase such as "All jobs by account", in which nothing is done.
-func all(ws []word) finding {
+// phrase reads a phrase in which nothing is done: "All jobs by account", "Current
+// prices", "Deleted items", "Open hours, closing days".
+func (r *reading) phrase(ws []word) finding {
 	for i := range ws {
-		if ws[i].is(verbs) && ws[i].sense&noun == 0 {
+		if ws[i].is(verbs) && ws[i].sense&noun == 0 && ws[i].form != past {
 			return finding{}
 		}
 	}
-	if len(ws) == 0 || !ws[0].is(many) {
+	for len(ws) > 1 && ws[0].flags&likeThis != 0 {
+		ws = ws[1:]
+	}
+	if len(ws) == 0 || ws[0].is(money|message|pact) && ws[0].form == base {
+		return finding{} // a payment may be one that is made
+	}
+	told := ws[0].is(many)
+	r.vague = !told
+	if !told && !ws[0].is(tells) && !state(ws) && !r.things(ws) {
 		return finding{}
 	}
-	return finding{reads, mainOfDescription, ws[0].id}
+	return finding{reads, saysNoDeed, ws[0].id}
 }
 
 // beside reads the verbs that stand beside the one at i: "create or overwrite".
@@ -152,7 +166,8 @@ func (r *reading) beside(ws []word, i int) {
 			}
 			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, r.table.words[w.id]) && isVerb(ws, k) &&
 				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
-				!(careful && (loose(ws, k) || ws[k].sense&(produce|weak) == produce|weak || ws[k].sense&(weak|either) != 0 && !ws[k+1].is(english))) {
+				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&(weak|either) != 0 || !w.is(and) && j > i+1 && ws[k].sense&(take|out) == 0))) &&
+				!((careful || ws[i].is(produce)) && ws[k].sense&(produce|weak) == produce|weak) {
 				also := r.also
 				r.claim(ws, k)
 				if ws[i].sense&(add|change) != 0 && ws[k].sense&sweep != 0 {
@@ -172,7 +187,7 @@ func (r *reading) later(ws []word) {
 		w := &ws[i]
 		switch {
 		case w.is(verbs) && (w.form == third || stated && w.form == base):
-			if w.sense&(noun|run|produce|retire) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
+			if w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
 				r.claim(ws, i)
 			}
 			if w.form == third {
@@ -182,6 +197,9 @@ func (r *reading) later(ws []word) {
 		case w.is(aux):
 			stated = true
 		case w.is(lead) && !w.is(subord|prep):
+			if person := r.table.words[w.id]; person == "user" || person == "users" || person == "you" || person == "agent" || person == "agents" {
+				return // what they do is not what the tool does
+			}
 		case w.flags&likeThis != 0:
 		default:
 			return

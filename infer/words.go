@@ -24,6 +24,7 @@ const (
 	folded                    // written with look-alikes or accents: it may raise and never lower
 	likeThis                  // ends in -ly
 	capital                   // begins with a capital and goes on small: a name, where no sentence begins
+	plural                    // an unknown word that ends in -s
 )
 
 // A word is one word of a name or of a sentence, or a mark between words.
@@ -60,6 +61,21 @@ func (k spelling) glue(after spelling, n int) spelling {
 		return after
 	}
 	return k<<(letterBits*n) | after
+}
+
+// ending says what the last letters tell of a word that the lexicon does not
+// have.
+func (k spelling) ending() flag {
+	switch k & (1<<(2*letterBits) - 1) {
+	case 'l'&31<<letterBits | 'y'&31:
+		return likeThis
+	case 's'&31<<letterBits | 's'&31:
+		return 0
+	}
+	if k&(1<<letterBits-1) == 's'&31 {
+		return plural
+	}
+	return 0
 }
 
 func spell(s string) spelling {
