@@ -49,7 +49,7 @@ func mainVerb(ws []word) int {
 			return 1
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
 			return i
-		case w.is(lead|aux) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
+		case w.is(lead|aux|warning) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
 			continue
 		}
 		// A few words and a colon are a heading.
@@ -118,7 +118,21 @@ func isVerb(ws []word, i int) bool {
 	if w.sense&noun != 0 && w.form == ing && next.is(prep) {
 		return false // spending by month
 	}
-	return w.sense&noun == 0 || w.form != third || next.is(english)
+	return w.sense&noun == 0 || w.form != third || next.is(english) || i == 0 && w.sense&says != 0
+}
+
+// deed reports whether a plain verb that does not only read stands in a phrase, or
+// one begins it that may be a noun: "copies pages".
+func deed(ws []word) bool {
+	if len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && ws[1].mark == 0 && ws[1].form != past && !ws[1].is(prep|and) {
+		return true
+	}
+	for i := range ws {
+		if ws[i].is(verbs&^(read|compute)) && ws[i].sense&noun == 0 && ws[i].form != past {
+			return true
+		}
+	}
+	return false
 }
 
 // state reports whether a phrase begins with what has been done to something:
@@ -143,12 +157,25 @@ func (r *reading) things(ws []word) bool {
 			return false
 		}
 		last := &ws[i-1]
-		if i == 1 && last.sense == 0 && last.flags&plural == 0 && w.mark == comma {
-			return r.things(ws[2:])
+		if i == 1 && last.sense&nouns == 0 && last.flags&plural == 0 {
+			return w.mark == comma && r.things(ws[2:]) || w.is(and) && r.things(ws[2:]) || r.table.words[w.id] == "of"
 		}
 		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
 	}
 	return false
+}
+
+// thing reports whether a phrase begins with an article: "the doors of a house".
+func thing(ws []word) bool {
+	if !ws[0].is(article) || len(ws) < 3 || ws[1].is(lead) {
+		return false
+	}
+	for i := range ws {
+		if ws[i].is(modal) {
+			return false // "a door is locked": somebody did it
+		}
+	}
+	return true
 }
 
 // movesTo reports whether a preposition goes with a verb of giving, "lend a hand

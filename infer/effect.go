@@ -138,7 +138,7 @@ func ran(verb sense, o object) effect {
 	switch {
 	case o.any&code != 0 && o.head&report == 0, o.any&many != 0 && o.any&wire != 0:
 		return commands
-	case o.head&report != 0, verb&compute != 0 && o.some:
+	case o.head&report != 0 && verb&change == 0, verb&compute != 0 && o.some:
 		return reads
 	case o.head&money != 0:
 		return leaves

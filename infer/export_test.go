@@ -41,7 +41,7 @@ func spelled() map[string]word {
 	return entries
 }
 
-var spacer = strings.NewReplacer(",", " , ", "|", " , ", ":", " : ", "(", " ( ", ")", " ) ", "[", " ( ", "]", " ) ", "/", " / ",
+var spacer = strings.NewReplacer(",", " , ", "|", " : ", ":", " : ", "(", " ( ", ")", " ) ", "[", " ( ", "]", " ) ", "/", " / ",
 	". ", " . ", ".\n", " . ", "! ", " . ", "? ", " . ", "; ", " . ", ";\n", " . ", "—", " : ", "–", " : ", "\n\n", " . ", "’", "")
 
 var heading = regexp.MustCompile(`([A-Za-z])-([A-Z])`)

@@ -227,7 +227,7 @@ var lexicon = []group{
 	{tells, `current recent latest live available existing historical historic upcoming past full comprehensive detailed quick
 		per single multiple public basic general overall daily weekly monthly hourly cross realtime remaining active pending`},
 	{involved, `complex analyze/analyse/analyses/analysed/analysing process generate transform compute calculate`},
-	{chooser, `action operation op method command subcommand verb mode task event`},
+	{chooser, `actions operations modes action operation op method command subcommand verb mode task event`},
 	{namer, `id uid uuid key name slug path number sha`},
 	{force, `overwrite cascade permanent permanently hard`},
 	{body, `body payload patch`},

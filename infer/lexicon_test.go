@@ -187,7 +187,7 @@ var rows = []struct{ tool, want, words string }{
 	{"_ get", "closed", `memory session sessions config local`},
 	{"gadget | A _ gadget", "complex", `complex analyze process generate transform compute calculate`},
 	{`gadget | | {"properties":{"_":{"enum":["delete","x"]}}}`, "dangerous", `action operation op method command subcommand verb mode
-		task event`},
+		task event actions operations modes`},
 	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug path number sha`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},

@@ -113,6 +113,12 @@ var rules = map[string]string{
 		lamps | Payment for a lamp | unknown
 		lamps | Bestow kudos to a lamp | unknown
 		lamps | Flurb lamps | unknown
+		lamps | Glow and age of a lamp | safe
+		lamps | The doors of a lamp shop | safe
+		lamps | A lamp is removed | unknown
+		lamps | A tool for flurbing lamps | unknown
+		lamps | Copies lamps from a house | unknown
+		lamps | Permanently destroy a lamp | dangerous
 		group_stats | Per-lamp statistics | safe
 		process_lamp | Lamps of a house | moderate
 		order_lamp | Lamps of a house | dangerous
@@ -168,7 +174,19 @@ var rules = map[string]string{
 	"what is reported": `
 		report_status | Report the status of a lamp | unknown
 		lamp | Report the status of a lamp | safe
-		report_leak | Report a leak | moderate`,
+		report_leak | Report a leak | moderate
+		lamp | Reports supported lamps | safe`,
+	"a list of actions": `
+		lamp_ops | Everything about lamps. Actions: list, add, remove | dangerous
+		lamp_ops | Actions: list, flurb | unknown
+		get_lamp | Lamp of a house. Modes: short, long | safe`,
+	"a verb whose particle stands behind": `
+		lamp | Rolls a lamp back | dangerous
+		lamp | Checks a lamp in and returns its place | moderate
+		lamp | Check the lamp in a house | safe
+		lamp | Apply an ordered list of rules | moderate
+		lamp | Triggers a new lamp and returns its address | moderate
+		lamp | Search and deploy lamps of a house | dangerous`,
 	"no way back": `
 		move_lamp | Move a lamp. It cannot be recovered. | dangerous
 		move_lamp | Move a lamp, irrevocably | dangerous`,

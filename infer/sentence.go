@@ -35,6 +35,9 @@ func (r *reading) sentence(s *sentence) {
 	if s.senses&(warning|unmade|harmless) != 0 {
 		r.warnings(ws)
 	}
+	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
+		r.actions(ws[2:])
+	}
 	switch {
 	case !r.told && !s.continues:
 		r.first(unlabelled(ws))
@@ -77,14 +80,20 @@ func (r *reading) first(ws []word) {
 // leading is the finding for the main verb at i. One that says nothing by
 // itself, "perform actions like …", gives way to those that it lists.
 func (r *reading) leading(ws []word, i int) finding {
-	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), mainOfDescription, ws[i].id}
-	if next := i + 1; next < len(ws) && ws[next].is(subord) && ws[i].sense&noun != 0 && f.effect == adds {
-		f.effect = reads // "report whether", "note which": it tells
+	o := objectIn(ws, i)
+	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].id}
+	if both := r.parted(ws, i); both.is(verbs) {
+		f = finding{effectOf(both.sense, o), mainOfDescription, both.id}
+	}
+	if next := i + 1; next < len(ws) && f.effect == adds &&
+		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
+		f.effect = reads // "report whether", "note which", "reports limits": it tells
 	}
 	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
 		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
 	r.beside(ws, i)
-	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown {
+	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown &&
+		(r.listed.effect > f.effect || ws[i].sense&manage != 0 || o.head&chooser != 0) {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
 	return f
@@ -105,7 +114,7 @@ func (r *reading) nominal(ws []word) finding {
 			return finding{}
 		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i), infinitive(ws, i):
 			return r.leading(ws, i)
-		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0):
+		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0) && !deed(ws[:i]):
 			return finding{reads, mainOfDescription, w.id}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
 			return r.phrase(ws)
@@ -117,10 +126,8 @@ func (r *reading) nominal(ws []word) finding {
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
 // prices", "Deleted items", "Open hours, closing days".
 func (r *reading) phrase(ws []word) finding {
-	for i := range ws {
-		if ws[i].is(verbs) && ws[i].sense&noun == 0 && ws[i].form != past {
-			return finding{}
-		}
+	if deed(ws) {
+		return finding{}
 	}
 	for len(ws) > 1 && ws[0].flags&likeThis != 0 {
 		ws = ws[1:]
@@ -130,7 +137,7 @@ func (r *reading) phrase(ws []word) finding {
 	}
 	told := ws[0].is(many)
 	r.vague = !told
-	if !told && !ws[0].is(tells) && !state(ws) && !r.things(ws) {
+	if !told && !ws[0].is(tells) && !thing(ws) && !state(ws) && !r.things(ws) {
 		return finding{}
 	}
 	return finding{reads, saysNoDeed, ws[0].id}
@@ -166,7 +173,7 @@ func (r *reading) beside(ws []word, i int) {
 			}
 			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, r.table.words[w.id]) && isVerb(ws, k) &&
 				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
-				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&(weak|either) != 0 || !w.is(and) && j > i+1 && ws[k].sense&(take|out) == 0))) &&
+				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&weak != 0 || j > i+1 && (ws[k].sense&either != 0 || !w.is(and) && ws[k].sense&(take|out) == 0)))) &&
 				!((careful || ws[i].is(produce)) && ws[k].sense&(produce|weak) == produce|weak) {
 				also := r.also
 				r.claim(ws, k)
@@ -177,6 +184,28 @@ func (r *reading) beside(ws []word, i int) {
 			}
 		}
 	}
+}
+
+// actions reads a list of what can be chosen, "Actions: list, add, remove". It
+// can only raise.
+func (r *reading) actions(ws []word) {
+	for i := range ws {
+		if ws[i].is(add|change|take|out|power) && ws[i].sense&(weak|noun) == 0 && ws[i].form == base {
+			r.claim(ws, i)
+		}
+	}
+}
+
+// parted finds the verb at i with a particle behind its object: "rolls a release
+// back", "checks a guest in".
+func (r *reading) parted(ws []word, i int) word {
+	for j := i + 1; j < min(len(ws), i+6) && ws[j].mark == 0 && !ws[j].is(and|subord); j++ {
+		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].mark != 0 || ws[j+1].is(and)) {
+			verb, behind := r.table.words[ws[i].id], r.table.words[w.id]
+			return r.table.phrasal(spell(verb)&letterMask, len(verb), spell(behind)&letterMask, len(behind))
+		}
+	}
+	return word{}
 }
 
 // later reads a sentence after the first. It counts only what it states of the
