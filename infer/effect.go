@@ -109,7 +109,7 @@ func effectOf(verb sense, o object) effect {
 		return commands
 	case verb&(read|compute) != 0 && verb&bends != 0 && o.head&kept != 0:
 		return adds
-	case verb&run != 0:
+	case verb&run != 0, verb&fills != 0 && o.any&code != 0:
 		return ran(verb, o)
 	case verb&produce != 0:
 		if o.any&(artefact|number) != 0 && o.head&access == 0 {

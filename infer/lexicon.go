@@ -102,7 +102,7 @@ var lexicon = []group{
 		authorize/authorise allow acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin
 		turn switch put unset change customize/customise rebase transition reject deny decline
 		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade
-		teleport arm disarm impersonate leave/left join reindex reconcile rsvp escalate silence boot extend protect unprotect
+		teleport arm disarm impersonate leave/left join reindex reconcile rsvp escalate silence boot protect unprotect
 		skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease quit exit
 		minimize/minimise maximize/maximise unmount rebuild/rebuilt unblock unban unhide unfreeze reactivate reinstate
 		quarantine isolate repair mutate redact dedupe vacuum highlight loop wake unshare begin adapt advance align anonymize/anonymise
@@ -127,7 +127,7 @@ var lexicon = []group{
 		unquarantine unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm widen wield
 		 sideload`},
 	{change | weak, `authenticate distribute interact serve treat`},
-	{change | seals, `accept`},
+	{change | seals, `accept extend`},
 	{change, `bump cap certify coerce dedicate deduct deduplicate degrade divert elect exempt grow/grew/grown inherit instruct manipulate mediate mimic mitigate
 		offload prohibit reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal
 		utilize/utilise visit`},
@@ -182,7 +182,8 @@ var lexicon = []group{
 		currency unit timezone temperature coordinate timestamp thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis mock
 		sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap visualization map
 		mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer response
-		story recipe itinerary id`},
+		story recipe itinerary id
+		content regex formula checklist roadmap headline slogan poem joke quiz flashcard essay dictionary`},
 	{report, `detail info information status stat statistics metric history summary overview log schema documentation doc
 		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total
 		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data

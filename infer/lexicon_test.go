@@ -143,7 +143,7 @@ var rows = []struct{ tool, want, words string }{
 		code snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis
 		mock sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap
 		visualization map mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer
-		response story recipe itinerary id`},
+		response story recipe itinerary id content regex formula checklist roadmap headline slogan poem joke quiz flashcard essay dictionary`},
 	{"run _", "safe", `detail info information status stat statistics metric history summary overview log schema documentation doc
 		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total
 		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data guide help guideline

@@ -231,9 +231,10 @@ func headVerb(ws []word, from int) int {
 }
 
 // objectOf collects what the verb is done to: what follows it up to a
-// preposition, or, where nothing does, what stands before it.
+// preposition, or, where nothing does, what stands before it. What is run "in a
+// shell" is run by it.
 func objectOf(ws []word, from, at int) (o object) {
-	for i := at + 1; i < len(ws) && !ws[i].is(prep|and); i++ {
+	for i := at + 1; i < len(ws) && !ws[i].is(and) && (!ws[i].is(prep) || i == at+1 && ws[at].is(run|seals)); i++ {
 		o.add(&ws[i])
 	}
 	if o.head == 0 && o.any == 0 {

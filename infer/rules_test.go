@@ -148,9 +148,15 @@ var rules = map[string]string{
 		evaluate_lamp | Evaluate a lamp | safe
 		evaluate_script | | dangerous
 		call_lamp | Call any API path | dangerous
+		run_in_shell | | dangerous
+		write_lamp_query | | dangerous
+		write_lamp | | moderate
 		call_lamp | Call the API of a lamp | moderate`,
 	"what one is bound by": `
 		accept_offer | | dangerous
+		extend_offer | | dangerous
+		enroll_in_sequence | | dangerous
+		enroll_in_course | | moderate
 		accept_change | | moderate
 		confirm_quote | | dangerous
 		make_call | | dangerous

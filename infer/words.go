@@ -38,6 +38,10 @@ type word struct {
 
 func (w *word) is(s sense) bool { return w.mark == 0 && w.sense&s != 0 && w.flags&opaque == 0 }
 
+// takesParticle reports whether a word may be a verb that a particle follows; some
+// are in the lexicon with their particle only.
+func (w *word) takesParticle() bool { return w.mark == 0 && (w.id == 0 || w.sense&verbs != 0) }
+
 // A spelling is a word in one number: its last twelve letters, five bits each,
 // and its length. Two words of the lexicon never share one (a test sees to it).
 type spelling uint64
