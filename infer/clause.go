@@ -121,14 +121,17 @@ func isVerb(ws []word, i int) bool {
 	return w.sense&noun == 0 || w.form != third || next.is(english) || i == 0 && w.sense&says != 0
 }
 
-// deed reports whether a plain verb that does not only read stands in a phrase, or
-// one begins it that may be a noun: "copies pages".
+// does reports whether a sentence begins with a word that is more likely the verb
+// of the tool than some things: "copies pages to a disk", not "orders of a day".
+func does(ws []word) bool {
+	return len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third &&
+		ws[1].mark == 0 && ws[1].form != past && !ws[1].is(prep|and|report|read|modal)
+}
+
+// deed reports whether a plain verb that does not only read stands in a phrase.
 func deed(ws []word) bool {
-	if len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && ws[1].mark == 0 && ws[1].form != past && !ws[1].is(prep|and) {
-		return true
-	}
 	for i := range ws {
-		if ws[i].is(verbs&^(read|compute)) && ws[i].sense&noun == 0 && ws[i].form != past {
+		if ws[i].is(verbs&^(read|compute)) && ws[i].sense&noun == 0 && ws[i].form <= third {
 			return true
 		}
 	}
@@ -210,7 +213,7 @@ func loose(ws []word, i int) bool {
 func objectIn(ws []word, i int) (o object) {
 	for j := i + 1; j < len(ws); j++ {
 		w := &ws[j]
-		if w.mark != 0 || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
+		if w.mark != 0 && w.mark != slash || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
 			break
 		}
 		if !w.is(english) || w.is(many) {

@@ -139,7 +139,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 	if c.action.effect.writes() && !(v.firm && v.verb.sense&add != 0) {
 		out = c.action
 	}
-	open := !v.firm || runs(v.verb.sense)
+	open := !v.firm && !(v.told && r.plain && r.main.effect == reads) || runs(v.verb.sense)
 	if c.command.effect != unknown && open && !r.claimsHarmless {
 		out = out.worse(c.command)
 	}

@@ -100,14 +100,14 @@ var lexicon = []group{
 		navigate reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive
 		recover reopen unlock reorder tune scale upgrade migrate sync synchronize/synchronise refactor annotate grant
 		authorize/authorise allow acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin
-		turn switch put unset change customize/customise rebase transition reject deny decline
+		turn switch put unset change customize/customise rebase transition decline
 		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade
 		teleport arm disarm impersonate leave/left join reindex reconcile rsvp escalate silence boot protect unprotect
-		skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease quit exit
+		 undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease quit exit
 		minimize/minimise maximize/maximise unmount rebuild/rebuilt unblock unban unhide unfreeze reactivate reinstate
 		quarantine isolate repair mutate redact dedupe vacuum highlight loop wake unshare begin adapt advance align anonymize/anonymise
-		autofix autofill boost calibrate collapse colorize/colorise continue cut/cutting deescalate defer defragment demote deselect dim
-		dislike elevate engage flatten halt hibernate ignore interrupt invert jump lower maintain nudge obfuscate
+		autofix autofill boost calibrate colorize/colorise continue cut/cutting deescalate defer defragment demote deselect dim
+		dislike elevate engage flatten halt hibernate interrupt invert jump lower maintain nudge obfuscate
 		override/overrode/overridden pan park prioritize/prioritise raise rearrange rebalance recalculate recategorize/recategorise reclassify recolor recompute reconfigure
 		redirect redistribute reduce refill reformat regenerate relocate remap remediate renumber reorganize/reorganise reparent reposition
 		requeue reroute rescan retag retarget retitle retrain revise revive rewind/rewound reword seek/sought shift shrink/shrank/shrunk simplify
@@ -118,16 +118,17 @@ var lexicon = []group{
 		disassociate dissociate disapprove disengage displace earmark emboss employ empower enact endorse enforce equalize/equalise equip expedite
 		expose unfold fortify graduate harden heal hoist hydrate rehydrate inactivate indent inflate inhibit inline intercept lengthen
 		lessen loosen tighten mend modernize/modernise modulate morph obsolete organize/organise orient paste penalize/penalise pick prefill preserve
-		prevent prewarm prolong propagate qualify disqualify randomize/randomise ratify readjust realign reallocate reassemble
-		 rebrand recalibrate recertify reclaim reconsider rectify redefine reenable refuse regroup
+		 prewarm prolong propagate qualify disqualify randomize/randomise ratify readjust realign reallocate reassemble
+		 rebrand recalibrate recertify reclaim reconsider rectify redefine reenable regroup
 		reinforce rejoin rekey relate unrelate relaunch relist remount remodel reorient repaint replenish reprice repurpose rescue reseed reshape
 		reshuffle respawn restock restructure resurrect resync retain retune rewire scramble segregate shelve unshelve  
 		stabilize/stabilise straighten strengthen subdivide substitute supersede sustain tether untether thaw tidy
 		    unbind/unbound unbookmark unclaim undock unfavorite/unfavourite unlist unmatch unmerge unplug 
 		unquarantine unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm widen wield
 		 sideload`},
-	{change | weak, `authenticate distribute interact serve treat`},
+	{change | weak, `collapse authenticate distribute interact serve treat`},
 	{change | seals, `accept extend`},
+	{change | says, `refuse prevent skip ignore reject deny`},
 	{change, `bump cap certify coerce dedicate deduct deduplicate degrade divert elect exempt grow/grew/grown inherit instruct manipulate mediate mimic mitigate
 		offload prohibit reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal
 		utilize/utilise visit`},
@@ -220,7 +221,7 @@ var lexicon = []group{
 		irrevocable irrevocably`},
 	{unmade, `undone reversed recovered restored`},
 	{harmless, `readonly nondestructive`},
-	{english, `the a an of for from by in to with and or this that all your any at on is are be as it its`},
+	{english, `the a an of for from by in to into onto with and or this that all your any at on is are be as it its`},
 	{foreign, `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec dans sur aux il gli
 		della che nel uma com dos het een van voor met och att som`},
 	{outside, `web internet online external http https url website websites webpage thirdparty`},

@@ -176,6 +176,7 @@ var rows = []struct{ tool, want, words string }{
 	{"rename bucket | Rename a bucket _", "dangerous", `irreversible irreversibly permanently destructive destructively`},
 	{"rename bucket | Rename a bucket. It cannot be _", "dangerous", `undone reversed`},
 	{`query logs | A _ query | {"properties":{"sql":{"type":"string"}}}`, "safe", `readonly nondestructive`},
+	{"gadget | Types _ fields", "moderate", `into onto`},
 	{"gadget | _ you to delete things", "dangerous", `help helps`},
 	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps let lets`},
 	{"gadget | List xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it

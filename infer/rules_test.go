@@ -117,7 +117,7 @@ var rules = map[string]string{
 		lamps | The doors of a lamp shop | safe
 		lamps | A lamp is removed | unknown
 		lamps | A tool for flurbing lamps | unknown
-		lamps | Copies lamps from a house | unknown
+		lamps | Copies lamps from a house | moderate
 		lamps | Permanently destroy a lamp | dangerous
 		group_stats | Per-lamp statistics | safe
 		process_lamp | Lamps of a house | moderate
@@ -132,6 +132,29 @@ var rules = map[string]string{
 		lamps | Call this tool to delete lamps | dangerous
 		lamps | Use it when you want to find lamps | safe
 		lamps | Use it when you want to delete lamps | dangerous`,
+	"a preview in which things are done": `
+		lamp_preview_switch | Switches the lamp on | moderate
+		lamp_preview_delete | Deletes a lamp | dangerous
+		preview_delete | Show what would be deleted | safe
+		lamp_preview_delete | | safe`,
+	"a shell that is looked at": `
+		terminal_height | List the heights of a terminal | safe
+		terminal_height | | dangerous
+		terminal | List the terminals | dangerous
+		bash_lamp | Run a command | dangerous`,
+	"plurals at the end": `
+		lamp_changes | Current lamps | safe
+		lamp_branches | All branches of a lamp | safe`,
+	"how a tool behaves": `
+		list_lamps | List lamps. The tool refuses the wrong ones. | safe
+		refuse_lamp | | moderate
+		list_lamps | Fetch lamps and collapse them into groups | safe
+		lamp_fit | Compute the width of a press or shrink fit | safe
+		list_lamps | Show the lamps - copy and modify a lamp for a house | safe
+		list_lamps | Get profile, purchase history, and age | safe`,
+	"a verb that looks like things": `
+		lamp_review | Records Anna's review of a lamp | moderate
+		lamp_review | Orders of a lamp | safe`,
 	"whose deed it is": `
 		list_lamps | List lamps. The user deletes the lamp. | safe
 		list_lamps | List lamps. The tool deletes the lamp. | dangerous`,

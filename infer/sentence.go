@@ -61,7 +61,7 @@ func (r *reading) notes(ws []word) {
 // first reads the first sentence: its main verb, and the verbs beside it.
 func (r *reading) first(ws []word) {
 	i := mainVerb(ws)
-	if i < 0 {
+	if i < 0 || i == 0 && r.several(ws) {
 		r.main = r.nominal(ws)
 		r.told = r.main.effect != unknown || len(ws) > 3
 		return
@@ -112,7 +112,7 @@ func (r *reading) nominal(ws []word) finding {
 		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
 			r.unread = true
 			return finding{}
-		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i), infinitive(ws, i):
+		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past, infinitive(ws, i), i == 0 && does(ws):
 			return r.leading(ws, i)
 		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0) && !deed(ws[:i]):
 			return finding{reads, mainOfDescription, w.id}
@@ -121,6 +121,19 @@ func (r *reading) nominal(ws []word) finding {
 		}
 	}
 	return r.phrase(ws)
+}
+
+// several reports whether a sentence begins with several things, "orders of a day",
+// and not with a verb.
+func (r *reading) several(ws []word) bool {
+	if len(ws) < 2 || ws[0].sense&noun == 0 || ws[0].form != third {
+		return false
+	}
+	switch r.table.words[ws[1].id] {
+	case "of", "by", "for", "in", "per":
+		return true
+	}
+	return false
 }
 
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
@@ -161,7 +174,7 @@ func (r *reading) beside(ws []word, i int) {
 			purpose = true
 		case w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == comma || r.table.words[ws[j-1].id] == "by"):
 			r.claim(ws, j) // how it is done, or what comes of it
-		case w.is(not):
+		case w.is(not), careful && w.mark == colon:
 			return
 		case w.is(and|aux) || w.mark == comma || w.mark == slash:
 			k := j + 1
@@ -173,7 +186,8 @@ func (r *reading) beside(ws []word, i int) {
 			}
 			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, r.table.words[w.id]) && isVerb(ws, k) &&
 				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
-				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&weak != 0 || j > i+1 && (ws[k].sense&either != 0 || !w.is(and) && ws[k].sense&(take|out) == 0)))) &&
+				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&weak != 0 || j > i+1 && (ws[k].sense&either != 0 || !w.is(aux) && ws[k+1].is(report) && !w.is(and) ||
+					(!w.is(and) || r.table.words[w.id] == "or") && ws[k].sense&(take|out) == 0)))) &&
 				!((careful || ws[i].is(produce)) && ws[k].sense&(produce|weak) == produce|weak) {
 				also := r.also
 				r.claim(ws, k)
