@@ -120,6 +120,8 @@ func effectOf(verb sense, o object) effect {
 		return changed(verb, o)
 	case verb&bends != 0 && verb&add != 0 && o.any&kept == 0 && (o.any&picture != 0 || !o.some):
 		return reads
+	case verb&add != 0 && verb&wire != 0 && o.any&many != 0 && !o.some:
+		return commands // a raw request
 	case verb&add != 0 && verb&says != 0 && o.head&report != 0:
 		return reads // it reports a status
 	case verb&add != 0:

@@ -138,7 +138,7 @@ func (m *name) judge(from int) verdict {
 	}
 	last := &ws[len(ws)-1]
 	v.told = last.sense&report != 0
-	v.firm = v.verb.sense&power != 0 && (v.verb.sense&noun == 0 || at == len(ws)-1) || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
+	v.firm = v.verb.sense&wire != 0 && v.effect == commands || v.verb.sense&power != 0 && (v.verb.sense&noun == 0 || at == len(ws)-1) || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
 		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
 		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
 	if v.verb.sense&(bends|seals) == bends|seals && v.effect == reads && at > from && v.obj.any&picture == 0 {

@@ -171,6 +171,8 @@ var rules = map[string]string{
 		evaluate_lamp | Evaluate a lamp | safe
 		evaluate_script | | dangerous
 		call_lamp | Call any API path | dangerous
+		raw_request | Direct line to a lamp | dangerous
+		request_lamp | Ask for a lamp | safe
 		run_in_shell | | dangerous
 		write_lamp_query | | dangerous
 		write_lamp | | moderate
