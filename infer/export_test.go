@@ -112,6 +112,8 @@ func flagged(w word, text string) word {
 	case w.id != 0:
 	case strings.HasSuffix(text, "ly"):
 		w.flags |= likeThis
+	case strings.HasSuffix(text, "ion"), strings.HasSuffix(text, "ent"), strings.HasSuffix(text, "ing"):
+		w.flags |= doing
 	case strings.HasSuffix(text, "s") && !strings.HasSuffix(text, "ss"):
 		w.flags |= plural
 	}

@@ -82,6 +82,9 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 		if r.vague && (f.effect.dangerous() || f.effect.writes() && v.verb.sense&noun == 0) {
 			main = finding{} // a phrase without a verb lowers no verb
 		}
+		if v.verb.sense&power != 0 && main.effect.writes() {
+			main = main.worse(f) // a shell that opens something is one
+		}
 		if main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous()) {
 			f = main
 		}

@@ -190,7 +190,7 @@ var lexicon = []group{
 		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data
 		guide help guideline reference healthcheck rate rating price ranking quote term state
 		capability topology catalog dashboard context property outlook journey inventory feed directory news availability
-		agenda leaderboard spec specification weather portfolio holding definition`},
+		agenda leaderboard spec specification weather portfolio holding definition location duration`},
 	{message, `message email mail sms dm notification invitation broadcast newsletter`},
 	{money, `payment payout transfer charge order trade donation withdrawal position remittance payroll bet bid booking flight reward reservation`},
 	{pact, `offer claim contract agreement proposal quote deal lease mortgage settlement consent call sequence cadence`},

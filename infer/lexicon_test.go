@@ -88,7 +88,7 @@ var rows = []struct{ tool, want, words string }{
 	{"gadget | _ lamps", "safe", `current recent latest live available existing historical historic upcoming past full comprehensive detailed
 		quick per single multiple public basic general overall daily weekly monthly hourly cross realtime remaining active pending`},
 	{"run _", "safe", `capability topology catalog dashboard context property outlook journey inventory feed directory news availability agenda
-		leaderboard spec specification weather portfolio holding definition`},
+		leaderboard spec specification weather portfolio holding definition location duration`},
 	{"_ widget", "moderate", `convert capture snapshot sort reverse claim nest establish inscribe integrate jot nominate preload readd recreate
 		reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip unpack
 		untar handoff handover index place stage pair journal stitch setup begin adapt advance align anonymize autofix autofill boost

@@ -118,6 +118,10 @@ var rules = map[string]string{
 		lamps | A lamp is removed | unknown
 		lamps | A tool for flurbing lamps | unknown
 		lamps | Copies lamps from a house | moderate
+		lamps | Creation of lamps | unknown
+		lamps | Bulk creation of lamps | unknown
+		lamps | Installation and flurbment of lamps | unknown
+		lamps | Location of a lamp | safe
 		lamps | Permanently destroy a lamp | dangerous
 		group_stats | Per-lamp statistics | safe
 		process_lamp | Lamps of a house | moderate
@@ -141,7 +145,8 @@ var rules = map[string]string{
 		terminal_height | List the heights of a terminal | safe
 		terminal_height | | dangerous
 		terminal | List the terminals | dangerous
-		bash_lamp | Run a command | dangerous`,
+		bash_lamp | Run a command | dangerous
+		bash_lamp | Opens a lamp | dangerous`,
 	"plurals at the end": `
 		lamp_changes | Current lamps | safe
 		lamp_branches | All branches of a lamp | safe`,

@@ -123,6 +123,16 @@ func (r *reading) nominal(ws []word) finding {
 	return r.phrase(ws)
 }
 
+// deedOf reports whether a deed is named as a thing is: "creation of orders".
+func (r *reading) deedOf(ws []word) bool {
+	for i := range len(ws) - 1 {
+		if ws[i].flags&doing != 0 && ws[i].sense == 0 && ws[i].mark == 0 && (ws[i+1].is(and) || r.table.words[ws[i+1].id] == "of") {
+			return true
+		}
+	}
+	return false
+}
+
 // several reports whether a sentence begins with several things, "orders of a day",
 // and not with a verb.
 func (r *reading) several(ws []word) bool {
@@ -139,7 +149,7 @@ func (r *reading) several(ws []word) bool {
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
 // prices", "Deleted items", "Open hours, closing days".
 func (r *reading) phrase(ws []word) finding {
-	if deed(ws) {
+	if deed(ws) || r.deedOf(ws) {
 		return finding{}
 	}
 	for len(ws) > 1 && ws[0].flags&likeThis != 0 {

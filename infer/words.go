@@ -25,6 +25,7 @@ const (
 	likeThis                  // ends in -ly
 	capital                   // begins with a capital and goes on small: a name, where no sentence begins
 	plural                    // an unknown word that ends in -s
+	doing                     // an unknown word that ends in -ion, -ent or -ing, and may name a deed
 )
 
 // A word is one word of a name or of a sentence, or a mark between words.
@@ -75,6 +76,12 @@ func (k spelling) ending() flag {
 		return likeThis
 	case 's'&31<<letterBits | 's'&31:
 		return 0
+	}
+	switch k & (1<<(3*letterBits) - 1) {
+	case 'i'&31<<(2*letterBits) | 'o'&31<<letterBits | 'n'&31,
+		'e'&31<<(2*letterBits) | 'n'&31<<letterBits | 't'&31,
+		'i'&31<<(2*letterBits) | 'n'&31<<letterBits | 'g'&31:
+		return doing
 	}
 	if k&(1<<letterBits-1) == 's'&31 {
 		return plural
