@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -122,7 +123,7 @@ var rules = map[string]string{
 		lamps | Bulk creation of lamps | unknown
 		lamps | Installation and flurbment of lamps | unknown
 		lamps | Location of a lamp | safe
-		lamps | Permanently destroy a lamp | dangerous
+		lamps | Permanently destroy a version of a lamp | dangerous
 		group_stats | Per-lamp statistics | safe
 		process_lamp | Lamps of a house | moderate
 		order_lamp | Lamps of a house | dangerous
@@ -130,6 +131,7 @@ var rules = map[string]string{
 	"what stands before the sentence": `
 		lamps | [Lamps] [Read] Get the lamps | safe
 		lamps | [Delete] Lists lamps | dangerous
+		lamps | [Read] Adds a lamp | moderate
 		lamps | Note: deletes all lamps | dangerous
 		lamps | Step 1: find the lamps | safe
 		lamps | Call this tool to fetch lamps | safe
@@ -138,6 +140,7 @@ var rules = map[string]string{
 		lamps | Use it when you want to delete lamps | dangerous`,
 	"a preview in which things are done": `
 		lamp_preview_switch | Switches the lamp on | moderate
+		lamp_preview_open | Opens a lamp | moderate
 		lamp_preview_delete | Deletes a lamp | dangerous
 		preview_delete | Show what would be deleted | safe
 		lamp_preview_delete | | safe`,
@@ -149,6 +152,7 @@ var rules = map[string]string{
 		bash_lamp | Opens a lamp | dangerous`,
 	"plurals at the end": `
 		lamp_changes | Current lamps | safe
+		changes | Current lamps | safe
 		lamp_branches | All branches of a lamp | safe`,
 	"how a tool behaves": `
 		list_lamps | List lamps. The tool refuses the wrong ones. | safe
@@ -292,5 +296,14 @@ func TestSharedBrand(t *testing.T) {
 		if got := a.Safety().String(); got != want[i] {
 			t.Errorf("%s: got %s, want %s", defs[i].Name, got, want[i])
 		}
+	}
+}
+
+// TestWarnedDeed holds that a warning before the verb does not hide what is done.
+func TestWarnedDeed(t *testing.T) {
+	t.Parallel()
+	a := infer.Tool(&mcp.Tool{Name: "lamps", Description: "Permanently destroy a version of a lamp"})
+	if a.Destructive != annotation.Yes {
+		t.Errorf("got %v, want a destructive tool: %v", a.Destructive, a.Evidence)
 	}
 }
