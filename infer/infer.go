@@ -69,25 +69,7 @@ func conclude(def *mcp.Tool, m *name, shared int, r *reading) annotation.Annotat
 func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	f := v.finding
 	if !v.firm {
-		main := r.main
-		if main.effect == reads && (r.odd && !r.understood || r.strange) {
-			main = finding{}
-		}
-		if r.listed.effect.writes() {
-			main = main.worse(r.listed)
-		}
-		if r.unread && f.effect == reads && main.effect == unknown {
-			f = finding{} // a verb that we do not know
-		}
-		if r.vague && (f.effect.dangerous() || f.effect.writes() && v.verb.sense&noun == 0) {
-			main = finding{} // a phrase without a verb lowers no verb
-		}
-		if v.verb.sense&power != 0 && main.effect.writes() {
-			main = main.worse(f) // a shell that opens something is one
-		}
-		if main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous()) {
-			f = main
-		}
+		f = asked(v, r)
 	} else if runs(v.verb.sense) && r.main.effect == commands && !r.claimsHarmless {
 		f = r.main
 	} else if (r.plain && r.main.effect.writes() || r.main.effect == commands && f.effect.writes()) && !r.claimsHarmless {
@@ -102,6 +84,31 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 		f = f.worse(r.warn)
 	}
 	return f.worse(c.weigh(v, r, f))
+}
+
+// asked is what a name says that does not stand on its own, once the description
+// was asked.
+func asked(v *verdict, r *reading) finding {
+	f, main := v.finding, r.main
+	if main.effect == reads && (r.odd && !r.understood || r.strange) {
+		main = finding{}
+	}
+	if r.vague && (f.effect.dangerous() || f.effect.writes() && v.verb.sense&noun == 0) {
+		main = finding{} // a phrase without a verb lowers no verb
+	}
+	if r.listed.effect.writes() {
+		main = main.worse(r.listed)
+	}
+	if v.verb.sense&power != 0 && main.effect.writes() {
+		main = main.worse(f) // a shell that opens something is one
+	}
+	switch {
+	case main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous()):
+		return main
+	case r.unread && f.effect == reads && main.effect == unknown:
+		return finding{} // a verb that we do not know
+	}
+	return f
 }
 
 // titled is what a title says. It can only raise, and only by a plain verb that
