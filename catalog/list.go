@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -153,11 +154,11 @@ func check(def *mcp.Tool) error {
 	if len(raw) > maxDefinition {
 		return fmt.Errorf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
 	}
-	if err := checkSchema(def.InputSchema); err != nil {
+	if err := schema.CheckInput(def.InputSchema); err != nil {
 		return fmt.Errorf("its input schema is not usable: %w", err)
 	}
 	if def.OutputSchema != nil {
-		if err := checkReferences(def.OutputSchema); err != nil {
+		if err := schema.Check(def.OutputSchema); err != nil {
 			return fmt.Errorf("its output schema is not usable: %w", err)
 		}
 	}

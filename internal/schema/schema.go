@@ -1,4 +1,7 @@
-package catalog
+// Package schema says which JSON Schemas may be given to a validator, and walks
+// those that may. A schema is a stranger's text: a validator that follows a hostile
+// one runs out of stack or of time.
+package schema
 
 import (
 	"encoding/json"
@@ -21,8 +24,8 @@ const (
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// checkSchema says what keeps an input schema from being used.
-func checkSchema(schema any) error {
+// CheckInput says what keeps a schema from being used for the arguments of a tool.
+func CheckInput(schema any) error {
 	root, err := decode(schema)
 	if err != nil {
 		return err
@@ -37,13 +40,51 @@ func checkSchema(schema any) error {
 	return walkSchema(root)
 }
 
-// checkReferences is checkSchema for a schema of any type.
-func checkReferences(schema any) error {
+// Check is [CheckInput] for a schema of any type.
+func Check(schema any) error {
+	_, err := Open(schema)
+	return err
+}
+
+// A Schema is one that [Check] found usable, decoded.
+type Schema struct{ walker }
+
+// Open returns the schema, or says what keeps it from being used.
+func Open(schema any) (*Schema, error) {
 	root, err := decode(schema)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return walkSchema(root)
+	if err := walkSchema(root); err != nil {
+		return nil, err
+	}
+	return &Schema{walker{root: root}}, nil
+}
+
+// Root returns the schema as JSON decodes it, an object or a boolean.
+func (s *Schema) Root() any { return s.root }
+
+// Applying returns the schema and all those that apply to the same value as it:
+// through references, allOf, anyOf, oneOf, if, then, else and dependent schemas.
+// What a not holds describes what the value is not, and is left out.
+func (s *Schema) Applying(schema map[string]any) []map[string]any {
+	var all []map[string]any
+	seen := make(map[uintptr]bool)
+	var add func(schema map[string]any)
+	add = func(schema map[string]any) {
+		if seen[identity(schema)] {
+			return
+		}
+		seen[identity(schema)] = true
+		all = append(all, schema)
+		for by, target := range s.inPlace(schema) {
+			if by != "not" && target.err == nil { // Check found no error
+				add(target.schema)
+			}
+		}
+	}
+	add(schema)
+	return all
 }
 
 func decode(schema any) (any, error) {
@@ -261,3 +302,10 @@ func missing(ref string) error {
 var anything = map[string]any{}
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}
