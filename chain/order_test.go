@@ -268,3 +268,59 @@ func selfCheck(t *testing.T, order []string) string {
 	})
 	return strings.Join(said, ", ")
 }
+
+// A told is a link that does nothing but tell what it is.
+type told struct {
+	kind string
+	next middleware.ToolCaller
+}
+
+func (l told) Kind() string                  { return l.kind }
+func (l told) Unwrap() middleware.ToolCaller { return l.next }
+func (l told) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return l.next.CallTool(ctx, call)
+}
+
+func telling(kind string) middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return told{kind, next} }
+}
+
+// The places of the links that stand around the seven: the argued order is right,
+// and each two that are exchanged are named, where it matters.
+func TestThePlacesOfTheOuterRooms(t *testing.T) {
+	t.Parallel()
+	argued := []string{
+		"output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl",
+		"intent", "cache", "retry", "ratelimit", "timeout", "route",
+	}
+	verify := func(order ...string) []chain.Problem {
+		links := make([]middleware.Middleware, len(order))
+		for i, kind := range order {
+			links[i] = telling(kind)
+		}
+		return chain.Verify(chain.New(links...))
+	}
+	if problems := verify(argued...); len(problems) > 0 {
+		t.Errorf("the argued order: %v", problems)
+	}
+	for _, pair := range [][2]string{
+		{"infer", "preflight"}, {"preflight", "hitl"}, {"preflight", "cache"}, {"preflight", "retry"},
+		{"output", "record"}, {"output", "hitl"}, {"output", "cache"}, {"output", "retry"},
+		{"record", "recover"}, {"record", "hitl"}, {"record", "intent"},
+		{"intent", "cache"}, {"intent", "retry"}, {"hitl", "intent"},
+		{"budget", "hitl"}, {"budget", "cache"}, {"budget", "retry"},
+		{"retry", "route"}, {"ratelimit", "route"}, {"timeout", "route"},
+	} {
+		if problems := verify(pair[0], pair[1]); len(problems) > 0 {
+			t.Errorf("%v: %v", pair, problems)
+		}
+		if problems := verify(pair[1], pair[0]); len(problems) != 1 || !strings.Contains(problems[0].Text, "put "+pair[0]+" further out") {
+			t.Errorf("%v the other way round: %v", pair, problems)
+		}
+	}
+	for _, kind := range []string{"record", "intent", "budget"} {
+		if problems := verify(kind, kind); len(problems) != 1 {
+			t.Errorf("%s twice: %v", kind, problems)
+		}
+	}
+}

@@ -13,21 +13,36 @@ import (
 // Standard is the chain in its argued order, one slot for each middleware. The
 // order does not depend on the order of writing, and an empty slot is left out:
 //
-//	Outermost → recover → Infer → Confirm → PerCall → Cache → Retry → RateLimit → PerAttempt → Timeout → executor
+//	Outermost → Output → Telemetry → Record → recover → Infer → Budget → Preflight → Confirm → PerCall →
+//	Intent → Cache → Retry → RateLimit → PerAttempt → Timeout → Route → executor
 //
-// A person is asked once, outside memory and repetition; a remembered answer
-// costs no place in the rate; every attempt pays for its own; the time limit is
-// an attempt's. Without Confirm, dangerous calls are refused by the guard at the
-// executor, not made.
+// Only the outer edge turns errors into answers and cuts them, so that memory holds
+// them whole and records see errors as errors. A person is asked once, about the
+// class that these arguments have, outside memory and repetition; a remembered
+// answer costs no place in the rate; every attempt pays for its own, has a time
+// limit of its own, and may go to another replica. Without Confirm, dangerous calls
+// are refused by the guard at the executor, not made.
 type Standard struct {
-	// Outermost sees every call and its final answer, a panic as an error.
+	// Outermost sees every call and its final answer, as the model will see it.
 	Outermost []middleware.Middleware
+	// Output makes errors into answers and cuts what is too long (output.New).
+	Output middleware.Middleware
+	// Telemetry measures the whole call (contrib/otel).
+	Telemetry middleware.Middleware
+	// Record writes down what came of each call (package audit).
+	Record middleware.Middleware
 	// Infer gives a class to tools that no catalogue has classed (infer.New).
 	Infer middleware.Middleware
+	// Budget bounds what a session may spend, and ends loops (budget.New).
+	Budget middleware.Middleware
+	// Preflight classes the call by its arguments (package preflight).
+	Preflight middleware.Middleware
 	// Confirm asks a person (hitl.New).
 	Confirm middleware.Middleware
 	// PerCall sees what was allowed, before it is looked up in memory.
 	PerCall []middleware.Middleware
+	// Intent writes down what is about to be done (package audit).
+	Intent middleware.Middleware
 	// Cache remembers reads (cache.New).
 	Cache middleware.Middleware
 	// Retry repeats what failed (retry.New).
@@ -38,17 +53,19 @@ type Standard struct {
 	PerAttempt []middleware.Middleware
 	// Timeout bounds each attempt (timeout.New).
 	Timeout middleware.Middleware
+	// Route chooses among the replicas of a server (package route).
+	Route middleware.Middleware
 }
 
 // links returns the middlewares that are there, outermost first.
 func (s Standard) links() []middleware.Middleware {
 	all := slices.Concat(
 		s.Outermost,
-		[]middleware.Middleware{middleware.Recover(), s.Infer, s.Confirm},
+		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.Infer, s.Budget, s.Preflight, s.Confirm},
 		s.PerCall,
-		[]middleware.Middleware{s.Cache, s.Retry, s.RateLimit},
+		[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},
 		s.PerAttempt,
-		[]middleware.Middleware{s.Timeout},
+		[]middleware.Middleware{s.Timeout, s.Route},
 	)
 	return slices.DeleteFunc(all, func(m middleware.Middleware) bool { return m == nil })
 }

@@ -133,6 +133,13 @@ const (
 	kindRateLimit = "ratelimit"
 	kindTimeout   = "timeout"
 	kindGuard     = "guard"
+	kindOutput    = "output"
+	kindRecord    = "record"
+	kindRecover   = "recover"
+	kindBudget    = "budget"
+	kindPreflight = "preflight"
+	kindIntent    = "intent"
+	kindRoute     = "route"
 )
 
 // places says for each two kinds which one belongs outside, and what breaks where
@@ -147,6 +154,26 @@ var places = []struct {
 	{kindInfer, kindConfirm, "a person is asked about every tool, since nobody has classed it yet", false},
 	{kindInfer, kindCache, "no read is remembered, and each counts as a write, since nobody has classed it yet", false},
 	{kindInfer, kindRetry, "no read is repeated, since nobody has classed it yet", false},
+	{kindInfer, kindPreflight, "the arguments of a tool are judged before anyone has classed the tool", false},
+	{kindPreflight, kindConfirm, "a person is asked about the tool and not about these arguments", false},
+	{kindPreflight, kindCache, "what the arguments say of the call, memory does not know", false},
+	{kindOutput, kindRecord, "a failure is recorded as an answer, and an answer as it was cut", false},
+	{kindOutput, kindConfirm, "a no reaches the model as a failure of the host", false},
+	{kindOutput, kindCache, "what is remembered is what was cut for one model", false},
+	{kindOutput, kindRetry, "a failure is an answer before it can be repeated", false},
+	{kindRecord, kindRecover, "a panic leaves no record", false},
+	{kindRecord, kindConfirm, "what a person denies leaves no record", false},
+	{kindRecord, kindIntent, "what was begun is not seen to end", false},
+	{kindIntent, kindCache, "what memory does with a call is not written down before it", false},
+	{kindIntent, kindRetry, "each attempt is written down as a call of its own", false},
+	{kindConfirm, kindIntent, "what nobody has agreed to yet is written down as begun", true},
+	{kindBudget, kindConfirm, "a person is asked about a call that the budget then stops", true},
+	{kindBudget, kindCache, "a loop that memory answers goes on", true},
+	{kindBudget, kindRetry, "each attempt is paid for as a call", true},
+	{kindPreflight, kindRetry, "the arguments are judged again for each attempt", true},
+	{kindRetry, kindRoute, "no attempt goes to another replica than the first", true},
+	{kindRateLimit, kindRoute, "a replica is chosen before there is a place in the rate", true},
+	{kindTimeout, kindRoute, "choosing a replica and its failures are outside the time limit", true},
 	{kindRetry, kindRateLimit, "attempts after the first go out unpaced", false},
 	{kindConfirm, kindRateLimit, "a place in the rate is taken before a person has said yes, and for what is denied as well", true},
 	{kindConfirm, kindTimeout, "the time in which a person thinks counts as the server's", true},
@@ -164,6 +191,9 @@ var once = []struct {
 	{kindConfirm, "what is said to one, the other does not know", false},
 	{kindCache, "the inner one is asked for what the outer one has forgotten on purpose", false},
 	{kindRetry, "the attempts of the two multiply", false},
+	{kindRecord, "each call is recorded twice", false},
+	{kindIntent, "each call is begun twice", false},
+	{kindBudget, "each call is paid for twice", true},
 	{kindRateLimit, "each attempt costs two places in the rate", true},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -16,7 +17,9 @@ type Accepted func(ctx context.Context, call middleware.Call) (*middleware.Tool,
 
 // Guard stands before an executor. It refuses a Dangerous or Unknown call that
 // carries no unspent grant for exactly this tool, these arguments and this scope,
-// and it names the outcome of an unsafe call that got no answer.
+// and one that must be recorded and was not, and it names the outcome of an unsafe
+// call that got no answer. The class is the accepted tool's, unless preflight
+// answered for exactly these arguments.
 func Guard(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
 	if next == nil {
 		panic("fairlead: a guard needs an executor; got nil")
@@ -57,7 +60,12 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
+	tool = answered(ctx, call, tool)
 	call.Tool = tool
+	if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {
+		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit's links in the chain"}
+	}
+	ctx = note.End(ctx) // what an executor does is no part of this call
 	if !tool.Safety().MustConfirm() {
 		res, err := g.next.CallTool(ctx, call)
 		return res, middleware.OutcomeUnknown(call, err)
@@ -84,7 +92,7 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 }
 
 // ErrRefused is what a call that the guard turned away ends with.
-var ErrRefused = errors.New("fairlead: refused without a person's yes")
+var ErrRefused = errors.New("fairlead: refused by the guard")
 
 // A RefusedError says which call the guard turned away and what to do.
 type RefusedError struct {

@@ -1,0 +1,120 @@
+package grant_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// answering returns the call with a tool that has the annotations.
+func answering(call middleware.Call, a annotation.Annotations) middleware.Call {
+	found := *call.Tool
+	found.Annotations = a
+	call.Tool = &found
+	return call
+}
+
+func TestAnswerLowersExactlyTheCallItIsAbout(t *testing.T) {
+	t.Parallel()
+	static := deletes(t)
+	static.Arguments = json.RawMessage(`{"action":"list"}`)
+	read := answering(static, annotation.ReadOnly())
+	ctx := grant.WithAnswer(context.Background(), &read)
+	other := func(change func(*middleware.Call)) middleware.Call {
+		c := read
+		change(&c)
+		return c
+	}
+	redefined := *read.Tool
+	redefined.Digest[0]++
+	for name, row := range map[string]struct {
+		call middleware.Call
+		runs bool
+	}{
+		"the call itself":             {read, true},
+		"with the tool as it is":      {static, true},
+		"other arguments":             {other(func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"action":"delete"}`) }), false},
+		"the same in other bytes":     {other(func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"action": "list"}`) }), false},
+		"another scope":               {other(func(c *middleware.Call) { c.Scope = "else" }), false},
+		"another definition":          {other(func(c *middleware.Call) { c.Tool = &redefined }), false},
+		"another tool of that server": {other(func(c *middleware.Call) { c.Tool = tool(t, "purge_files", annotation.ReadOnly()) }), false},
+	} {
+		e := new(executor)
+		accepted := *row.call.Tool
+		accepted.Annotations = annotation.Destructive()
+		_, err := grant.Guard(e, as(&accepted)).CallTool(ctx, row.call)
+		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAnswerRaises(t *testing.T) {
+	t.Parallel()
+	call := deletes(t)
+	raised := answering(call, annotation.Destructive())
+	ctx := grant.WithAnswer(context.Background(), &raised)
+	e := new(executor)
+	if _, err := grant.Guard(e, as(tool(t, call.Tool.Name(), annotation.ReadOnly()))).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+		t.Errorf("the kinder definition counted: %v", err)
+	}
+	e.want(t, 0)
+}
+
+// A second answer to the same call may raise what the first one said, not lower it.
+func TestAnswerFurtherInOnlyRaises(t *testing.T) {
+	t.Parallel()
+	call := deletes(t)
+	stern, kind := answering(call, annotation.Destructive()), answering(call, annotation.ReadOnly())
+	for name, row := range map[string][2]middleware.Call{"lowered": {stern, kind}, "raised": {kind, stern}} {
+		ctx := grant.WithAnswer(context.Background(), &row[0])
+		ctx = grant.WithAnswer(ctx, &row[1])
+		if got, _ := grant.Answered(ctx, &call); got.Safety() != annotation.Dangerous {
+			t.Errorf("%s: the call is %v", name, got.Safety())
+		}
+	}
+}
+
+// A batch inside a call does not take the enclosing call's answer away.
+func TestAnswerOfAnEnclosingCallIsFound(t *testing.T) {
+	t.Parallel()
+	outer := answering(deletes(t), annotation.ReadOnly())
+	inner := outer
+	inner.Arguments = json.RawMessage(`{"inner":true}`)
+	ctx := grant.WithAnswer(context.Background(), &outer)
+	ctx = grant.WithAnswer(ctx, &inner)
+	if _, ok := grant.Answered(ctx, &outer); !ok {
+		t.Error("the enclosing call's answer is gone")
+	}
+}
+
+func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
+	t.Parallel()
+	a := annotation.ReadOnly()
+	a.AuditRequired = annotation.Yes
+	call := deletes(t)
+	call.Tool = tool(t, "read_salary", a)
+	other := call
+	other.Arguments = json.RawMessage(`{"other":true}`)
+	kinder := answering(call, annotation.ReadOnly()) // an answer cannot take it away
+	for name, row := range map[string]struct {
+		ctx  context.Context
+		runs bool
+	}{
+		"no record":         {context.Background(), false},
+		"another's record":  {grant.WithRecord(context.Background(), &other), false},
+		"a kinder answer":   {grant.WithAnswer(context.Background(), &kinder), false},
+		"its record":        {grant.WithRecord(context.Background(), &call), true},
+		"record and answer": {grant.WithRecord(grant.WithAnswer(context.Background(), &kinder), &call), true},
+	} {
+		_, err := grant.Guard(new(executor), as(call.Tool)).CallTool(row.ctx, call)
+		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

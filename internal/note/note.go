@@ -1,0 +1,103 @@
+// Package note carries what the rooms say of one call, from where it is decided to
+// the outer links that record it: the class as it was worked out further in, the
+// person's yes, the attempts, and why the call was routed, repeated, remembered or
+// not. It rides in the context, since a copy of the call made further in is not
+// seen outside.
+package note
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A Note is what has been said of one call so far. It is safe for concurrent use,
+// and a nil Note takes everything and holds nothing.
+type Note struct {
+	mu sync.Mutex
+	Reading
+}
+
+// A Reading is what a note held when it was read.
+type Reading struct {
+	// Tool is the call's as it was classed furthest in, nil where nobody classed it.
+	Tool *middleware.Tool
+	// Approval is the ID of the question that a person said yes to.
+	Approval string
+	// Attempts is how often the call was handed on by retry; 0 where there is none.
+	Attempts int
+	// Facts are the decisions in the order in which they were made.
+	Facts []Fact
+}
+
+// A Fact is one decision of one room about the call.
+type Fact struct {
+	Room string // the kind of the link: "cache", "retry"
+	What string // one of few words, fit for a metric: "hit", "miss"
+	Why  string // for people; "" where What says it all
+}
+
+type key struct{}
+
+// Begin returns a context with an empty note of its own.
+func Begin(ctx context.Context) (context.Context, *Note) {
+	n := new(Note)
+	return context.WithValue(ctx, key{}, n), n
+}
+
+// Of returns the context's note, nil where nobody reads one.
+func Of(ctx context.Context) *Note {
+	n, _ := ctx.Value(key{}).(*Note)
+	return n
+}
+
+// End returns a context without a note, for what is no longer part of the call.
+func End(ctx context.Context) context.Context {
+	if Of(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, key{}, (*Note)(nil))
+}
+
+// Classed says which tool, and so which class, the call goes on with.
+func (n *Note) Classed(tool *middleware.Tool) {
+	n.write(func(r *Reading) { r.Tool = tool })
+}
+
+// Approved says to which question a person said yes.
+func (n *Note) Approved(id string) {
+	n.write(func(r *Reading) { r.Approval = id })
+}
+
+// Attempt counts one more attempt.
+func (n *Note) Attempt() {
+	n.write(func(r *Reading) { r.Attempts++ })
+}
+
+// Say adds a decision.
+func (n *Note) Say(room, what, why string) {
+	n.write(func(r *Reading) { r.Facts = append(r.Facts, Fact{room, what, why}) })
+}
+
+func (n *Note) write(f func(*Reading)) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(&n.Reading)
+}
+
+// Read returns what the note holds now.
+func (n *Note) Read() Reading {
+	if n == nil {
+		return Reading{}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.Reading
+	r.Facts = slices.Clone(r.Facts)
+	return r
+}
