@@ -1,9 +1,9 @@
 package output
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -102,13 +102,14 @@ func (a *answer) cutMain(share int) error {
 	a.changed = true
 	a.markTruncated()
 	rows, paged := a.page.list(a.main)
+	paged = paged && a.page.goesOn(a.call.Tool)
 	restore := func(any, any) {}
 	if paged {
 		restore = a.page.reserve(a.main, len(rows))
 	}
 	fitted := a.unit.fit(a.main, room, a.shape(), 0)
 	a.lost.count(a.main, fitted)
-	if kept, _ := a.page.list(fitted); len(kept) < len(rows) {
+	if kept, _ := a.page.list(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
 			return errTooLong // a cursor would lead to the same place again
 		}
@@ -231,7 +232,7 @@ func (a *answer) longestNote() string {
 		page: a.page, call: a.call, gone: many,
 		lost: loss{shown: many, of: many + 1, texts: many, members: many},
 	}
-	if _, paged := a.page.list(a.main); paged {
+	if _, paged := a.page.list(a.main); paged { // and goes on, perhaps
 		longest.next = a.page.after(many)
 	}
 	return longest.note()
@@ -251,7 +252,10 @@ func (a *answer) note() string {
 	add(a.gone, "parts left out: %d", a.gone)
 	how := "The rest cannot be had in this way; ask for less at a time if the tool allows it."
 	if a.next != nil {
-		value, _ := json.Marshal(a.next) // a text or a number
+		value := fmt.Sprint(a.next) // a number
+		if cursor, ok := a.next.(whole); ok {
+			value = strconv.Quote(string(cursor))
+		}
 		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.argument(), value)
 	}
 	return fmt.Sprintf("[The answer was too long: %s. %s]", strings.Join(lost, "; "), how)

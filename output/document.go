@@ -55,7 +55,9 @@ func encode(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // it was decoded from JSON
+	if err := e.Encode(v); err != nil {
+		panic("output: " + err.Error()) // it was decoded from JSON
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -134,28 +136,23 @@ func (p pointer) in(v any) (any, bool) {
 	return v, true
 }
 
-// set returns v with the value at the pointer replaced, and whether its parent is
-// there. It writes into the objects and lists on the way.
-func (p pointer) set(v, value any) (any, bool) {
+// set returns v with the value at the pointer replaced, where its parent is there.
+// It writes into the objects and lists on the way.
+func (p pointer) set(v, value any) any {
 	if len(p) == 0 {
-		return value, true
+		return value
 	}
-	parent, ok := p[:len(p)-1].in(v)
-	if !ok {
-		return v, false
-	}
+	parent, _ := p[:len(p)-1].in(v)
 	last := p[len(p)-1]
 	switch at := parent.(type) {
 	case map[string]any:
 		at[last] = value
-		return v, true
 	case []any:
 		if i, err := strconv.Atoi(last); err == nil && i >= 0 && i < len(at) {
 			at[i] = value
-			return v, true
 		}
 	}
-	return v, false
+	return v
 }
 
 // remove takes the member at the pointer out of its object.

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -213,6 +214,26 @@ func TestEndOfTheContextIsReturned(t *testing.T) {
 	}
 	if got := middleware.ForModel(err); got != "look" {
 		t.Errorf("the error says %q to a model", got)
+	}
+}
+
+// A tool that nobody classed before the chain is of the class that it got there.
+func TestClassIsTheOneFurtherIn(t *testing.T) {
+	t.Parallel()
+	unclassed, read := tool(t, "", annotation.Annotations{}), tool(t, "", annotation.ReadOnly())
+	classed := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			note.Of(ctx).Classed(read)
+			return next.CallTool(ctx, call)
+		})
+	}
+	got := said(show(t, output.Options{}, unclassed, classed(failing(errInside))))
+	if want := "crm__list failed. "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q…", got, want)
+	}
+	got = said(show(t, output.Options{}, unclassed, failing(errInside)))
+	if want := "list may or may not have happened. "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q…", got, want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -109,11 +110,18 @@ func (*caller) Kind() string { return "output" }
 func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	inner, page, err := c.pagings[call.Tool.String()].begin(call)
+	inner, page, err := c.begin(call)
 	if err != nil {
 		return c.failed(ctx, call, err), nil
 	}
+	noted := note.Of(ctx)
+	if noted == nil {
+		ctx, noted = note.Begin(ctx)
+	}
 	res, err := c.safe.CallTool(ctx, inner)
+	if classed := noted.Read().Tool; classed != nil {
+		call.Tool = classed // as further in
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -127,6 +135,14 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return c.failed(ctx, call, err), nil
 	}
 	return shown, nil
+}
+
+// begin is [paging.begin] for the tool of the call.
+func (c *caller) begin(call middleware.Call) (middleware.Call, *page, error) {
+	if len(c.pagings) == 0 {
+		return call, nil, nil
+	}
+	return c.pagings[call.Tool.String()].begin(call)
 }
 
 // present returns what the model sees of a result, which it does not write to.

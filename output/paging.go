@@ -82,7 +82,7 @@ type position struct {
 // for, nil where nothing can be read on. Arguments that are no object are for
 // others to refuse.
 func (p *paging) begin(call middleware.Call) (middleware.Call, *page, error) {
-	if p == nil || p.cursor != "" && call.Tool.Safety() != annotation.Safe {
+	if p == nil {
 		return call, nil, nil
 	}
 	arguments := make(map[string]json.RawMessage)
@@ -153,6 +153,11 @@ func (e *cursorError) ForModel() string {
 func (e *cursorError) Unwrap() error { return e.err }
 func (e *cursorError) NotSent() bool { return true }
 
+// goesOn reports whether a cut page of the tool can be read on.
+func (p *page) goesOn(tool *middleware.Tool) bool {
+	return p != nil && (p.offset != "" || tool.Safety() == annotation.Safe)
+}
+
 // list returns the rows of a document.
 func (p *page) list(v any) ([]any, bool) {
 	if p == nil {
@@ -171,8 +176,7 @@ func (p *page) leaveOut(v any) any {
 		return v
 	}
 	p.from = min(p.skip, len(rows))
-	v, _ = p.rows.set(v, rows[p.from:])
-	return v
+	return p.rows.set(v, rows[p.from:])
 }
 
 // after returns how to ask for what comes behind the first kept rows of a document:
