@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -89,8 +90,17 @@ func (p *part) weight(u Unit, most int) int {
 		if c.Resource != nil {
 			return base64.StdEncoding.EncodedLen(len(c.Resource.Blob))
 		}
+		return 0
 	}
-	return 0 // a model takes images and sounds by other ways
+	switch p.content.(type) {
+	case *mcp.ImageContent, *mcp.AudioContent:
+		return 0 // a model takes them by other ways
+	}
+	raw, err := json.Marshal(p.content) // what has no place in a result, and arrives all the same
+	if err != nil {
+		return most + 1
+	}
+	return u.plain(string(raw), most)
 }
 
 // with returns the content with another text, a copy.

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/route"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -93,6 +94,10 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"a server in trouble", read, &retry.ExhaustedError{Tool: read, Attempts: 1, OverBudget: true, Err: errInside}, "crm__list failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user."},
 		{"a tool that is gone", read, &catalog.UnknownToolError{Server: "crm", Tool: "list"}, "There is no such tool any more. Choose one from the list of tools."},
 		{"a tool that has changed", read, &catalog.ChangedError{Tool: read}, "crm__list was not called: what it does or takes has changed since it was listed. Look it up again before you use it."},
+		{"a tool that nobody accepted", read, &catalog.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},
+		{"arguments that no scope covers", read, &catalog.NotCoveredError{Tool: read}, "crm__list was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."},
+		{"no replica for now", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}, After: time.Second}, "crm__list was not called: its server cannot take the call now. Call it again in 1s, or do something else first."},
+		{"no replica at all", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}}, "crm__list was not called: its server cannot take the call now. Use another tool, or tell the user."},
 		{
 			"arguments that the server refused", pay, sdkerr.Sort(context.Background(), wire, "crm", "list", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: secret}),
 			"The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others.",

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 
 	"github.com/fairlead-go/fairlead/internal/note"
@@ -79,7 +80,7 @@ func New(opts Options) middleware.Middleware {
 	if opts.Unit == Tokens {
 		normal = defaultTokens
 	}
-	opts.Limit = cmp.Or(opts.Limit, normal) * opts.Unit.scale()
+	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * opts.Unit.scale()
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	pagings := make(map[string]*paging, len(opts.Paging))
 	for tool, p := range opts.Paging {
@@ -179,12 +180,12 @@ func (c *caller) contract(tool *middleware.Tool) (*contract, error) {
 	if tool == nil || tool.Definition == nil || tool.Definition.OutputSchema == nil {
 		return nil, nil //nolint:nilnil // many tools promise nothing
 	}
-	if known, ok := c.contracts.Get(tool.Digest); ok {
-		return known, nil
+	known, ok := c.contracts.Get(tool.Digest)
+	if !ok {
+		known = newContract(tool.Definition.OutputSchema)
+		if tool.Digest != (middleware.Digest{}) {
+			c.contracts.Add(tool.Digest, known)
+		}
 	}
-	made, err := newContract(tool.Definition.OutputSchema)
-	if err == nil && tool.Digest != (middleware.Digest{}) {
-		c.contracts.Add(tool.Digest, made)
-	}
-	return made, err
+	return known, known.err
 }

@@ -56,7 +56,7 @@ func TestWhateverIsShownFits(t *testing.T) {
 		unit := rapid.SampledFrom([]output.Unit{output.Characters, output.Bytes, output.Tokens}).Draw(rt, "unit")
 		most := rapid.IntRange(1000, 6000).Draw(rt, "limit")
 		v := anyValue(3).Draw(rt, "value")
-		res := &mcp.CallToolResult{StructuredContent: v}
+		res := &mcp.CallToolResult{StructuredContent: v, Meta: mcp.Meta{"theirs": true}}
 		for _, as := range rapid.SliceOfN(rapid.IntRange(0, 4), 0, 4).Draw(rt, "parts") {
 			switch as {
 			case 0:

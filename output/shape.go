@@ -18,32 +18,37 @@ import (
 type contract struct {
 	shape     *shape
 	validator *jsonschema.Resolved
+	err       error // why nothing can be checked against it, nil where it can
 }
 
 // newContract reads an output schema.
-func newContract(output any) (*contract, error) {
+func newContract(output any) *contract {
+	c := new(contract)
+	if err := c.read(output); err != nil {
+		return &contract{err: fmt.Errorf("the output schema is not usable: %w", err)}
+	}
+	return c
+}
+
+func (c *contract) read(output any) error {
 	checked, err := schema.Open(output)
 	if err != nil {
-		return nil, fmt.Errorf("the output schema is not usable: %w", err)
+		return err
 	}
 	raw, err := json.Marshal(output)
 	if err != nil {
-		return nil, fmt.Errorf("the output schema cannot be written as JSON: %w", err)
+		return err
 	}
 	var parsed jsonschema.Schema
 	if err := json.Unmarshal(raw, &parsed); err != nil {
-		return nil, fmt.Errorf("the output schema is not usable: %w", err)
+		return err
 	}
-	validator, err := parsed.Resolve(nil)
-	if err != nil {
-		return nil, fmt.Errorf("the output schema is not usable: %w", err)
+	if c.validator, err = parsed.Resolve(nil); err != nil {
+		return err
 	}
 	w := &shaper{schema: checked, known: make(map[string]*shape)}
-	root, err := w.shape(w.apply(nil, checked.Root()))
-	if err != nil {
-		return nil, err
-	}
-	return &contract{shape: root, validator: validator}, nil
+	c.shape, err = w.shape(w.apply(nil, checked.Root()))
+	return err
 }
 
 // check says where the value is not what the tool promises. Use it on what has been
@@ -166,6 +171,8 @@ func (s *shape) strip(v any) int {
 // maxShapes bounds what a hostile schema can grow to.
 const maxShapes = 10_000
 
+var errParts = errors.New("it has too many different parts")
+
 // A shaper works the shapes out, one for each set of schemas that apply to one
 // place together. Since they may refer to themselves, so may the shapes.
 type shaper struct {
@@ -194,7 +201,7 @@ func (w *shaper) shape(set []object) (*shape, error) {
 		return s, nil
 	}
 	if len(w.known) == maxShapes {
-		return nil, errors.New("the output schema is not usable: it has too many different parts")
+		return nil, errParts
 	}
 	s := &shape{members: make(map[string]*shape), needed: make(map[string]bool)}
 	w.known[key] = s
@@ -249,7 +256,7 @@ func (w *shaper) shapeObject(s *shape, set []object) (err error) {
 		for _, p := range slices.Sorted(maps.Keys(byPattern)) {
 			names, err := regexp.Compile(p)
 			if err != nil {
-				return fmt.Errorf("the output schema is not usable: %w", err)
+				return err
 			}
 			s.patterns = append(s.patterns, pattern{names: names})
 			patterns = append(patterns, byPattern[p])
@@ -309,7 +316,7 @@ func (w *shaper) shapeList(s *shape, set []object) (err error) {
 		}
 	}
 	if first > maxShapes {
-		return errors.New("the output schema is not usable: it has too many different parts")
+		return errParts
 	}
 	if s.items, err = w.shape(items); err != nil {
 		return err

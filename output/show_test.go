@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -157,10 +160,13 @@ func TestReadingOnLosesNoRow(t *testing.T) {
 			t.Parallel()
 			var calls int
 			executor, listed := lister(t, tt.rows, &calls)
-			caller := chain.New(
-				output.New(output.Options{Paging: map[string]output.Paging{key: tt.paging}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}),
-				cache.New(cache.Options{}),
-			).Then(executor)
+			caller := chain.Standard{
+				Output: output.New(output.Options{
+					Paging: map[string]output.Paging{key: tt.paging},
+					Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				}),
+				Cache: cache.New(cache.Options{}),
+			}.Then(executor)
 			var got []row
 			arguments := `{}`
 			pages := 0
@@ -231,6 +237,38 @@ func TestCutAnswerSaysSo(t *testing.T) {
 	}
 	if page.Meta.HasNextPage || page.Meta.Cursor != nil {
 		t.Errorf("a page of a tool whose paging is not known was given a cursor: %+v", page.Meta)
+	}
+}
+
+// Where all rows are shown and something else was cut, the tool's own cursor stays,
+// or none.
+func TestCursorOfTheToolStaysWhereNoRowIsCut(t *testing.T) {
+	t.Parallel()
+	read := tool(t, "", annotation.ReadOnly())
+	opts := output.Options{Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", More: "/more", Cursor: "cursor"}}}
+	for _, tt := range []struct {
+		name string
+		rest map[string]any
+	}{
+		{"a cursor", map[string]any{"next": strings.Repeat("opaque", 50), "more": true}},
+		{"the end", map[string]any{"next": nil, "more": false}},
+		{"nothing", map[string]any{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			answer := maps.Clone(tt.rest)
+			answer["data"], answer["notes"] = rows(5, 100), strings.Repeat("n", 90_000)
+			got := decoded[map[string]any](t, texts(show(t, opts, read, answering(structured(t, answer))))[0])
+			delete(got, "meta")
+			if n := len(got["data"].([]any)); n != 5 || len(got["notes"].(string)) > limit {
+				t.Errorf("%d rows, and notes of %d bytes", n, len(got["notes"].(string)))
+			}
+			delete(got, "data")
+			delete(got, "notes")
+			if !reflect.DeepEqual(got, tt.rest) {
+				t.Errorf("got %v, want %v", got, tt.rest)
+			}
+		})
 	}
 }
 
