@@ -17,6 +17,11 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 	for i := range 5000 {
 		many[fmt.Sprintf("key_%04d", i)] = "value"
 	}
+	needed, names := make(map[string]any), []string{}
+	for i := range 500 {
+		name := fmt.Sprintf("key_%04d", i)
+		needed[name], names = strings.Repeat("n", 100), append(names, name)
+	}
 	deep := any("end")
 	for range 9000 {
 		deep = map[string]any{"d": deep}
@@ -42,6 +47,10 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 			"a required member stays where others go", `{"additionalProperties":{"type":"string"},"properties":{"zz_total":{"type":"integer"}},"required":["zz_total"]}`,
 			many,
 			func(got map[string]any) bool { return got["zz_total"] == 5000.0 && len(got) > 300 },
+		},
+		{
+			"many required members all stay, each a little shorter", `{"required":` + encoded(t, names) + `}`, needed,
+			func(got map[string]any) bool { return len(got) == 500 },
 		},
 		{
 			"two lists share the room", "",
