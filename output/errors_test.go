@@ -3,6 +3,7 @@ package output_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -266,9 +267,23 @@ func TestReportedFailureStays(t *testing.T) {
 func TestRequestForInputPasses(t *testing.T) {
 	t.Parallel()
 	promises := tool(t, `{"type":"object","required":["id"]}`, annotation.ReadOnly())
-	want := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "s"}
+	want := new(mcp.CallToolResult)
+	if err := json.Unmarshal([]byte(`{"resultType":"input_required","requestState":"s","content":[]}`), want); err != nil || !want.NeedsInput() {
+		t.Fatalf("%v: %s", err, encoded(t, want))
+	}
 	if got := show(t, output.Options{}, promises, answering(want)); got != want {
 		t.Errorf("got %s", encoded(t, got))
+	}
+	smuggled := *want
+	smuggled.Content = []mcp.Content{content("unchecked")}
+	smuggled.StructuredContent = map[string]any{"unchecked": true}
+	got := show(t, output.Options{}, promises, answering(&smuggled))
+	if !got.NeedsInput() || got.RequestState != "s" || strings.Contains(encoded(t, got), "unchecked") {
+		t.Errorf("got %s", encoded(t, got))
+	}
+	claimed := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "s", Content: smuggled.Content}
+	if got := show(t, output.Options{}, promises, answering(claimed)); !got.IsError {
+		t.Errorf("a result that only looks like a request was not checked: %s", encoded(t, got))
 	}
 }
 

@@ -65,7 +65,7 @@ const (
 // Every error and every panic becomes a result with IsError set, save where ctx is
 // done: then nobody waits for a result, and the error is returned as it is. What
 // such an error would say to a model, [middleware.ForModel] tells. A result that asks
-// for input passes untouched.
+// for input passes, without content, since it is no answer yet.
 //
 // New panics where Limit is too small to say anything in, Unit is none of the units, or
 // a Paging is not usable.
@@ -128,14 +128,25 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, err
 	case err != nil:
 		return c.failed(ctx, call, err), nil
-	case res.NeedsInput() || res.InputRequests != nil:
-		return res, nil
+	case res.NeedsInput():
+		return question(res), nil
 	}
 	shown, err := c.present(ctx, call, page, res)
 	if err != nil {
 		return c.failed(ctx, call, err), nil
 	}
 	return shown, nil
+}
+
+// question returns a request for input without what is no part of one: content that
+// nobody has cut or checked.
+func question(res *mcp.CallToolResult) *mcp.CallToolResult {
+	if len(res.Content) == 0 && res.StructuredContent == nil {
+		return res
+	}
+	out := *res
+	out.Content, out.StructuredContent = []mcp.Content{}, nil
+	return &out
 }
 
 // begin is [paging.begin] for the tool of the call.
