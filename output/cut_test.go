@@ -99,6 +99,32 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 	})
 }
 
+// What is said twice is cut once and left out once.
+func TestTextThatIsThereTwiceIsShownOnce(t *testing.T) {
+	t.Parallel()
+	given := structured(t, map[string]any{"data": rows(300, 500)})
+	given.Content = append(given.Content, given.Content[0])
+	got := texts(show(t, output.Options{}, tool(t, "", annotation.ReadOnly()), answering(given)))
+	if len(got) != 2 || len(got[0]) < limit*3/4 {
+		t.Errorf("got %d texts, the first of %d bytes", len(got), len(got[0]))
+	}
+}
+
+// A row that cannot be cut gives no cursor that leads to it again and again.
+func TestRowThatCannotBeCutGivesNoCursor(t *testing.T) {
+	t.Parallel()
+	deep := any("end")
+	for range 9000 {
+		deep = map[string]any{"d": deep}
+	}
+	opts := output.Options{Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", Cursor: "cursor"}}}
+	answer := structured(t, map[string]any{"data": []any{deep, "small"}, "next": nil})
+	res := show(t, opts, tool(t, "", annotation.ReadOnly()), answering(answer))
+	if got, want := said(res), "crm__list answered, but its answer is too long, so it is withheld. Ask for less at a time."; !res.IsError || got != want {
+		t.Errorf("got %.300s, want %s", got, want)
+	}
+}
+
 // Blanks are given up before anything else is.
 func TestBlanksGoFirst(t *testing.T) {
 	t.Parallel()
