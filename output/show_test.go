@@ -150,8 +150,8 @@ func TestReadingOnLosesNoRow(t *testing.T) {
 	}{
 		{"300 rows of 400 KB, a cursor", rows(300, 1300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
 		{"300 rows of 400 KB, an offset", rows(300, 1300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
-		{"700 rows, three pages of the tool", rows(700, 700), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
-		{"700 rows by an offset", rows(700, 700), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
+		{"700 rows, three pages of the tool", rows(700, 300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+		{"700 rows by an offset", rows(700, 300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
 		{"one row of 400 KB", rows(1, 400_000), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
 		{"one row of 400 KB among small ones", append(rows(5, 100), rows(8, 400_000)[5:]...), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
 		{"rows that all fit", rows(10, 100), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
