@@ -156,7 +156,7 @@ func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
 				if r.Server != "files" || r.Tool != "touch" || r.Class != call.Tool.Safety().String() || r.Call != "c1" || r.Scope != "ann" || r.Time.IsZero() || r.N != 1 || r.Run == "" {
 					t.Errorf("the record does not say which call it is: %+v", r)
 				}
-				if must := call.Tool.Safety().MustConfirm() || tt.full; r.Durable != must || (r.Definition != "") != must {
+				if must := call.Tool.Safety().MustConfirm() || tt.full; r.Durable != must || (r.Definition != "") != (must && r.Kind == audit.Intent) {
 					t.Errorf("durable %t, definition %q; want both: %t", r.Durable, r.Definition, must)
 				}
 			}
@@ -310,11 +310,12 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		}
 		gone := call("delete_file")
 		if got := decisions(gone); gone.Class != "dangerous" || gone.Approval == "" || gone.Waited != 20*time.Second || gone.Took < gone.Waited ||
-			got != "hitl allowed, cache passed" || len(gone.Evidence) != 2 || !strings.Contains(gone.Evidence[1], `destructive yes: inferred: "delete" leads the name`) {
+			got != "hitl allowed, cache passed" || len(gone.Evidence) != 0 {
 			t.Errorf("got %s, approval %q, waited %v of %v: %s, %q", gone.Class, gone.Approval, gone.Waited, gone.Took, got, gone.Evidence)
 		}
 		intent := s.all()[len(s.all())-2]
-		if intent.Kind != audit.Intent || intent.N != gone.N || intent.Run != gone.Run || intent.Approval != gone.Approval {
+		if intent.Kind != audit.Intent || intent.N != gone.N || intent.Run != gone.Run || intent.Approval != gone.Approval ||
+			len(intent.Evidence) != 2 || intent.Evidence[1] != `destructive yes: inferred: "delete" leads the name` {
 			t.Errorf("the intent does not go with the end: %+v", intent)
 		}
 	})

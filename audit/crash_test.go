@@ -3,6 +3,7 @@
 package audit_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,7 +158,7 @@ func TestB273KilledAtEveryPointOfWriting(t *testing.T) {
 			t.Fatalf("killed at %d: %s: %s", at, got.State, got.Problem)
 		}
 		raw := read(t, name)
-		if !strings.HasPrefix(string(raw), string(before)) {
+		if !bytes.HasPrefix(raw, before) {
 			t.Fatalf("killed at %d: what stood there has changed", at)
 		}
 		before = raw

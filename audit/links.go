@@ -83,9 +83,9 @@ func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp
 		if !returned { // a panic on its way out, or the end of the goroutine
 			res, err = nil, middleware.OutcomeUnknown(call, errPanicked)
 		}
-		p.end(&call, res, err)
+		p.end(&call, res, err) //nolint:contextcheck // what is written at the end outlives the call
 	}()
-	res, err = r.next.CallTool(p, call)
+	res, err = r.next.CallTool(p, call) //nolint:contextcheck // p is ctx, and more
 	returned = true
 	return res, err
 }
@@ -112,8 +112,8 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	for _, f := range said.Facts {
 		r.Decisions = append(r.Decisions, Decision{Room: f.Room, What: f.What})
 	}
-	if tool.Safety().MustConfirm() || p.level == full {
-		reasons(&r, tool)
+	if !p.intent && durable(p.level, tool) {
+		reasons(&r, tool) // which an intent has already
 	}
 	if p.level == full {
 		p.whole(&r, call, said.Facts)

@@ -76,7 +76,7 @@ type Record struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 
 	// Definition is the digest of the tool's definition and Evidence why it has its
-	// class: of Dangerous and Unknown tools, and in full.
+	// class: of Dangerous and Unknown tools, and in full, in the first record of a call.
 	Definition string   `json:"definition,omitempty"`
 	Evidence   []string `json:"evidence,omitempty"`
 

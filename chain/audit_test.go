@@ -36,15 +36,25 @@ func TestVerifyNamesATrailThatRecordsNothing(t *testing.T) {
 		{"both", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{works.Record, middleware.Recover(), infer.New(infer.Options{}), budget.New(budget.Options{}), ask, works.Intent, cache.New(cache.Options{})}
 		}, nil, nil},
-		{"no intent", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{works.Record, ask} },
+		{"no intent", func(ask middleware.Middleware) []middleware.Middleware {
+			return []middleware.Middleware{works.Record, ask}
+		},
 			[]string{"record stands in the chain without intent: a call leaves no trace if the process ends in its middle"}, []string{notMade}},
-		{"no record", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{ask, works.Intent} },
+		{"no record", func(ask middleware.Middleware) []middleware.Middleware {
+			return []middleware.Middleware{ask, works.Intent}
+		},
 			[]string{"intent stands in the chain without record: what was begun is never seen to end"}, nil},
-		{"of two trails", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{works.Record, ask, other.Intent} },
+		{"of two trails", func(ask middleware.Middleware) []middleware.Middleware {
+			return []middleware.Middleware{works.Record, ask, other.Intent}
+		},
 			nil, []string{notMade}},
-		{"a sink that fails", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{fails.Record, ask, fails.Intent} },
+		{"a sink that fails", func(ask middleware.Middleware) []middleware.Middleware {
+			return []middleware.Middleware{fails.Record, ask, fails.Intent}
+		},
 			nil, []string{notMade}},
-		{"other arguments further in", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{works.Record, works.Intent, changes} },
+		{"other arguments further in", func(ask middleware.Middleware) []middleware.Middleware {
+			return []middleware.Middleware{works.Record, works.Intent, changes}
+		},
 			nil, []string{notMade}},
 		{"nothing that records", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{ask} }, nil, nil},
 	} {
