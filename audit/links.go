@@ -79,11 +79,11 @@ func (r *recorder) Unwrap() middleware.ToolCaller { return r.next }
 func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	p := r.trail.begin(ctx)
 	returned := false
-	defer func() {
+	defer func() { //nolint:contextcheck // what is written at the end outlives the call
 		if !returned { // a panic on its way out, or the end of the goroutine
 			res, err = nil, middleware.OutcomeUnknown(call, errPanicked)
 		}
-		p.end(&call, res, err) //nolint:contextcheck // what is written at the end outlives the call
+		p.end(&call, res, err)
 	}()
 	res, err = r.next.CallTool(p, call) //nolint:contextcheck // p is ctx, and more
 	returned = true
@@ -102,7 +102,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	}
 	outcome := outcomeOf(res, err, said.Facts)
 	p.trail.count(tool.Safety(), outcome)
-	if p.level = max(p.level, asked(call.Tool), levelOf(tool)); p.level == counted && !p.intent {
+	if p.level = max(p.level, asked(call.Tool), levelOf(tool)); p.level == counted {
 		return
 	}
 	r := p.record(End, call, tool)
@@ -136,7 +136,7 @@ func (i *intender) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 	switch {
 	case err != nil && durable(level, call.Tool):
 		return nil, &RefusedError{Tool: call.Tool, Err: err}
-	case err == nil && level == full:
+	case level == full:
 		ctx = grant.WithRecord(ctx, &call)
 	}
 	return i.next.CallTool(ctx, call)

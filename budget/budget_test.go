@@ -329,6 +329,27 @@ func TestSessionsAreBoundedAndNoneIsForgotten(t *testing.T) {
 	})
 }
 
+// Who gets a session of its own takes along what was spent in the shared one.
+func TestASharedSessionIsNoWayRoundALimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		caller := budget.New(budget.Options{Ledger: budget.NewLedgerOf(1), Session: budget.Limit{Calls: 2}, Idle: time.Minute})(&server{answer: differing})
+		call := func(scope string) error {
+			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: tool(t, "look", annotation.ReadOnly())})
+			return err
+		}
+		if err := errors.Join(call("ann"), call("bob")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(59 * time.Second)
+		if err := call("bob"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // ann's is over
+		stopped(t, call("bob"), budget.Calls)
+	})
+}
+
 func TestWhatIsStoppedIsNoted(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}})(&server{})

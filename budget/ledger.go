@@ -186,7 +186,7 @@ func (l Limit) stops(spent *Spent, cost float64) *StoppedError {
 	switch {
 	case l.Calls > 0 && spent.Calls >= l.Calls:
 		return &StoppedError{Reason: Calls, Spent: *spent, Limit: l}
-	case l.Cost > 0 && !(cost <= l.Cost):
+	case l.Cost > 0 && cost > l.Cost:
 		return &StoppedError{Reason: Cost, Spent: *spent, Limit: l, After: never}
 	case l.Cost > 0 && spent.Cost+cost > l.Cost:
 		return &StoppedError{Reason: Cost, Spent: *spent, Limit: l}
