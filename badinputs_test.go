@@ -58,14 +58,6 @@ var comesWith = map[string]string{
 	"B319": "comes with hitl/elicit", // sampling
 
 	"B253": "comes with route", // a name that two servers have
-
-	"B265": "comes with audit", // keys that name secrets
-	"B267": "comes with audit", // free text
-	"B269": "comes with audit", // a digest that can be guessed back
-	"B271": "comes with audit", // the sink is down
-	"B273": "comes with audit", // killed in the middle of a record
-	"B275": "comes with audit", // two processes
-	"B277": "comes with audit", // one record, one line
 }
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)
