@@ -156,7 +156,9 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 		if kind {
 			tool = acts(&mcp.ToolAnnotations{ReadOnlyHint: true})
 		}
-		handle := func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return testserver.Text("done"), nil }
+		handle := func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			return testserver.Text("done"), nil
+		}
 		testserver.Add(server, tool, handle)
 		testserver.Add(server, testserver.Tool("other", "is not resolved"), handle)
 		err := mount.Resolve(server, mount.Resolvable{

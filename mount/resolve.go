@@ -26,7 +26,7 @@ func ResolverOptions(own *mcp.ClientOptions) *mcp.ClientOptions {
 	if own != nil {
 		o = *own
 	}
-	caps := mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{ListChanged: true}} // what the SDK announces by itself
+	caps := mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{ListChanged: true}} //nolint:staticcheck // what the SDK announces by itself
 	if o.Capabilities != nil {
 		caps = *o.Capabilities
 		caps.Extensions = maps.Clone(caps.Extensions)

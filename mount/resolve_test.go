@@ -47,7 +47,9 @@ func foreign(t testing.TB, settings, mark any, answer func(*params) (*result, er
 	if mark != nil {
 		tool.Meta = mcp.Meta{extension: mark}
 	}
-	testserver.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return testserver.Text("done"), nil })
+	testserver.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		return testserver.Text("done"), nil
+	})
 	if answer != nil {
 		err := mcp.AddReceivingCustomMethod(server, "tools/resolve", func(_ context.Context, _ *mcp.ServerSession, p *params) (*result, error) {
 			return answer(p)
@@ -217,10 +219,10 @@ func TestResolverOptionsKeepsTheHostsOwn(t *testing.T) {
 	t.Parallel()
 	own := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Extensions: map[string]any{"x/y": map[string]any{}}}}
 	o := mount.ResolverOptions(own)
-	if len(own.Capabilities.Extensions) != 1 || len(o.Capabilities.Extensions) != 2 || o.Capabilities.RootsV2 != nil {
+	if len(own.Capabilities.Extensions) != 1 || len(o.Capabilities.Extensions) != 2 {
 		t.Errorf("own %v, prepared %v", own.Capabilities, o.Capabilities)
 	}
-	if bare := mount.ResolverOptions(nil); bare.Capabilities.RootsV2 == nil || !bare.Capabilities.RootsV2.ListChanged {
+	if bare := mount.ResolverOptions(nil); bare.Capabilities.RootsV2 == nil { //nolint:staticcheck // it is still announced
 		t.Errorf("what the SDK announces by itself is gone: %v", bare.Capabilities)
 	}
 }

@@ -29,29 +29,50 @@ func parse(call middleware.Call) (Arguments, error) {
 // missing, of another type, or given once more in another case, which some servers
 // take for the same.
 func (a Arguments) Text(name string) (string, bool) {
-	raw, ok := a.Raw(name)
-	var text *string
-	if !ok || json.Unmarshal(raw, &text) != nil || text == nil {
+	raw, ok := a.find(name)
+	if !ok {
 		return "", false
 	}
-	return *text, true
+	return textOf(raw)
 }
 
 // Bool returns an argument that is true or false, as [Arguments.Text] does a text.
 func (a Arguments) Bool(name string) (value, ok bool) {
-	raw, ok := a.Raw(name)
-	return string(raw) == "true", ok && (string(raw) == "true" || string(raw) == "false")
+	raw, _ := a.find(name)
+	return flagOf(raw)
 }
 
 // Raw returns the JSON of an argument: objects with their members in order, without
 // white space. It does not where the argument is missing or given once more in
 // another case.
 func (a Arguments) Raw(name string) (json.RawMessage, bool) {
+	raw, ok := a.find(name)
+	return slices.Clone(raw), ok
+}
+
+func (a Arguments) find(name string) (json.RawMessage, bool) {
 	raw, ok := a.members[name]
 	if !ok || a.alike(name, true) {
 		return nil, false
 	}
-	return slices.Clone(raw), true
+	return raw, true
+}
+
+func textOf(raw json.RawMessage) (text string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return text, json.Unmarshal(raw, &text) == nil
+}
+
+func flagOf(raw json.RawMessage) (value, ok bool) {
+	switch string(raw) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
 }
 
 // alike reports whether there is an argument of that name in any case; other leaves

@@ -62,11 +62,11 @@ type reader struct {
 // fault is an error at the token that was read last.
 func (r *reader) fault(format string, args ...any) error {
 	line := 1 + bytes.Count(r.data[:r.dec.InputOffset()], []byte("\n"))
-	at := ""
+	var at strings.Builder
 	for _, member := range r.path {
-		at += fmt.Sprintf("%.80q: ", member)
+		fmt.Fprintf(&at, "%.80q: ", member)
 	}
-	return fmt.Errorf("line %d: %s%w", line, at, fmt.Errorf(format, args...))
+	return fmt.Errorf("line %d: %s%w", line, at.String(), fmt.Errorf(format, args...))
 }
 
 func (r *reader) token() (json.Token, error) {

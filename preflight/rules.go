@@ -118,40 +118,42 @@ func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
 	if len(c.tests) == 0 {
 		panic("preflight: the zero Condition is met by everything; begin with When")
 	}
+	met := Verdict{Annotations: verdict, Why: c.String()}
 	return func(a Arguments) (Verdict, bool) {
 		for _, t := range c.tests {
 			if t.met(a) < least {
 				return Verdict{}, false
 			}
 		}
-		return Verdict{Annotations: verdict, Why: c.String()}, true
+		return met, true
 	}
 }
 
 func (t test) met(a Arguments) int {
-	if _, ok := a.Raw(t.name); !ok {
-		if a.alike(t.name, false) {
-			return likely
-		}
+	raw, ok := a.find(t.name)
+	switch {
+	case !ok && a.alike(t.name, false):
+		return likely
+	case !ok:
 		return no
 	}
+	text, isText := textOf(raw)
+	flag, isFlag := flagOf(raw)
 	sure := no
-	text, isText := a.Text(t.name)
-	flag, isFlag := a.Bool(t.name)
 	for _, want := range t.values {
 		switch want := want.(type) {
 		case string:
-			switch {
-			case isText && text == want:
+			if isText && text == want {
 				return certain
-			case isText && strings.EqualFold(strings.TrimSpace(text), strings.TrimSpace(want)), !isText:
+			}
+			if !isText || strings.EqualFold(strings.TrimSpace(text), strings.TrimSpace(want)) {
 				sure = likely
 			}
 		case bool:
-			switch {
-			case isFlag && flag == want:
+			if isFlag && flag == want {
 				return certain
-			case !isFlag:
+			}
+			if !isFlag {
 				sure = likely
 			}
 		}
@@ -159,7 +161,7 @@ func (t test) met(a Arguments) int {
 	return sure
 }
 
-// String returns the condition as people read it: `method is "get" or "list"`.
+// String returns the condition as people read it: "method is get or list".
 func (c Condition) String() string {
 	var parts []string
 	for _, t := range c.tests {
