@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -193,6 +194,37 @@ func TestAnUntrustedAnswerRaises(t *testing.T) {
 	if err := call("list_files", `{}`); err != nil || calls != 1 {
 		t.Errorf("a read: %v, %d calls", err, calls)
 	}
+	person.want(t)
+}
+
+// The links further in obey the class of the call: its reads are remembered, and its
+// writes end what is remembered.
+func TestTheCallsClassReachesMemory(t *testing.T) {
+	t.Parallel()
+	server, person := newResolving(nil), new(approver)
+	cs, resolver, _ := wireForms[0].connect(t, server.server, ways[1])
+	tools := catalog.New(catalog.Options{})
+	if err := tools.Add(testserver.Context(t), "files", cs); err != nil {
+		t.Fatal(err)
+	}
+	tools.Trust("files")
+	judge := preflight.New(preflight.Options{Resolver: resolver, Trusted: func(string) bool { return true }})
+	std := chain.Standard{
+		Preflight: judge.Middleware, Confirm: hitl.New(person, hitl.Options{Classify: judge.Classify}), Cache: cache.New(cache.Options{}),
+	}
+	for _, problem := range chain.Verify(std) {
+		t.Error(problem)
+	}
+	caller := std.Then(tools)
+	tool, _ := tools.Lookup("files", "filesystem")
+	for _, operation := range []string{"read", "read", "append", "read", "read"} {
+		arguments := json.RawMessage(`{"operation":"` + operation + `"}`)
+		if _, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: tool, Arguments: arguments}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.want(t, `filesystem{"operation":"read"}`, `filesystem{"operation":"append"}`, `filesystem{"operation":"read"}`)
+	server.wantAsked(t, 5) // a remembered result is no remembered answer
 	person.want(t)
 }
 

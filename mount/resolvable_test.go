@@ -159,6 +159,7 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 		handle := func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			return testserver.Text("done"), nil
 		}
+		tool.Meta = mcp.Meta{"x": 1}
 		testserver.Add(server, tool, handle)
 		testserver.Add(server, testserver.Tool("other", "is not resolved"), handle)
 		err := mount.Resolve(server, mount.Resolvable{
@@ -174,7 +175,7 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 				t.Errorf("kind %v, %s: %v %v", kind, name, ok, err)
 			}
 		}
-		if tool.Meta != nil {
+		if len(tool.Meta) != 1 {
 			t.Error("the server's own definition was written to")
 		}
 	}

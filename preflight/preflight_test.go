@@ -124,6 +124,23 @@ func TestTheHostsWordOutweighsTheServers(t *testing.T) {
 	}
 }
 
+// What is no hint of MCP's an answer can only add.
+func TestAnAnswerDoesNotTakeAConfirmationAway(t *testing.T) {
+	t.Parallel()
+	for answered, want := range map[annotation.Hint]annotation.Safety{annotation.Unset: dangerous, annotation.No: dangerous, annotation.Yes: dangerous} {
+		static := annotation.Write()
+		static.RequiresConfirmation = annotation.Yes
+		answer := annotation.Write()
+		answer.RequiresConfirmation = answered
+		j := preflight.New(preflight.Options{Resolver: says(answer), Trusted: everyone})
+		judged(t.Context(), j, middleware.Call{Tool: act(t, static, true)}).check(t, answered.String(), want)
+	}
+	answer := annotation.ReadOnly()
+	answer.RequiresConfirmation = annotation.Yes
+	j := preflight.New(preflight.Options{Resolver: says(answer), Trusted: everyone})
+	judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.Destructive(), true)}).check(t, "a read that wants one", dangerous)
+}
+
 // Where a rule of the host's speaks, no server is asked.
 func TestARuleComesBeforeTheServer(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,7 @@ func Argument(name string, probe Probe) Rule {
 			return Verdict{}, false
 		}
 		v := probe(text)
-		v.Why = name + ": " + v.Why
+		v.Why = strings.TrimSuffix(name+": "+v.Why, ": ")
 		return v, true
 	}
 }

@@ -86,6 +86,7 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 		{"not raised: missing", forbid, write, `{}`, moderate},
 		{"not raised: the other bool", several, write, `{"force":false}`, moderate},
 		{"lowered to a write", preflight.When("a", "b").Moderate(), worst, `{"a":"b"}`, moderate},
+		{"not lowered to a write in another case", preflight.When("a", "b").Moderate(), worst, `{"a":"B"}`, dangerous},
 		{"raised to a write", preflight.When("a", "b").Moderate(), read, `{"a":"b"}`, moderate},
 		{"a func of the host's", func(a preflight.Arguments) (preflight.Verdict, bool) {
 			raw, ok := a.Raw("n")
