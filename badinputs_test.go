@@ -52,8 +52,6 @@ var comesWith = map[string]string{
 	"B319": "comes with hitl/elicit", // sampling
 
 	"B253": "comes with route",                  // a name that two servers have
-	"B259": "comes with route",                  // another replica
-	"B263": "comes with route",                  // no healthy server
 	"B255": "comes with the catalogue's events", // a storm of list_changed
 
 	"B265": "comes with audit", // keys that name secrets

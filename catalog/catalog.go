@@ -39,6 +39,16 @@ type Options struct {
 	Timeout time.Duration
 	// MaxTools is how many tools one server may list; 0 means 10,000.
 	MaxTools int
+	// Permission says which permission a caller of the tool needs, such as
+	// "customers.read", for [Catalog.View]. It is asked often, by many goroutines,
+	// and answers alike for the same tool. Rest it on what the host knows, the
+	// server's id and the class first of all: a name is the server's to choose. "",
+	// and nil for every tool, means none, and then only "*.all" covers it.
+	Permission func(tool *middleware.Tool) string
+	// Lock holds the definitions that were accepted (see [LoadLock]): any other is
+	// refused until it is accepted with [Catalog.Accept]. An empty Lock refuses
+	// all; nil means that whatever a server lists is taken.
+	Lock *Lock
 	// Logger gets a line for each finding; nil is silent.
 	Logger *slog.Logger
 }
@@ -55,10 +65,14 @@ type Catalog struct {
 	maxTools int
 	log      *slog.Logger
 	guarded  middleware.ToolCaller
+	meter    meter
 
-	mu      sync.Mutex // guards servers, rules and the building of a snapshot
+	permission func(*middleware.Tool) string
+
+	mu      sync.Mutex // guards servers, rules, lock and the building of a snapshot
 	servers map[string]*server
 	rules   []rule
+	lock    *Lock
 	current atomic.Pointer[snapshot]
 }
 
@@ -88,8 +102,11 @@ func New(o Options) *Catalog {
 		maxTools: cmp.Or(o.MaxTools, defaultMaxTools),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		servers:  make(map[string]*server),
+
+		permission: o.Permission,
+		lock:       o.Lock,
 	}
-	c.current.Store(&snapshot{})
+	c.current.Store(build(nil, nil))
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
 }
@@ -209,7 +226,7 @@ func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (ma
 	r := rule{pattern: pattern, word: a.Attribute(annotation.Rule, pattern)}
 	c.rules = append(slices.Clip(c.rules), r)
 	c.rebuild(context.Background())
-	for _, t := range c.current.Load().list {
+	for _, t := range c.current.Load().known() {
 		if r.matches(t.Server, t.Name()) {
 			matched = append(matched, t.String())
 		}
@@ -249,6 +266,7 @@ func (c *Catalog) server(id string) *server {
 func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
 	next := build(c.servers, c.rules)
+	next.hold(c.lock)
 	c.current.Store(next)
 	for _, f := range next.findings {
 		if !slices.Contains(before.findings, f) {
@@ -298,7 +316,10 @@ func (f Finding) String() string {
 }
 
 // Findings returns what stands out, sorted. The slice is the caller's.
-func (c *Catalog) Findings() []Finding { return slices.Clone(c.current.Load().findings) }
+func (c *Catalog) Findings() []Finding {
+	now := c.current.Load()
+	return sorted(slices.Concat(now.findings, c.misfits(now.list)))
+}
 
 // CallTool calls the tool on its server. The guard stands here: a Dangerous or
 // Unknown call without a person's yes is refused, and the class is that of the
@@ -325,15 +346,13 @@ func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallT
 // calls the same tools. It takes their class from the catalogue and refuses what
 // the catalogue does not know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
-		tool, ok := c.Lookup(call.Tool.Server, call.Tool.Name())
-		switch {
-		case !ok:
-			return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
-		case tool.Digest != call.Tool.Digest:
-			return nil, &ChangedError{Tool: tool}
-		}
-		return tool, nil
+	return c.guard(executor, everyTool)
+}
+
+// guard stands before an executor of tools for one who sees some of them.
+func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
+	return grant.Guard(c.meter.metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+		return c.accepted(ctx, call, sees)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -62,6 +63,7 @@ type definition struct {
 	tool               *middleware.Tool // without annotations
 	declared, inferred annotation.Annotations
 	fault              string // of what it declares, "" for none
+	form               []byte // its canonical form, which the digest is over
 }
 
 // sift returns the definitions that can be taken, and says of the others why not.
@@ -118,8 +120,16 @@ func take(id string, def *mcp.Tool) (definition, error) {
 	if err != nil {
 		return definition{}, err
 	}
+	raw, err := json.Marshal(def)
+	if err != nil {
+		return definition{}, err
+	}
+	form, err := canonical.Append(nil, raw)
+	if err != nil {
+		return definition{}, err
+	}
 	declared, err := annotation.FromTool(tool.Definition)
-	d := definition{tool: tool, declared: declared}
+	d := definition{tool: tool, declared: declared, form: form}
 	if err != nil {
 		d.fault = line(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -19,6 +20,8 @@ type snapshot struct {
 	executors map[string]middleware.ToolCaller
 	findings  []Finding
 	rules     []rule
+	index     func() *index   // built by the first search
+	held      map[name]Change // what the lock does not accept
 }
 
 type name struct{ server, tool string }
@@ -26,6 +29,7 @@ type name struct{ server, tool string }
 type entry struct {
 	tool               *middleware.Tool
 	declared, inferred annotation.Annotations
+	form               []byte // the definition in its canonical form
 }
 
 func build(servers map[string]*server, rules []rule) *snapshot {
@@ -40,11 +44,20 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 			s.add(id, known)
 		}
 	}
-	slices.SortFunc(s.list, func(a, b *middleware.Tool) int {
-		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name(), b.Name()))
-	})
-	slices.SortFunc(s.findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(s.list, byName)
+	s.findings = sorted(s.findings)
+	s.index = sync.OnceValue(func() *index { return newIndex(s.list) })
 	return s
+}
+
+func byName(a, b *middleware.Tool) int {
+	return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name(), b.Name()))
+}
+
+// sorted sorts findings in place.
+func sorted(findings []Finding) []Finding {
+	slices.SortFunc(findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
+	return findings
 }
 
 // add takes in one server's tools.
@@ -82,7 +95,7 @@ func (s *snapshot) addTool(id string, known *server, d definition) {
 	for _, text := range conflicts(d.declared, d.inferred, tool.Annotations, known.trusted) {
 		s.find(id, tool.Name(), text)
 	}
-	s.tools[name{id, tool.Name()}] = entry{tool: &tool, declared: d.declared, inferred: d.inferred}
+	s.tools[name{id, tool.Name()}] = entry{tool: &tool, declared: d.declared, inferred: d.inferred, form: d.form}
 	s.models[model] = &tool
 	s.list = append(s.list, &tool)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/route"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -237,7 +238,8 @@ func TestOneYesServesAttemptsThatWereNotSent(t *testing.T) {
 	})
 }
 
-// One destructive yes stops the retry, keeps the answer out of memory, and asks.
+// One destructive yes stops the retry, keeps the answer out of memory, routes to
+// the primaries, and asks.
 func TestOneHintDrivesAll(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -267,6 +269,16 @@ func TestOneHintDrivesAll(t *testing.T) {
 				}
 				if executed != tt.kept {
 					t.Errorf("two calls were executed %d times, want %d", executed, tt.kept)
+				}
+				var main, replica int
+				s.Cache, s.Route = nil, route.New(route.Options{}, route.NewPool(on.Server, route.RoundRobin,
+					route.Replica{ID: "main", Weight: 80, Caller: guarded(&main, nil)}, route.Replica{ID: "replica", Weight: 20, Caller: guarded(&replica, nil)}))
+				c = s.Then(guarded(&executed, nil))
+				for range 8 {
+					_, _ = c.CallTool(t.Context(), middleware.Call{Tool: on})
+				}
+				if main+replica != 8 || (replica > 0) != (tt.hint == annotation.No) {
+					t.Errorf("of 8 calls %d went to the main one and %d to the replica", main, replica)
 				}
 				time.Sleep(time.Second)
 			})

@@ -55,13 +55,17 @@ type Standard struct {
 	Timeout middleware.Middleware
 	// Route chooses among the replicas of a server (package route).
 	Route middleware.Middleware
+
+	// admit is the executor's own (middleware.Admitter). It stands there twice: for
+	// the tool, and for what preflight found of these arguments.
+	admit middleware.Middleware
 }
 
 // links returns the middlewares that are there, outermost first.
 func (s Standard) links() []middleware.Middleware {
 	all := slices.Concat(
 		s.Outermost,
-		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.Infer, s.Budget, s.Preflight, s.Confirm},
+		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm},
 		s.PerCall,
 		[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},
 		s.PerAttempt,
@@ -72,8 +76,14 @@ func (s Standard) links() []middleware.Middleware {
 
 // Then hangs the chain in front of an executor: a catalogue, one of package
 // mount's, or one of the host's own behind [Guard]. Call it once and keep the
-// result, which is safe for concurrent use.
+// result, which is safe for concurrent use. Where the executor is a
+// [middleware.Admitter], such as a catalogue or a view of one, what it would refuse
+// outright is refused after recover: nobody is asked about it and no memory
+// answers it.
 func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
+	if a, ok := executor.(middleware.Admitter); ok {
+		s.admit = a.Admit
+	}
 	return New(s.links()...).Then(executor)
 }
 

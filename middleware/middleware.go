@@ -91,6 +91,14 @@ type Teller interface {
 	Will(tool *Tool) string
 }
 
+// An Admitter is an executor that can refuse a call before anything is done about
+// it. Admit is a middleware that passes what the executor would not refuse
+// outright; chain.Standard hangs it after recover, and once more after preflight, in
+// front of the person and the memory. The executor itself checks again.
+type Admitter interface {
+	Admit(next ToolCaller) ToolCaller
+}
+
 // Kinder is a ToolCaller that tells what it is: "hitl", "cache", "retry" and so
 // on. With it an order can be read.
 type Kinder interface {

@@ -83,7 +83,7 @@ func asking(t *testing.T, choose func(json.RawMessage) string, calls *int) func(
 		t.Fatal(err)
 	}
 	cs, resolver, _ := wireForms[0].connect(t, server, ways[1])
-	def := listed(t, cs, "act")
+	def := definitionOf(t, cs, "act")
 	return func(arguments string) (annotation.Annotations, error) {
 		a, _, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def, Arguments: json.RawMessage(arguments)})
 		return a, err
@@ -170,7 +170,7 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 		}
 		cs, resolver, _ := wireForms[0].connect(t, server, ways[0])
 		for name, want := range map[string]bool{"act": !kind, "other": false} {
-			def := listed(t, cs, name)
+			def := definitionOf(t, cs, name)
 			if _, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def}); ok != want || err != nil {
 				t.Errorf("kind %v, %s: %v %v", kind, name, ok, err)
 			}

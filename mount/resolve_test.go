@@ -96,7 +96,7 @@ func TestOnlyWhoOfferedIsAsked(t *testing.T) {
 					})
 				}
 				cs, resolver, sent := wireForms[0].connect(t, server, w)
-				tool := *listed(t, cs, "act")
+				tool := *definitionOf(t, cs, "act")
 				tool.Server = tt.server
 				_, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: &tool})
 				if ok != tt.asked || err != nil {
@@ -147,7 +147,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 			t.Run(fmt.Sprint(tt.name, " ", w.name, " ", w.version), func(t *testing.T) {
 				t.Parallel()
 				cs, resolver, _ := wireForms[0].connect(t, foreign(t, map[string]any{}, resolvable, tt.answer), w)
-				tool := listed(t, cs, "act")
+				tool := definitionOf(t, cs, "act")
 				answer, _, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"a":1}`)})
 				if err == nil || !strings.Contains(err.Error(), tt.text) || brief(answer) != "----" {
 					t.Fatalf("answer %s, error %v", brief(answer), err)
@@ -181,7 +181,7 @@ func TestTheQuestionHasTheCallsOwnArguments(t *testing.T) {
 			got = *p
 			return &result{Name: p.Name}, nil
 		}), ways[1])
-		call := middleware.Call{Tool: listed(t, cs, "act"), Arguments: json.RawMessage(arguments)}
+		call := middleware.Call{Tool: definitionOf(t, cs, "act"), Arguments: json.RawMessage(arguments)}
 		if _, ok, err := resolver.Resolve(testserver.Context(t), call); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -204,7 +204,7 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 		return &result{Name: p.Name}, nil
 	}), ways[1])
 	defer close(release)
-	tool := listed(t, cs, "act")
+	tool := definitionOf(t, cs, "act")
 	ctx, cancel := context.WithCancelCause(testserver.Context(t))
 	go func() {
 		<-reached

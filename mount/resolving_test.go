@@ -238,8 +238,8 @@ func (f wireForm) connect(t testing.TB, server *mcp.Server, w way) (*mcp.ClientS
 	}, client), s
 }
 
-// listed returns a tool as a session lists it.
-func listed(t testing.TB, cs *mcp.ClientSession, name string) *middleware.Tool {
+// definitionOf returns a tool as a session lists it.
+func definitionOf(t testing.TB, cs *mcp.ClientSession, name string) *middleware.Tool {
 	t.Helper()
 	list, err := cs.ListTools(testserver.Context(t), nil)
 	if err != nil {
@@ -270,7 +270,7 @@ func TestAServerSaysWhatACallWouldDo(t *testing.T) {
 				asked := 0
 				for _, name := range slices.Sorted(maps.Keys(resolvingTools)) {
 					about := resolvingTools[name]
-					tool := listed(t, cs, name)
+					tool := definitionOf(t, cs, name)
 					cases := maps.Clone(about.answers)
 					cases["something else"], cases[""] = about.worst, about.worst
 					for value, want := range cases {

@@ -99,6 +99,10 @@ func (st style) blanks(b *strings.Builder, r rune, n int, blank *int) {
 	}
 }
 
+// Invisible reports whether a reader could not see that r is there, or what
+// it is. A newline and a tab count as such.
+func Invisible(r rune) bool { return invisible(r) }
+
 // invisible reports whether r shows nothing, moves or reorders what is shown, or
 // has no meaning that all agree on: controls, formats (bidi, zero-width, tags),
 // private use, surrogates, what is not assigned, odd spaces, and the letters and

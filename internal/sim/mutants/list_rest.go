@@ -41,7 +41,6 @@ var limitMutants = []mutant{
 }
 
 const (
-	catalogFile  = "catalog/catalog.go"
 	snapshotFile = "catalog/snapshot.go"
 	safetyFile   = "annotation/safety.go"
 	errorsFile   = "middleware/errors.go"
@@ -50,7 +49,7 @@ const (
 var classMutants = []mutant{
 	{"untrusted-claim-lowers", snapshotFile, `raised := annotation.Raise(inferred, claim)`, `raised := annotation.Merge(inferred, claim)`},
 	{"rule-lowers-what-destroys", snapshotFile, `case inferred.Safety() == annotation.Dangerous:`, `case inferred.Safety() == annotation.Dangerous && known.trusted:`},
-	{"old-definition-accepted", catalogFile, `case tool.Digest != call.Tool.Digest:`, `case tool.Name() != call.Tool.Name():`},
+	{"old-definition-accepted", "catalog/view.go", `case tool != nil && tool.Digest != call.Tool.Digest:`, `case tool != nil && tool.Name() != call.Tool.Name():`},
 	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},
 	{"inferred-idempotence-is-a-word", safetyFile, `return a.Idempotent == Yes && a.SourceOf(IdempotentHint) != Inferred`, `return a.Idempotent == Yes`},
 	{"claim-of-destruction-ignored", "annotation/fields.go", `hint(DestructiveHint, Yes, func(a *Annotations) *Hint { return &a.Destructive }),`, `hint(DestructiveHint, Unset, func(a *Annotations) *Hint { return &a.Destructive }),`},
@@ -64,7 +63,7 @@ var edgeMutants = []mutant{
 		`if err := CheckArguments(call); err != nil && session == nil {`,
 	},
 	{
-		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.Infer, s.Budget, s.Preflight, s.Confirm},`,
+		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm},`,
 		`func(r middleware.Middleware) []middleware.Middleware { s.Retry = nil; return []middleware.Middleware{middleware.Recover(), s.Infer, r, s.Confirm} }(s.Retry),`,
 	},
 	{"limit-outside-retry", "chain/standard.go", `[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Intent, s.Cache, s.RateLimit, s.Retry},`},

@@ -1,0 +1,173 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// Limits on what is shown of a change.
+const (
+	maxEdits  = 40  // fields
+	maxValue  = 400 // bytes of what differs in one field
+	maxKey    = 64  // bytes of one key
+	margin    = 40  // bytes around what differs
+	shortText = 160 // bytes of a value that is shown whole
+)
+
+// An edit is one field in which two definitions differ. A value that is not there
+// is nil.
+type edit struct {
+	path    string
+	was, is any
+}
+
+// decodeForm returns the members of a definition, its numbers as they are written.
+func decodeForm(form []byte) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(form))
+	d.UseNumber()
+	var members map[string]any
+	if err := d.Decode(&members); err != nil {
+		return nil, err
+	}
+	if members == nil {
+		return nil, errors.New("null")
+	}
+	return members, nil
+}
+
+// edits returns in what two definitions differ, sorted by path. Lists are values:
+// where one differs, all of it is shown.
+func edits(was, is []byte) []edit {
+	var found []edit
+	var walk func(path string, old, now map[string]any)
+	walk = func(path string, old, now map[string]any) {
+		keys := make(map[string]bool)
+		for key := range old {
+			keys[key] = true
+		}
+		for key := range now {
+			keys[key] = true
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			was, had := old[key]
+			is, has := now[key]
+			before, beforeIsObject := was.(map[string]any)
+			after, afterIsObject := is.(map[string]any)
+			switch at := path + shownKey(path, key); {
+			case beforeIsObject && afterIsObject:
+				walk(at, before, after)
+			case had && has && reflect.DeepEqual(was, is):
+			default:
+				found = append(found, edit{path: at, was: present(was, had), is: present(is, has)})
+			}
+		}
+	}
+	before, _ := decodeForm(was) // none before the first, none after the last
+	after, _ := decodeForm(is)
+	walk("", before, after)
+	return found
+}
+
+// null is the value that JSON calls null, which is not the same as none.
+type null struct{}
+
+func present(v any, there bool) any {
+	if there && v == nil {
+		return null{}
+	}
+	return v
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
+
+// shownKey returns a key as the next part of a path, safe to show.
+func shownKey(path, key string) string {
+	switch {
+	case !plainKey.MatchString(key) || len(key) > maxKey:
+		return `["` + escape.Cut(escape.Line(key), maxKey) + `"]`
+	case path == "":
+		return key
+	}
+	return "." + key
+}
+
+// writeEdits writes each edit on lines of its own, the old value after a minus
+// and the new one after a plus.
+func writeEdits(b *strings.Builder, found []edit) {
+	for i, e := range found {
+		if i == maxEdits {
+			fmt.Fprintf(b, "  … and %d more\n", len(found)-i)
+			return
+		}
+		was, is := around(text(e.was), text(e.is))
+		fmt.Fprintf(b, "  %s\n", e.path)
+		if e.was != nil {
+			fmt.Fprintf(b, "    - %s\n", was)
+		}
+		if e.is != nil {
+			fmt.Fprintf(b, "    + %s\n", is)
+		}
+	}
+}
+
+// text returns a value as JSON, a string without JSON's escapes.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case null:
+		return "null"
+	case string:
+		return `"` + v + `"`
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil { // it was JSON
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// around shows two texts, safe and cut to what differs and a little around it.
+func around(was, is string) (shownWas, shownIs string) {
+	head, tail := 0, 0
+	if max(len(was), len(is)) > shortText && was != "" && is != "" {
+		for head < min(len(was), len(is)) && was[head] == is[head] {
+			head++
+		}
+		for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
+			tail++
+		}
+		head, tail = max(0, head-margin), max(0, tail-margin)
+		for head > 0 && !utf8.RuneStart(was[head]) {
+			head--
+		}
+		for tail > 0 && !utf8.RuneStart(was[len(was)-tail]) {
+			tail--
+		}
+	}
+	show := func(s string) string {
+		return same(head) + escape.Cut(escape.Line(s[head:len(s)-tail]), maxValue) + same(tail)
+	}
+	return show(was), show(is)
+}
+
+// same stands for text that two values share. A value cannot contain it, since
+// its backslashes are doubled.
+func same(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`\{%d bytes the same}`, n)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "features.md")
+	text := "# Features\n\n| id | what | tests | page |\n|---|---|---|---|\n" +
+		"| cache-1 | remembers | `cache.TestA`, `hitl/approvals.TestB` | [cache](cache.md#how) |\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := read(path)
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	if got := fmt.Sprint(rows[0]); got != "{cache-1 remembers [cache.TestA hitl/approvals.TestB] cache.md}" {
+		t.Error(got)
+	}
+	if err := os.WriteFile(path, []byte("| cache-1 | one |\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(path); err == nil {
+		t.Error("a row of two cells was taken")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "p.md"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var good []row
+	for i := range leastTests {
+		good = append(good, row{fmt.Sprint("x-", i), "does", []string{fmt.Sprint("x.Test", i)}, "p.md"})
+	}
+	if faults := check(good, dir); len(faults) > 0 {
+		t.Error(faults)
+	}
+	for want, change := range map[string]func(rows []row) []row{
+		"x-0 stands twice":    func(r []row) []row { return append(r, r[0]) },
+		"does not say":        func(r []row) []row { r[0].what = ""; return r },
+		"names no test":       func(r []row) []row { r[0].tests = nil; return r },
+		"there is no page":    func(r []row) []row { r[0].page = "q.md"; return r },
+		"only 59 different":   func(r []row) []row { return r[1:] },
+		"serves 4 rows, more": func(r []row) []row { r[1].tests, r[2].tests, r[3].tests = r[0].tests, r[0].tests, r[0].tests; return r },
+	} {
+		if faults := check(change(slices.Clone(good)), dir); !strings.Contains(fmt.Sprint(faults), want) {
+			t.Errorf("got %v, want %q", faults, want)
+		}
+	}
+}
+
+// A test that is not there, fails or is skipped is no proof.
+func TestRunSeesWhatPasses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module x\n\ngo 1.26\n",
+		"x_test.go": "package x\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) {}\nfunc TestBad(t *testing.T) { t.Fail() }\nfunc TestOff(t *testing.T) { t.Skip() }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := test(t.Context(), dir, []string{"TestGood", "TestBad", "TestOff", "TestNone"})
+	if err != nil || got["TestGood"] != "pass" || got["TestBad"] != "fail" || got["TestOff"] != "skip" || got["TestNone"] != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,156 @@
+// Package scope says what a caller's scopes cover.
+//
+// A tool needs a permission: a resource and an action with the last dot between
+// them, as in customers.read or crm.customers.read. A caller has scopes. A scope
+// is a permission, or has a star for the whole resource (*.read), or a star or
+// the word all for the whole action (customers.*, customers.all), or both. A star
+// is never a part of a word, and stands for no part of a resource: *.read covers
+// crm.customers.read, and crm.* covers crm.read alone.
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+)
+
+// A Scope is one thing that a caller may do.
+type Scope struct {
+	// Permission is what it covers: "customers.read", "*.read", "customers.*",
+	// "*.all". A word without a dot, such as "openid", covers only itself. Case
+	// counts. The empty one is an error.
+	Permission string
+	// Ceiling is the highest security level that it reaches; "" means public.
+	Ceiling annotation.SecurityLevel
+}
+
+// A Set is the scopes of one caller. It never changes; the zero value covers
+// nothing.
+type Set struct{ patterns []pattern }
+
+// A pattern is a scope that was read. An empty resource or action is any.
+type pattern struct {
+	literal          string // the whole permission, "" where there is a wildcard
+	resource, action string
+	ceiling          int
+}
+
+// New returns the scopes as a set. An error names each that is none, and then
+// nothing is covered.
+func New(scopes ...Scope) (Set, error) {
+	var errs []error
+	patterns := make([]pattern, len(scopes))
+	for i, s := range scopes {
+		var err error
+		if patterns[i], err = read(s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Set{}, err
+	}
+	return Set{patterns: patterns}, nil
+}
+
+// Covers reports whether one of the scopes, by itself, covers a tool that needs
+// the permission and has the security level. A tool without a permission, or with
+// one that cannot be read, is covered by *.all alone.
+func (s Set) Covers(permission string, level annotation.SecurityLevel) bool {
+	high, known := rank(level)
+	if !known {
+		return false
+	}
+	readable := Check(permission) == nil
+	return slices.ContainsFunc(s.patterns, func(p pattern) bool {
+		return high <= p.ceiling && (p.everything() || readable && p.covers(permission))
+	})
+}
+
+// Check says what keeps a text from being the permission that a tool needs; nil
+// where nothing does. One tool needs one permission, so a wildcard is none.
+func Check(permission string) error {
+	resource, action := split(permission)
+	switch {
+	case strings.Contains(permission, "*") || resource != "" && action == all:
+		return fmt.Errorf("%.80q is a wildcard, which is for scopes; a tool needs one permission", permission)
+	case !plain(permission):
+		return fmt.Errorf("%.80q is no permission; %s", permission, form)
+	}
+	return nil
+}
+
+const (
+	all  = "all"
+	star = "*"
+	most = 200 // bytes of a permission
+	form = `write "resource.action", of letters, digits, '_', '-', ':', '/' and '.' between words`
+)
+
+var words = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
+
+func plain(s string) bool { return len(s) <= most && words.MatchString(s) }
+
+// split returns what stands before and after the last dot; without one, all of it
+// is the action.
+func split(permission string) (resource, action string) {
+	dot := strings.LastIndexByte(permission, '.')
+	return permission[:max(dot, 0)], permission[dot+1:]
+}
+
+func read(s Scope) (pattern, error) {
+	ceiling, known := rank(s.Ceiling)
+	if !known {
+		return pattern{}, fmt.Errorf("the ceiling %.80q of %.80q is none of public, internal, restricted", s.Ceiling, s.Permission)
+	}
+	p := pattern{ceiling: ceiling}
+	resource, action := split(s.Permission)
+	switch {
+	case s.Permission == star || s.Permission == all:
+		return pattern{}, fmt.Errorf(`%q is no scope; for everything write "*.all"`, s.Permission)
+	case resource != star && !plain(resource) && resource != "",
+		action != star && !plain(action),
+		len(s.Permission) > most,
+		strings.HasPrefix(s.Permission, "."):
+		return pattern{}, fmt.Errorf("%.80q is no scope; %s, or '*' for the whole resource, or '*' or \"all\" for the whole action", s.Permission, form)
+	case resource == star || resource != "" && (action == star || action == all):
+		p.resource, p.action = resource, action
+		if resource == star {
+			p.resource = ""
+		}
+		if action == star || action == all {
+			p.action = ""
+		}
+	default:
+		p.literal = s.Permission
+	}
+	return p, nil
+}
+
+func (p pattern) everything() bool { return p.literal == "" && p.resource == "" && p.action == "" }
+
+// covers reports whether a pattern that was read covers a permission that was
+// checked.
+func (p pattern) covers(permission string) bool {
+	if p.literal != "" {
+		return p.literal == permission
+	}
+	resource, action := split(permission)
+	return resource != "" && (p.resource == "" || p.resource == resource) && (p.action == "" || p.action == action)
+}
+
+// rank orders the levels. Nothing said is public, as everywhere.
+func rank(level annotation.SecurityLevel) (rank int, known bool) {
+	switch level {
+	case "", annotation.Public:
+		return 0, true
+	case annotation.Internal:
+		return 1, true
+	case annotation.Restricted:
+		return 2, true
+	}
+	return 0, false
+}

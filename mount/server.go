@@ -1,0 +1,217 @@
+package mount
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ServerOptions are the settings of [NewServer]. The zero value is ready.
+type ServerOptions struct {
+	// Defaults hold for every tool that says nothing else, the category among them. They
+	// lower no tool that its own words call dangerous: for that, say so of the tool. The
+	// zero value means that there are none.
+	Defaults annotation.Annotations
+	// Chain stands before the handlers of the tools; nil means that nothing does, and
+	// that who calls the server decides.
+	Chain middleware.Middleware
+	// Scope says whose call it is, for the chain's memory and limits; nil means the user
+	// of the request's bearer token, else the session.
+	Scope func(req *mcp.CallToolRequest) string
+}
+
+// A Server hangs a chain before the tools of a server of the host's own, and
+// declares what they do. It is safe for concurrent use.
+type Server struct {
+	mcp *mcp.Server
+	id  string
+	o   ServerOptions
+
+	mu    sync.RWMutex
+	tools map[string]*middleware.Tool // that were added by AddTool
+}
+
+// NewServer prepares a server of the SDK for tools that are added by [AddTool].
+// What is added past it, and every other request, is untouched. The id is the
+// server's name in explanations and records. It panics on a nil server, an empty id
+// and defaults that contradict themselves.
+func NewServer(s *mcp.Server, id string, o ServerOptions) *Server {
+	switch {
+	case s == nil:
+		panic("mount: NewServer was given a nil server")
+	case id == "":
+		panic("mount: NewServer was given an empty id; it names the server in explanations and records")
+	}
+	if err := o.Defaults.Validate(); err != nil {
+		panic("mount: ServerOptions.Defaults: " + err.Error())
+	}
+	if o.Scope == nil {
+		o.Scope = caller
+	}
+	out := &Server{mcp: s, id: id, o: o, tools: make(map[string]*middleware.Tool)}
+	s.AddReceivingMiddleware(out.receive)
+	return out
+}
+
+// caller is whose call a request is where the host does not say.
+func caller(req *mcp.CallToolRequest) string {
+	if req.Extra != nil && req.Extra.TokenInfo != nil && req.Extra.TokenInfo.UserID != "" {
+		return req.Extra.TokenInfo.UserID
+	}
+	if req.Session == nil {
+		return ""
+	}
+	return req.Session.ID()
+}
+
+// AddTool adds a tool out of a Go func, as mcp.AddTool does, and declares what is
+// known of it: what its words give away, the server's defaults, and what own says,
+// which wins. The hints of MCP stand in the tool's annotations and all of it in its
+// _meta, from where a client of ours reads it without loss. What the definition
+// declares itself counts as part of own.
+//
+// An error means that the annotations contradict themselves or that the SDK does
+// not take the tool; then nothing was added.
+func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h mcp.ToolHandlerFor[In, Out]) (err error) {
+	if t == nil || h == nil {
+		return fmt.Errorf("mount: AddTool was given a nil tool or a nil handler for %s", s.id)
+	}
+	a, err := s.annotate(t, own)
+	if err != nil {
+		return err
+	}
+	declared := annotation.Declare(t, a)
+	tool, err := middleware.NewTool(s.id, declared, a)
+	if err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	defer func() { // the SDK panics on a schema that it does not take
+		if v := recover(); v != nil {
+			err = fmt.Errorf("mount: the SDK does not take the tool %s: %v", tool, v)
+		}
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mcp.AddTool(s.mcp, declared, h)
+	s.tools[t.Name] = tool
+	return nil
+}
+
+// annotate works out what is known of a tool of ours.
+func (s *Server) annotate(t *mcp.Tool, own annotation.Annotations) (annotation.Annotations, error) {
+	said, err := annotation.FromTool(t)
+	if err != nil {
+		return said, fmt.Errorf("mount: what %s/%s declares: %w", s.id, t.Name, err)
+	}
+	own = annotation.Merge(said, own)
+	if err := own.Validate(); err != nil {
+		return own, fmt.Errorf("mount: the annotations of %s/%s: %w", s.id, t.Name, err)
+	}
+	inferred := infer.Tool(t)
+	defaults := s.o.Defaults.Attribute(annotation.Rule, s.id)
+	inherited := annotation.Merge(inferred, defaults)
+	if inferred.Safety() == annotation.Dangerous {
+		inherited = annotation.Raise(inferred, defaults)
+	}
+	return annotation.Merge(inherited, own.Attribute(annotation.Host, "")), nil
+}
+
+// receive takes the calls of the tools that were added by AddTool. The SDK asks
+// once, so there is one chain for all of them.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	if s.o.Chain == nil {
+		return next
+	}
+	chained := s.o.Chain(grant.Guard(handler{next}, s.accepted))
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, ok := req.(*mcp.CallToolRequest)
+		if method != methodCallTool || !ok || r.Params == nil {
+			return next(ctx, method, req)
+		}
+		tool := s.tool(r.Params.Name)
+		if tool == nil {
+			return next(ctx, method, req)
+		}
+		res, err := chained.CallTool(context.WithValue(ctx, requestKey{}, r), s.call(tool, r))
+		if err != nil {
+			return nil, err
+		}
+		return res, nil
+	}
+}
+
+func (s *Server) tool(name string) *middleware.Tool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.tools[name]
+}
+
+// accepted is what the guard takes the class from.
+func (s *Server) accepted(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+	tool := s.tool(call.Tool.Name())
+	if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {
+		return nil, refuse("the call of %s was refused: the server has no such tool, or another one by now", call.Tool)
+	}
+	return tool, nil
+}
+
+func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.Call {
+	call := middleware.Call{Scope: s.o.Scope(r), Tool: tool, Arguments: r.Params.Arguments, Meta: r.Params.Meta}
+	if r.Params.InputResponses != nil || r.Params.RequestState != "" {
+		call.Input = &middleware.Input{Responses: r.Params.InputResponses, State: r.Params.RequestState}
+	}
+	return call
+}
+
+type requestKey struct{}
+
+// A handler is the way on into the SDK, beneath the chain.
+type handler struct{ next mcp.MethodHandler }
+
+func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	came, ok := ctx.Value(requestKey{}).(*mcp.CallToolRequest)
+	if !ok {
+		return nil, refuse("the context of the call of %s has lost its request; a middleware must derive its context from the one it was given", call.Tool)
+	}
+	params := &mcp.CallToolParamsRaw{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: call.Arguments}
+	if call.Input != nil {
+		params.InputResponses, params.RequestState = call.Input.Responses, call.Input.State
+	}
+	res, err := h.next(ctx, methodCallTool, &mcp.CallToolRequest{Session: came.Session, Params: params, Extra: came.Extra})
+	if err != nil {
+		return nil, err
+	}
+	out, ok := res.(*mcp.CallToolResult)
+	if !ok || out == nil {
+		return nil, &middleware.NoAnswerError{Tool: call.Tool}
+	}
+	return out, nil
+}
+
+// ToolHandler is a handler of the SDK behind a chain, for a host that adds its tools
+// with mcp.Server.AddTool itself. The tool says what the handler does; scope says
+// whose call a request is, nil as in [ServerOptions]. It panics on a nil tool, chain
+// or handler.
+func ToolHandler(tool *middleware.Tool, chain middleware.Middleware, scope func(req *mcp.CallToolRequest) string, h mcp.ToolHandler) mcp.ToolHandler {
+	if tool.Name() == "" || chain == nil || h == nil {
+		panic("mount: ToolHandler needs a tool, a chain and a handler")
+	}
+	next := func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+		return h(ctx, req.(*mcp.CallToolRequest)) // handler makes no other
+	}
+	s := &Server{id: tool.Server, o: ServerOptions{Chain: chain, Scope: scope}, tools: map[string]*middleware.Tool{tool.Name(): tool}}
+	if scope == nil {
+		s.o.Scope = caller
+	}
+	chained := s.o.Chain(grant.Guard(handler{next}, s.accepted))
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return chained.CallTool(context.WithValue(ctx, requestKey{}, r), s.call(tool, r))
+	}
+}

@@ -1,0 +1,91 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// ErrNoReplica is in the tree of every error about a call that no replica may have.
+var ErrNoReplica = errors.New("route: no replica")
+
+// A NoReplicaError says that no replica of the server may have the call, and of
+// each one why. Nothing was sent, and no weaker one was taken.
+type NoReplicaError struct {
+	Tool *middleware.Tool
+	// Excluded are the replicas with the reasons, in the order of the pool.
+	Excluded []Excluded
+	// After is when the first of them may be tried again, 0 where waiting does not
+	// help.
+	After time.Duration
+}
+
+// Excluded is a replica that may not have a call.
+type Excluded struct{ Replica, Reason string }
+
+func (e *NoReplicaError) Error() string {
+	reasons := make([]string, len(e.Excluded))
+	for i, x := range e.Excluded {
+		reasons[i] = x.Replica + " " + x.Reason
+	}
+	next := "; add a replica that may have it"
+	if e.After > 0 {
+		next = fmt.Sprintf("; try again in %v", e.After.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("route: no replica may have %s, which is %s: %s%s", e.Tool, e.Tool.Safety(), strings.Join(reasons, ", "), next)
+}
+
+// Is reports whether target is [ErrNoReplica].
+func (e *NoReplicaError) Is(target error) bool { return target == ErrNoReplica }
+
+// NotSent reports that the call did not leave.
+func (e *NoReplicaError) NotSent() bool { return true }
+
+// Permanent reports whether waiting is of no use.
+func (e *NoReplicaError) Permanent() bool { return e.After == 0 }
+
+// RetryAfter returns when the first replica may be tried again.
+func (e *NoReplicaError) RetryAfter() time.Duration { return e.After }
+
+// notOffered is an error that says that this replica has another definition of the
+// tool, so that another replica may still have the right one.
+type notOffered interface {
+	error
+	NotOffered() bool
+}
+
+// none says of each replica why it may not have the call; the caller holds the
+// mutex.
+func (p *Pool) none(tool *middleware.Tool, tried set, at time.Time) error {
+	err := &NoReplicaError{Tool: tool}
+	allowed, _ := p.allowed(tool)
+	for i, r := range p.replicas {
+		var reason string
+		switch s := &p.states[i]; {
+		case tried.has(i):
+			reason = "was tried"
+		case tool.Safety().MustConfirm() && !p.primaries.has(i):
+			reason = fmt.Sprintf("is no primary (weight %d, below %d)", r.Weight, primary)
+		case !allowed.has(i):
+			reason = "offers another definition of it"
+		case at.Before(s.until):
+			reason = "failed and rests"
+			err.After = sooner(err.After, s.until.Sub(at))
+		default:
+			reason = "failed and is being tried by another call"
+			err.After = sooner(err.After, p.pause)
+		}
+		err.Excluded = append(err.Excluded, Excluded{r.ID, reason})
+	}
+	return err
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}

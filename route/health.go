@@ -1,0 +1,113 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A state is the health of one replica, learnt from real calls alone. It fails
+// after several failures in a row and recovers after several successes in a row,
+// so that one answer more or less changes nothing.
+type state struct {
+	busy   int       // calls under way
+	streak int       // failures in a row while healthy, successes in a row while not
+	failed bool      // it gets no call before until, and then one at a time
+	until  time.Time // the end of the pause
+	pause  time.Duration
+}
+
+func (s *state) begin() { s.busy++ }
+
+// trial reports whether a failed replica may have one call to show itself.
+func (s *state) trial(at time.Time) bool {
+	return s.failed && s.busy == 0 && !at.Before(s.until)
+}
+
+// An outcome is what a call says of the replica.
+type outcome uint8
+
+const (
+	neutral outcome = iota // nothing
+	worked
+	failed
+)
+
+// judge says what an error tells of the replica that it came from.
+func judge(ctx context.Context, err error) outcome {
+	switch {
+	case err == nil:
+		return worked
+	case errors.Is(ctx.Err(), context.Canceled):
+		return neutral // the caller went away
+	case middleware.Permanent(err), middleware.Refused(err):
+		return neutral // it is there, and said no
+	}
+	return failed
+}
+
+// maxPause is how many times the first pause a pause may become.
+const maxPause = 32
+
+// learn takes in what came of a call.
+func (p *Pool) learn(ctx context.Context, i int, came outcome) {
+	p.mu.Lock()
+	s := &p.states[i]
+	s.busy--
+	before := s.failed
+	p.update(s, came)
+	after, until := s.failed, s.until
+	p.mu.Unlock()
+	switch {
+	case after && !before:
+		p.log.LogAttrs(ctx, slog.LevelWarn, "route: the replica failed", slog.String("server", p.server),
+			slog.String("replica", p.replicas[i].ID), slog.Duration("pause", time.Until(until)))
+	case before && !after:
+		p.log.LogAttrs(ctx, slog.LevelInfo, "route: the replica is healthy again", slog.String("server", p.server),
+			slog.String("replica", p.replicas[i].ID))
+	}
+}
+
+// update moves one state; the caller holds the mutex.
+func (p *Pool) update(s *state, came outcome) {
+	switch {
+	case came == neutral:
+	case came == worked && !s.failed:
+		s.streak = 0
+	case came == worked:
+		if s.streak++; s.streak >= p.successes {
+			*s = state{busy: s.busy}
+		}
+	case !s.failed:
+		if s.streak++; s.streak >= p.failures {
+			s.failed, s.streak = true, 0
+			p.rest(s)
+		}
+	case !time.Now().Before(s.until): // one that had begun before the pause does not prolong it
+		s.streak = 0
+		p.rest(s)
+	}
+}
+
+func (p *Pool) rest(s *state) {
+	s.pause = min(max(2*s.pause, p.pause), maxPause*p.pause)
+	s.until = time.Now().Add(s.pause)
+}
+
+// healthy returns those of the set that are, and those that may show that they are
+// again; the caller holds the mutex.
+func (p *Pool) healthy(among set, at time.Time) (healthy, trial set) {
+	for i := range p.states {
+		switch s := &p.states[i]; {
+		case !among.has(i):
+		case !s.failed:
+			healthy |= 1 << i
+		case s.trial(at):
+			trial |= 1 << i
+		}
+	}
+	return healthy, trial
+}

@@ -1,0 +1,180 @@
+// Package route chooses which of several replicas of a server gets a call. What is
+// dangerous or unknown goes to primaries alone, whatever the strategy; only a read
+// that failed, or a call that never left, is tried at the next replica.
+//
+// The rules and the strategies are those of the NeuroLink article that Fairlead
+// answers to, with one order: the filters of safety first, then the preferences,
+// then the strategy among what is left.
+package route
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Failures is how many calls of a replica must fail in a row before it gets no
+	// more; 0 means 3. What the server refused or answered with an error of its own is
+	// no failure of the replica.
+	Failures int
+	// Successes is how many calls must succeed in a row before a replica that failed
+	// counts as healthy again; 0 means 2. Until then it gets one call at a time.
+	Successes int
+	// Pause is how long a failed replica gets no call at all; it doubles with each
+	// failure after that, up to 32 times as long. 0 means 5 seconds.
+	Pause time.Duration
+	// Logger gets a line when a replica fails, recovers or is passed over; nil is
+	// silent.
+	Logger *slog.Logger
+}
+
+const (
+	defaultFailures  = 3
+	defaultSuccesses = 2
+	defaultPause     = 5 * time.Second
+)
+
+// New returns a middleware that sends the calls of each pool's server to one of
+// its replicas, and every other call to next. Each replica is tried at most once
+// for a call: the next one only where the tool is Safe, or where the error says
+// that the call did not leave or was refused before execution.
+//
+// Where no replica may have the call, it ends with a [*NoReplicaError]. A pool
+// belongs to one middleware: New panics on one that is used already, on two of one
+// server, on nil and on a negative number.
+func New(o Options, pools ...*Pool) middleware.Middleware {
+	switch {
+	case o.Failures < 0:
+		panic("route: Options.Failures is negative")
+	case o.Successes < 0:
+		panic("route: Options.Successes is negative")
+	case o.Pause < 0:
+		panic("route: Options.Pause is negative")
+	}
+	o.Failures = cmp.Or(o.Failures, defaultFailures)
+	o.Successes = cmp.Or(o.Successes, defaultSuccesses)
+	o.Pause = cmp.Or(o.Pause, defaultPause)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	byServer := make(map[string]*Pool, len(pools))
+	for _, p := range pools {
+		switch {
+		case p == nil:
+			panic("route: New was given a nil pool")
+		case byServer[p.server] != nil:
+			panic("route: New was given two pools of the server " + p.server)
+		}
+		p.use(o)
+		byServer[p.server] = p
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &router{next, byServer} }
+}
+
+type router struct {
+	next  middleware.ToolCaller
+	pools map[string]*Pool
+}
+
+func (*router) Kind() string                    { return "route" }
+func (r *router) Unwrap() middleware.ToolCaller { return r.next }
+
+// Will says where the calls of a tool go.
+func (r *router) Will(tool *middleware.Tool) string {
+	switch p := r.poolOf(tool); {
+	case p == nil:
+		return ""
+	case tool.Safety().MustConfirm():
+		return "primary only"
+	case tool.Safety() == annotation.Safe:
+		return "any replica"
+	}
+	return "one replica"
+}
+
+func (r *router) poolOf(tool *middleware.Tool) *Pool {
+	if tool == nil {
+		return nil
+	}
+	return r.pools[tool.Server]
+}
+
+func (r *router) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	pool := r.poolOf(call.Tool)
+	if pool == nil {
+		return r.next.CallTool(ctx, call)
+	}
+	if ctx.Err() != nil {
+		return nil, middleware.GivenUp(ctx)
+	}
+	return pool.call(ctx, call)
+}
+
+// call tries one replica, and the next where that can do no harm.
+func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	var tried set
+	var last error
+	for {
+		chosen, why, err := p.pick(call, tried)
+		if err != nil {
+			if last != nil { // what the replicas said is worth more than that there is no other
+				return nil, last
+			}
+			return nil, err
+		}
+		tried |= 1 << chosen
+		r := p.replicas[chosen]
+		note.Of(ctx).Say("route", r.ID, why)
+		res, err := p.try(ctx, chosen, call)
+		if err == nil {
+			return res, nil
+		}
+		if ctx.Err() != nil || !elsewhere(call, err) {
+			return nil, err
+		}
+		p.log.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
+			slog.String("after", r.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", err))
+		last = err
+	}
+}
+
+// elsewhere reports whether another replica may get a call that failed: one that
+// cannot have changed anything.
+func elsewhere(call middleware.Call, err error) bool {
+	if _, differs := errors.AsType[notOffered](err); differs {
+		return true
+	}
+	if middleware.Permanent(err) {
+		return false
+	}
+	return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)
+}
+
+// try calls one replica and learns from what came of it, a panic included.
+func (p *Pool) try(ctx context.Context, chosen int, call middleware.Call) (res *mcp.CallToolResult, err error) {
+	came := failed
+	defer func() { p.learn(ctx, chosen, came) }()
+	res, err = p.replicas[chosen].Caller.CallTool(ctx, p.replicas[chosen].own(call))
+	came = judge(ctx, err)
+	return res, err
+}
+
+// own returns the call as this replica gets it.
+func (r Replica) own(call middleware.Call) middleware.Call {
+	if len(r.Meta) == 0 {
+		return call
+	}
+	meta := make(mcp.Meta, len(call.Meta)+len(r.Meta))
+	maps.Copy(meta, call.Meta)
+	maps.Copy(meta, r.Meta)
+	call.Meta = meta
+	return call
+}
