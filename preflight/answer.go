@@ -24,7 +24,7 @@ func (v Verdict) over() grant.Over {
 	}
 	layer = layer.Attribute(annotation.Rule, "")
 	for i := range layer.Evidence {
-		layer.Evidence[i].Word, layer.Evidence[i].Place = cut(v.Why), "among the arguments"
+		layer.Evidence[i].Word, layer.Evidence[i].Place = cut(v.Why, maxReason), "among the arguments"
 	}
 	return func(a annotation.Annotations) annotation.Annotations {
 		return annotation.Merge(a.Without(deciding...), layer)
@@ -107,7 +107,7 @@ func unanswered(tool *middleware.Tool, err error) grant.Over {
 		return nil
 	}
 	ask := annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, tool.Server)
-	ask.Evidence[0].Word, ask.Evidence[0].Place = cut(err.Error()), "came instead of an answer"
+	ask.Evidence[0].Word, ask.Evidence[0].Place = cut(err.Error(), maxReason), "came instead of an answer"
 	return raising(ask)
 }
 
@@ -116,9 +116,14 @@ func stated(a annotation.Annotations) bool {
 	return a.ReadOnly != annotation.Unset || a.Destructive != annotation.Unset || a.RequiresConfirmation != annotation.Unset
 }
 
-// cut bounds a text of somebody else's that becomes evidence, which is shown quoted.
-func cut(text string) string {
-	const most = 200
+// How long a text of somebody else's may be: among the reasons, where it is shown
+// quoted, and in an error that tells the model what is wrong.
+const (
+	maxReason  = 200
+	maxMessage = 2000
+)
+
+func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

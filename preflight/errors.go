@@ -15,7 +15,7 @@ type InvalidArgumentsError struct {
 }
 
 func (e *InvalidArgumentsError) Error() string {
-	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %v", e.Tool, e.Err)
+	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, cut(e.Err.Error(), maxMessage))
 }
 
 // Unwrap returns what the server said.

@@ -66,6 +66,37 @@ func ExampleJudge_Classify() {
 	//   idempotent    no    host rule: "force is true" among the arguments
 }
 
+// class tells what a rule makes of a tool that may delete.
+func class(rule preflight.Rule, arguments string) annotation.Safety {
+	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"github/issue_write": rule}})
+	tool, err := judge.Classify(context.Background(), middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		panic(err)
+	}
+	return tool.Safety()
+}
+
+func ExampleWhen() {
+	rule := preflight.When("method", "sync").And("dry_run", true).Safe()
+	fmt.Println(class(rule, `{"method":"sync","dry_run":true}`))
+	fmt.Println(class(rule, `{"method":"sync","dry_run":"true"}`)) // a server may take this text for anything
+	// Output:
+	// safe
+	// dangerous
+}
+
+func ExampleStrictest() {
+	rule := preflight.Strictest(
+		preflight.When("method", "get").Safe(),
+		preflight.When("notify", true).Moderate(),
+	)
+	fmt.Println(class(rule, `{"method":"get"}`))
+	fmt.Println(class(rule, `{"method":"get","notify":true}`))
+	// Output:
+	// safe
+	// moderate
+}
+
 func ExampleParseRules() {
 	rules, err := preflight.ParseRules([]byte(`{
 	  "github/issue_write": {"when": {"method": ["get", "list"]}, "class": "safe"}

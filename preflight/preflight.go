@@ -216,7 +216,7 @@ func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 		return finding{what: "invalid arguments"}, &InvalidArgumentsError{Tool: call.Tool, Err: err}
 	case err != nil:
 		j.warn(ctx, call.Tool, "preflight: no answer", slog.Any("err", err))
-		return finding{unanswered(call.Tool, err), "no answer", cut(err.Error())}, nil
+		return finding{unanswered(call.Tool, err), "no answer", cut(err.Error(), maxReason)}, nil
 	case !ok:
 		return finding{}, nil
 	}

@@ -10,11 +10,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
 
@@ -264,6 +268,41 @@ func TestInvalidArgumentsAreNotSent(t *testing.T) {
 		if !strings.Contains(o.err.Error(), part) {
 			t.Errorf("%q is missing in %q", part, o.err)
 		}
+	}
+}
+
+func TestAServersTextIsBounded(t *testing.T) {
+	t.Parallel()
+	long := errors.New(strings.Repeat("é", 1<<20))
+	o := judged(t.Context(), preflight.New(preflight.Options{Resolver: fails(invalidArguments{long}), Trusted: everyone}), middleware.Call{Tool: act(t, annotation.ReadOnly(), true)})
+	if n := len(o.err.Error()); n > 3000 {
+		t.Errorf("the error has %d bytes", n)
+	}
+	o = judged(t.Context(), preflight.New(preflight.Options{Resolver: fails(long), Trusted: everyone}), middleware.Call{Tool: act(t, annotation.Annotations{}, false)})
+	if text := o.tool.Explain(); len(text) > 1000 || !utf8.ValidString(text) || len(o.note.Facts[0].Why) > 300 {
+		t.Errorf("the reasons have %d bytes", len(text))
+	}
+}
+
+// Without a catalogue the guard has the class from infer, and preflight's on top of it.
+func TestBehindInferWithoutACatalogue(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	executor := chain.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) {
+		runs++
+		return &mcpResult{}, nil
+	}))
+	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"files/frobnicate": preflight.When("m", "get").Safe()}})
+	caller := chain.Standard{Infer: infer.New(infer.Options{}), Preflight: judge.Middleware}.Then(executor)
+	tool := &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: "frobnicate"}}
+	for _, arguments := range []string{`{"m":"get"}`, `{"m":"put"}`} {
+		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+		if refused := errors.Is(err, grant.ErrRefused); refused != strings.Contains(arguments, "put") {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("executed %d times, want 1", runs)
 	}
 }
 
