@@ -123,6 +123,7 @@ const (
 	maxMessage = 2000
 )
 
+// cut returns the beginning of a text, marked as such.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
