@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	testserver.Main(m, map[string]func() *mcp.Server{
 		"files":     func() *mcp.Server { return newBackend().server },
 		"resolving": func() *mcp.Server { return newResolving(nil).server },
+		"untyped":   func() *mcp.Server { return untypedServer(always(untyped)) },
 	})
 }
 

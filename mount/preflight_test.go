@@ -82,7 +82,7 @@ func TestACallIsAsDangerousAsItsArguments(t *testing.T) {
 	t.Parallel()
 	const read, add, remove = `{"action":"read"}`, `{"action":"append"}`, `{"action":"delete"}`
 	for _, f := range wireForms {
-		for _, w := range ways {
+		for _, w := range wireWays {
 			t.Run(fmt.Sprint(f.name, " ", w.name, " ", w.version), func(t *testing.T) {
 				t.Parallel()
 				server, person := newResolving(nil), new(approver)
@@ -143,7 +143,7 @@ func TestACallIsAsDangerousAsItsArguments(t *testing.T) {
 func TestALiarGainsNothing(t *testing.T) {
 	t.Parallel()
 	for _, f := range wireForms {
-		for _, w := range ways {
+		for _, w := range wireWays {
 			if w.name == "process" {
 				continue
 			}
@@ -184,7 +184,7 @@ func TestAnUntrustedAnswerRaises(t *testing.T) {
 	if err := mountResolve(server, tool); err != nil {
 		t.Fatal(err)
 	}
-	cs, resolver, _ := wireForms[0].connect(t, server, ways[1])
+	cs, resolver, _ := wireForms[0].connect(t, server, wireWays[1])
 	person := new(approver)
 	call := host(t, cs, resolver, false, person)
 	if err := call("list_files", `{"purge":true}`); !errors.Is(err, hitl.ErrDenied) {
@@ -202,7 +202,7 @@ func TestAnUntrustedAnswerRaises(t *testing.T) {
 func TestTheCallsClassReachesMemory(t *testing.T) {
 	t.Parallel()
 	server, person := newResolving(nil), new(approver)
-	cs, resolver, _ := wireForms[0].connect(t, server.server, ways[1])
+	cs, resolver, _ := wireForms[0].connect(t, server.server, wireWays[1])
 	tools := catalog.New(catalog.Options{})
 	if err := tools.Add(testserver.Context(t), "files", cs); err != nil {
 		t.Fatal(err)

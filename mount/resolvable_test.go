@@ -82,7 +82,7 @@ func asking(t *testing.T, choose func(json.RawMessage) string, calls *int) func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs, resolver, _ := wireForms[0].connect(t, server, ways[1])
+	cs, resolver, _ := wireForms[0].connect(t, server, wireWays[1])
 	def := definitionOf(t, cs, "act")
 	return func(arguments string) (annotation.Annotations, error) {
 		a, _, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def, Arguments: json.RawMessage(arguments)})
@@ -168,7 +168,7 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs, resolver, _ := wireForms[0].connect(t, server, ways[0])
+		cs, resolver, _ := wireForms[0].connect(t, server, wireWays[0])
 		for name, want := range map[string]bool{"act": !kind, "other": false} {
 			def := definitionOf(t, cs, name)
 			if _, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def}); ok != want || err != nil {

@@ -48,7 +48,7 @@ type ToolResolver struct {
 // A server is asked only where it announced that it answers and marked the tool so,
 // since a request that it does not know may end the session. It may have done so by
 // the extension io.modelcontextprotocol/tool-resolution, and, with
-// [ResolverTransport], by tools/resolve or tools/annotations as their drafts had it;
+// [Transport], by tools/resolve or tools/annotations as their drafts had it;
 // of several ways the first counts.
 //
 // Resolver panics on a nil func, without a client and on a nil one.

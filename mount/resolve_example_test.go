@@ -51,7 +51,7 @@ func ExampleResolver() {
 	}
 
 	client := mcp.NewClient(&mcp.Implementation{Name: "host"}, mount.ResolverOptions(nil))
-	session, err := client.Connect(ctx, mount.ResolverTransport(ours), nil)
+	session, err := client.Connect(ctx, mount.Transport(ours), nil)
 	if err != nil {
 		panic(err)
 	}

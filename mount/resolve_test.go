@@ -82,7 +82,7 @@ func TestOnlyWhoOfferedIsAsked(t *testing.T) {
 		{"a bare mark", empty, true, "files", false},
 		{"a server without a session", empty, resolvable, "else", false},
 	} {
-		for _, w := range ways {
+		for _, w := range wireWays {
 			if w.name == "process" {
 				continue
 			}
@@ -140,7 +140,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 		{"a hint that is a text", answers("act", `{"readOnlyHint":"yes"}`), false, true, "no boolean"},
 		{"too long", answers("act", `{"x":"`+strings.Repeat("a", mount.MaxAnswer)+`"}`), false, true, "more than"},
 	} {
-		for _, w := range ways {
+		for _, w := range wireWays {
 			if w.name == "process" {
 				continue
 			}
@@ -180,7 +180,7 @@ func TestTheQuestionHasTheCallsOwnArguments(t *testing.T) {
 		cs, resolver, _ := wireForms[0].connect(t, foreign(t, map[string]any{}, resolvable, func(p *params) (*result, error) {
 			got = *p
 			return &result{Name: p.Name}, nil
-		}), ways[1])
+		}), wireWays[1])
 		call := middleware.Call{Tool: definitionOf(t, cs, "act"), Arguments: json.RawMessage(arguments)}
 		if _, ok, err := resolver.Resolve(testserver.Context(t), call); !ok || err != nil {
 			t.Fatal(ok, err)
@@ -202,7 +202,7 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 		close(reached)
 		<-release
 		return &result{Name: p.Name}, nil
-	}), ways[1])
+	}), wireWays[1])
 	defer close(release)
 	tool := definitionOf(t, cs, "act")
 	ctx, cancel := context.WithCancelCause(testserver.Context(t))
@@ -231,11 +231,10 @@ func TestResolverPanicsOnWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	find := func(string) *mcp.ClientSession { return nil }
 	for name, f := range map[string]func(){
-		"a nil func":      func() { mount.Resolver(nil, testserver.NewClient()) },
-		"no clients":      func() { mount.Resolver(find) },
-		"a nil client":    func() { mount.Resolver(find, nil) },
-		"a nil transport": func() { mount.ResolverTransport(nil) },
-		"a nil server":    func() { _ = mount.Resolve(nil) },
+		"a nil func":   func() { mount.Resolver(nil, testserver.NewClient()) },
+		"no clients":   func() { mount.Resolver(find) },
+		"a nil client": func() { mount.Resolver(find, nil) },
+		"a nil server": func() { _ = mount.Resolve(nil) },
 	} {
 		func() {
 			defer func() {

@@ -15,35 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ResolverTransport prepares the way to a server, before the client connects through
-// it, so that a [Resolver] sees what the SDK's types drop: that the server answers
-// tools/annotations or tools/resolve, and about which tools. A server that speaks the
-// extension needs none of it.
-//
-// What it finds becomes part of a tool's definition, under _meta, and so of its
-// digest. Nothing else is changed on the way. Streamable HTTP is prepared by its HTTP
-// client, since the SDK tells that transport things in ways that pass no wrapper.
-func ResolverTransport(t mcp.Transport) mcp.Transport {
-	if t == nil {
-		panic("mount: ResolverTransport was given a nil transport")
-	}
-	streamable, ok := t.(*mcp.StreamableClientTransport)
-	if !ok {
-		return &markTransport{t}
-	}
-	prepared, client := *streamable, http.Client{}
-	if streamable.HTTPClient != nil {
-		client = *streamable.HTTPClient
-	}
-	base := client.Transport
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	client.Transport = markRoundTripper{base}
-	prepared.HTTPClient = &client
-	return &prepared
-}
-
 // marked are the methods whose results say what a server resolves.
 var marked = map[string]func(result map[string]json.RawMessage) bool{
 	"initialize":      markCapabilities,

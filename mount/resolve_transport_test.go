@@ -18,7 +18,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // Over HTTP the marks are set in the body, a message at a time, and what is not an
 // answer to one of the three methods passes as it is.
-func TestResolverTransportReadsHTTP(t *testing.T) {
+func TestTransportMarksWhatIsResolved(t *testing.T) {
 	t.Parallel()
 	const (
 		list  = `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","resolve":true}]}}`
@@ -58,7 +58,7 @@ func TestResolverTransportReadsHTTP(t *testing.T) {
 				return &http.Response{StatusCode: tt.status, Header: h, Body: io.NopCloser(iotest.HalfReader(strings.NewReader(tt.body)))}, nil
 			})
 			own := &mcp.StreamableClientTransport{HTTPClient: &http.Client{Transport: base}}
-			prepared, ok := mount.ResolverTransport(own).(*mcp.StreamableClientTransport)
+			prepared, ok := mount.Transport(own).(*mcp.StreamableClientTransport)
 			if !ok || own.HTTPClient.Transport == nil || prepared == own || prepared.HTTPClient == own.HTTPClient {
 				t.Fatal("the host's own transport was changed, or not prepared")
 			}
@@ -88,7 +88,7 @@ func TestResolverTransportReadsHTTP(t *testing.T) {
 	}
 }
 
-func TestResolverTransportHandsOnWhatFails(t *testing.T) {
+func TestTransportHandsOnWhatFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, base := range map[string]roundTrip{
@@ -97,7 +97,7 @@ func TestResolverTransportHandsOnWhatFails(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(iotest.ErrReader(broken))}, nil
 		},
 	} {
-		prepared := mount.ResolverTransport(&mcp.StreamableClientTransport{HTTPClient: &http.Client{Transport: base}}).(*mcp.StreamableClientTransport)
+		prepared := mount.Transport(&mcp.StreamableClientTransport{HTTPClient: &http.Client{Transport: base}}).(*mcp.StreamableClientTransport)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/", strings.NewReader(`{"method":"tools/list"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestResolverTransportHandsOnWhatFails(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if t := mount.ResolverTransport(&mcp.StreamableClientTransport{}).(*mcp.StreamableClientTransport); t.HTTPClient == nil || t.HTTPClient.Transport == nil {
+	if t := mount.Transport(&mcp.StreamableClientTransport{}).(*mcp.StreamableClientTransport); t.HTTPClient == nil || t.HTTPClient.Transport == nil {
 		panic("a transport without a client was not prepared")
 	}
 }

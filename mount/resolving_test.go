@@ -209,7 +209,7 @@ func (s *sniffer) count(method string) (n int) {
 // A way is a transport at one revision of the protocol.
 type way struct{ name, version string }
 
-var ways = []way{
+var wireWays = []way{
 	{"memory", testserver.Legacy}, {"memory", testserver.Modern}, {"process", testserver.Modern},
 	{"web", testserver.Legacy}, {"web", testserver.Modern},
 }
@@ -222,14 +222,16 @@ func (f wireForm) connect(t testing.TB, server *mcp.Server, w way) (*mcp.ClientS
 	var transport mcp.Transport = s
 	switch w.name {
 	case "memory":
-		s.Transport = testserver.Memory(t, server)
+		s.Transport = testserver.MemoryTransport(t, server)
 	case "process":
-		s.Transport = testserver.Process(t, "resolving")
+		s.Transport = testserver.ChildTransport(t, "resolving")
 	default:
-		transport = testserver.Web(t, server, w.version, func(base http.RoundTripper) http.RoundTripper { return sniffingHTTP{base, s} })
+		web, _ := testserver.HTTPTransport(t, server, w.version)
+		web.HTTPClient.Transport = sniffingHTTP{web.HTTPClient.Transport, s}
+		transport = web
 	}
 	client := f.client()
-	cs := testserver.Dial(t, client, mount.ResolverTransport(transport), w.version)
+	cs := testserver.Dial(t, client, mount.Transport(transport), w.version)
 	return cs, mount.Resolver(func(id string) *mcp.ClientSession {
 		if id != "files" {
 			return nil
@@ -262,7 +264,7 @@ func definitionOf(t testing.TB, cs *mcp.ClientSession, name string) *middleware.
 func TestAServerSaysWhatACallWouldDo(t *testing.T) {
 	t.Parallel()
 	for _, f := range wireForms {
-		for _, w := range ways {
+		for _, w := range wireWays {
 			t.Run(fmt.Sprint(f.name, " ", w.name, " ", w.version), func(t *testing.T) {
 				t.Parallel()
 				server := newResolving(nil)
