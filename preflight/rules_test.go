@@ -185,6 +185,26 @@ func TestArgumentHasAProbeReadIt(t *testing.T) {
 	}
 }
 
+func TestOurProbesAsRules(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		probe preflight.Probe
+		text  string
+		want  annotation.Safety
+	}{
+		{preflight.SQL, "SELECT name FROM users", safe}, {preflight.SQL, "DELETE FROM users", dangerous}, {preflight.SQL, "", dangerous},
+		{preflight.Shell, "ls -l", safe}, {preflight.Shell, "rm -rf /", dangerous}, {preflight.Shell, "", dangerous},
+		{preflight.HTTP, "GET https://example.com/users", safe}, {preflight.HTTP, "DELETE /users/1", dangerous}, {preflight.HTTP, "", dangerous},
+	} {
+		j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.Argument("text", tt.probe)}})
+		arguments, err := json.Marshal(map[string]string{"text": tt.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.Annotations{}, false), Arguments: arguments}).check(t, tt.text, tt.want)
+	}
+}
+
 // What the host and the server say beside the deciding hints is the tool's.
 func TestAVerdictLeavesTheOtherFieldsAlone(t *testing.T) {
 	t.Parallel()
