@@ -18,12 +18,6 @@ import (
 // comesWith lists the bad inputs of rooms that are not there yet, each with the
 // room that it comes with.
 var comesWith = map[string]string{
-	"B097": "comes with preflight", // an untrusted server's answer lowers nothing
-	"B099": "comes with preflight", // it times out
-	"B101": "comes with preflight", // it answers nothing
-	"B103": "comes with preflight", // it answers differently
-	"B105": "comes with preflight", // it takes its time
-
 	"B185": "comes with policy", // an unknown key in the file
 	"B187": "comes with policy", // a key twice
 	"B189": "comes with policy", // the order of the rules
