@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -97,16 +98,16 @@ func (a *answer) read() error {
 		if err != nil {
 			return err
 		}
-		if a.main, err = decode(raw); err != nil {
+		if a.main, err = jsontree.Decode(raw); err != nil {
 			return err
 		}
 		a.hasMain, a.structured = true, true
 	}
 	for _, p := range a.parts {
-		if !p.isText || !looksLikeJSON(p.text) {
+		if !p.isText || !jsontree.Likely(p.text) {
 			continue
 		}
-		tree, err := decode([]byte(p.text))
+		tree, err := jsontree.Decode([]byte(p.text))
 		if err != nil {
 			continue
 		}
@@ -116,7 +117,7 @@ func (a *answer) read() error {
 		case !isText:
 		case !a.hasMain:
 			a.main, a.hasMain, p.isMain = tree, true, true
-		case a.structured && same(tree, a.main):
+		case a.structured && jsontree.Same(tree, a.main):
 			p.isMain = true
 		}
 	}
@@ -145,7 +146,7 @@ func (a *answer) sanitize() error {
 	}
 	a.changed = a.strip(a.main) > 0
 	for _, p := range a.parts {
-		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !looksLikeJSON(p.text) {
+		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
 			continue
 		}
 		if !p.isDoc {
@@ -189,11 +190,11 @@ func (a *answer) result() *mcp.CallToolResult {
 		case p.gone:
 		case p.isMain && a.rewrite:
 			if main == "" {
-				main = encode(a.main)
+				main = jsontree.Encode(a.main)
 			}
 			out.Content = append(out.Content, p.with(main))
 		case p.isDoc && a.rewrite:
-			out.Content = append(out.Content, p.with(encode(p.tree)))
+			out.Content = append(out.Content, p.with(jsontree.Encode(p.tree)))
 		default:
 			out.Content = append(out.Content, p.with(p.text))
 		}
@@ -224,7 +225,7 @@ func (a *answer) structuredContent() any {
 	if !a.structured {
 		return nil
 	}
-	raw := json.RawMessage(encode(a.main))
+	raw := json.RawMessage(jsontree.Encode(a.main))
 	if _, isRaw := a.res.StructuredContent.(json.RawMessage); isRaw {
 		return raw
 	}

@@ -156,17 +156,17 @@ func (a *answer) markTruncated() {
 // cut and leave room for what restore puts there in the end: next, or where that is
 // nil what stood there.
 func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
-	was, hasNext := p.next.in(v)
-	more, hasMore := p.more.in(v)
+	was, hasNext := p.next.In(v)
+	more, hasMore := p.more.In(v)
 	if p.hasNext {
 		place := p.after(rows)
 		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(place)) {
 			place = whole(s)
 		}
-		p.next.set(v, place)
+		p.next.Set(v, place)
 	}
 	if p.hasMore && hasMore {
-		p.more.set(v, false) // the longer word
+		p.more.Set(v, false) // the longer word
 	}
 	return func(v, next any) {
 		if w, ok := next.(whole); ok {
@@ -176,16 +176,16 @@ func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
 			if next != nil {
 				more = true
 			}
-			p.more.set(v, more)
+			p.more.Set(v, more)
 		}
 		switch {
 		case !p.hasNext:
 		case next != nil:
-			p.next.set(v, next)
+			p.next.Set(v, next)
 		case hasNext:
-			p.next.set(v, was)
+			p.next.Set(v, was)
 		default:
-			p.next.remove(v)
+			p.next.Remove(v)
 		}
 	}
 }

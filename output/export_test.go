@@ -1,12 +1,14 @@
 package output
 
+import "github.com/fairlead-go/fairlead/internal/jsontree"
+
 // Weigh returns the weight of the JSON text's value, and of what is written for it.
 func (u Unit) Weigh(raw string) (weight int, written string, err error) {
-	v, err := decode([]byte(raw))
+	v, err := jsontree.Decode([]byte(raw))
 	if err != nil {
 		return 0, "", err
 	}
-	return u.json(v, len(raw)*8), encode(v), nil
+	return u.json(v, len(raw)*8), jsontree.Encode(v), nil
 }
 
 // Plain returns the weight of a text.

@@ -73,7 +73,7 @@ func (u Unit) quoted(s string, most int) int {
 	return n
 }
 
-// escaped returns the weight of the first rune of s as encode writes it, and its
+// escaped returns the weight of the first rune of s as jsontree.Encode writes it, and its
 // length.
 func (u Unit) escaped(s string) (weight, size int) {
 	switch c := s[0]; {
@@ -91,7 +91,7 @@ func (u Unit) escaped(s string) (weight, size int) {
 	return u.of(size), size
 }
 
-// json returns the weight of a value as encode writes it, or something above most.
+// json returns the weight of a value as jsontree.Encode writes it, or something above most.
 // It looks at no more than that much of the value.
 func (u Unit) json(v any, most int) int {
 	switch v := v.(type) {
@@ -128,5 +128,5 @@ func (u Unit) json(v any, most int) int {
 		}
 		return n
 	}
-	return most + 1 // decode makes no other
+	return most + 1 // jsontree.Decode makes no other
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -34,7 +35,7 @@ type Paging struct {
 }
 
 type paging struct {
-	rows, next, more pointer
+	rows, next, more jsontree.Pointer
 	hasNext, hasMore bool
 	cursor, offset   string
 }
@@ -46,8 +47,8 @@ func newPaging(tool string, p Paging) *paging {
 	if (p.Cursor == "") == (p.Offset == "") {
 		panic(fmt.Sprintf("output: Options.Paging[%q] must name one of Cursor and Offset", tool))
 	}
-	at := func(field, s string) pointer {
-		parts, err := parsePointer(s)
+	at := func(field, s string) jsontree.Pointer {
+		parts, err := jsontree.ParsePointer(s)
 		if err != nil {
 			panic(fmt.Sprintf("output: Options.Paging[%q].%s: %v", tool, field, err))
 		}
@@ -163,7 +164,7 @@ func (p *page) list(v any) ([]any, bool) {
 	if p == nil {
 		return nil, false
 	}
-	at, ok := p.rows.in(v)
+	at, ok := p.rows.In(v)
 	rows, isList := at.([]any)
 	return rows, ok && isList
 }
@@ -176,7 +177,7 @@ func (p *page) leaveOut(v any) any {
 		return v
 	}
 	p.from = min(p.skip, len(rows))
-	return p.rows.set(v, rows[p.from:])
+	return p.rows.Set(v, rows[p.from:])
 }
 
 // after returns how to ask for what comes behind the first kept rows of a document:

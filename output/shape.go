@@ -10,6 +10,7 @@ import (
 
 	"encoding/json"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -55,7 +56,7 @@ func (c *contract) read(output any) error {
 // cut: a hostile schema makes it slow.
 func (c *contract) check(v any) error {
 	var plain any // the validator takes a json.Number for a text
-	if err := json.Unmarshal([]byte(encode(v)), &plain); err != nil {
+	if err := json.Unmarshal([]byte(jsontree.Encode(v)), &plain); err != nil {
 		return err
 	}
 	if err := c.validator.Validate(plain); err != nil {
