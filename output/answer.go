@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,7 +21,7 @@ type answer struct {
 	call        middleware.Call
 	res         *mcp.CallToolResult // only read
 	page        *page
-	contract    *contract
+	contract    *schema.Contract
 	keepUnnamed bool
 	open, end   string // the fence, "" for none
 
@@ -132,7 +133,7 @@ func (a *answer) sanitize() error {
 		return nil
 	}
 	if a.res.IsError {
-		if a.structured && (a.strip(a.main) > 0 || a.contract.check(a.main) != nil) {
+		if a.structured && (a.strip(a.main) > 0 || a.contract.Check(a.main) != nil) {
 			a.main, a.hasMain, a.structured, a.changed = nil, false, false, true
 			a.dropped++
 			for _, p := range a.parts {
@@ -155,7 +156,7 @@ func (a *answer) sanitize() error {
 			continue
 		}
 		a.strip(p.tree)
-		if a.contract.check(p.tree) != nil {
+		if a.contract.Check(p.tree) != nil {
 			p.gone = true
 			a.dropped++
 		}
@@ -167,14 +168,14 @@ func (a *answer) strip(v any) int {
 	if a.keepUnnamed {
 		return 0
 	}
-	return a.contract.shape.strip(v)
+	return a.contract.Shape.Strip(v)
 }
 
 func (a *answer) check() error {
 	if a.contract == nil || !a.hasMain || a.res.IsError {
 		return nil
 	}
-	return a.contract.check(a.main)
+	return a.contract.Check(a.main)
 }
 
 // result puts together what is shown.

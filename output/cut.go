@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -124,30 +125,30 @@ func (a *answer) cutMain(share int) error {
 	return nil
 }
 
-func (a *answer) shape() *shape {
+func (a *answer) shape() *schema.Shape {
 	if a.contract == nil {
 		return nil
 	}
-	return a.contract.shape
+	return a.contract.Shape
 }
 
 // markTruncated sets meta.truncated in the main document where it is an object
 // whose schema has a place for it.
 func (a *answer) markTruncated() {
-	root, ok := a.main.(object)
-	meta, named := a.shape().lookup("meta")
+	root, ok := a.main.(map[string]any)
+	meta, named := a.shape().Lookup("meta")
 	if !ok || !named {
 		return
 	}
-	if _, named := meta.lookup("truncated"); !named {
+	if _, named := meta.Lookup("truncated"); !named {
 		return
 	}
 	switch at := root["meta"].(type) {
-	case object:
+	case map[string]any:
 		at["truncated"] = true
 	case nil:
-		if _, isNull := root["meta"]; !isNull && meta.needsNothingBut("truncated") {
-			root["meta"] = object{"truncated": true}
+		if _, isNull := root["meta"]; !isNull && meta.NeedsNothingBut("truncated") {
+			root["meta"] = map[string]any{"truncated": true}
 		}
 	}
 }

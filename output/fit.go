@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
 // A whole is a text of ours inside a document, a cursor for one, that is not cut.
@@ -25,7 +27,7 @@ const leastRoom = 48
 // need not be there. What cannot be cut so far comes back too large. The cost is
 // linear in the size of v, with no more than the room of each member looked at. It
 // writes to nothing.
-func (u Unit) fit(v any, room int, s *shape, depth int) any {
+func (u Unit) fit(v any, room int, s *schema.Shape, depth int) any {
 	if depth > maxFitDepth || u.json(v, room) <= room {
 		return v
 	}
@@ -45,7 +47,7 @@ func (u Unit) fit(v any, room int, s *shape, depth int) any {
 
 // fitList keeps as many elements from the beginning as there is room for, and at
 // least a part of the first.
-func (u Unit) fitList(v []any, room int, s *shape, depth int) []any {
+func (u Unit) fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	left, n := room-2, 0
 	for ; n < len(v); n++ {
 		weight := u.json(v[n], left)
@@ -59,13 +61,13 @@ func (u Unit) fitList(v []any, room int, s *shape, depth int) []any {
 	}
 	kept := slices.Clone(v[:n])
 	if n == 0 && len(v) > 0 {
-		kept = append(kept, u.fit(v[0], left, s.item(0), depth+1))
+		kept = append(kept, u.fit(v[0], left, s.Item(0), depth+1))
 	}
 	return kept
 }
 
 // fitObject shares the room out among the members: small ones stay as they are.
-func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[string]any {
+func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[string]any {
 	keys, left := u.admit(v, room, s)
 	out := make(map[string]any, len(keys))
 	weights := make(map[string]int, len(keys))
@@ -78,12 +80,12 @@ func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[str
 		share = level(maps.Values(weights), len(weights), left)
 		settled := true
 		for k, weight := range weights {
-			if weight <= share || !u.isStiff(v[k], s.member(k)) {
+			if weight <= share || !u.isStiff(v[k], s.Member(k)) {
 				continue
 			}
 			settled = false
 			delete(weights, k)
-			if s.requires(k) {
+			if s.Requires(k) {
 				out[k] = v[k]
 				left -= weight
 			} else {
@@ -95,8 +97,8 @@ func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[str
 		}
 	}
 	for k := range weights {
-		e := u.fit(v[k], share, s.member(k), depth+1)
-		if s.requires(k) || u.json(e, share) <= share {
+		e := u.fit(v[k], share, s.Member(k), depth+1)
+		if s.Requires(k) || u.json(e, share) <= share {
 			out[k] = e
 		}
 	}
@@ -105,15 +107,15 @@ func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[str
 
 // admit returns the members that there is room for, the required ones first, and
 // the room that their names leave.
-func (u Unit) admit(v map[string]any, room int, s *shape) (keys []string, left int) {
+func (u Unit) admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int) {
 	left = room - 2
 	least := 0
 	all := slices.Sorted(maps.Keys(v))
-	slices.SortStableFunc(all, func(a, b string) int { return rank(s.requires(b)) - rank(s.requires(a)) })
+	slices.SortStableFunc(all, func(a, b string) int { return rank(s.Requires(b)) - rank(s.Requires(a)) })
 	for _, k := range all {
 		name := u.quoted(k, room) + 2 // with the colon and the comma
 		need := name + u.json(v[k], leastRoom)
-		if least+need > room-2 && !s.requires(k) {
+		if least+need > room-2 && !s.Requires(k) {
 			continue
 		}
 		least += need
@@ -132,12 +134,12 @@ func rank(yes bool) int {
 
 // isStiff reports whether nothing can be cut from v: it is no list, no object and
 // no text that may be any text.
-func (u Unit) isStiff(v any, s *shape) bool {
+func (u Unit) isStiff(v any, s *schema.Shape) bool {
 	switch v := v.(type) {
 	case []any, map[string]any:
 		return false
 	case string:
-		return s.isFixed() || len(v) < 2*len(cutMark(0))
+		return s.IsFixed() || len(v) < 2*len(cutMark(0))
 	}
 	return true
 }

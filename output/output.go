@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,8 +57,8 @@ type Options struct {
 const (
 	defaultLimit  = 25_000
 	defaultTokens = defaultLimit / 4
-	// maxContracts is how many output schemas are kept ready.
-	maxContracts = 1024
+	// maxPromises is how many output schemas are kept ready.
+	maxPromises = 1024
 )
 
 // New returns the middleware. Put it outside all others.
@@ -86,22 +87,22 @@ func New(opts Options) middleware.Middleware {
 	for tool, p := range opts.Paging {
 		pagings[tool] = newPaging(tool, p)
 	}
-	contracts, err := lru.New[middleware.Digest, *contract](maxContracts)
+	promises, err := lru.New[middleware.Digest, promise](maxPromises)
 	if err != nil {
 		panic("output: " + err.Error()) // only for a size below 1
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &caller{Options: opts, next: next, safe: middleware.Recover()(next), pagings: pagings, contracts: contracts}
+		return &caller{Options: opts, next: next, safe: middleware.Recover()(next), pagings: pagings, promises: promises}
 	}
 }
 
 type caller struct {
 	Options
 
-	next      middleware.ToolCaller
-	safe      middleware.ToolCaller // next, whose panics are errors
-	pagings   map[string]*paging
-	contracts *lru.Cache[middleware.Digest, *contract] // safe for concurrent use
+	next     middleware.ToolCaller
+	safe     middleware.ToolCaller // next, whose panics are errors
+	pagings  map[string]*paging
+	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
 }
 
 // Kind names the room for those who read an order.
@@ -186,17 +187,25 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 	return out, err
 }
 
+// A promise is an output schema that was read, or why it is not usable.
+type promise struct {
+	contract *schema.Contract
+	err      error
+}
+
 // contract returns what the tool promises, nil where it promises nothing.
-func (c *caller) contract(tool *middleware.Tool) (*contract, error) {
+func (c *caller) contract(tool *middleware.Tool) (*schema.Contract, error) {
 	if tool == nil || tool.Definition == nil || tool.Definition.OutputSchema == nil {
 		return nil, nil //nolint:nilnil // many tools promise nothing
 	}
-	known, ok := c.contracts.Get(tool.Digest)
+	known, ok := c.promises.Get(tool.Digest)
 	if !ok {
-		known = newContract(tool.Definition.OutputSchema)
+		if known.contract, known.err = schema.ReadContract(tool.Definition.OutputSchema); known.err != nil {
+			known.err = fmt.Errorf("the output schema is not usable: %w", known.err)
+		}
 		if tool.Digest != (middleware.Digest{}) {
-			c.contracts.Add(tool.Digest, known)
+			c.promises.Add(tool.Digest, known)
 		}
 	}
-	return known, known.err
+	return known.contract, known.err
 }
