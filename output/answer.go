@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/schema"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -16,7 +17,7 @@ import (
 // structured content, or, where there is none, the first text that is JSON; a text that
 // says the same as the structured content is cut with it.
 type answer struct {
-	unit        Unit
+	unit        trim.Unit
 	limit       int
 	call        middleware.Call
 	res         *mcp.CallToolResult // only read
@@ -32,7 +33,7 @@ type answer struct {
 	changed    bool // main does not say what it said
 	rewrite    bool // documents are written anew
 	isCut      bool
-	lost       loss
+	lost       trim.Loss
 	gone       int // parts for which there was no room
 	dropped    int // parts that do not keep to the contract
 	next       any // how to ask for the rest, nil for no way
@@ -89,7 +90,7 @@ func (a *answer) surelyFits() bool {
 
 // room is what the limit leaves for the contents inside the fence.
 func (a *answer) room() int {
-	return a.limit - a.unit.plain(a.open, a.limit) - a.unit.plain(a.end, a.limit)
+	return a.limit - a.unit.Text(a.open, a.limit) - a.unit.Text(a.end, a.limit)
 }
 
 // read takes the documents of the answer apart.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/schema"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -22,9 +23,9 @@ func (a *answer) weight(p *part, most int) int {
 	case p.gone:
 		return 0
 	case p.isMain && a.rewrite:
-		return a.unit.json(a.main, most)
+		return a.unit.JSON(a.main, most)
 	case p.isDoc && a.rewrite:
-		return a.unit.json(p.tree, most)
+		return a.unit.JSON(p.tree, most)
 	}
 	return p.weight(a.unit, most)
 }
@@ -45,7 +46,7 @@ func (a *answer) fits() bool {
 	if a.total(a.room()) > a.room() {
 		return false
 	}
-	return !a.structured || a.unit.json(a.main, a.limit) <= a.limit
+	return !a.structured || a.unit.JSON(a.main, a.limit) <= a.limit
 }
 
 // cut makes the answer small enough. Documents lose their blanks before they lose
@@ -59,7 +60,7 @@ func (a *answer) cut() error {
 		return nil
 	}
 	a.isCut = true
-	room := a.room() - a.unit.plain(a.longestNote(), a.limit)
+	room := a.room() - a.unit.Text(a.longestNote(), a.limit)
 	if room < leastPart { // for a cursor of the tool's own that is very long
 		return errTooLong
 	}
@@ -70,7 +71,7 @@ func (a *answer) cut() error {
 			weights = append(weights, a.weight(p, room))
 		}
 	}
-	share := max(leastPart, level(slices.Values(weights), len(weights), room))
+	share := max(leastPart, trim.Share(slices.Values(weights), room))
 	if err := a.cutMain(share); err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (a *answer) cutMain(share int) error {
 	if slices.ContainsFunc(a.parts, func(p *part) bool { return p.isMain }) {
 		room = min(room, share)
 	}
-	if a.unit.json(a.main, room) <= room {
+	if a.unit.JSON(a.main, room) <= room {
 		return nil
 	}
 	a.changed = true
@@ -108,18 +109,18 @@ func (a *answer) cutMain(share int) error {
 	if paged {
 		restore = a.page.reserve(a.main, len(rows))
 	}
-	fitted := a.unit.fit(a.main, room, a.shape(), 0)
-	a.lost.count(a.main, fitted)
+	fitted := a.unit.CutJSON(a.main, room, a.shape())
+	a.lost.Count(a.main, fitted)
 	if kept, _ := a.page.list(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
 			return errTooLong // a cursor would lead to the same place again
 		}
-		a.lost.shown, a.lost.of = len(kept), len(rows)
+		a.lost.Shown, a.lost.Of = len(kept), len(rows)
 		a.next = a.page.after(len(kept))
 	}
 	restore(fitted, a.next)
 	a.main = fitted
-	if a.unit.json(fitted, room) > room {
+	if a.unit.JSON(fitted, room) > room {
 		return errTooLong
 	}
 	return nil
@@ -162,7 +163,7 @@ func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
 	if p.hasNext {
 		place := p.after(rows)
 		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(place)) {
-			place = whole(s)
+			place = trim.Whole(s)
 		}
 		p.next.Set(v, place)
 	}
@@ -170,7 +171,7 @@ func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
 		p.more.Set(v, false) // the longer word
 	}
 	return func(v, next any) {
-		if w, ok := next.(whole); ok {
+		if w, ok := next.(trim.Whole); ok {
 			next = string(w)
 		}
 		if p.hasMore && hasMore {
@@ -216,12 +217,12 @@ func (a *answer) cutParts(room, share int) {
 func (a *answer) cutPart(p *part, most int) bool {
 	switch {
 	case p.isDoc:
-		fitted := a.unit.fit(p.tree, most, nil, 0)
-		a.lost.count(p.tree, fitted)
+		fitted := a.unit.CutJSON(p.tree, most, nil)
+		a.lost.Count(p.tree, fitted)
 		p.tree = fitted
 	case p.isText:
-		p.text = a.unit.cut(p.text, most, a.unit.raw)
-		a.lost.texts++
+		p.text = a.unit.CutText(p.text, most)
+		a.lost.Texts++
 	}
 	return a.weight(p, most) <= most
 }
@@ -231,7 +232,7 @@ func (a *answer) longestNote() string {
 	const many = 999_999_999
 	longest := answer{
 		page: a.page, call: a.call, gone: many,
-		lost: loss{shown: many, of: many + 1, texts: many, members: many},
+		lost: trim.Loss{Shown: many, Of: many + 1, Texts: many, Members: many},
 	}
 	if _, paged := a.page.list(a.main); paged { // and goes on, perhaps
 		longest.next = a.page.after(many)
@@ -247,14 +248,14 @@ func (a *answer) note() string {
 			lost = append(lost, fmt.Sprintf(format, args...))
 		}
 	}
-	add(a.lost.of, "%d of %d items are shown", a.lost.shown, a.lost.of)
-	add(a.lost.texts, "texts shortened: %d", a.lost.texts)
-	add(a.lost.members, "fields left out: %d", a.lost.members)
+	add(a.lost.Of, "%d of %d items are shown", a.lost.Shown, a.lost.Of)
+	add(a.lost.Texts, "texts shortened: %d", a.lost.Texts)
+	add(a.lost.Members, "fields left out: %d", a.lost.Members)
 	add(a.gone, "parts left out: %d", a.gone)
 	how := "The rest cannot be had in this way; ask for less at a time if the tool allows it."
 	if a.next != nil {
 		value := fmt.Sprint(a.next) // a number
-		if cursor, ok := a.next.(whole); ok {
+		if cursor, ok := a.next.(trim.Whole); ok {
 			value = strconv.Quote(string(cursor))
 		}
 		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.argument(), value)
@@ -265,8 +266,8 @@ func (a *answer) note() string {
 // meta is what the _meta of the result says.
 func (a *answer) meta() mcp.Meta {
 	m := mcp.Meta{"truncated": true}
-	if a.lost.of > 0 {
-		m["shown"], m["of"] = a.lost.shown, a.lost.of
+	if a.lost.Of > 0 {
+		m["shown"], m["of"] = a.lost.Shown, a.lost.Of
 	}
 	if a.next != nil {
 		m["next"] = map[string]any{a.page.argument(): plain(a.next)}
@@ -275,7 +276,7 @@ func (a *answer) meta() mcp.Meta {
 }
 
 func plain(next any) any {
-	if w, ok := next.(whole); ok {
+	if w, ok := next.(trim.Whole); ok {
 		return string(w)
 	}
 	return next

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/schema"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -81,7 +82,7 @@ func New(opts Options) middleware.Middleware {
 	if opts.Unit == Tokens {
 		normal = defaultTokens
 	}
-	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * opts.Unit.scale()
+	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * trim.Unit(opts.Unit).Scale()
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	pagings := make(map[string]*paging, len(opts.Paging))
 	for tool, p := range opts.Paging {
@@ -166,7 +167,7 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 				&middleware.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
-	a := answer{unit: c.Unit, limit: c.Limit, call: call, res: res, page: page}
+	a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}
 	if a.contract, err = c.contract(call.Tool); err != nil {
 		return nil, withheld(call.Tool, "cannot be checked", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -190,7 +191,7 @@ func (p *page) after(kept int) any {
 	if err != nil {
 		panic("output: " + err.Error()) // the token was decoded from JSON
 	}
-	return whole(cursorPrefix + base64.RawURLEncoding.EncodeToString(raw))
+	return trim.Whole(cursorPrefix + base64.RawURLEncoding.EncodeToString(raw))
 }
 
 // argument names what takes the value of after.
