@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -21,7 +22,7 @@ type answer struct {
 	limit       int
 	call        middleware.Call
 	res         *mcp.CallToolResult // only read
-	page        *page
+	page        *paging.Page
 	contract    *schema.Contract
 	keepUnnamed bool
 	open, end   string // the fence, "" for none
@@ -45,7 +46,7 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	for _, content := range contents {
 		a.parts = append(a.parts, newPart(content))
 	}
-	a.rewrite = a.contract != nil || a.page != nil && a.page.skip > 0
+	a.rewrite = a.contract != nil || a.page.Skips()
 	if !a.rewrite && a.surelyFits() {
 		if moved {
 			return a.result(), nil
@@ -58,8 +59,8 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	if err := a.sanitize(); err != nil {
 		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
 	}
-	if a.hasMain && a.page != nil && a.page.skip > 0 {
-		a.main, a.changed = a.page.leaveOut(a.main), true
+	if a.hasMain && a.page.Skips() {
+		a.main, a.changed = a.page.LeaveOut(a.main), true
 	}
 	if err := a.cut(); err != nil {
 		return nil, withheld(a.call.Tool, "is too long", err)

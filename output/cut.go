@@ -103,20 +103,20 @@ func (a *answer) cutMain(share int) error {
 	}
 	a.changed = true
 	a.markTruncated()
-	rows, paged := a.page.list(a.main)
-	paged = paged && a.page.goesOn(a.call.Tool)
+	rows, paged := a.page.List(a.main)
+	paged = paged && a.page.GoesOn(a.call.Tool)
 	restore := func(any, any) {}
 	if paged {
-		restore = a.page.reserve(a.main, len(rows))
+		restore = a.page.Reserve(a.main, len(rows))
 	}
 	fitted := a.unit.CutJSON(a.main, room, a.shape())
 	a.lost.Count(a.main, fitted)
-	if kept, _ := a.page.list(fitted); paged && len(kept) < len(rows) {
+	if kept, _ := a.page.List(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
 			return errTooLong // a cursor would lead to the same place again
 		}
 		a.lost.Shown, a.lost.Of = len(kept), len(rows)
-		a.next = a.page.after(len(kept))
+		a.next = a.page.After(len(kept))
 	}
 	restore(fitted, a.next)
 	a.main = fitted
@@ -150,44 +150,6 @@ func (a *answer) markTruncated() {
 	case nil:
 		if _, isNull := root["meta"]; !isNull && meta.NeedsNothingBut("truncated") {
 			root["meta"] = map[string]any{"truncated": true}
-		}
-	}
-}
-
-// reserve puts into the document, where it says how to go on, values that are not
-// cut and leave room for what restore puts there in the end: next, or where that is
-// nil what stood there.
-func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
-	was, hasNext := p.next.In(v)
-	more, hasMore := p.more.In(v)
-	if p.hasNext {
-		place := p.after(rows)
-		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(place)) {
-			place = trim.Whole(s)
-		}
-		p.next.Set(v, place)
-	}
-	if p.hasMore && hasMore {
-		p.more.Set(v, false) // the longer word
-	}
-	return func(v, next any) {
-		if w, ok := next.(trim.Whole); ok {
-			next = string(w)
-		}
-		if p.hasMore && hasMore {
-			if next != nil {
-				more = true
-			}
-			p.more.Set(v, more)
-		}
-		switch {
-		case !p.hasNext:
-		case next != nil:
-			p.next.Set(v, next)
-		case hasNext:
-			p.next.Set(v, was)
-		default:
-			p.next.Remove(v)
 		}
 	}
 }
@@ -234,8 +196,8 @@ func (a *answer) longestNote() string {
 		page: a.page, call: a.call, gone: many,
 		lost: trim.Loss{Shown: many, Of: many + 1, Texts: many, Members: many},
 	}
-	if _, paged := a.page.list(a.main); paged { // and goes on, perhaps
-		longest.next = a.page.after(many)
+	if _, paged := a.page.List(a.main); paged { // and goes on, perhaps
+		longest.next = a.page.After(many)
 	}
 	return longest.note()
 }
@@ -255,10 +217,10 @@ func (a *answer) note() string {
 	how := "The rest cannot be had in this way; ask for less at a time if the tool allows it."
 	if a.next != nil {
 		value := fmt.Sprint(a.next) // a number
-		if cursor, ok := a.next.(trim.Whole); ok {
-			value = strconv.Quote(string(cursor))
+		if cursor, ok := a.next.(string); ok {
+			value = strconv.Quote(cursor)
 		}
-		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.argument(), value)
+		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.Argument(), value)
 	}
 	return fmt.Sprintf("[The answer was too long: %s. %s]", strings.Join(lost, "; "), how)
 }
@@ -270,14 +232,7 @@ func (a *answer) meta() mcp.Meta {
 		m["shown"], m["of"] = a.lost.Shown, a.lost.Of
 	}
 	if a.next != nil {
-		m["next"] = map[string]any{a.page.argument(): plain(a.next)}
+		m["next"] = map[string]any{a.page.Argument(): a.next}
 	}
 	return m
-}
-
-func plain(next any) any {
-	if w, ok := next.(trim.Whole); ok {
-		return string(w)
-	}
-	return next
 }

@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -84,7 +85,7 @@ func New(opts Options) middleware.Middleware {
 	}
 	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * trim.Unit(opts.Unit).Scale()
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	pagings := make(map[string]*paging, len(opts.Paging))
+	pagings := make(map[string]*paging.Paging, len(opts.Paging))
 	for tool, p := range opts.Paging {
 		pagings[tool] = newPaging(tool, p)
 	}
@@ -102,7 +103,7 @@ type caller struct {
 
 	next     middleware.ToolCaller
 	safe     middleware.ToolCaller // next, whose panics are errors
-	pagings  map[string]*paging
+	pagings  map[string]*paging.Paging
 	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
 }
 
@@ -151,16 +152,8 @@ func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 	return &out
 }
 
-// begin is [paging.begin] for the tool of the call.
-func (c *caller) begin(call middleware.Call) (middleware.Call, *page, error) {
-	if len(c.pagings) == 0 {
-		return call, nil, nil
-	}
-	return c.pagings[call.Tool.String()].begin(call)
-}
-
 // present returns what the model sees of a result, which it does not write to.
-func (c *caller) present(ctx context.Context, call middleware.Call, page *page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
+func (c *caller) present(ctx context.Context, call middleware.Call, page *paging.Page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
 			err = withheld(call.Tool, "could not be prepared",
