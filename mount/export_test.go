@@ -8,8 +8,5 @@ func DecodeAnswer(name, tool string, raw []byte) (annotation.Annotations, error)
 	return decodeAnswer(f, tool, raw)
 }
 
-// Mark returns a result as the prepared transport passes it on.
-var Mark = mark
-
 // MaxAnswer is how long an answer may be.
 const MaxAnswer = maxAnswer
