@@ -65,6 +65,7 @@ type Catalog struct {
 	maxTools int
 	log      *slog.Logger
 	guarded  middleware.ToolCaller
+	meter    meter
 
 	permission func(*middleware.Tool) string
 
@@ -105,7 +106,7 @@ func New(o Options) *Catalog {
 		permission: o.Permission,
 		lock:       o.Lock,
 	}
-	c.current.Store(&snapshot{})
+	c.current.Store(build(nil, nil))
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
 }
@@ -350,7 +351,7 @@ func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // guard stands before an executor of tools for one who sees some of them.
 func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
-	return grant.Guard(executor, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+	return grant.Guard(c.meter.metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		return c.accepted(ctx, call, sees)
 	})
 }

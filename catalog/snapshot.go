@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -19,6 +20,7 @@ type snapshot struct {
 	executors map[string]middleware.ToolCaller
 	findings  []Finding
 	rules     []rule
+	index     func() *index   // built by the first search
 	held      map[name]Change // what the lock does not accept
 }
 
@@ -44,6 +46,7 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 	}
 	slices.SortFunc(s.list, byName)
 	s.findings = sorted(s.findings)
+	s.index = sync.OnceValue(func() *index { return newIndex(s.list) })
 	return s
 }
 

@@ -1,0 +1,60 @@
+package catalog_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A caller finds and is given nothing that its scopes do not cover, whatever it
+// asks for.
+func TestSearchAndSelectOfAViewStayWithinItsScopes(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return tool.Server + ".use" }})
+	add(t, c, "files", listing(testserver.Tool("list_files", ""), testserver.Tool("delete_file", "")))
+	add(t, c, "acme", listing(testserver.Tool("list_bills", ""), testserver.Tool("list_secrets", "")))
+	v, err := c.View(catalog.Scope{Permission: "acme.use"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notSecret := func(t *middleware.Tool) bool { return !strings.Contains(t.Name(), "secret") }
+	for _, tt := range []struct {
+		q    catalog.Query
+		want string
+	}{
+		{catalog.Query{}, "acme/list_bills acme/list_secrets"},
+		{catalog.Query{Text: "list files"}, "acme/list_bills acme/list_secrets"},
+		{catalog.Query{Text: "files"}, ""},
+		{catalog.Query{Where: notSecret}, "acme/list_bills"},
+	} {
+		page, err := v.Search(tt.q)
+		if got := of(page.Tools); err != nil || got != tt.want || page.Total != len(page.Tools) {
+			t.Errorf("%q: got %q of %d and error %v, want %q", tt.q.Text, got, page.Total, err, tt.want)
+		}
+	}
+	all := func(_ context.Context, _ string, tools []*middleware.Tool) ([]float64, error) {
+		scores := make([]float64, len(tools))
+		for i := range scores {
+			scores[i] = 1
+		}
+		return scores, nil
+	}
+	for _, tt := range []struct {
+		o    catalog.SelectOptions
+		want string
+	}{
+		{catalog.SelectOptions{}, "acme/list_bills acme/list_secrets"},
+		{catalog.SelectOptions{Rank: all, WithDangerous: true}, "acme/list_bills acme/list_secrets"},
+		{catalog.SelectOptions{Named: []string{"files/delete_file"}, Always: []string{"files/list_files"}}, "acme/list_bills acme/list_secrets"},
+		{catalog.SelectOptions{Where: notSecret}, "acme/list_bills"},
+	} {
+		tools, err := v.Select(t.Context(), "list the files", tt.o)
+		if got := of(tools); err != nil || got != tt.want {
+			t.Errorf("got %q and error %v, want %q", got, err, tt.want)
+		}
+	}
+}
