@@ -57,8 +57,7 @@ var comesWith = map[string]string{
 	"B315": "comes with hitl/elicit", // where a URL leads
 	"B319": "comes with hitl/elicit", // sampling
 
-	"B253": "comes with route",                  // a name that two servers have
-	"B255": "comes with the catalogue's events", // a storm of list_changed
+	"B253": "comes with route", // a name that two servers have
 
 	"B265": "comes with audit", // keys that name secrets
 	"B267": "comes with audit", // free text

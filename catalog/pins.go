@@ -152,7 +152,7 @@ func (l *Lock) compare(id name, e entry) (c Change, accepted bool) {
 		return Change{}, true
 	}
 	c = Change{Server: id.server, Tool: id.tool, Kind: ToolNew, Was: p.class, Is: class, accepted: p, tool: e.tool}
-	c.now = pin{class: class, digest: e.tool.Digest, form: e.form}
+	c.now = pin{class: class, digest: e.tool.Digest, form: e.of.form}
 	if known {
 		c.Kind = ToolChanged
 	}

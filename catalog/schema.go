@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Limits on a schema. A validator that follows a hostile one runs out of stack or
@@ -21,12 +24,8 @@ const (
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// checkSchema says what keeps an input schema from being used.
-func checkSchema(schema any) error {
-	root, err := decode(schema)
-	if err != nil {
-		return err
-	}
+// checkSchema says what keeps an input schema, decoded, from being used.
+func checkSchema(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {
 		return fmt.Errorf("it is %s and no object", kind(root))
@@ -34,31 +33,49 @@ func checkSchema(schema any) error {
 	if t, ok := object["type"]; ok && t != "object" {
 		return fmt.Errorf("its type is %s; the arguments of a tool are an object", cut(fmt.Sprintf("%q", t), 40))
 	}
-	return walkSchema(root)
+	return checkReferences(root)
 }
 
 // checkReferences is checkSchema for a schema of any type.
-func checkReferences(schema any) error {
-	root, err := decode(schema)
-	if err != nil {
-		return err
+func checkReferences(root any) error {
+	if size := sizeOf(root, 0); size > maxSchemaBytes {
+		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
 	}
 	return walkSchema(root)
 }
 
-func decode(schema any) (any, error) {
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		return nil, err
+// measure returns about how many bytes a definition has as JSON, without writing it.
+func measure(def *mcp.Tool) int {
+	n := len(def.Name) + len(def.Title) + len(def.Description) + sizeOf(map[string]any(def.Meta), 0) +
+		sizeOf(def.InputSchema, 0) + sizeOf(def.OutputSchema, 0) + len(`{"name":"","inputSchema":}`)
+	for _, icon := range def.Icons {
+		n += len(icon.Source)
 	}
-	if len(raw) > maxSchemaBytes {
-		return nil, fmt.Errorf("it has %d bytes, more than %d", len(raw), maxSchemaBytes)
+	return n
+}
+
+func sizeOf(v any, depth int) int {
+	if depth > canonical.MaxDepth { // it will be refused
+		return 0
 	}
-	var root any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, err
+	n := 2
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			n += len(`"":,`) + len(k) + sizeOf(e, depth+1)
+		}
+	case []any:
+		for _, e := range v {
+			n += len(`,`) + sizeOf(e, depth+1)
+		}
+	case string:
+		n += len(v)
+	case json.RawMessage:
+		n = len(v)
+	case nil, bool, float64:
+		n = 4
 	}
-	return root, nil
+	return n
 }
 
 func kind(v any) string {
@@ -80,6 +97,10 @@ func walkSchema(root any) error {
 		return err
 	}
 	w := walker{root: root, cost: make(map[uintptr]int)}
+	if w.all(root) == nil {
+		return nil
+	}
+	w = walker{root: root, cost: make(map[uintptr]int), inOrder: true} // the same fault is named each time
 	return w.all(root)
 }
 
@@ -111,9 +132,10 @@ func checkDepth(v any, depth int) error {
 // A walker finds references that go in circles without consuming anything of the
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
-	root  any
-	cost  map[uintptr]int // by identity; open while it is being worked out
-	chain int             // how many are open
+	root    any
+	inOrder bool            // go through the members by name
+	cost    map[uintptr]int // by identity; open while it is being worked out
+	chain   int             // how many are open
 }
 
 const open = -1
@@ -132,8 +154,16 @@ func (w *walker) all(v any) error {
 		if _, err := w.expand("#", v); err != nil {
 			return err
 		}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if err := w.all(v[k]); err != nil {
+		if w.inOrder {
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				if err := w.all(v[k]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		for _, e := range v {
+			if err := w.all(e); err != nil {
 				return err
 			}
 		}
@@ -157,12 +187,14 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	case cost > 0:
 		return cost, nil
 	}
-	if w.chain++; w.chain > maxSchemaDepth {
-		return 0, errUnbounded
-	}
-	w.cost[id] = open
 	total := 1
 	for by, target := range w.inPlace(schema) {
+		if w.cost[id] != open {
+			if w.chain++; w.chain > maxSchemaDepth {
+				return 0, errUnbounded
+			}
+			w.cost[id] = open
+		}
 		if target.err != nil {
 			return 0, target.err
 		}
@@ -174,8 +206,10 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 			return 0, errUnbounded
 		}
 	}
-	w.chain--
-	w.cost[id] = total
+	if w.cost[id] == open {
+		w.chain--
+		w.cost[id] = total
+	}
 	return total, nil
 }
 
