@@ -43,6 +43,33 @@ func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	}
 }
 
+var localLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+// A link from the README or from docs/ to a file of this repository leads to one.
+func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range append([]string{"README.md"}, files...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range localLink.FindAllSubmatch(text, -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), string(m[1]))); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no link was found; has their form changed?")
+	}
+}
+
 // compile builds the source as a package of this module that exists for this one
 // build only.
 func compile(t *testing.T, source string) {
