@@ -302,6 +302,11 @@ func (e *UnknownToolError) Error() string {
 	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
 }
 
+// ForModel tells the model to choose another tool.
+func (e *UnknownToolError) ForModel() string {
+	return "There is no such tool any more. Choose one from the list of tools."
+}
+
 // Is reports whether target is [ErrUnknownTool].
 func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
 
@@ -317,6 +322,11 @@ type ChangedError struct{ Tool *middleware.Tool }
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
+}
+
+// ForModel says why the call was turned away.
+func (e *ChangedError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
 }
 
 // NotSent reports that the call did not leave.
