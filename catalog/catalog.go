@@ -78,11 +78,12 @@ type Catalog struct {
 	permission func(*middleware.Tool) string
 	pinned     bool // there is a lock
 
-	mu      sync.Mutex // guards servers, rules, lock, the watcher and the building of a snapshot
-	servers map[string]*server
-	rules   []rule
-	lock    *Lock
-	current atomic.Pointer[snapshot]
+	mu       sync.Mutex // guards all below but current, the watcher and the building of a snapshot
+	servers  map[string]*server
+	replicas []*Replica
+	rules    []rule
+	lock     *Lock
+	current  atomic.Pointer[snapshot]
 }
 
 // A server is what is known of one server, whether it has been added yet or not.
