@@ -18,16 +18,16 @@ var lexicon = []group{
 	// Verbs that read.
 	{read, `get/got/gotten fetch read retrieve describe inspect browse examine obtain lookup enumerate discover
 		identify recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare 
-		validate analyze/analyse/analyses/analysed/analysing assess classify peek explore observe measure geocode
-		gather summarize/summarise/summarises/summarised lint traverse introspect triage tail cat ls find/found
+		validate analyze/analyse/analyses/analysed/analysing assess classify peek measure geocode
+		lint introspect triage tail cat ls find/found
 		reveal consult demonstrate visualize/visualise echo wait learn understand
 		interpret determine troubleshoot traceroute whois explain whoami locate show
-		correlate aggregate debug autocomplete listen blame recognize/recognise appraise assert autodetect characterize/characterise
+		correlate aggregate autocomplete listen blame recognize/recognise appraise assert autodetect characterize/characterise
 		critique crosscheck deduce disambiguate gauge glob interrogate itemize/itemise judge outline paginate
 		pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet
 		inquire discern collate contrast recap recheck rediscover reread uncover weigh overhear spellcheck
 		scour glance foresee ascertain`},
-	{read | bends, `extract dump`},
+	{read | bends | weak, `extract dump`},
 	{read, `ask`},
 	{read | says, `return see/saw/seen contain receive answer present depict denote indicate represent exhibit illustrate`},
 	{read | seals, `collect`},
@@ -38,7 +38,7 @@ var lexicon = []group{
 	{read | supposes, `dry verify`},
 	{read | noun, `test info status overview tree top peer head map poll match monitor trace profile rank chat guess help
 		survey sample benchmark stream surface`},
-	{read | weak, `access screen provide`},
+	{read | weak, `access screen provide explore observe gather traverse summarize/summarise/summarises/summarised debug`},
 	{read | weak | either, `review`},
 
 	{read | agent, `reader viewer finder explorer`},
@@ -127,7 +127,8 @@ var lexicon = []group{
 		unquarantine unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm widen wield
 		 sideload`},
 	{change | weak, `collapse authenticate distribute interact serve treat`},
-	{change | seals, `accept extend`},
+	{change | seals, `extend`},
+	{change | seals | says, `accept`},
 	{change | says, `refuse prevent skip ignore reject deny`},
 	{change, `bump cap certify coerce dedicate deduct deduplicate degrade divert elect exempt grow/grew/grown inherit instruct manipulate mediate mimic mitigate
 		offload prohibit reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal
@@ -200,7 +201,7 @@ var lexicon = []group{
 	{wire, `request api endpoint`},
 	{number, `number integer float digit operand vector matrix fraction`},
 	{kept, `input file archive zip tar tarball database db volume disk vm instance cluster`},
-	{picture, `screenshot screen snapshot image photo picture page frame viewport window element dom video packet traffic region`},
+	{picture, `screenshot screen snapshot image photo picture page frame viewport window element dom video packet traffic region ui`},
 	{revision, `branch commit ref revision worktree`},
 	{many, `bulk mass all every everything entire any arbitrary raw`},
 
@@ -230,10 +231,11 @@ var lexicon = []group{
 		per single multiple public basic general overall daily weekly monthly hourly cross realtime remaining active pending`},
 	{involved, `complex analyze/analyse/analyses/analysed/analysing process generate transform compute calculate`},
 	{chooser, `actions operations modes action operation op method command subcommand verb mode task event`},
-	{namer, `id uid uuid key name slug path number sha`},
+	{namer, `id uid uuid key name slug path number sha file filename filepath folder dir directory`},
 	{force, `overwrite cascade permanent permanently hard`},
 	{body, `body payload patch`},
-	{trial, `dry confirm commit`},
+	{trial, `dry confirm commit persist append`},
+	{outlet, `output out outfile dest save`},
 	{switcher, `reset delete remove purge erase wipe`},
 	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 	{settled, `set/setting put upsert configure update`},

@@ -89,7 +89,7 @@ func (m *name) compound(t *table, k spelling, n int) {
 	for right := 3; right <= n-3; right++ {
 		a := t.find((k >> (letterBits * right)).sized(n - right))
 		b := t.find((k & (1<<(letterBits*right) - 1)).sized(right))
-		if a.id == 0 || b.id == 0 || (a.sense|b.sense)&particle != 0 || imperative(a) && imperative(b) {
+		if a.sense&(verbs|nouns) == 0 || b.sense&(verbs|nouns) == 0 || (a.sense|b.sense)&particle != 0 || imperative(a) && imperative(b) {
 			continue
 		}
 		if grave(a) || grave(b) {
@@ -124,8 +124,9 @@ func (m *name) judge(from int) verdict {
 	ws := m.all()
 	at := headVerb(ws, from)
 	if at < 0 {
-		v := verdict{at: -1}
-		if last := len(ws) - 1; last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
+		last := len(ws) - 1
+		v := verdict{at: -1, told: last >= 0 && ws[last].is(report)}
+		if last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
 			v.finding = finding{reads, inName, ws[last].id} // printer_status: nothing is done
 		}
 		return v
@@ -221,7 +222,7 @@ func headVerb(ws []word, from int) int {
 		sure, plain,
 		func(i int) bool {
 			return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].sense&manage == 0 &&
-				(ws[i].form == base || ws[i].form == third && i < len(ws)-1)
+				(ws[i].form == base || ws[i].form == third && i < len(ws)-1 && !ws[len(ws)-1].is(report))
 		},
 		func(i int) bool {
 			return ws[i].is(take) && ws[i].form != third || i == len(ws)-1 && ws[i].is(out) && ws[i].form != third

@@ -7,6 +7,8 @@ type reading struct {
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
 	warn   finding // says that there is no way back
+	left   finding // says that the outcome is kept: "is saved to a file"
+	verb   sense   // the main verb
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
@@ -21,6 +23,9 @@ type reading struct {
 	strange        bool   // it has more small words of other languages
 }
 
+// unreadable reports whether the first sentence is in another language.
+func (r *reading) unreadable() bool { return r.odd && !r.understood || r.strange }
+
 // sentence reads one sentence.
 func (r *reading) sentence(s *sentence) {
 	ws := s.all()
@@ -34,6 +39,9 @@ func (r *reading) sentence(s *sentence) {
 	}
 	if s.senses&(warning|unmade|harmless) != 0 {
 		r.warnings(ws)
+	}
+	if s.senses&add != 0 {
+		r.leaves(ws)
 	}
 	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
 		r.actions(ws[2:])
@@ -81,6 +89,7 @@ func (r *reading) first(ws []word) {
 // itself, "perform actions like …", gives way to those that it lists.
 func (r *reading) leading(ws []word, i int) finding {
 	o := objectIn(ws, i)
+	r.verb = ws[i].sense
 	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].id}
 	if both := r.parted(ws, i); both.is(verbs) {
 		f = finding{effectOf(both.sense, o), mainOfDescription, both.id}
@@ -89,6 +98,7 @@ func (r *reading) leading(ws []word, i int) finding {
 		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
 		f.effect = reads // "report whether", "note which", "reports limits": it tells
 	}
+	r.fills(ws[i+1:])
 	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
 		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
 	r.beside(ws, i)
@@ -265,6 +275,34 @@ func (r *reading) claim(ws []word, i int) {
 	r.listed = r.listed.worse(f)
 	if f.effect.writes() && (ws[i].sense&(run|change) != run || f.effect.dangerous()) {
 		r.also = r.also.worse(f)
+	}
+}
+
+// leaves finds what says that the outcome is kept: "reports are saved to a
+// folder", ", persisted with a trail". It weighs where the verb is a soft one.
+func (r *reading) leaves(ws []word) {
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.is(not | subord):
+			return
+		case i == 0 || i+1 == len(ws) || !w.is(add) || w.form != past || !ws[i+1].is(prep) && !ws[i+1].is(and):
+		case ws[i-1].is(modal|and|aux) || ws[i-1].mark == comma:
+			r.left = r.left.worse(finding{adds, inDescription, w.id})
+		}
+	}
+}
+
+// fills finds what the outcome goes into, unless that is handed back: "into a
+// folder", not "into markdown". It weighs where the verb is a soft one.
+func (r *reading) fills(ws []word) {
+	for i := range ws {
+		if ws[i].is(subord) {
+			return
+		}
+		if r.table.words[ws[i].id] == "into" && objectIn(ws, i).any&artefact == 0 {
+			r.left = r.left.worse(finding{adds, inDescription, ws[i].id})
+		}
 	}
 }
 
