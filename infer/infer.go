@@ -81,22 +81,12 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	f = f.worse(r.also)
 	f = f.worse(title)
 	if f.effect == reads && soft(v, r, f) {
-		f = f.worse(r.left)
+		f = f.worse(r.stays)
 	}
 	if r.warn.effect != unknown && (f.effect.writes() || f.effect == unknown) {
 		f = f.worse(r.warn)
 	}
 	return f.worse(c.weigh(v, r, f))
-}
-
-// soft reports whether the verb that decided may leave something behind, as
-// extracting and rendering do and getting does not.
-func soft(v *verdict, r *reading, f finding) bool {
-	verb := v.verb.sense
-	if f.place == mainOfDescription {
-		verb = r.verb
-	}
-	return verb&verbs != 0 && (verb&read == 0 || verb&(weak|noun|bends) != 0)
 }
 
 // asked is what a name says that does not stand on its own, once the description

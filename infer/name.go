@@ -89,7 +89,7 @@ func (m *name) compound(t *table, k spelling, n int) {
 	for right := 3; right <= n-3; right++ {
 		a := t.find((k >> (letterBits * right)).sized(n - right))
 		b := t.find((k & (1<<(letterBits*right) - 1)).sized(right))
-		if a.sense&(verbs|nouns) == 0 || b.sense&(verbs|nouns) == 0 || (a.sense|b.sense)&particle != 0 || imperative(a) && imperative(b) {
+		if a.id == 0 || b.id == 0 || (a.sense|b.sense)&particle != 0 || imperative(a) && imperative(b) {
 			continue
 		}
 		if grave(a) || grave(b) {

@@ -109,7 +109,7 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 	first := &m.words[0]
 	switch {
 	case depth > 0:
-	case kind != "boolean" && m.n > 1 && first.sense&outlet == outlet && last.is(namer):
+	case kind != "boolean" && m.n > 1 && first.sense&outlet == outlet && holds(last.sense):
 		c.tried = graver(c.tried, finding{adds, inSchema, first.id})
 	case last.is(namer):
 		c.named = true
@@ -119,9 +119,9 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.switched = graver(c.switched, finding{takes, inSchema, last.id})
 	case last.is(body) && required:
 		c.body = graver(c.body, finding{adds, inSchema, last.id})
-	case kind == "boolean" && first.is(trial):
+	case kind == "boolean" && first.is(trial) && (first.sense&force == 0 || first.is(verbs)):
 		c.tried = graver(c.tried, finding{changes, inSchema, first.id})
-	case last.is(force) && kind == "boolean":
+	case kind == "boolean" && last.is(force) && last.sense&(trial|namer) == 0:
 		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
 	}
 }

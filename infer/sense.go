@@ -85,9 +85,10 @@ const (
 
 const (
 	verbs = read | compute | produce | run | add | change | take | out | power | manage
-	// An outlet begins the name of a parameter that says where the outcome is to
-	// stay: output_path, save_to_file.
-	outlet = trial | force
+	// An outlet begins and a location ends the name of a parameter that says where
+	// the outcome is to stay: output_path, save_to_file.
+	outlet   = trial | force
+	location = namer | force
 
 	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | number | many | kept | revision | picture
 )

@@ -7,7 +7,7 @@ type reading struct {
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
 	warn   finding // says that there is no way back
-	left   finding // says that the outcome is kept: "is saved to a file"
+	stays  finding // says that the outcome does: "is saved to a file"
 	verb   sense   // the main verb
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
@@ -41,7 +41,7 @@ func (r *reading) sentence(s *sentence) {
 		r.warnings(ws)
 	}
 	if s.senses&add != 0 {
-		r.leaves(ws)
+		r.outcome(ws)
 	}
 	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
 		r.actions(ws[2:])
@@ -98,7 +98,7 @@ func (r *reading) leading(ws []word, i int) finding {
 		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
 		f.effect = reads // "report whether", "note which", "reports limits": it tells
 	}
-	r.fills(ws[i+1:])
+	r.goesInto(ws[i+1:])
 	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
 		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
 	r.beside(ws, i)
@@ -121,6 +121,7 @@ func (r *reading) nominal(ws []word) finding {
 			return finding{}
 		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
 			r.unread = true
+			r.beside(ws, 0)
 			return finding{}
 		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past, infinitive(ws, i), i == 0 && does(ws):
 			return r.leading(ws, i)
@@ -275,34 +276,6 @@ func (r *reading) claim(ws []word, i int) {
 	r.listed = r.listed.worse(f)
 	if f.effect.writes() && (ws[i].sense&(run|change) != run || f.effect.dangerous()) {
 		r.also = r.also.worse(f)
-	}
-}
-
-// leaves finds what says that the outcome is kept: "reports are saved to a
-// folder", ", persisted with a trail". It weighs where the verb is a soft one.
-func (r *reading) leaves(ws []word) {
-	for i := range ws {
-		w := &ws[i]
-		switch {
-		case w.is(not | subord):
-			return
-		case i == 0 || i+1 == len(ws) || !w.is(add) || w.form != past || !ws[i+1].is(prep) && !ws[i+1].is(and):
-		case ws[i-1].is(modal|and|aux) || ws[i-1].mark == comma:
-			r.left = r.left.worse(finding{adds, inDescription, w.id})
-		}
-	}
-}
-
-// fills finds what the outcome goes into, unless that is handed back: "into a
-// folder", not "into markdown". It weighs where the verb is a soft one.
-func (r *reading) fills(ws []word) {
-	for i := range ws {
-		if ws[i].is(subord) {
-			return
-		}
-		if r.table.words[ws[i].id] == "into" && objectIn(ws, i).any&artefact == 0 {
-			r.left = r.left.worse(finding{adds, inDescription, ws[i].id})
-		}
 	}
 }
 
