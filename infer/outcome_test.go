@@ -26,7 +26,10 @@ var outcomes = map[string]string{
 		extract_bulb | Extract a bulb. Bulbs are saved to a box. | moderate
 		extract_bulb | Extract a bulb, persisted with its history | moderate
 		extract_bulb | Extract a bulb. Bulbs are not saved to a box. | safe
-		extract_bulb | Extract a bulb that was saved to a box | safe
+		extract_bulb | Extract a bulb. Bulbs are not shown or saved to a box. | safe
+		extract_bulb | Extract a bulb that is saved to a box | safe
+		extract_bulb | Extract bulbs of big, saved lamps | safe
+		parse_bulb | Parse a bulb. Bulbs are saved to a box. | moderate
 		extract_bulb | Extract a bulb of a saved lamp | safe
 		get_bulb | Get a bulb. Bulbs are saved to a box. | safe
 		lamp | Extract a bulb. Bulbs are saved to a box. | moderate
@@ -40,6 +43,7 @@ var outcomes = map[string]string{
 		observe_lamp | ランプを保存 | moderate
 		observe_lamp | Beobachtet eine Lampe und das Licht | moderate
 		observe_lamp | | safe
+		monitor_lamp | ランプを保存 | safe
 		get_lamp | ランプを保存 | safe`,
 	"the same verb with its object": `
 		translate | Translate text | safe
@@ -64,6 +68,7 @@ var outcomes = map[string]string{
 		summarize_lamp | Summarize a lamp and post it as a note | moderate
 		summarize_lamp | Summarize a lamp and email them to others | dangerous
 		list_lamps | List lamps and post offices | safe
+		get_lamps | Get lamps and mail that came | safe
 		screenshot_lamp | Take a picture and save it in a box | moderate
 		sort_lamps | Get lamps and collapse them in groups | safe`,
 	"a deed on a thing that is named as a deed": `
@@ -113,6 +118,7 @@ func TestOutlets(t *testing.T) {
 		{"get_lamp", "", boolParameter("output_path"), "safe"},
 		{"get_lamp", "", boolParameter("out_of_stock"), "safe"},
 		{"create_lamp", "", boolParameter("save"), "moderate"},
+		{"create_lamp", "", boolParameter("auto_save"), "moderate"},
 		{"create_lamp", "", boolParameter("include_file"), "moderate"},
 		{"command_help", "Get what is known of a command", stringParameter("command"), "safe"},
 		{"command_box", "Get what is known of a command", stringParameter("command"), "dangerous"},

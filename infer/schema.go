@@ -121,7 +121,7 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.body = graver(c.body, finding{adds, inSchema, last.id})
 	case kind == "boolean" && first.is(trial) && (first.sense&force == 0 || first.is(verbs)):
 		c.tried = graver(c.tried, finding{changes, inSchema, first.id})
-	case kind == "boolean" && last.is(force) && last.sense&(trial|namer) == 0:
+	case kind == "boolean" && last.is(force) && last.sense&trial == 0:
 		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
 	}
 }
