@@ -78,11 +78,12 @@ type Catalog struct {
 	permission func(*middleware.Tool) string
 	pinned     bool // there is a lock
 
-	mu      sync.Mutex // guards servers, rules, lock, the watcher and the building of a snapshot
-	servers map[string]*server
-	rules   []rule
-	lock    *Lock
-	current atomic.Pointer[snapshot]
+	mu       sync.Mutex // guards all below but current, the watcher and the building of a snapshot
+	servers  map[string]*server
+	replicas []*Replica
+	rules    []rule
+	lock     *Lock
+	current  atomic.Pointer[snapshot]
 }
 
 // A server is what is known of one server, whether it has been added yet or not.
@@ -144,6 +145,10 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
 	}
+	return c.add(ctx, id, s, session.Executor(s))
+}
+
+func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller) error {
 	if !serverID.MatchString(id) || strings.Contains(id, "__") {
 		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
 	}
@@ -165,7 +170,7 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	entry.added, entry.session, entry.executor = true, s, session.Executor(s)
+	entry.added, entry.session, entry.executor = true, s, executor
 	c.install(ctx, id, l)
 	if joining.changed {
 		c.wake(id, entry, settle)
@@ -295,11 +300,20 @@ func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.To
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
-// An UnknownToolError says that the catalogue has no such tool.
+// An UnknownToolError says that the catalogue has no such tool. Server is "" where
+// the name was given without one.
 type UnknownToolError struct{ Server, Tool string }
 
 func (e *UnknownToolError) Error() string {
+	if e.Server == "" {
+		return fmt.Sprintf("catalog: there is no tool %q of any server; list the tools again", e.Tool)
+	}
 	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
+}
+
+// ForModel tells the model to choose another tool.
+func (e *UnknownToolError) ForModel() string {
+	return "There is no such tool any more. Choose one from the list of tools."
 }
 
 // Is reports whether target is [ErrUnknownTool].
@@ -317,6 +331,11 @@ type ChangedError struct{ Tool *middleware.Tool }
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
+}
+
+// ForModel says why the call was turned away.
+func (e *ChangedError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
 }
 
 // NotSent reports that the call did not leave.

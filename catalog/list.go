@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -201,6 +202,16 @@ func cut(s string, most int) string {
 	return s[:most] + "..."
 }
 
+// measure returns about how many bytes a definition has as JSON, without writing it.
+func measure(def *mcp.Tool) int {
+	n := len(def.Name) + len(def.Title) + len(def.Description) + schema.Size(map[string]any(def.Meta)) +
+		schema.Size(def.InputSchema) + schema.Size(def.OutputSchema) + len(`{"name":"","inputSchema":}`)
+	for _, icon := range def.Icons {
+		n += len(icon.Source)
+	}
+	return n
+}
+
 // cause takes the name of the tool off what NewTool says.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
@@ -221,11 +232,11 @@ func take(id string, def *mcp.Tool, size int) (*definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be written as JSON: %w", cause(err))
 	}
-	if err := checkSchema(tool.Definition.InputSchema); err != nil {
+	if err := schema.CheckInput(tool.Definition.InputSchema); err != nil {
 		return nil, fmt.Errorf("its input schema is not usable: %w", err)
 	}
 	if tool.Definition.OutputSchema != nil {
-		if err := checkReferences(tool.Definition.OutputSchema); err != nil {
+		if err := schema.Check(tool.Definition.OutputSchema); err != nil {
 			return nil, fmt.Errorf("its output schema is not usable: %w", err)
 		}
 	}

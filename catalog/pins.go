@@ -211,6 +211,11 @@ func (e *NotAcceptedError) Error() string {
 	return fmt.Sprintf("catalog: refused: %s; the host must look at Catalog.Changes and accept it", e.Change)
 }
 
+// ForModel tells the model that the tool cannot be used for now.
+func (*NotAcceptedError) ForModel() string {
+	return "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."
+}
+
 // Is reports whether target is [ErrNotAccepted].
 func (e *NotAcceptedError) Is(target error) bool { return target == ErrNotAccepted }
 

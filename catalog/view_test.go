@@ -320,7 +320,7 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 				tool := *call.Tool
 				tool.Annotations = a
 				call.Tool = &tool
-				return next.CallTool(grant.WithAnswer(ctx, &call), call)
+				return next.CallTool(grant.WithAnswer(ctx, &call, &tool, func(annotation.Annotations) annotation.Annotations { return a }), call)
 			})
 		}
 	}

@@ -83,6 +83,11 @@ func (c *Catalog) changed(cs *mcp.ClientSession) {
 			c.wake(id, s, settle)
 		}
 	}
+	for _, r := range c.replicas {
+		if r.session == Session(cs) {
+			r.wake()
+		}
+	}
 }
 
 // nextList is when a server is listed next.

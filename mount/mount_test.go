@@ -26,8 +26,9 @@ import (
 
 func TestMain(m *testing.M) {
 	testserver.Main(m, map[string]func() *mcp.Server{
-		"files":   func() *mcp.Server { return newBackend().server },
-		"untyped": func() *mcp.Server { return untypedServer(always(untyped)) },
+		"files":     func() *mcp.Server { return newBackend().server },
+		"resolving": func() *mcp.Server { return newResolving(nil).server },
+		"untyped":   func() *mcp.Server { return untypedServer(always(untyped)) },
 	})
 }
 

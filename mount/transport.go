@@ -20,7 +20,9 @@ import (
 // With it a catalogue sees its lists of tools as the server wrote them: a hint that
 // is absent is told from one that is false, a malformed tool is left out instead of
 // failing the whole list, and a refresh asks the server, however long the SDK would
-// have remembered the last answer. Nothing else is changed on the way.
+// have remembered the last answer. What the SDK's types drop of tools that their server
+// answers about before a call (see [Resolver]) is copied into their _meta, and so
+// becomes part of their digest. Nothing else is changed on the way.
 //
 // Streamable HTTP gets [RoundTripper] as well, so one call prepares everything:
 //
@@ -31,7 +33,7 @@ func Transport(t mcp.Transport) mcp.Transport {
 	}
 	h, ok := t.(*mcp.StreamableClientTransport)
 	if !ok {
-		return &transport{t}
+		return &transport{&markTransport{t}}
 	}
 	// The SDK tells the connection of this transport things in ways that pass no
 	// wrapper, so the answers are read one layer below.
@@ -40,7 +42,7 @@ func Transport(t mcp.Transport) mcp.Transport {
 	if h.HTTPClient != nil {
 		client = *h.HTTPClient
 	}
-	client.Transport = lists{RoundTripper(client.Transport)}
+	client.Transport = lists{markRoundTripper{RoundTripper(client.Transport)}}
 	prepared.HTTPClient = &client
 	return &prepared
 }

@@ -112,6 +112,19 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
 }
 
+// ForModel says what the model can do. How the host can have a person asked is
+// for the log.
+func (e *RefusedError) ForModel() string {
+	if e.Tool == nil {
+		return "The call names no tool. Choose one from the list."
+	}
+	if told := middleware.ForModel(e.Err); told != "" {
+		return fmt.Sprintf("%s was not called: %s.", e.Tool.ModelName(), told)
+	}
+	return e.Tool.ModelName() + " was not called: it needs a person's agreement, and there is none. " +
+		"Do not call it again; tell the user, or choose a tool that only reads."
+}
+
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 func (e *RefusedError) Unwrap() error        { return e.Err }
 func (e *RefusedError) NotSent() bool        { return true }

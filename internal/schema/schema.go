@@ -1,4 +1,7 @@
-package catalog
+// Package schema says which JSON Schemas may be given to a validator, and walks
+// those that may. A schema is a stranger's text: a validator that follows a hostile
+// one runs out of stack or of time.
+package schema
 
 import (
 	"encoding/json"
@@ -13,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Limits on a schema. A validator that follows a hostile one runs out of stack or
@@ -24,8 +26,9 @@ const (
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// checkSchema says what keeps an input schema, decoded, from being used.
-func checkSchema(root any) error {
+// CheckInput says what keeps a schema, decoded, from being used for the arguments of
+// a tool.
+func CheckInput(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {
 		return fmt.Errorf("it is %s and no object", kind(root))
@@ -33,26 +36,65 @@ func checkSchema(root any) error {
 	if t, ok := object["type"]; ok && t != "object" {
 		return fmt.Errorf("its type is %s; the arguments of a tool are an object", cut(fmt.Sprintf("%q", t), 40))
 	}
-	return checkReferences(root)
+	return Check(root)
 }
 
-// checkReferences is checkSchema for a schema of any type.
-func checkReferences(root any) error {
-	if size := sizeOf(root, 0); size > maxSchemaBytes {
+// Check is [CheckInput] for a schema of any type.
+func Check(root any) error {
+	if size := Size(root); size > maxSchemaBytes {
 		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
 	}
 	return walkSchema(root)
 }
 
-// measure returns about how many bytes a definition has as JSON, without writing it.
-func measure(def *mcp.Tool) int {
-	n := len(def.Name) + len(def.Title) + len(def.Description) + sizeOf(map[string]any(def.Meta), 0) +
-		sizeOf(def.InputSchema, 0) + sizeOf(def.OutputSchema, 0) + len(`{"name":"","inputSchema":}`)
-	for _, icon := range def.Icons {
-		n += len(icon.Source)
+// A Schema is one that [Check] found usable.
+type Schema struct{ walker }
+
+// Open returns a schema that is not decoded yet, or says what keeps it from being
+// used.
+func Open(schema any) (*Schema, error) {
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
 	}
-	return n
+	var root any
+	if err := json.Unmarshal(raw, &root); err != nil {
+		return nil, err
+	}
+	if err := Check(root); err != nil {
+		return nil, err
+	}
+	return &Schema{walker{root: root}}, nil
 }
+
+// Root returns the schema as JSON decodes it, an object or a boolean.
+func (s *Schema) Root() any { return s.root }
+
+// Applying returns the schema and all those that apply to the same value as it:
+// through references, allOf, anyOf, oneOf, if, then, else and dependent schemas.
+// What a not holds describes what the value is not, and is left out.
+func (s *Schema) Applying(schema map[string]any) []map[string]any {
+	var all []map[string]any
+	seen := make(map[uintptr]bool)
+	var add func(schema map[string]any)
+	add = func(schema map[string]any) {
+		if seen[identity(schema)] {
+			return
+		}
+		seen[identity(schema)] = true
+		all = append(all, schema)
+		for by, target := range s.inPlace(schema) {
+			if by != "not" && target.err == nil { // Check found no error
+				add(target.schema)
+			}
+		}
+	}
+	add(schema)
+	return all
+}
+
+// Size returns about how many bytes a decoded value has as JSON, without writing it.
+func Size(v any) int { return sizeOf(v, 0) }
 
 func sizeOf(v any, depth int) int {
 	if depth > canonical.MaxDepth { // it will be refused
@@ -295,3 +337,10 @@ func missing(ref string) error {
 var anything = map[string]any{}
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}
