@@ -142,5 +142,5 @@ func (e *ReplicaError) NotOffered() bool { return true }
 
 // ForModel returns what a model may read of it.
 func (e *ReplicaError) ForModel() string {
-	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.Name())
+	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.ModelName())
 }
