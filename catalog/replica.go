@@ -115,7 +115,7 @@ func (r *Replica) wake() {
 		r.began.Store(new(time.Now()))
 		r.waking.Store(false) // a change from now on is another list's
 		if err := r.Refresh(c.watcher.life); err != nil {
-			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.Any("error", err))
+			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
 		}
 	})
 }
