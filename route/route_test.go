@@ -392,7 +392,7 @@ func TestWrongPoolsPanicAtOnce(t *testing.T) {
 		"0 to 100": func() {
 			route.NewPool("db", route.RoundRobin, route.Replica{ID: "a", Caller: new(server), Weight: 101})
 		},
-		"that there is not":   func() { route.NewPool("db", route.Affinity+1, a) },
+		"use one of RoundRobin to Affinity":   func() { route.NewPool("db", route.Affinity+1, a) },
 		"nil pool":            func() { route.New(route.Options{}, nil) },
 		"in use already":      func() { route.New(route.Options{}, used) },
 		"two pools":           func() { route.New(route.Options{}, route.NewPool("db", 0, a), route.NewPool("db", 0, a)) },
