@@ -22,13 +22,13 @@ func TestSaidHidesWhatTheArgumentsHide(t *testing.T) {
 		{`{"password":"hunter22"}`, "no user hunter22", "no user [redacted]"},
 		{`{"note":"hunter22"}`, "no user hunter22", "no user [redacted]"},
 		{`{"user":"bob"}`, "no user bob", "no user bob"},
-		{`{}`, "postgres://me:hunter22@db is away", "postgres://[redacted]@db is away"},
+		{`{}`, "postgres://me:hunter22@db is away", "postgres://[redacted]db is away"},
 		{``, "lost", "lost"},
 	} {
 		said := redact.Said{Call: middleware.Call{Tool: tool, Arguments: json.RawMessage(tt.arguments)}, Value: errors.New(tt.said)}
 		var log bytes.Buffer
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", slog.Any("err", said))
-		if got := said.String(); strings.Contains(got, "hunter22") || strings.ReplaceAll(got, redact.Mark+"@", redact.Mark) != strings.ReplaceAll(tt.want, redact.Mark+"@", redact.Mark) {
+		if got := said.String(); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.arguments, got, tt.want)
 		}
 		if strings.Contains(log.String(), "hunter22") || !strings.Contains(log.String(), `"err":"`) {
