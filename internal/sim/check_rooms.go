@@ -159,7 +159,7 @@ func (w *world) checkPlace(r *record, e *exec) {
 	if now := w.listed[place{e.server + e.replica, r.tool.name}]; now != e.revision {
 		w.badf("I24", r, "was executed at %s, whose definition is of revision %d and not %d", e.replica, now, e.revision)
 	}
-	if e.law == asks && weights[e.replica] < 50 && r.rogue != freshens { // which takes off what preflight found
+	if e.law == asks && weights[e.replica] < 50 && r.rogue != freshens && r.rogue != kinder { // who show route another class
 		w.badf("I24", r, "was executed at %s, which is no primary", e.replica)
 	}
 }
