@@ -72,7 +72,7 @@ var catalogMutants = []mutant{
 var entityMutants = []mutant{
 	{"written-entity-stays-known", writesFile, `if at > since {`, `if at > since && s.wholly > 0 {`},
 	{"entity-under-write-is-read", writesFile, `if s.named[name] > 0 {`, `if s.named[name] > 1 {`},
-	{"write-names-one-of-many", writesFile, `if s.whole > since {`, `if s.whole > since && s.writing > 0 {`},
+	{"write-to-all-ends-no-entity", writesFile, `if s.whole > since {`, `if s.whole > since && s.writing > 0 {`},
 }
 
 // byTests are the mutants that no scenario comes by, and which of their room's own
