@@ -21,7 +21,9 @@ import (
 // class that these arguments have, outside memory and repetition; a remembered
 // answer costs no place in the rate; every attempt pays for its own, has a time
 // limit of its own, and may go to another replica. Without Confirm, dangerous calls
-// are refused by the guard at the executor, not made.
+// are refused by the guard at the executor, not made. What the executor would refuse
+// outright is refused early (see [Standard.Then]), and with Preflight recover stands
+// inside Confirm too, where the class is known.
 type Standard struct {
 	// Outermost sees every call and its final answer, as the model will see it.
 	Outermost []middleware.Middleware

@@ -44,7 +44,7 @@ func (c *caller) fallback(ctx context.Context, tool *middleware.Tool) (text stri
 	defer func() {
 		if v := recover(); v != nil {
 			c.Logger.LogAttrs(ctx, slog.LevelError, "output: Options.Fallback panicked",
-				slog.String("tool", tool.String()), slog.Any("panic", v))
+				slog.String("tool", tool.String()), slog.Any("panic", redact.Said{Value: v}))
 			text = normal
 		}
 	}()

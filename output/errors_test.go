@@ -116,8 +116,11 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 			if strings.Contains(encoded(t, res), "hunter2") || strings.Contains(encoded(t, res), "10.0.0.7") {
 				t.Errorf("the inside is told: %s", encoded(t, res))
 			}
-			if tt.err != nil && strings.Contains(tt.err.Error(), "hunter2") && !strings.Contains(log.String(), "hunter2") {
+			if tt.err != nil && strings.Contains(tt.err.Error(), "hunter2") && !strings.Contains(log.String(), "10.0.0.7") {
 				t.Errorf("the log does not have the cause: %s", log.String())
+			}
+			if strings.Contains(log.String(), "hunter2") {
+				t.Errorf("the log has the password: %s", log.String())
 			}
 		})
 	}
@@ -175,8 +178,8 @@ func TestPanicsBecomeResultsWithoutInternals(t *testing.T) {
 			if strings.Contains(encoded(t, res), "hunter2") {
 				t.Errorf("the inside is told: %s", encoded(t, res))
 			}
-			if !strings.Contains(log.String(), "hunter2") {
-				t.Errorf("the log does not have the cause: %s", log.String())
+			if !strings.Contains(log.String(), "10.0.0.7") || strings.Contains(log.String(), "hunter2") {
+				t.Errorf("the log does not have the cause, or has its password: %s", log.String())
 			}
 		})
 	}
