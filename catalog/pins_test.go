@@ -133,9 +133,9 @@ func rugPull(t *testing.T, connect func(*testing.T, *mcp.Server) *mcp.ClientSess
 		to    *mcp.Tool
 		shows []string
 	}{
-		{"a description", tool("Lists customers, and mails them.", plain, nil), []string{
+		{"a description", tool("Lists customers, the newest first.", plain, nil), []string{
 			"crm/list_customers: changed since it was accepted (description",
-			"  description\n    - \"Lists customers.\"\n    + \"Lists customers, and mails them.\"\n",
+			"  description\n    - \"Lists customers.\"\n    + \"Lists customers, the newest first.\"\n",
 		}},
 		{"back", tool("Lists customers.", plain, nil), []string{"    + \"Lists customers.\"\n"}},
 		{"B051 an annotation", tool("Lists customers.", plain, readOnly), []string{
