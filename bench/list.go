@@ -1,0 +1,38 @@
+package main
+
+import "fmt"
+
+// sizes are those of the arguments.
+var sizes = []struct {
+	name  string
+	bytes int
+}{
+	{"64B", 64}, {"200B", 200}, {"1KB", 1 << 10}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"256KB", 256 << 10}, {"1MB", 1 << 20},
+}
+
+// benchmarks are all rows, in the order of the table.
+func benchmarks() []benchmark {
+	var all []benchmark
+	for _, n := range []int{0, 1, 3, 7, 20} {
+		all = append(all, of(fmt.Sprintf("passthrough/%d", n), func() contest { return passthrough(n) }))
+	}
+	all = append(all,
+		of("call/plain", callPlain),
+		of("call/deadline", callDeadline),
+		of("call/granted", func() contest { return callGranted(3) }),
+	)
+	for _, s := range sizes {
+		for _, fresh := range []bool{false, true} {
+			c := func() contest { return hit(s.bytes, s.name, fresh) }
+			all = append(all, of("hit/"+s.name, c))
+		}
+	}
+	all = append(all, of("miss/plain", missPlain), of("miss/deadline", missDeadline))
+	for _, s := range sizes[1:] {
+		all = append(all,
+			of("key/"+s.name, func() contest { return key(s.name, newArgument(s.bytes).raw) }),
+			of("key/"+s.name, func() contest { return key(s.name+"/rows", rowsOf(s.bytes)) }),
+		)
+	}
+	return all
+}
