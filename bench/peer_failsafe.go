@@ -5,14 +5,14 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/cachepolicy"
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/ratelimiter"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"github.com/failsafe-go/failsafe-go/timeout"
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
