@@ -34,23 +34,20 @@ func key(name string, raw json.RawMessage) contest {
 	var buffer []byte
 	call := middleware.Call{Tool: reads, Arguments: raw}
 	want, err := naiveKey(call)
-	if err != nil {
+	form, formErr := canonical.AppendObject(nil, raw)
+	if err = errors.Join(err, formErr); err != nil || !json.Valid(form) {
 		panic(err)
 	}
 	return contest{
 		name: "key/" + name,
 		ours: func(n int) error {
-			var first []byte
 			for range n {
 				var err error
 				if buffer, err = canonical.AppendObject(buffer[:0], raw); err != nil {
 					return err
 				}
-				if first == nil {
-					first = bytes.Clone(buffer)
-				}
 			}
-			if !bytes.Equal(first, buffer) || !json.Valid(buffer) {
+			if !bytes.Equal(form, buffer) {
 				return errKey
 			}
 			return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,38 +70,34 @@ const (
 	short  = `{"id":"00000000","limit":50,` + spaces
 )
 
-// newArgument returns an argument of exactly so many bytes.
+// newArgument returns an argument of exactly so many bytes: a large one has a list
+// of parts, each an object of some members in no order.
 func newArgument(size int) *argument {
-	from := head
-	if size < 180 {
-		from = short
+	var b strings.Builder
+	b.WriteString(short)
+	if size >= 180 {
+		b.Reset()
+		b.WriteString(head)
 	}
-	text := from
-	for i := 0; len(text) < size-200; i++ {
-		text += fmt.Sprintf(`"member%05d":"%s",`, i, strings.Repeat("v", 1+i%60))
-		if i%8 == 0 {
-			text += fmt.Sprintf(`"number%05d":%d.5,`, i, i*37)
-		}
-		if len(text) > 32<<10 && len(text) < size/2 { // so that a megabyte is made at once
-			half := text[len(from):]
-			for n := 0; len(text)+len(half) < size-200; n++ {
-				text += renamed(half, n)
+	if size > 600 {
+		b.WriteString(`"parts":[`)
+		for i := 0; b.Len() < size-400; i++ {
+			if i > 0 {
+				b.WriteByte(',')
 			}
+			fmt.Fprintf(&b, `{"title":"part %d","kind":"memo","amount":%d.5,"at":"2026-11-21T16:00:00Z","tags":["a","late"],"body":"%s"}`,
+				i, i*37, strings.Repeat("word ", 4+i%16))
 		}
+		b.WriteString(`],`)
 	}
-	text += `"pad":"`
-	text += strings.Repeat("p", size-len(text)-2) + `"}`
-	raw := []byte(text)
+	b.WriteString(`"pad":"`)
+	b.WriteString(strings.Repeat("p", size-b.Len()-2) + `"}`)
+	raw := []byte(b.String())
 	if len(raw) != size || !json.Valid(raw) {
-		panic(fmt.Sprintf("an argument of %d bytes came out as %d: %s", size, len(raw), raw[:min(len(raw), 300)]))
+		panic(fmt.Sprintf("an argument of %d bytes came out as %d", size, len(raw)))
 	}
-	at := strings.Index(text, spaces)
+	at := bytes.Index(raw, []byte(spaces))
 	return &argument{raw: raw, id: raw[7:15], space: raw[at : at+len(spaces)]}
-}
-
-// renamed gives every member of the text another name.
-func renamed(members string, n int) string {
-	return strings.NewReplacer(`"member`, fmt.Sprintf(`"m%dember`, n), `"number`, fmt.Sprintf(`"n%dumber`, n)).Replace(members)
 }
 
 // ask makes the n-th question of it.
