@@ -22,13 +22,61 @@ import (
 // plenty is a rate that no benchmark reaches.
 const plenty = 1e9
 
-// naive is the libraries put together as their own examples show it, in the order
-// of our chain: recover, confirm, cache, retry, rate limit, time limit.
-type naive struct {
-	next    middleware.ToolCaller
-	known   *lru.Cache[string, remembered]
-	limits  sync.Map // server → *rate.Limiter
-	timeout time.Duration
+// naive is the libraries put together as their own examples show it, a middleware
+// for each of our rooms and in the order of our chain: recover, budget, confirm,
+// cache, retry, rate limit, time limit. A request goes by pointer, as in the SDK.
+type naive func(ctx context.Context, req *request) (*mcp.CallToolResult, error)
+
+type request struct{ middleware.Call }
+
+func (n naive) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return n(ctx, &request{call})
+}
+
+func newNaive(executor middleware.ToolCaller, timeout time.Duration) naive {
+	next := naive(func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		return executor.CallTool(ctx, req.Call)
+	})
+	if timeout > 0 {
+		next = naiveTimeout(next, timeout)
+	}
+	return naiveRecover(naiveBudget(naiveConfirm(naiveCache(naiveRetry(naiveLimit(next))))))
+}
+
+func naiveRecover(next naive) naive {
+	return func(ctx context.Context, req *request) (res *mcp.CallToolResult, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				res, err = nil, fmt.Errorf("%s panicked: %v", req.Tool, v)
+			}
+		}()
+		return next(ctx, req)
+	}
+}
+
+// naiveBudget bounds the calls of a scope.
+func naiveBudget(next naive) naive {
+	var mu sync.Mutex
+	spent := map[string]int{}
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		mu.Lock()
+		spent[req.Scope]++
+		over := spent[req.Scope] > 1<<40
+		mu.Unlock()
+		if over {
+			return nil, errors.New("over budget")
+		}
+		return next(ctx, req)
+	}
+}
+
+func naiveConfirm(next naive) naive {
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		if req.Tool.Safety().MustConfirm() {
+			return nil, errors.New("nobody agreed")
+		}
+		return next(ctx, req)
+	}
 }
 
 type remembered struct {
@@ -36,41 +84,69 @@ type remembered struct {
 	expires time.Time
 }
 
-func newNaive(next middleware.ToolCaller, timeout time.Duration) *naive {
+func naiveCache(next naive) naive {
 	known, err := lru.New[string, remembered](1000)
 	if err != nil {
 		panic(err)
 	}
-	n := &naive{next: next, known: known, timeout: timeout}
-	n.limits.Store("crm", rate.NewLimiter(plenty, math.MaxInt32))
-	return n
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		if req.Tool.Safety() != annotation.Safe {
+			return next(ctx, req)
+		}
+		key, err := naiveKey(req.Call)
+		if err != nil {
+			return nil, err
+		}
+		if kept, ok := known.Get(key); ok && time.Now().Before(kept.expires) {
+			res := *kept.res
+			return &res, nil
+		}
+		res, err := next(ctx, req)
+		if err == nil && !res.IsError {
+			known.Add(key, remembered{res, time.Now().Add(5 * time.Minute)})
+		}
+		return res, err
+	}
 }
 
-func (n *naive) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			res, err = nil, fmt.Errorf("panicked: %v", v)
+func naiveRetry(next naive) naive {
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		waits := backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 2), ctx)
+		return backoff.RetryWithData(func() (*mcp.CallToolResult, error) {
+			res, err := next(ctx, req)
+			if err != nil && !req.Tool.Annotations.SafeToRetry() {
+				err = backoff.Permanent(err)
+			}
+			return res, err
+		}, waits)
+	}
+}
+
+func naiveLimit(next naive) naive {
+	var mu sync.Mutex
+	limits := map[string]*rate.Limiter{}
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		key := req.Scope + "/" + req.Tool.Server
+		mu.Lock()
+		limit := limits[key]
+		if limit == nil {
+			limit = rate.NewLimiter(plenty, math.MaxInt32)
+			limits[key] = limit
 		}
-	}()
-	class := call.Tool.Safety()
-	if class.MustConfirm() {
-		return nil, errors.New("nobody agreed")
+		mu.Unlock()
+		if err := limit.Wait(ctx); err != nil {
+			return nil, backoff.Permanent(err)
+		}
+		return next(ctx, req)
 	}
-	if class != annotation.Safe {
-		return n.send(ctx, call)
+}
+
+func naiveTimeout(next naive, limit time.Duration) naive {
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return next(ctx, req)
 	}
-	key, err := naiveKey(call)
-	if err != nil {
-		return nil, err
-	}
-	if kept, ok := n.known.Get(key); ok && time.Now().Before(kept.expires) {
-		res := *kept.res
-		return &res, nil
-	}
-	if res, err = n.send(ctx, call); err == nil && !res.IsError {
-		n.known.Add(key, remembered{res, time.Now().Add(5 * time.Minute)})
-	}
-	return res, err
 }
 
 // naiveKey is the way that is found everywhere: decode, encode, hash.
@@ -85,28 +161,4 @@ func naiveKey(call middleware.Call) (string, error) {
 	}
 	sum := sha256.Sum256(encoded)
 	return call.Scope + "/" + call.Tool.Server + "/" + call.Tool.Name() + "/" + hex.EncodeToString(sum[:]), nil
-}
-
-func (n *naive) send(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	waits := backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 2), ctx)
-	return backoff.RetryWithData(func() (*mcp.CallToolResult, error) {
-		limit, ok := n.limits.Load(call.Tool.Server)
-		if !ok {
-			return nil, backoff.Permanent(errors.New("no such server"))
-		}
-		if err := limit.(*rate.Limiter).Wait(ctx); err != nil {
-			return nil, backoff.Permanent(err)
-		}
-		ctx := ctx
-		if n.timeout > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, n.timeout)
-			defer cancel()
-		}
-		res, err := n.next.CallTool(ctx, call)
-		if err != nil && !call.Tool.Annotations.SafeToRetry() {
-			err = backoff.Permanent(err)
-		}
-		return res, err
-	}, waits)
 }

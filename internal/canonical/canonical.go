@@ -9,6 +9,7 @@ package canonical
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -250,7 +251,7 @@ func (w *writer) order(members []member) error {
 		m := &members[i]
 		m.start, m.keyEnd, m.end = m.start+shift, m.keyEnd+shift, m.end+shift
 		m.prefix = prefix(text, m.start+1, m.keyEnd)
-		sorted = sorted && (i == 0 || compare(text, &members[i-1], m) < 0)
+		sorted = sorted && (i == 0 || before(text, &members[i-1], m))
 	}
 	if sorted {
 		return nil
@@ -258,7 +259,7 @@ func (w *writer) order(members []member) error {
 	first := members[0].start
 	sortMembers(text, members)
 	for i := 1; i < len(members); i++ {
-		if m := &members[i]; compare(text, &members[i-1], m) == 0 {
+		if m := &members[i]; !before(text, &members[i-1], m) {
 			return w.fail("the member %s is given twice", text[m.start:m.keyEnd])
 		}
 	}
@@ -285,13 +286,11 @@ func (w *writer) join(text []byte, members []member) {
 	}
 }
 
+func before(text []byte, a, b *member) bool {
+	return a.prefix < b.prefix || a.prefix == b.prefix && compare(text, a, b) < 0
+}
+
 func compare(text []byte, a, b *member) int {
-	switch {
-	case a.prefix < b.prefix:
-		return -1
-	case a.prefix > b.prefix:
-		return 1
-	}
 	return bytes.Compare(text[a.start:a.keyEnd], text[b.start:b.keyEnd])
 }
 
@@ -316,11 +315,13 @@ const few = 16
 
 func sortMembers(text []byte, members []member) {
 	if len(members) > few {
-		slices.SortFunc(members, func(a, b member) int { return compare(text, &a, &b) })
+		slices.SortFunc(members, func(a, b member) int {
+			return cmp.Or(cmp.Compare(a.prefix, b.prefix), compare(text, &a, &b))
+		})
 		return
 	}
 	for i := 1; i < len(members); i++ {
-		for j := i; j > 0 && compare(text, &members[j-1], &members[j]) > 0; j-- {
+		for j := i; j > 0 && before(text, &members[j], &members[j-1]); j-- {
 			members[j-1], members[j] = members[j], members[j-1]
 		}
 	}
