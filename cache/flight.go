@@ -15,9 +15,9 @@ import (
 // A flight is one call on its way whose answer several callers wait for.
 type flight struct {
 	id       key
-	names    []entity  // what is asked about, none for a list
-	since    moment    // when it began
-	deadline time.Time // the leader's; zero for none
+	names    []entity           // what is asked about, none for a list
+	since    moment             // when it began
+	deadline time.Time          // the leader's; zero for none
 	waiting  int                // guarded by the store's mutex
 	done     chan struct{}      // likewise; nil while nobody waits for it
 	cancel   context.CancelFunc // nil where the leader cannot be cancelled

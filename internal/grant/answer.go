@@ -35,6 +35,10 @@ func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotation
 	if a == nil {
 		return annotation.Annotations{}, false
 	}
+	return a.to(call)
+}
+
+func (a *answer) to(call *middleware.Call) (annotation.Annotations, bool) {
 	for want := Bind(call); a != nil; a = a.outer {
 		if a.binding == want {
 			return a.found, true
@@ -45,12 +49,7 @@ func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotation
 
 // answered returns the accepted tool as preflight found it with these arguments.
 // What must be recorded stays so.
-func answered(ctx context.Context, call middleware.Call, accepted *middleware.Tool) *middleware.Tool {
-	call.Tool = accepted
-	found, ok := Answered(ctx, &call)
-	if !ok {
-		return accepted
-	}
+func answered(accepted *middleware.Tool, found annotation.Annotations) *middleware.Tool {
 	tool := *accepted
 	tool.Annotations = found
 	if accepted.Annotations.AuditRequired == annotation.Yes {

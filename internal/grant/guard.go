@@ -60,8 +60,11 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	tool = answered(ctx, call, tool)
 	call.Tool = tool
+	if found, ok := Answered(ctx, &call); ok {
+		tool = answered(tool, found)
+		call.Tool = tool
+	}
 	if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit's links in the chain"}
 	}
