@@ -18,12 +18,6 @@ import (
 // comesWith lists the bad inputs of rooms that are not there yet, each with the
 // room that it comes with.
 var comesWith = map[string]string{
-	"B097": "comes with preflight", // an untrusted server's answer lowers nothing
-	"B099": "comes with preflight", // it times out
-	"B101": "comes with preflight", // it answers nothing
-	"B103": "comes with preflight", // it answers differently
-	"B105": "comes with preflight", // it takes its time
-
 	"B185": "comes with policy", // an unknown key in the file
 	"B187": "comes with policy", // a key twice
 	"B189": "comes with policy", // the order of the rules
@@ -57,16 +51,6 @@ var comesWith = map[string]string{
 	"B315": "comes with hitl/elicit", // where a URL leads
 	"B319": "comes with hitl/elicit", // sampling
 
-	"B253": "comes with route",                  // a name that two servers have
-	"B255": "comes with the catalogue's events", // a storm of list_changed
-
-	"B265": "comes with audit", // keys that name secrets
-	"B267": "comes with audit", // free text
-	"B269": "comes with audit", // a digest that can be guessed back
-	"B271": "comes with audit", // the sink is down
-	"B273": "comes with audit", // killed in the middle of a record
-	"B275": "comes with audit", // two processes
-	"B277": "comes with audit", // one record, one line
 }
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)

@@ -36,7 +36,7 @@ const (
 	Host     Source = iota // the host's word on this tool
 	Inferred               // worked out from the tool's own words
 	Declared               // said by the server
-	Rule                   // the host's word on every tool that matches a pattern
+	Rule                   // the host's word on every tool that matches a pattern, or on arguments
 	Resolved               // said for these arguments
 )
 

@@ -106,6 +106,25 @@ func Raise(a, claim Annotations) Annotations {
 	return raised
 }
 
+// Yield returns what a claim has left to say beside a word that outweighs it: the
+// fields that the word sets are unset in it, and so is what [Merge] would lift.
+// Tags stay, since they are united. Raise the rest of an untrusted claim over
+// everything else, last: so what it says of one field never excuses what the host
+// said of another.
+func (a Annotations) Yield(word Annotations) Annotations {
+	word.Tags = nil
+	var said []Field
+	for i := range fields {
+		if fields[i].text(&word) != "" {
+			said = append(said, fields[i].name)
+		}
+	}
+	if len(said) == 0 {
+		return a
+	}
+	return merge(a, word).Without(said...)
+}
+
 // appendField appends the evidence of one field to dst.
 func appendField(dst, from []Evidence, name Field) []Evidence {
 	for _, e := range from {

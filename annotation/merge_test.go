@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -413,4 +414,46 @@ func ExampleAnnotations_Attribute() {
 	a := annotation.Write().Attribute(annotation.Declared, "github")
 	fmt.Println(a.Evidence[0].Field, a.Evidence[0].Value, a.Evidence[0])
 	// Output: readOnlyHint no declared by github
+}
+
+func TestYield(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name              string
+		claim, word, want annotation.Annotations
+	}{
+		{"to nothing", annotation.Destructive(), annotation.Annotations{}, annotation.Destructive()},
+		{"to tags", annotation.Annotations{Tags: []string{"a"}, Title: "x"}, annotation.Annotations{Tags: []string{"b"}}, annotation.Annotations{Tags: []string{"a"}, Title: "x"}},
+		{"what the word sets", annotation.Annotations{ReadOnly: no, Destructive: no, Title: "x"}, annotation.Annotations{ReadOnly: no}, annotation.Annotations{Destructive: no, Title: "x"}},
+		{"what the word lifts", annotation.Annotations{Destructive: yes, RequiresConfirmation: yes, OpenWorld: yes}, annotation.Annotations{ReadOnly: yes}, annotation.Annotations{OpenWorld: yes}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			claim := c.claim.Attribute(annotation.Declared, "srv")
+			before := claim.Summary()
+			got := claim.Yield(c.word.Attribute(annotation.Host, ""))
+			if got.Summary() != c.want.Summary() || claim.Summary() != before {
+				t.Errorf("got %s, want %s", got.Summary(), c.want.Summary())
+			}
+			for _, e := range got.Evidence {
+				if e.Source != annotation.Declared {
+					t.Errorf("got the evidence %v", e)
+				}
+			}
+		})
+	}
+}
+
+// Whatever a claim says beside the host's word, the class is no milder than with the
+// host's word alone.
+func TestWhatYieldedLowersNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inferred, claim, word := drawn(t, "inferred", annotation.Inferred), drawn(t, "claim", annotation.Declared), drawn(t, "word", annotation.Host)
+		silent := annotation.Merge(inferred, word)
+		said := annotation.Raise(silent, claim.Yield(word))
+		if strictness(said.Safety()) < strictness(silent.Safety()) || said.SafeToRetry() && !silent.SafeToRetry() {
+			t.Fatalf("without the claim %s, with it %s", silent.Summary(), said.Summary())
+		}
+	})
 }

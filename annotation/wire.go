@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,13 +23,11 @@ const MetaKey = "io.github.fairlead-go/annotations"
 // a number of milliseconds. Evidence is not written.
 func (a Annotations) MarshalJSON() ([]byte, error) {
 	out := make(map[Field]any, len(fields))
-	for name, h := range a.hints() {
-		if *h != Unset {
+	for i := range fields {
+		name := fields[i].name
+		if h := a.hint(name); h != nil && *h != Unset {
 			out[name] = *h == Yes
-		}
-	}
-	for name, s := range a.strings() {
-		if *s != "" {
+		} else if s := a.label(name); s != nil && *s != "" {
 			out[name] = *s
 		}
 	}
@@ -80,7 +79,7 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 		}
 		return a, faults
 	}
-	seen := make(map[Field]Annotations)
+	var seen []Field
 	for dec.More() {
 		key, err := dec.Token()
 		var raw json.RawMessage
@@ -92,6 +91,11 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 			return a, faults
 		}
 		name := Field(key.(string)) // a key of an object is always a string
+		var before Annotations
+		twice := slices.Contains(seen, name)
+		if twice {
+			before = a.only(name)
+		}
 		known, err := a.decode(name, raw)
 		switch {
 		case err != nil:
@@ -99,13 +103,12 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 		case !known && strict:
 			fault("%q is no annotation", name)
 		}
-		before, twice := seen[name]
 		if twice {
 			fault("%s is given twice", name)
 			a = Raise(a, before)
 		}
 		if known {
-			seen[name] = a.only(name)
+			seen = append(seen, name)
 		}
 	}
 	if end, err := dec.Token(); err != nil || end != json.Delim('}') {
@@ -129,7 +132,7 @@ func (a Annotations) only(name Field) Annotations {
 
 // decode reads one member into its field.
 func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err error) {
-	if h, ok := a.hints()[name]; ok {
+	if h := a.hint(name); h != nil {
 		var b *bool
 		if err := json.Unmarshal(raw, &b); err != nil {
 			return true, fmt.Errorf("%.40s is no boolean", raw)
@@ -139,7 +142,7 @@ func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err e
 		}
 		return true, nil
 	}
-	if s, ok := a.strings()[name]; ok {
+	if s := a.label(name); s != nil {
 		if err := json.Unmarshal(raw, s); err != nil {
 			return true, fmt.Errorf("%.40s is no string", raw)
 		}
@@ -188,18 +191,38 @@ func decodeNumber(raw json.RawMessage) (*float64, error) {
 	return f, nil
 }
 
-func (a *Annotations) hints() map[Field]*Hint {
-	return map[Field]*Hint{
-		ReadOnlyHint: &a.ReadOnly, DestructiveHint: &a.Destructive, IdempotentHint: &a.Idempotent,
-		OpenWorldHint: &a.OpenWorld, RequiresConfirmation: &a.RequiresConfirmation, AuditRequired: &a.AuditRequired,
+// hint returns the field of that name where it is a hint.
+func (a *Annotations) hint(name Field) *Hint {
+	switch name {
+	case ReadOnlyHint:
+		return &a.ReadOnly
+	case DestructiveHint:
+		return &a.Destructive
+	case IdempotentHint:
+		return &a.Idempotent
+	case OpenWorldHint:
+		return &a.OpenWorld
+	case RequiresConfirmation:
+		return &a.RequiresConfirmation
+	case AuditRequired:
+		return &a.AuditRequired
 	}
+	return nil
 }
 
-func (a *Annotations) strings() map[Field]*string {
-	return map[Field]*string{
-		Title: &a.Title, Category: &a.Category,
-		ComplexityHint: (*string)(&a.Complexity), SecurityLevelHint: (*string)(&a.SecurityLevel),
+// label returns the field of that name where it is a text.
+func (a *Annotations) label(name Field) *string {
+	switch name {
+	case Title:
+		return &a.Title
+	case Category:
+		return &a.Category
+	case ComplexityHint:
+		return (*string)(&a.Complexity)
+	case SecurityLevelHint:
+		return (*string)(&a.SecurityLevel)
 	}
+	return nil
 }
 
 // FromTool returns what the definition declares: MCP's hints in annotations and
@@ -211,59 +234,81 @@ func (a *Annotations) strings() map[Field]*string {
 // information, and beside destructiveHint and openWorldHint both true, which
 // another SDK adds, those two falses are none either.
 func FromTool(t *mcp.Tool) (Annotations, error) {
-	var declared Annotations
-	if w := t.Annotations; w != nil {
-		declared = fromSDK(w)
+	return declared(t, fromSDK(t.Annotations), t.Annotations != nil)
+}
+
+// FromRaw is [FromTool] for a definition whose annotations are there as the server
+// wrote them, nil for none: a hint that is absent is told from one that is false,
+// and fields beside MCP's four hints, which the SDK's type drops, count as well.
+func FromRaw(t *mcp.Tool, annotations json.RawMessage) (Annotations, error) {
+	if annotations == nil {
+		return declared(t, Annotations{}, false)
 	}
-	if declared.Title == "" {
-		declared.Title = t.Title
+	plain, fault := Parse(annotations)
+	a, err := declared(t, quiet(plain), true)
+	return a, errors.Join(fault, err)
+}
+
+// declared completes what the annotations of a tool say by its title and by what
+// stands under our key.
+func declared(t *mcp.Tool, plain Annotations, said bool) (Annotations, error) {
+	if plain.Title == "" {
+		plain.Title = t.Title
 	}
 	own, ok := t.Meta[MetaKey]
 	if !ok {
-		return declared, nil
+		return plain, nil
 	}
 	raw, err := json.Marshal(own)
 	if err != nil {
-		return declared, fmt.Errorf("annotation: _meta[%q]: %w", MetaKey, err)
+		return plain, fmt.Errorf("annotation: _meta[%q]: %w", MetaKey, err)
 	}
 	extra, err := Parse(raw)
-	// Hints under our key tell absent from false, so they replace the SDK's; they
-	// cannot take back what the plain annotations admit.
-	if w := t.Annotations; w != nil && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
-		declared = Annotations{Title: declared.Title}
+	// Hints under our key tell absent from false, so they replace the plain ones; they
+	// cannot take back what those admit.
+	if said && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
 		// A server of ours writes a yes in both places, so a plain no speaks against it.
-		plain := fromSDK(w)
 		if extra.ReadOnly == Yes && plain.ReadOnly == No {
 			extra.ReadOnly = No
 		}
 		if extra.Idempotent == Yes && plain.Idempotent == No {
 			extra.Idempotent = No
 		}
-		extra = Merge(extra, admitted(w))
+		extra = Merge(extra, admitted(plain))
+		plain = plain.Without(ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint)
 	}
-	return Merge(declared, extra), err
+	return Merge(plain, extra), err
 }
 
 func fromSDK(w *mcp.ToolAnnotations) Annotations {
-	a := Annotations{Title: w.Title}
+	if w == nil {
+		return Annotations{}
+	}
+	a := Annotations{Title: w.Title, ReadOnly: HintOf(w.ReadOnlyHint), Idempotent: HintOf(w.IdempotentHint)}
 	if w.DestructiveHint != nil {
 		a.Destructive = HintOf(*w.DestructiveHint)
 	}
 	if w.OpenWorldHint != nil {
 		a.OpenWorld = HintOf(*w.OpenWorldHint)
 	}
-	silent := !w.ReadOnlyHint && !w.IdempotentHint &&
-		(a.Destructive == Unset && a.OpenWorld == Unset || a.Destructive == Yes && a.OpenWorld == Yes)
-	if !silent {
-		a.ReadOnly, a.Idempotent = HintOf(w.ReadOnlyHint), HintOf(w.IdempotentHint)
+	return quiet(a)
+}
+
+// quiet takes out the two falses that SDKs write by themselves.
+func quiet(a Annotations) Annotations {
+	if a.ReadOnly == No && a.Idempotent == No &&
+		(a.Destructive == Unset && a.OpenWorld == Unset || a.Destructive == Yes && a.OpenWorld == Yes) {
+		a.ReadOnly, a.Idempotent = Unset, Unset
 	}
 	return a
 }
 
 // admitted is what plain annotations say to the careful side or in words.
-func admitted(w *mcp.ToolAnnotations) Annotations {
-	a := fromSDK(w)
-	return Annotations{Title: a.Title, Destructive: onlyYes(a.Destructive), OpenWorld: onlyYes(a.OpenWorld)}
+func admitted(a Annotations) Annotations {
+	return Annotations{
+		Title: a.Title, Destructive: onlyYes(a.Destructive), OpenWorld: onlyYes(a.OpenWorld),
+		RequiresConfirmation: onlyYes(a.RequiresConfirmation), AuditRequired: onlyYes(a.AuditRequired),
+	}
 }
 
 func onlyYes(h Hint) Hint {

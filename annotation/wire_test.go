@@ -327,3 +327,42 @@ func TestAYesUnderOurKeyAloneIsNone(t *testing.T) {
 		t.Errorf("read-only %v, idempotent %v, error %v; want no, no and none", got.ReadOnly, got.Idempotent, err)
 	}
 }
+
+func TestFromRawTellsAbsentFromFalse(t *testing.T) {
+	t.Parallel()
+	own := func(fields string) *mcp.Tool {
+		return &mcp.Tool{Title: "T", Meta: mcp.Meta{annotation.MetaKey: json.RawMessage(fields)}}
+	}
+	for _, c := range []struct {
+		name, raw string
+		tool      *mcp.Tool
+		want      string
+		fault     string
+	}{
+		{"nothing", "", &mcp.Tool{Title: "T"}, "[T]", ""},
+		{"empty", "{}", &mcp.Tool{}, "[no annotations]", ""},
+		{"absent", `{"openWorldHint":true}`, &mcp.Tool{}, "[open world]", ""},
+		{"false", `{"readOnlyHint":false}`, &mcp.Tool{}, "[not read-only]", ""},
+		{"both falses of an SDK", `{"readOnlyHint":false,"idempotentHint":false}`, &mcp.Tool{}, "[no annotations]", ""},
+		{"all four of another", `{"readOnlyHint":false,"idempotentHint":false,"destructiveHint":true,"openWorldHint":true}`, &mcp.Tool{}, "[DESTRUCTIVE | open world]", ""},
+		{"B083 twice", `{"readOnlyHint":false,"readOnlyHint":true}`, &mcp.Tool{}, "[not read-only]", "given twice"},
+		{"B079 no boolean", `{"readOnlyHint":"true","destructiveHint":true}`, &mcp.Tool{}, "[DESTRUCTIVE]", "no boolean"},
+		{"a field that is not MCP's", `{"title":"A","requiresConfirmation":true}`, &mcp.Tool{Title: "T"}, "[A | requires confirmation]", ""},
+		{"our key replaces", `{"destructiveHint":false}`, own(`{"readOnlyHint":true}`), "[T | read-only]", ""},
+		{"and takes back no admission", `{"destructiveHint":true,"requiresConfirmation":true,"auditRequired":true}`,
+			own(`{"destructiveHint":false,"requiresConfirmation":false,"auditRequired":false}`), "[T | DESTRUCTIVE | requires confirmation | audit required]", ""},
+		{"a plain no speaks against it", `{"readOnlyHint":false}`, own(`{"readOnlyHint":true}`), "[T | not read-only]", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var raw json.RawMessage
+			if c.raw != "" {
+				raw = json.RawMessage(c.raw)
+			}
+			got, err := annotation.FromRaw(c.tool, raw)
+			if got.Summary() != c.want || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("got %s, %v, want %s, %q", got.Summary(), err, c.want, c.fault)
+			}
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -152,6 +153,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return c.write(ctx, call, ttl)
 	}
 	if !memorable(&call) {
+		note.Of(ctx).Say("cache", "passed", notMemorable(&call))
 		return c.next.CallTool(ctx, call)
 	}
 	return c.read(ctx, call, ttl)
@@ -161,6 +163,17 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 // may have another definition the next time.
 func memorable(call *middleware.Call) bool {
 	return call.Input == nil && len(call.Arguments) <= maxArguments && call.Tool.Digest != middleware.Digest{}
+}
+
+// notMemorable says why the call cannot be found again.
+func notMemorable(call *middleware.Call) string {
+	switch {
+	case call.Input != nil:
+		return "it answers what the server asked for"
+	case len(call.Arguments) > maxArguments:
+		return "its arguments are too long"
+	}
+	return "its definition has no digest"
 }
 
 // lifetime is how long a result of the tool is believed, 0 for not at all.
@@ -190,10 +203,11 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 			return nil, err
 		}
 		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, time.Now()); ok {
-			c.logHit(ctx, &call, "cache: hit")
+			c.answered(ctx, &call, "hit")
 			return c.clone(res), nil
 		}
 	}
+	note.Of(ctx).Say("cache", "passed", "it may change the server")
 	names := c.naming.of(c.store.seed, &call)
 	on, began := c.store.beginWrite(call.Tool.Server, names)
 	ended := false
@@ -228,7 +242,7 @@ func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Durati
 	var id key
 	if at.q != nil {
 		if res := at.q.known(now); res != nil {
-			c.logHit(ctx, &call, "cache: hit")
+			c.answered(ctx, &call, "hit")
 			return c.clone(res), nil
 		}
 		id = at.q.id
@@ -246,9 +260,10 @@ func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Durati
 	}
 	switch {
 	case res != nil:
-		c.logHit(ctx, &call, "cache: hit")
+		c.answered(ctx, &call, "hit")
 		return c.clone(res), nil
 	case leads:
+		note.Of(ctx).Say("cache", "miss", "")
 		return c.lead(ctx, call, f, ttl)
 	}
 	if err := c.await(ctx, f); err != nil {
@@ -258,15 +273,18 @@ func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Durati
 	case f.err != nil:
 		return nil, f.err
 	case asksForInput(f.kept):
+		note.Of(ctx).Say("cache", "passed", "the server asks for input")
 		return c.next.CallTool(ctx, call)
 	}
-	c.logHit(ctx, &call, "cache: joined")
+	c.answered(ctx, &call, "joined")
 	return c.clone(f.kept), nil
 }
 
-func (c *cacher) logHit(ctx context.Context, call *middleware.Call, message string) {
+// answered says how a call was answered without being made.
+func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string) {
+	note.Of(ctx).Say("cache", how, "")
 	if c.log.Enabled(ctx, slog.LevelDebug) {
-		c.log.LogAttrs(ctx, slog.LevelDebug, message, slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
+		c.log.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
 	}
 }
 

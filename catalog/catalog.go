@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +37,12 @@ type Options struct {
 	Timeout time.Duration
 	// MaxTools is how many tools one server may list; 0 means 10,000.
 	MaxTools int
+	// MaxBytes is how much the definitions that one server lists may hold together;
+	// 0 means 64 MiB.
+	MaxBytes int
+	// OnEvent is told what changed, one event after the other, on a goroutine of its
+	// own (see [Event]); nil is told nothing.
+	OnEvent func(Event)
 	// Permission says which permission a caller of the tool needs, such as
 	// "customers.read", for [Catalog.View]. It is asked often, by many goroutines,
 	// and answers alike for the same tool. Rest it on what the host knows, the
@@ -56,24 +60,30 @@ type Options struct {
 const (
 	defaultTimeout  = 10 * time.Second
 	defaultMaxTools = 10_000
+	defaultMaxBytes = 64 << 20
 )
 
 // A Catalog holds the tools of any number of servers. It is safe for concurrent
-// use; a call sees one state of it.
+// use; a call sees one state of it. Close it when it is no longer needed.
 type Catalog struct {
 	timeout  time.Duration
 	maxTools int
+	maxBytes int
 	log      *slog.Logger
 	guarded  middleware.ToolCaller
+	events   events
+	watcher  watcher
 	meter    meter
 
 	permission func(*middleware.Tool) string
+	pinned     bool // there is a lock
 
-	mu      sync.Mutex // guards servers, rules, lock and the building of a snapshot
-	servers map[string]*server
-	rules   []rule
-	lock    *Lock
-	current atomic.Pointer[snapshot]
+	mu       sync.Mutex // guards all below but current, the watcher and the building of a snapshot
+	servers  map[string]*server
+	replicas []*Replica
+	rules    []rule
+	lock     *Lock
+	current  atomic.Pointer[snapshot]
 }
 
 // A server is what is known of one server, whether it has been added yet or not.
@@ -81,12 +91,16 @@ type server struct {
 	added       bool
 	executor    middleware.ToolCaller
 	session     Session
-	definitions []definition
-	refused     []Finding // what its list held that could not be taken
-	asked       int       // how many lists were asked for
-	answered    int       // which of them the definitions are
+	definitions []*definition // by name
+	refused     []Finding     // what its list held that could not be taken
+	bare        string        // what is lost because its session was not prepared, "" for nothing
+	stale       string        // why the definitions are not those of the last list, "" where they are
+	asked       int           // how many lists were asked for
+	answered    int           // which of them the definitions are
 	trusted     bool
 	overrides   map[string]annotation.Annotations
+	ttl         time.Duration // how long its list is fresh, 0 for nobody knows
+	next        nextList
 }
 
 // New returns an empty catalogue. It panics on a negative number.
@@ -96,16 +110,22 @@ func New(o Options) *Catalog {
 		panic("catalog: Options.Timeout is negative")
 	case o.MaxTools < 0:
 		panic("catalog: Options.MaxTools is negative")
+	case o.MaxBytes < 0:
+		panic("catalog: Options.MaxBytes is negative")
 	}
 	c := &Catalog{
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		maxTools: cmp.Or(o.MaxTools, defaultMaxTools),
+		maxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		servers:  make(map[string]*server),
+		watcher:  newWatcher(),
 
 		permission: o.Permission,
 		lock:       o.Lock,
+		pinned:     o.Lock != nil,
 	}
+	c.events.listener, c.events.most, c.events.log = o.OnEvent, maxEvents, c.log
 	c.current.Store(build(nil, nil))
 	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
 	return c
@@ -118,131 +138,44 @@ var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // Add lists the tools of a server under the id that the host chooses, and takes
 // the session as the way to call them. A tool that cannot be taken is left out
 // and reported by [Catalog.Findings]; the others are there. An error means that
-// nothing of this server was added; other servers are not touched.
+// nothing of this server was added; other servers are not touched. Add many
+// servers at once, each on a goroutine of its own: one that hangs holds up none of
+// the others.
 func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
 	}
+	return c.add(ctx, id, s, session.Executor(s))
+}
+
+func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller) error {
 	if !serverID.MatchString(id) || strings.Contains(id, "__") {
 		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
 	}
 	if c.isAdded(id) {
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	definitions, refused, err := c.list(ctx, id, s)
+	joining := c.join(s)
+	defer c.joined(joining)
+	l, err := c.list(ctx, id, s)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := c.server(id)
-	if entry.added {
+	switch {
+	case c.watcher.closed:
+		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
+	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	entry.added, entry.session, entry.executor = true, s, session.Executor(s)
-	entry.definitions, entry.refused = definitions, refused
-	c.rebuild(ctx)
-	return nil
-}
-
-// Refresh lists the tools of a server again. After an error the catalogue is as
-// it was. Of several at once, the list that was asked for last counts.
-func (c *Catalog) Refresh(ctx context.Context, id string) error {
-	s, turn := c.turn(id)
-	if s == nil {
-		return fmt.Errorf("catalog: there is no server %q; add it first", id)
-	}
-	definitions, refused, err := c.list(ctx, id, s)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if entry := c.server(id); turn > entry.answered {
-		entry.definitions, entry.refused, entry.answered = definitions, refused, turn
-		c.rebuild(ctx)
+	entry.added, entry.session, entry.executor = true, s, executor
+	c.install(ctx, id, l)
+	if joining.changed {
+		c.wake(id, entry, settle)
 	}
 	return nil
-}
-
-// turn returns the session of a server and the number of a new list of it, no
-// session where none was added.
-func (c *Catalog) turn(id string) (Session, int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	entry := c.servers[id]
-	if entry == nil {
-		return nil, 0
-	}
-	entry.asked++
-	return entry.session, entry.asked
-}
-
-// Trust believes what a server declares of its tools, now and after a refresh.
-// Without it a server's word can only raise the class of a tool. The server may
-// be added later.
-func (c *Catalog) Trust(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.server(id).trusted = true
-	c.rebuild(context.Background())
-}
-
-// Override is the host's word on one tool; it wins over everything else. What a
-// leaves unset stays as it is. An error means that a contradicts itself, and
-// nothing has changed.
-func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
-	if err := a.Validate(); err != nil {
-		return fmt.Errorf("catalog: the override of %s/%s: %w", id, tool, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.server(id)
-	overrides := maps.Clone(s.overrides)
-	if overrides == nil {
-		overrides = make(map[string]annotation.Annotations)
-	}
-	overrides[tool] = a
-	s.overrides = overrides
-	c.rebuild(context.Background())
-	return nil
-}
-
-// OverrideMatching is the host's word on every tool whose "server/tool" matches
-// the pattern, in the form of [path.Match], now and after a refresh: "github/*",
-// "*/list_*". It returns what it matches now, so that a pattern that is wider than
-// meant shows itself. It raises freely, but lowers only what inference does not
-// call dangerous: for that, name the one tool with [Catalog.Override], which also
-// wins over any pattern. Of two patterns the later call wins.
-func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error) {
-	if _, err := path.Match(pattern, ""); err != nil || strings.Count(pattern, "/") != 1 {
-		return nil, fmt.Errorf(`catalog: %q is no pattern for tools; write "server/tool", with * for any part of either`, pattern)
-	}
-	if err := a.Validate(); err != nil {
-		return nil, fmt.Errorf("catalog: the override of %s: %w", pattern, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := rule{pattern: pattern, word: a.Attribute(annotation.Rule, pattern)}
-	c.rules = append(slices.Clip(c.rules), r)
-	c.rebuild(context.Background())
-	for _, t := range c.current.Load().known() {
-		if r.matches(t.Server, t.Name()) {
-			matched = append(matched, t.String())
-		}
-	}
-	return matched, nil
-}
-
-// A rule is the host's word on the tools that match a pattern.
-type rule struct {
-	pattern string
-	word    annotation.Annotations
-}
-
-func (r rule) matches(server, tool string) bool {
-	ok, err := path.Match(r.pattern, server+"/"+tool)
-	return ok && err == nil
 }
 
 func (c *Catalog) isAdded(id string) bool {
@@ -268,8 +201,13 @@ func (c *Catalog) rebuild(ctx context.Context) {
 	next := build(c.servers, c.rules)
 	next.hold(c.lock)
 	c.current.Store(next)
+	c.events.diff(before, next)
+	known := make(map[Finding]bool, len(before.findings))
+	for _, f := range before.findings {
+		known[f] = true
+	}
 	for _, f := range next.findings {
-		if !slices.Contains(before.findings, f) {
+		if !known[f] {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: finding",
 				slog.String("server", f.Server), slog.String("tool", f.Tool), slog.String("text", f.Text))
 		}
@@ -295,8 +233,11 @@ func (c *Catalog) List() []*middleware.Tool { return slices.Clone(c.current.Load
 // Layers returns what the effective annotations of a tool were made of: what the
 // server declares, and what was inferred.
 func (c *Catalog) Layers(t *middleware.Tool) (declared, inferred annotation.Annotations) {
-	entry := c.current.Load().tools[name{t.Server, t.Name()}]
-	return entry.declared, entry.inferred
+	d := c.current.Load().tools[name{t.Server, t.Name()}].of
+	if d == nil {
+		return declared, inferred
+	}
+	return d.declared, d.inferred
 }
 
 // A Finding is something about a server or a tool that its owner or the host
@@ -359,11 +300,20 @@ func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.To
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
-// An UnknownToolError says that the catalogue has no such tool.
+// An UnknownToolError says that the catalogue has no such tool. Server is "" where
+// the name was given without one.
 type UnknownToolError struct{ Server, Tool string }
 
 func (e *UnknownToolError) Error() string {
+	if e.Server == "" {
+		return fmt.Sprintf("catalog: there is no tool %q of any server; list the tools again", e.Tool)
+	}
 	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
+}
+
+// ForModel tells the model to choose another tool.
+func (e *UnknownToolError) ForModel() string {
+	return "There is no such tool any more. Choose one from the list of tools."
 }
 
 // Is reports whether target is [ErrUnknownTool].
@@ -381,6 +331,11 @@ type ChangedError struct{ Tool *middleware.Tool }
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
+}
+
+// ForModel says why the call was turned away.
+func (e *ChangedError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
 }
 
 // NotSent reports that the call did not leave.

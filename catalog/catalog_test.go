@@ -118,6 +118,12 @@ func finding(t testing.TB, c *catalog.Catalog, words ...string) string {
 	return found[0]
 }
 
+// notable returns the findings, without those about sessions that the tests connect
+// as they come.
+func notable(c *catalog.Catalog) []catalog.Finding {
+	return slices.DeleteFunc(c.Findings(), func(f catalog.Finding) bool { return strings.HasPrefix(f.Text, "its session was not prepared") })
+}
+
 func Example() {
 	files := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
 		return &mcp.ListToolsResult{Tools: []*mcp.Tool{
@@ -370,6 +376,8 @@ func TestServerThatDiesOrTalksRubbishAddsNothing(t *testing.T) {
 			"text for a name": reply(`{"tools":[{"name":{},"inputSchema":{"type":"object"}}]}`),
 			"B079 a hint that is text": reply(testserver.Tools("", good,
 				`{"name":"delete_a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true"}}`)),
+			"a hint that is text, and a megabyte after it": reply(testserver.Tools("",
+				`{"name":"delete_a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true"}}`, `{"name":"`+strings.Repeat("\u001b", 200_000)+`"}`)),
 			"says no": peer(func(p *testserver.Peer, r testserver.Request) {
 				p.Fail(r, `{"code":-32601,"message":"no such method"}`)
 			}),
@@ -378,8 +386,8 @@ func TestServerThatDiesOrTalksRubbishAddsNothing(t *testing.T) {
 				t.Parallel()
 				c := catalog.New(catalog.Options{})
 				err := c.Add(testserver.Context(t), "bad", connect(t))
-				if err == nil || !strings.Contains(err.Error(), `"bad"`) || len(c.List()) != 0 {
-					t.Errorf("got %v and %v, want an error that names the server and no tools", err, names(c))
+				if err == nil || !strings.Contains(err.Error(), `"bad"`) || len(c.List()) != 0 || len(err.Error()) > 300 || strings.ContainsAny(err.Error(), "\n\x1b") {
+					t.Errorf("got %.1000v and %v, want an error that names the server and no tools", err, names(c))
 				}
 				add(t, c, "good", testserver.ConnectVersion(t, files(), nil, version))
 				if got := len(c.List()); got != 4 {

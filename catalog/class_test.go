@@ -271,8 +271,9 @@ func TestServerThatLiesIsReported(t *testing.T) {
 	finding(t, tools, "srv/delete_user", "declares itself read-only", "not believed", `"delete"`)
 	finding(t, tools, "srv/frobnicate", "both read-only and destructive") // B077
 	finding(t, tools, "srv/twiddle", "declares itself moderate", "not believed", "dangerous")
-	if got := len(tools.Findings()); got != 3 {
-		t.Errorf("got %v, want three", tools.Findings())
+	finding(t, tools, "srv: its session was not prepared", "mount.Transport")
+	if got := len(tools.Findings()); got != 4 {
+		t.Errorf("got %v, want four", tools.Findings())
 	}
 	tools.Trust("srv")
 	finding(t, tools, "srv/delete_user", "is believed, since the server is trusted")
@@ -308,5 +309,40 @@ func TestLayersSayWhatTheClassWasMadeOf(t *testing.T) {
 	said, inferred := c.Layers(lookup(t, c, "srv", "delete_user"))
 	if said.ReadOnly != annotation.Yes || inferred.Destructive != annotation.Yes {
 		t.Errorf("got declared %+v and inferred %+v", said, inferred)
+	}
+}
+
+// A read whose server admits that it writes, but only adds, is a write that only
+// adds. Where the host itself says that it writes, the other half is a plea.
+func TestAdmissionIsNoPlea(t *testing.T) {
+	writes := annotation.Annotations{ReadOnly: annotation.No}
+	for _, c := range []struct {
+		name, tool, annotations string
+		say                     func(c *catalog.Catalog) error
+		want                    annotation.Safety
+	}{
+		{"nobody else speaks", "list_users", `{"readOnlyHint":false,"destructiveHint":false}`, func(*catalog.Catalog) error { return nil }, annotation.Moderate},
+		{"the host's word", "list_users", `{"readOnlyHint":false,"destructiveHint":false}`, func(c *catalog.Catalog) error { return c.Override("srv", "list_users", writes) }, annotation.Dangerous},
+		{"the host's pattern", "list_users", `{"readOnlyHint":false,"destructiveHint":false}`, func(c *catalog.Catalog) error {
+			_, err := c.OverrideMatching("srv/*", writes)
+			return err
+		}, annotation.Dangerous},
+		{"the host's pattern over an admission", "frobnicate", `{"destructiveHint":true}`, func(c *catalog.Catalog) error {
+			_, err := c.OverrideMatching("srv/frob*", annotation.Write())
+			return err
+		}, annotation.Moderate},
+		{"the host's word on something else", "list_users", `{"destructiveHint":true}`, func(c *catalog.Catalog) error {
+			return c.Override("srv", "list_users", annotation.Annotations{Idempotent: annotation.Yes})
+		}, annotation.Dangerous},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tools := raw(t, declared(c.tool, c.annotations))
+			if err := c.say(tools); err != nil {
+				t.Fatal(err)
+			}
+			if got := lookup(t, tools, "srv", c.tool); got.Safety() != c.want {
+				t.Errorf("got %s, want %s", got.Explain(), c.want)
+			}
+		})
 	}
 }

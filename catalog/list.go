@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,41 +25,58 @@ import (
 // Limits on one server's list.
 const (
 	maxPages      = 1000
-	maxDefinition = 2 << 20 // bytes of one tool's definition as JSON
+	maxDefinition = 2 << 20 // bytes of one tool's definition
+	maxRefused    = 100     // tools that are named as left out; the others are counted
 )
 
 // list reads every page of a server's tools and sorts out what cannot be taken.
-func (c *Catalog) list(ctx context.Context, id string, s Session) ([]definition, []Finding, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
+func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
+		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
 	defer cancel()
-	var all []*mcp.Tool
+	l := &listing{id: id, prepared: true, forms: c.pinned, count: make(map[string]int)}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
-		page, err := s.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		watched, raw := rawlist.Watch(ctx)
+		page, err := s.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			return nil, nil, fmt.Errorf("catalog: server %q could not list its tools: %w", id, err)
+			return nil, fmt.Errorf("catalog: server %q could not list its tools: %w", id, explain(ctx, err))
 		}
 		if page == nil {
-			return nil, nil, fmt.Errorf("catalog: server %q answered its list of tools with nothing at all", id)
+			return nil, fmt.Errorf("catalog: server %q answered its list of tools with nothing at all", id)
 		}
-		all = append(all, page.Tools...)
+		if l.listed+len(page.Tools) > c.maxTools {
+			return nil, fmt.Errorf("catalog: server %q lists more than %d tools; raise catalog.Options.MaxTools if that is right", id, c.maxTools)
+		}
+		l.page(page, raw)
 		cursor = page.NextCursor
 		switch {
-		case len(all) > c.maxTools:
-			return nil, nil, fmt.Errorf("catalog: server %q lists more than %d tools; raise catalog.Options.MaxTools if that is right", id, c.maxTools)
+		case l.bytes > c.maxBytes:
+			return nil, fmt.Errorf("catalog: server %q lists more than %d bytes of tools; raise catalog.Options.MaxBytes if that is right", id, c.maxBytes)
 		case cursor == "":
-			accepted, refused := sift(id, all)
-			return accepted, refused, nil
+			l.done()
+			return l, nil
 		case seen[cursor]:
-			return nil, nil, fmt.Errorf("catalog: server %q lists without end: it gave the cursor %.40q twice", id, cursor)
+			return nil, fmt.Errorf("catalog: server %q lists without end: it gave the cursor %.40q twice", id, cursor)
 		case len(seen) == maxPages:
-			return nil, nil, fmt.Errorf("catalog: server %q lists more than %d pages of tools", id, maxPages)
+			return nil, fmt.Errorf("catalog: server %q lists more than %d pages of tools", id, maxPages)
 		}
 		seen[cursor] = true
 	}
+}
+
+// explain says what to do about a list that failed.
+func explain(ctx context.Context, err error) error {
+	malformed, isMalformed := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case isMalformed: // its text repeats all that came after the fault
+		return fmt.Errorf("%s is no %s; connect through mount.Transport, which leaves a malformed tool out", line(errors.New(malformed.Field)), malformed.Type)
+	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
+		return fmt.Errorf("%w; the server is gone: connect to it again and add the new session in place of this one", err)
+	}
+	return err
 }
 
 // A definition is one tool of a server's list as the catalogue took it: a copy,
@@ -63,40 +85,109 @@ type definition struct {
 	tool               *middleware.Tool // without annotations
 	declared, inferred annotation.Annotations
 	fault              string // of what it declares, "" for none
-	form               []byte // its canonical form, which the digest is over
+	shown              *shown // what the catalogue makes of it; nil where that has to be worked out again
+	form               []byte // its canonical form, which the digest is over; nil where there is no lock
 }
 
-// sift returns the definitions that can be taken, and says of the others why not.
-// Of two tools with one name neither is taken: nobody could say which is meant.
-func sift(id string, all []*mcp.Tool) (accepted []definition, refused []Finding) {
-	count := make(map[string]int)
-	for _, def := range all {
-		if def != nil {
-			count[def.Name]++
-		}
-	}
-	for i, def := range all {
-		d, err := take(id, def)
-		switch {
-		case err != nil:
-			refused = append(refused, Finding{Server: id, Text: fmt.Sprintf("%s was left out: %s", shown(i, def), line(err))})
-		case count[def.Name] > 1:
-			refused = append(refused, Finding{Server: id, Tool: def.Name, Text: fmt.Sprintf("left out: the server lists %d tools of this name", count[def.Name])})
-			count[def.Name] = -1 // say it once
-		case count[def.Name] == 1:
-			accepted = append(accepted, d)
-		}
-	}
-	classify(accepted)
-	return accepted, refused
+// A listing is one server's list while it is read.
+type listing struct {
+	id       string
+	prepared bool // every page was seen as the server wrote it
+	forms    bool // definitions are kept in their canonical form as well
+	ttl      time.Duration
+	listed   int // tools, whether they can be taken or not
+	bytes    int
+	count    map[string]int // how often a name is listed
+	accepted []*definition
+	refused  []Finding
+	unnamed  int // how many were refused beyond those
 }
 
-// shown names a tool whose name may be anything at all.
-func shown(i int, def *mcp.Tool) string {
-	if def == nil || def.Name == "" {
+// page takes in what can be taken, and says of the rest why not.
+func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
+	ttl := rawlist.Milliseconds(page.TTLMs)
+	if raw.Seen() {
+		ttl = raw.TTL()
+	} else {
+		l.prepared = false
+	}
+	if ttl > 0 && (l.ttl == 0 || ttl < l.ttl) {
+		l.ttl = ttl
+	}
+	for _, f := range raw.Faults() {
+		l.count[f.Name]++
+		l.refuse(l.listed+f.Index, f.Name, f.Err)
+	}
+	for i, def := range page.Tools {
+		if def == nil {
+			l.refuse(l.listed+i, "", errors.New("it is null"))
+			continue
+		}
+		l.count[def.Name]++
+		size := measure(def)
+		l.bytes += size
+		d, err := take(l.id, def, size)
+		if err != nil {
+			l.refuse(l.listed+i, def.Name, err)
+			continue
+		}
+		if l.forms {
+			d.form, _ = canonical.AppendTool(nil, def) // it had a digest
+		}
+		if raw.Seen() {
+			d.declared, err = annotation.FromRaw(d.tool.Definition, raw.Annotations(def.Name))
+		} else {
+			d.declared, err = annotation.FromTool(d.tool.Definition)
+		}
+		if err != nil {
+			d.fault = line(err)
+		}
+		l.accepted = append(l.accepted, d)
+	}
+	l.listed += len(page.Tools) + len(raw.Faults())
+}
+
+func (l *listing) refuse(i int, name string, err error) {
+	if len(l.refused) == maxRefused {
+		l.unnamed++
+		return
+	}
+	l.refused = append(l.refused, Finding{Server: l.id, Text: fmt.Sprintf("%s was left out: %s", named(i, name), line(err))})
+}
+
+// done ends a list. Of two tools with one name neither is taken: nobody could say
+// which is meant.
+func (l *listing) done() {
+	slices.SortFunc(l.accepted, func(a, b *definition) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
+	twice := ""
+	l.accepted = slices.DeleteFunc(l.accepted, func(d *definition) bool {
+		name := d.tool.Name()
+		n := l.count[name]
+		if n > 1 && name != twice { // say it once
+			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
+			twice = name
+		}
+		return n > 1
+	})
+	if l.unnamed > 0 {
+		l.refused = append(l.refused, Finding{Server: l.id, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
+	}
+	// All together, since a prefix that they share says nothing.
+	words := make([]*mcp.Tool, len(l.accepted))
+	for i, d := range l.accepted {
+		words[i] = d.tool.Definition
+	}
+	for i, inferred := range infer.Tools(words) {
+		l.accepted[i].inferred = inferred
+	}
+}
+
+// named names a tool whose name may be anything at all.
+func named(i int, name string) string {
+	if name == "" {
 		return fmt.Sprintf("tool number %d", i)
 	}
-	return strconv.QuoteToASCII(cut(def.Name, 64))
+	return strconv.QuoteToASCII(cut(name, 64))
 }
 
 // line returns the text of an error on one line, safe to show.
@@ -111,65 +202,43 @@ func cut(s string, most int) string {
 	return s[:most] + "..."
 }
 
+// measure returns about how many bytes a definition has as JSON, without writing it.
+func measure(def *mcp.Tool) int {
+	n := len(def.Name) + len(def.Title) + len(def.Description) + schema.Size(map[string]any(def.Meta)) +
+		schema.Size(def.InputSchema) + schema.Size(def.OutputSchema) + len(`{"name":"","inputSchema":}`)
+	for _, icon := range def.Icons {
+		n += len(icon.Source)
+	}
+	return n
+}
+
+// cause takes the name of the tool off what NewTool says.
+func cause(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
 // take copies what can be taken, and says what keeps the rest from it.
-func take(id string, def *mcp.Tool) (definition, error) {
-	if err := check(def); err != nil {
-		return definition{}, err
+func take(id string, def *mcp.Tool, size int) (*definition, error) {
+	if err := toolname.Check(def.Name); err != nil {
+		return nil, err
+	}
+	if size > maxDefinition {
+		return nil, fmt.Errorf("its definition has %d bytes, more than %d", size, maxDefinition)
 	}
 	tool, err := middleware.NewTool(id, def, annotation.Annotations{})
 	if err != nil {
-		return definition{}, err
+		return nil, fmt.Errorf("it cannot be written as JSON: %w", cause(err))
 	}
-	raw, err := json.Marshal(def)
-	if err != nil {
-		return definition{}, err
+	if err := schema.CheckInput(tool.Definition.InputSchema); err != nil {
+		return nil, fmt.Errorf("its input schema is not usable: %w", err)
 	}
-	form, err := canonical.Append(nil, raw)
-	if err != nil {
-		return definition{}, err
-	}
-	declared, err := annotation.FromTool(tool.Definition)
-	d := definition{tool: tool, declared: declared, form: form}
-	if err != nil {
-		d.fault = line(err)
-	}
-	return d, nil
-}
-
-// classify works out what the words of a server's tools give away, all together,
-// since a prefix that they share says nothing.
-func classify(accepted []definition) {
-	words := make([]*mcp.Tool, len(accepted))
-	for i, d := range accepted {
-		words[i] = d.tool.Definition
-	}
-	for i, inferred := range infer.Tools(words) {
-		accepted[i].inferred = inferred
-	}
-}
-
-// check says what keeps a definition from being taken.
-func check(def *mcp.Tool) error {
-	if def == nil {
-		return errors.New("it is null")
-	}
-	if err := toolname.Check(def.Name); err != nil {
-		return err
-	}
-	raw, err := json.Marshal(def)
-	if err != nil {
-		return fmt.Errorf("it cannot be written as JSON: %w", err)
-	}
-	if len(raw) > maxDefinition {
-		return fmt.Errorf("its definition has %d bytes, more than %d", len(raw), maxDefinition)
-	}
-	if err := checkSchema(def.InputSchema); err != nil {
-		return fmt.Errorf("its input schema is not usable: %w", err)
-	}
-	if def.OutputSchema != nil {
-		if err := checkReferences(def.OutputSchema); err != nil {
-			return fmt.Errorf("its output schema is not usable: %w", err)
+	if tool.Definition.OutputSchema != nil {
+		if err := schema.Check(tool.Definition.OutputSchema); err != nil {
+			return nil, fmt.Errorf("its output schema is not usable: %w", err)
 		}
 	}
-	return nil
+	return &definition{tool: tool}, nil
 }

@@ -152,7 +152,7 @@ func (l *Lock) compare(id name, e entry) (c Change, accepted bool) {
 		return Change{}, true
 	}
 	c = Change{Server: id.server, Tool: id.tool, Kind: ToolNew, Was: p.class, Is: class, accepted: p, tool: e.tool}
-	c.now = pin{class: class, digest: e.tool.Digest, form: e.form}
+	c.now = pin{class: class, digest: e.tool.Digest, form: e.of.form}
 	if known {
 		c.Kind = ToolChanged
 	}
@@ -209,6 +209,11 @@ type NotAcceptedError struct{ Change Change }
 
 func (e *NotAcceptedError) Error() string {
 	return fmt.Sprintf("catalog: refused: %s; the host must look at Catalog.Changes and accept it", e.Change)
+}
+
+// ForModel tells the model that the tool cannot be used for now.
+func (*NotAcceptedError) ForModel() string {
+	return "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."
 }
 
 // Is reports whether target is [ErrNotAccepted].

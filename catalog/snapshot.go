@@ -16,7 +16,7 @@ import (
 type snapshot struct {
 	tools     map[name]entry
 	models    map[string]*middleware.Tool
-	list      []*middleware.Tool
+	list      []*middleware.Tool // by server and name
 	executors map[string]middleware.ToolCaller
 	findings  []Finding
 	rules     []rule
@@ -27,16 +27,27 @@ type snapshot struct {
 type name struct{ server, tool string }
 
 type entry struct {
-	tool               *middleware.Tool
-	declared, inferred annotation.Annotations
-	form               []byte // the definition in its canonical form
+	tool *middleware.Tool
+	of   *definition
+}
+
+// shown is what the catalogue makes of a definition.
+type shown struct {
+	tool     *middleware.Tool // with the effective annotations
+	model    string
+	findings []string
 }
 
 func build(servers map[string]*server, rules []rule) *snapshot {
+	size := 0
+	for _, known := range servers {
+		size += len(known.definitions)
+	}
 	s := &snapshot{
 		rules:     rules,
-		tools:     make(map[name]entry),
-		models:    make(map[string]*middleware.Tool),
+		tools:     make(map[name]entry, size),
+		models:    make(map[string]*middleware.Tool, size),
+		list:      make([]*middleware.Tool, 0, size),
 		executors: make(map[string]middleware.ToolCaller),
 	}
 	for _, id := range slices.Sorted(maps.Keys(servers)) {
@@ -44,7 +55,6 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 			s.add(id, known)
 		}
 	}
-	slices.SortFunc(s.list, byName)
 	s.findings = sorted(s.findings)
 	s.index = sync.OnceValue(func() *index { return newIndex(s.list) })
 	return s
@@ -56,7 +66,9 @@ func byName(a, b *middleware.Tool) int {
 
 // sorted sorts findings in place.
 func sorted(findings []Finding) []Finding {
-	slices.SortFunc(findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Text, b.Text))
+	})
 	return findings
 }
 
@@ -64,6 +76,11 @@ func sorted(findings []Finding) []Finding {
 func (s *snapshot) add(id string, known *server) {
 	s.executors[id] = known.executor
 	s.findings = append(s.findings, known.refused...)
+	for _, text := range []string{known.bare, known.stale} {
+		if text != "" {
+			s.find(id, "", text)
+		}
+	}
 	for _, d := range known.definitions {
 		s.addTool(id, known, d)
 	}
@@ -74,62 +91,68 @@ func (s *snapshot) add(id string, known *server) {
 	}
 }
 
-func (s *snapshot) addTool(id string, known *server, d definition) {
-	tool := *d.tool
-	tool.Annotations = s.effective(id, known, tool.Name(), d.declared, d.inferred)
-	if d.fault != "" {
-		s.find(id, tool.Name(), "declares what cannot be read: "+d.fault)
+func (s *snapshot) addTool(id string, known *server, d *definition) {
+	if d.shown == nil {
+		d.shown = s.show(id, known, d)
 	}
-	model := tool.ModelName()
-	if other, taken := s.models[model]; taken {
+	tool := d.shown.tool
+	if other, taken := s.models[d.shown.model]; taken {
 		s.find(id, tool.Name(), fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
-	if _, ok := known.overrides[tool.Name()]; ok {
-		without := *known
-		without.overrides = nil
-		if was := s.effective(id, &without, tool.Name(), d.declared, d.inferred).Safety(); was != annotation.Unknown && was < tool.Safety() {
-			s.find(id, tool.Name(), fmt.Sprintf("the host's word lowers it from %s to %s", was, tool.Safety()))
-		}
-	}
-	for _, text := range conflicts(d.declared, d.inferred, tool.Annotations, known.trusted) {
+	for _, text := range d.shown.findings {
 		s.find(id, tool.Name(), text)
 	}
-	s.tools[name{id, tool.Name()}] = entry{tool: &tool, declared: d.declared, inferred: d.inferred, form: d.form}
-	s.models[model] = &tool
-	s.list = append(s.list, &tool)
+	s.tools[name{id, tool.Name()}] = entry{tool, d}
+	s.models[d.shown.model] = tool
+	s.list = append(s.list, tool)
+}
+
+// show works out what a tool is, and what stands out about it.
+func (s *snapshot) show(id string, known *server, d *definition) *shown {
+	tool := *d.tool
+	var before annotation.Safety
+	tool.Annotations, before = s.effective(id, known, d)
+	out := &shown{tool: &tool, model: tool.ModelName()}
+	if d.fault != "" {
+		out.findings = append(out.findings, "declares what cannot be read: "+d.fault)
+	}
+	if before != annotation.Unknown && before < tool.Safety() {
+		out.findings = append(out.findings, fmt.Sprintf("the host's word lowers it from %s to %s", before, tool.Safety()))
+	}
+	out.findings = append(out.findings, conflicts(d.declared, d.inferred, tool.Annotations, known.trusted)...)
+	return out
 }
 
 // effective lays the layers over each other: inferred, declared, the host's rules
-// and the host's word on this tool.
-func (s *snapshot) effective(id string, known *server, tool string, declared, inferred annotation.Annotations) annotation.Annotations {
-	claim := declared.Attribute(annotation.Declared, id)
+// and the host's word on this tool; before is the class without that word. What a
+// server that nobody trusts declares comes last and can only raise, where the host
+// has not spoken: so whatever it says, no class is milder than without it.
+func (s *snapshot) effective(id string, known *server, d *definition) (a annotation.Annotations, before annotation.Safety) {
+	a = d.inferred
+	claim := d.declared.Attribute(annotation.Declared, id)
 	if known.trusted {
-		return s.hosts(id, known, tool, annotation.Merge(inferred, claim), inferred)
+		a, claim = annotation.Merge(a, claim), annotation.Annotations{}
 	}
-	raised := annotation.Raise(inferred, claim)
-	a := s.hosts(id, known, tool, raised, inferred)
-	// A read whose server admits that it writes, but only adds, is a write that only
-	// adds. Where the host itself says that it writes, the other half is no longer
-	// an admission but a plea.
-	if unclaimed := s.hosts(id, known, tool, inferred, inferred); unclaimed.MustConfirm() && !a.MustConfirm() {
-		a = s.hosts(id, known, tool, raised.Without(annotation.DestructiveHint), inferred)
-	}
-	return a
-}
-
-// hosts lays the host's rules and its word on this tool over a.
-func (s *snapshot) hosts(id string, known *server, tool string, a, inferred annotation.Annotations) annotation.Annotations {
 	for _, r := range s.rules {
 		switch {
-		case !r.matches(id, tool):
-		case inferred.Safety() == annotation.Dangerous:
+		case !r.matches(id, d.tool.Name()):
+		case d.inferred.Safety() == annotation.Dangerous:
 			a = annotation.Raise(a, r.word)
 		default:
-			a = annotation.Merge(a, r.word)
+			a, claim = annotation.Merge(a, r.word), claim.Yield(r.word)
 		}
 	}
-	return annotation.Merge(a, known.overrides[tool].Attribute(annotation.Host, ""))
+	word, spoken := known.overrides[d.tool.Name()]
+	if !spoken {
+		if len(claim.Evidence) > 0 {
+			a = annotation.Raise(a, claim)
+		}
+		return a, a.Safety()
+	}
+	before = annotation.Raise(a, claim).Safety()
+	word = word.Attribute(annotation.Host, "")
+	return annotation.Raise(annotation.Merge(a, word), claim.Yield(word)), before
 }
 
 // conflicts says where what a server declares and what its words say do not go

@@ -154,7 +154,7 @@ func TestToolWithoutARequirementIsCoveredByEverythingAlone(t *testing.T) {
 				if got := finding(t, c, "customers/list_all: ", "Options.Permission", "*.all"); strings.Contains(got, "\n") {
 					t.Errorf("got %q", got)
 				}
-			} else if got := c.Findings(); len(got) != 0 {
+			} else if got := notable(c); len(got) != 0 {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -320,7 +320,7 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 				tool := *call.Tool
 				tool.Annotations = a
 				call.Tool = &tool
-				return next.CallTool(grant.WithAnswer(ctx, &call), call)
+				return next.CallTool(grant.WithAnswer(ctx, &call, &tool, func(annotation.Annotations) annotation.Annotations { return a }), call)
 			})
 		}
 	}

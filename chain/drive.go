@@ -48,8 +48,8 @@ func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
 // driven makes calls through the chain and judges what reaches the executor.
 func driven(c interface {
 	Then(executor middleware.ToolCaller) middleware.ToolCaller
-}, doubles Doubles) []Problem {
-	d := &driver{asked: doubles.Asked, say: doubles.Say, end: new(recorder)}
+}, doubles Doubles, records bool) []Problem {
+	d := &driver{asked: doubles.Asked, say: doubles.Say, end: new(recorder), records: records}
 	if d.counts = d.asked != nil; !d.counts {
 		d.asked = func() int { return 0 }
 	}
@@ -57,6 +57,9 @@ func driven(c interface {
 	d.write = d.tool("add", annotation.Write().Attribute(annotation.Host, ""))
 	d.danger = d.tool("destroy", annotation.Destructive().Attribute(annotation.Host, ""))
 	d.unclassed = d.tool("list_things", annotation.Annotations{})
+	audited := annotation.ReadOnly()
+	audited.AuditRequired = annotation.Yes
+	d.audited = d.tool("look_at_secrets", audited.Attribute(annotation.Host, ""))
 	d.caller = c.Then(&arrivals{recorder: d.end, guarded: grant.Guard(d.end, d.accepted)})
 	if d.caller == nil {
 		return []Problem{{Text: "Then returned nothing to call"}}
@@ -67,7 +70,7 @@ func driven(c interface {
 		}
 	}
 	answerYes(true)
-	for _, try := range []func(){d.consent, d.failures, d.writes, d.reads, d.class} {
+	for _, try := range []func(){d.consent, d.failures, d.writes, d.reads, d.class, d.record} {
 		if try(); d.stuck {
 			d.problems = []Problem{{Text: fmt.Sprintf("a call was not answered within %v, and no more were made; what reaches people, stores and servers must be doubles that answer", endless)}}
 			break
@@ -84,7 +87,9 @@ type driver struct {
 	counts                         bool // whether questions are counted
 	say                            func(yes bool)
 	end                            *recorder
+	records                        bool // something in the chain says that it does
 	read, write, danger, unclassed *middleware.Tool
+	audited                        *middleware.Tool
 	problems                       []Problem
 	stuck                          bool // a call ended because of its context
 }
@@ -237,5 +242,16 @@ func (d *driver) reads() {
 func (d *driver) class() {
 	if o := d.call(d.unclassed, "class", `{}`, patience); o.asked > 0 && d.end.classed() {
 		d.faultf("a person was asked about a read: the tool's class is worked out inside the confirmation; put infer outside it")
+	}
+}
+
+// record makes a read that must be recorded, where something says that it records.
+func (d *driver) record() {
+	if !d.records || d.call(d.read, "record", `{}`, patience).executed == 0 {
+		return
+	}
+	if o := d.call(d.audited, "record", `{}`, patience); o.executed == 0 {
+		d.faultf("a call that must be recorded was not made: nothing wrote it down before it reached the executor, or something further in changed it; " +
+			"put both links of one trail into the chain, and let its sink work")
 	}
 }

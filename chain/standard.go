@@ -29,7 +29,7 @@ type Standard struct {
 	Output middleware.Middleware
 	// Telemetry measures the whole call (contrib/otel).
 	Telemetry middleware.Middleware
-	// Record writes down what came of each call (package audit).
+	// Record writes down what came of each call (the Record of an audit.Trail).
 	Record middleware.Middleware
 	// Infer gives a class to tools that no catalogue has classed (infer.New).
 	Infer middleware.Middleware
@@ -41,7 +41,7 @@ type Standard struct {
 	Confirm middleware.Middleware
 	// PerCall sees what was allowed, before it is looked up in memory.
 	PerCall []middleware.Middleware
-	// Intent writes down what is about to be done (package audit).
+	// Intent writes down what is about to be done (the Intent of the same trail).
 	Intent middleware.Middleware
 	// Cache remembers reads (cache.New).
 	Cache middleware.Middleware

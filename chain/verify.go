@@ -59,9 +59,10 @@ func Verify(c interface {
 	case len(doubles) > 1:
 		panic("chain: Verify was given more than one Doubles")
 	}
-	problems := broken(kinds(c))
+	order := kinds(c)
+	problems := broken(order)
 	if len(doubles) == 1 {
-		problems = append(problems, driven(c, doubles[0])...)
+		problems = append(problems, driven(c, doubles[0], slices.Contains(order, kindRecord))...)
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		switch {
@@ -197,6 +198,12 @@ var once = []struct {
 	{kindRateLimit, "each attempt costs two places in the rate", true},
 }
 
+// pairs says which kind is of no use without which other.
+var pairs = []struct{ one, other, breaks string }{
+	{kindRecord, kindIntent, "a call leaves no trace if the process ends in its middle, and what must be recorded is refused"},
+	{kindIntent, kindRecord, "what was begun is never seen to end, so what must be written down is refused"},
+}
+
 // broken judges an order by its kinds.
 func broken(order []string) []Problem {
 	var problems []Problem
@@ -214,6 +221,13 @@ func broken(order []string) []Problem {
 			problems = append(problems, Problem{
 				Text:    fmt.Sprintf("%s stands in the chain more than once: %s; leave one out", o.kind, o.breaks),
 				Warning: o.warning,
+			})
+		}
+	}
+	for _, p := range pairs {
+		if slices.Contains(order, p.one) && !slices.Contains(order, p.other) {
+			problems = append(problems, Problem{
+				Text: fmt.Sprintf("%s stands in the chain without %s: %s; put both links of one trail into the chain", p.one, p.other, p.breaks),
 			})
 		}
 	}

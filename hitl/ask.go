@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -66,21 +67,31 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if err := session.CheckArguments(call); err != nil {
 		return nil, err
 	}
+	said, began := note.Of(ctx), time.Now()
+	yes, err := a.agree(ctx, call)
+	said.Wait(time.Since(began))
+	switch {
+	case errors.Is(err, ErrDenied):
+		said.Say("hitl", "denied", err.Error())
+		return nil, err
+	case err != nil:
+		said.Say("hitl", "given up", "")
+		return nil, err
+	}
+	said.Approved(yes.id)
+	said.Classed(yes.call.Tool)
+	said.Say("hitl", "allowed", "")
+	return a.run(ctx, yes)
+}
+
+// agree returns the call as it was agreed to, by a standing yes or by a person.
+func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: errors.New("the chain has no confirmer")}
 	}
 	if ctx.Err() != nil {
 		return nil, middleware.GivenUp(ctx)
 	}
-	yes, err := a.agree(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	return a.run(ctx, yes)
-}
-
-// agree returns the call as it was agreed to, by a standing yes or by a person.
-func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	drafts, err := a.drafts.named(call)
 	if err != nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: err}

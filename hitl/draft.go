@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -195,7 +194,7 @@ func (d *desk) names(call middleware.Call) ([]string, error) {
 func (d *desk) named(call middleware.Call) ([]Draft, error) {
 	ids, err := d.names(call)
 	if err != nil {
-		return nil, fmt.Errorf("it is unclear which drafts it commits: %w", err)
+		return nil, &draftError{fmt.Sprintf("it is unclear which drafts it commits: %v", err)}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +203,7 @@ func (d *desk) named(call middleware.Call) ([]Draft, error) {
 		made := d.drafts[d.key(call, id)]
 		switch {
 		case made == nil:
-			return nil, fmt.Errorf("the draft %.80s was not made here; make it again with %s", id, d.commits(call.Tool).Draft)
+			return nil, &draftError{fmt.Sprintf("the draft %.80s was not made here; make it again with %s", id, d.commits(call.Tool).Draft)}
 		case made.usedBy != "":
 			return nil, errCommitted
 		}
@@ -214,8 +213,8 @@ func (d *desk) named(call middleware.Call) ([]Draft, error) {
 }
 
 var (
-	errCommitted = errors.New("the draft has been committed already, or is about to be")
-	errRedrafted = errors.New("the draft has changed since it was shown; ask again")
+	errCommitted = &draftError{"the draft has been committed already, or is about to be"}
+	errRedrafted = &draftError{"the draft has changed since it was shown; ask again"}
 )
 
 func (d *desk) key(call middleware.Call, id string) draftKey {

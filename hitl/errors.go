@@ -33,6 +33,21 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("hitl: %s was denied by %s; do not call it again, ask what to do instead", e.Tool, by)
 }
 
+// ForModel gives the guidance that came with a no. Where nobody said no, it says
+// what is missing.
+func (e *DeniedError) ForModel() string {
+	tool := e.Tool.ModelName()
+	switch told := middleware.ForModel(e.Err); {
+	case told != "":
+		return fmt.Sprintf("%s was not called: %s.", tool, told)
+	case e.Err != nil:
+		return tool + " was not called, since nobody said yes. Do not call it again; tell the user that it waits for their approval."
+	case e.Reason != "":
+		return fmt.Sprintf("%s was not called. The user said no: %s", tool, e.Reason)
+	}
+	return tool + " was not called. The user said no; do not call it again, ask what to do instead."
+}
+
 // Is reports whether target is [ErrDenied].
 func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 
@@ -44,6 +59,12 @@ func (e *DeniedError) NotSent() bool { return true }
 
 // Permanent reports that a no is final.
 func (e *DeniedError) Permanent() bool { return true }
+
+// A draftError is about the drafts that the model names, and it can mend it.
+type draftError struct{ text string }
+
+func (e *draftError) Error() string    { return e.text }
+func (e *draftError) ForModel() string { return e.text }
 
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -31,7 +32,9 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	}()
 	if !yes.call.Tool.Safety().MustConfirm() { // the guard will not look for a grant
 		if err := u.begin(ctx); err != nil {
-			return nil, &DeniedError{Tool: yes.call.Tool, Err: err}
+			denied := &DeniedError{Tool: yes.call.Tool, Err: err}
+			note.Of(ctx).Say("hitl", "denied", denied.Error())
+			return nil, denied
 		}
 	}
 	res, err := a.next.CallTool(ctx, yes.call)

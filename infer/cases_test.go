@@ -94,7 +94,7 @@ var cases = map[string]string{
 		asset_delete | | dangerous
 		reset | | dangerous
 		offset_write | | moderate
-		dropdown_options | Options of a dropdown | unknown
+		dropdown_options | Options of a dropdown | safe
 		getDropdownOptions | | safe
 		getSettings | | safe
 		localize_text | | unknown
@@ -271,7 +271,7 @@ var cases = map[string]string{
 		dns_report | Fetch the report of a zone | safe
 		asset_by_id | | unknown
 		jobs | All jobs by account | safe
-		weather | Current weather at a place | unknown
+		weather | Current weather at a place | safe
 		temperature | Sets the temperature of a room | moderate
 		door | Use this to unlock the front door | moderate
 		thermostat | This tool will update the target temperature | moderate

@@ -40,11 +40,16 @@ func mainVerb(ws []word) int {
 		switch {
 		case w.is(not):
 			return -1
+		case i == 0 && heads(ws):
+			if v := mainVerb(ws[1:]); v >= 0 {
+				return v + 1
+			}
+			return -1
 		case i == 0 && prefixed(ws):
 			return 1
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
 			return i
-		case w.is(lead|aux) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
+		case w.is(lead|aux|warning) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
 			continue
 		}
 		// A few words and a colon are a heading.
@@ -59,6 +64,27 @@ func mainVerb(ws []word) int {
 		return -1
 	}
 	return -1
+}
+
+// heads reports whether a sentence begins with a heading that may be a verb:
+// "Note:", "Step 1:".
+func heads(ws []word) bool {
+	return ws[0].sense&noun != 0 && len(ws) > 2 && (ws[1].mark == colon || ws[1].flags&opaque != 0 && ws[2].mark == colon)
+}
+
+// unlabelled returns a sentence without the labels in brackets before it, "[Maps]
+// Find a way", that say nothing grave.
+func unlabelled(ws []word) []word {
+	for i := range ws {
+		w := &ws[i]
+		if w.mark == unparen && i+1 < len(ws) {
+			return unlabelled(ws[i+1:])
+		}
+		if i > 4 || w.mark == paren && i > 0 || w.is(take|out|power) {
+			break
+		}
+	}
+	return ws
 }
 
 // prefixed reports whether a sentence begins with a verb that has something in
@@ -92,7 +118,73 @@ func isVerb(ws []word, i int) bool {
 	if w.sense&noun != 0 && w.form == ing && next.is(prep) {
 		return false // spending by month
 	}
-	return w.sense&noun == 0 || w.form != third || next.is(english)
+	return w.sense&noun == 0 || w.form != third || next.is(english) || i == 0 && w.sense&says != 0
+}
+
+// does reports whether a sentence begins with a word that is more likely the verb
+// of the tool than some things: "copies pages to a disk", not "orders of a day".
+func does(ws []word) bool {
+	return len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third &&
+		ws[1].mark == 0 && ws[1].form != past && !ws[1].is(prep|and|report|read|modal)
+}
+
+// deed reports whether a plain verb that does not only read stands in a phrase.
+func deed(ws []word) bool {
+	for i := range ws {
+		if ws[i].is(verbs&^(read|compute)) && ws[i].sense&noun == 0 && ws[i].form <= third {
+			return true
+		}
+	}
+	return false
+}
+
+// state reports whether a phrase begins with what has been done to something:
+// "deleted items".
+func state(ws []word) bool {
+	return ws[0].is(verbs) && ws[0].form == past && len(ws) > 1 && ws[1].mark == 0 && !ws[1].is(prep|subord|and|english)
+}
+
+// things reports whether a phrase begins with the name of some things, in few
+// words up to a preposition or a mark: "Open hours of a shop", "Content types,
+// fields". One unknown word that has no plural may be a verb.
+func (r *reading) things(ws []word) bool {
+	for i := range ws {
+		w := &ws[i]
+		if i == 4 || w.is(english) && !w.is(prep|and) {
+			return false
+		}
+		if w.mark == 0 && !w.is(prep|and) {
+			continue
+		}
+		if i == 0 || ws[0].sense == 0 && ws[0].flags&plural == 0 && movesTo(r.table.words[w.id]) {
+			return false
+		}
+		last := &ws[i-1]
+		if i == 1 && last.sense&nouns == 0 && last.flags&plural == 0 {
+			return w.mark == comma && r.things(ws[2:]) || w.is(and) && r.things(ws[2:]) || r.table.words[w.id] == "of"
+		}
+		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
+	}
+	return false
+}
+
+// thing reports whether a phrase begins with an article: "the doors of a house".
+func thing(ws []word) bool {
+	if !ws[0].is(article) || len(ws) < 3 || ws[1].is(lead) {
+		return false
+	}
+	for i := range ws {
+		if ws[i].is(modal) {
+			return false // "a door is locked": somebody did it
+		}
+	}
+	return true
+}
+
+// movesTo reports whether a preposition goes with a verb of giving, "lend a hand
+// to", more often than with a noun.
+func movesTo(preposition string) bool {
+	return preposition == "to" || preposition == "into" || preposition == "onto" || preposition == "with"
 }
 
 // infinitive reports whether the word at i is a verb after "to".
@@ -121,10 +213,10 @@ func loose(ws []word, i int) bool {
 func objectIn(ws []word, i int) (o object) {
 	for j := i + 1; j < len(ws); j++ {
 		w := &ws[j]
-		if w.mark != 0 || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
+		if w.mark != 0 && w.mark != slash || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
 			break
 		}
-		if !w.is(english) {
+		if !w.is(english) || w.is(many) {
 			o.add(w)
 		}
 	}

@@ -37,6 +37,7 @@ const (
 	inTitle
 	mainOfDescription
 	inDescription
+	saysNoDeed
 	warns
 	inSchema
 	inChoice
@@ -51,6 +52,7 @@ var places = [...]string{
 	inTitle:           "in the title",
 	mainOfDescription: "is the main verb of the description",
 	inDescription:     "in the description",
+	saysNoDeed:        "begins a description in which nothing is done",
 	warns:             "warns in the description",
 	inSchema:          "is a parameter",
 	inChoice:          "is a choice of a parameter",
@@ -101,14 +103,14 @@ func effectOf(verb sense, o object) effect {
 		return leaves
 	case verb&produce != 0 && o.any&storage != 0:
 		return takes
-	case verb&seals != 0 && o.head&(money|message) != 0:
+	case verb&seals != 0 && o.head&(money|message|pact) != 0:
 		return leaves
 	case verb&(run|produce) != 0 && o.any&wire != 0 && o.any&outside != 0:
 		return commands
 	case verb&(read|compute) != 0 && verb&bends != 0 && o.head&kept != 0:
 		return adds
-	case verb&run != 0:
-		return ran(o)
+	case verb&run != 0, verb&fills != 0 && o.any&code != 0:
+		return ran(verb, o)
 	case verb&produce != 0:
 		if o.any&(artefact|number) != 0 && o.head&access == 0 {
 			return reads
@@ -118,6 +120,10 @@ func effectOf(verb sense, o object) effect {
 		return changed(verb, o)
 	case verb&bends != 0 && verb&add != 0 && o.any&kept == 0 && (o.any&picture != 0 || !o.some):
 		return reads
+	case verb&add != 0 && verb&wire != 0 && o.any&many != 0 && !o.some:
+		return commands // a raw request
+	case verb&add != 0 && verb&says != 0 && o.head&report != 0:
+		return reads // it reports a status
 	case verb&add != 0:
 		return added(o)
 	case verb&(read|compute) != 0:
@@ -126,12 +132,16 @@ func effectOf(verb sense, o object) effect {
 	return unknown
 }
 
-func ran(o object) effect {
+// runs reports whether a verb runs what it is given: "run", and a "query", which
+// is itself a thing that is run.
+func runs(verb sense) bool { return verb&run != 0 || verb&read != 0 && verb&code != 0 }
+
+func ran(verb sense, o object) effect {
 	switch {
-	case o.head&report != 0:
-		return reads
-	case o.any&code != 0:
+	case o.any&code != 0 && o.head&report == 0, o.any&many != 0 && o.any&wire != 0:
 		return commands
+	case o.head&report != 0 && verb&change == 0, verb&compute != 0 && o.some:
+		return reads
 	case o.head&money != 0:
 		return leaves
 	}
@@ -142,7 +152,7 @@ func changed(verb sense, o object) effect {
 	switch {
 	case verb&retire != 0 && o.any&many != 0,
 		verb&retire != 0 && o.head&(access|money) != 0,
-		verb&fills != 0 && o.any&blob != 0:
+		verb&fills != 0 && o.any&kept != 0:
 		return takes
 	}
 	return changes

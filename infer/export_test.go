@@ -41,7 +41,7 @@ func spelled() map[string]word {
 	return entries
 }
 
-var spacer = strings.NewReplacer(",", " , ", "|", " , ", ":", " : ", "(", " ( ", ")", " ) ", "[", " ( ", "]", " ) ", "/", " / ",
+var spacer = strings.NewReplacer(",", " , ", "|", " : ", ":", " : ", "(", " ( ", ")", " ) ", "[", " ( ", "]", " ) ", "/", " / ",
 	". ", " . ", ".\n", " . ", "! ", " . ", "? ", " . ", "; ", " . ", ";\n", " . ", "—", " : ", "–", " : ", "\n\n", " . ", "’", "")
 
 var heading = regexp.MustCompile(`([A-Za-z])-([A-Z])`)
@@ -108,8 +108,14 @@ func flagged(w word, text string) word {
 	if len(text) > 1 && isUpper(text[0]) && !isUpper(text[1]) {
 		w.flags |= capital
 	}
-	if w.id == 0 && strings.HasSuffix(text, "ly") {
+	switch {
+	case w.id != 0:
+	case strings.HasSuffix(text, "ly"):
 		w.flags |= likeThis
+	case strings.HasSuffix(text, "ion"), strings.HasSuffix(text, "ent"), strings.HasSuffix(text, "ing"):
+		w.flags |= doing
+	case strings.HasSuffix(text, "s") && !strings.HasSuffix(text, "ss"):
+		w.flags |= plural
 	}
 	return w
 }

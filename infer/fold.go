@@ -44,7 +44,7 @@ var classes = func() (t [256]byte) {
 		}
 	}
 	for chars, class := range map[string]byte{
-		".!?;": stop, ",|&": comma, ":": colon, "([": paren, ")]": unparen, "/": slash, "-": hyphen, "`\"<{$#@=\\": quote,
+		".!?;": stop, ",&": comma, ":|": colon, "([": paren, ")]": unparen, "/": slash, "-": hyphen, "`\"<{$#@=\\": quote,
 	} {
 		for _, c := range []byte(chars) {
 			t[c] = class

@@ -69,20 +69,8 @@ func conclude(def *mcp.Tool, m *name, shared int, r *reading) annotation.Annotat
 func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	f := v.finding
 	if !v.firm {
-		main := r.main
-		if main.effect == reads && (r.odd && !r.understood || r.strange) {
-			main = finding{}
-		}
-		if r.listed.effect.writes() {
-			main = main.worse(r.listed)
-		}
-		if r.unread && f.effect == reads && main.effect == unknown {
-			f = finding{} // a verb that we do not know
-		}
-		if main.effect != unknown && (main.word != v.word || main.effect.dangerous()) {
-			f = main
-		}
-	} else if v.verb.sense&(run|prober) != 0 && r.main.effect == commands && !r.claimsHarmless {
+		f = asked(v, r)
+	} else if runs(v.verb.sense) && r.main.effect == commands && !r.claimsHarmless {
 		f = r.main
 	} else if (r.plain && r.main.effect.writes() || r.main.effect == commands && f.effect.writes()) && !r.claimsHarmless {
 		f = f.worse(r.main) // the name and the description are at odds
@@ -96,6 +84,31 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 		f = f.worse(r.warn)
 	}
 	return f.worse(c.weigh(v, r, f))
+}
+
+// asked is what a name says that does not stand on its own, once the description
+// was asked.
+func asked(v *verdict, r *reading) finding {
+	f, main := v.finding, r.main
+	if main.effect == reads && (r.odd && !r.understood || r.strange) {
+		main = finding{}
+	}
+	if r.vague && (f.effect.dangerous() || f.effect.writes() && v.verb.sense&noun == 0) {
+		main = finding{} // a phrase without a verb lowers no verb
+	}
+	if r.listed.effect.writes() {
+		main = main.worse(r.listed)
+	}
+	if v.verb.sense&power != 0 && main.effect.writes() {
+		main = main.worse(f) // a shell that opens something is one
+	}
+	switch {
+	case main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous()):
+		return main
+	case r.unread && f.effect == reads && main.effect == unknown:
+		return finding{} // a verb that we do not know
+	}
+	return f
 }
 
 // titled is what a title says. It can only raise, and only by a plain verb that
@@ -136,7 +149,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 	if c.action.effect.writes() && !(v.firm && v.verb.sense&add != 0) {
 		out = c.action
 	}
-	open := !v.firm || v.verb.sense&run != 0 || v.verb.sense&prober != 0
+	open := !v.firm && !(v.told && r.plain && r.main.effect == reads) || runs(v.verb.sense)
 	if c.command.effect != unknown && open && !r.claimsHarmless {
 		out = out.worse(c.command)
 	}

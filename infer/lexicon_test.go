@@ -28,7 +28,7 @@ var rows = []struct{ tool, want, words string }{
 		shuffle normalize`},
 	{"_ widget", "moderate", `generate draw compose synthesize make format transform translate optimize resolve crop split slice trim upscale compile compress
 		decompress rewrite improve build draft design sketch prototype run execute perform invoke trigger rerun retry call process handle do
-		conduct evaluate apply`},
+		conduct apply`},
 	{"_ widget", "dangerous", `exec eval sudo shell bash powershell terminal manage administer crud`},
 	{"_ widget", "moderate", `create add insert append prepend upload register install import provision clone fork initialize init
 		onboard enroll subscribe follow bookmark save store ingest assign schedule reserve allocate instantiate bootstrap
@@ -45,12 +45,50 @@ var rows = []struct{ tool, want, words string }{
 		unprotect skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease
 		quit exit minimize maximize unmount replay rebuild unblock unban unhide unfreeze reactivate reinstate quarantine isolate
 		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state control play record share schedule contact label assignment open track watch fix
-		complete confirm sign go back archive close deactivate disable suspend hide expire freeze block lock write`},
+		complete confirm go back archive close deactivate disable suspend hide expire freeze block lock write`},
 	{"_ widget", "safe", `appraise assert autodetect characterize critique crosscheck deduce disambiguate dump gauge glob interrogate
 		itemize judge outline paginate pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet dry stream
 		canonicalize condense decompile deserialize disassemble escape unescape lemmatize marshal unmarshal quantize rasterize
 		resample serialize slugify stringify transliterate rephrase humanize vectorize triangulate categorize`},
-	{"gadget | Will _ the things", "safe", `return see contain receive answer`},
+	{"gadget | Will _ the things", "safe", `return see contain receive answer present depict denote indicate represent exhibit illustrate`},
+	{"_ widget", "safe", `inquire discern collate contrast recap recheck rediscover reread uncover weigh overhear spellcheck scour glance foresee
+		ascertain surface approximate binarize detokenize digitize lowercase uppercase hypothesize speculate ponder reckon subsample conjugate
+		rescore retokenize verbalize fit regress reroll imagine impute permute evaluate`},
+	{"_ widget", "moderate", `produce fabricate devise autogenerate animate augment blur combine construct denoise develop distort downscale downsample dub
+		enhance enlarge formulate implement pad personalize pivot polish prepare preprocess postprocess reconstruct recompile redesign redraft
+		redraw reencode refine repackage retouch retranslate rework separate sharpen shorten splice standardize structure stylize tailor
+		transcode unify upsample wrap assemble narrate fuse precompute smooth mix package segment bundle plan proceed retest initiate commence
+		retrigger kickstart orchestrate`},
+	{"_ widget", "moderate", `accrue accumulate allot apportion author automate backfill backport declare engrave extrude favorite incorporate lodge
+		materialize plant prescribe recruit reimport repopulate reupload supplement impose reissue revolve enroll grab invoice checkpoint stamp
+		watermark pack like give tell supply`},
+	{"_ widget", "moderate", `accelerate adopt amplify appoint arrange associate autoscale bake bypass centralize choose clamp conclude consume cool
+		curate dampen darken brighten decouple define deflate deform deprecate derank desaturate designate disassociate dissociate
+		disapprove disengage displace dock earmark emboss employ empower enact endorse enforce equalize equip expedite expose fade fold unfold
+		fortify graduate harden heal heat hoist hydrate rehydrate inactivate indent inflate inhibit inline intercept jam lengthen lessen loosen
+		tighten mend modernize modulate morph obsolete organize orient paste penalize pick prefill preserve prevent prewarm prime prolong
+		propagate qualify disqualify randomize ratify readjust realign reallocate reassemble rebrand recalibrate recertify reclaim
+		reconsider rectify redefine reenable refuse regroup reinforce rejoin rekey relate unrelate relaunch relist remount remodel reorient
+		repaint replenish reprice repurpose rescue reseed reshape reshuffle respawn restock restructure resurrect resync retain retune rewire
+		scramble segregate shelve unshelve slow spin stabilize straighten strengthen subdivide substitute supersede sustain tether untether
+		thaw throw tidy tilt tint tweak twist unbind unbookmark unclaim undock unfavorite unlist unmatch unmerge unplug plug unquarantine
+		unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm warp weld widen wield standby sideload walk delay compact`},
+	{"_ widget", "moderate", `distribute interact serve treat feed grade power moderate signal stack target clip color paint shape bump cap certify
+		coerce dedicate deduct deduplicate degrade divert elect exempt grow inherit instruct manipulate mediate mimic mitigate offload prohibit
+		reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal utilize visit cast center
+		cycle instrument license limit mask pass permit route transport trust`},
+	{"_ widget", "dangerous", `abandon abolish annihilate annul clobber confiscate cull deauthorize deplete deport depose detonate eradicate evacuate
+		exterminate extinguish factoryreset incinerate jettison oust overthrow quash reap reflash reimage reinitialize repartition repeal
+		repossess ruin sabotage sack seize sever slay smash uproot vacate vaporize wreck writeoff zeroize hangup flash sacrifice`},
+	{"_ widget", "dangerous", `advertise apologize bequeath bribe bruteforce communicate compensate outsource phish prepay proclaim publicize rebill
+		recoup redial refinance reimburse reinvest remunerate reshare reship retaliate sign solicit spoof sue telephone testify thank underwrite
+		upsell waive warn debit discharge gift hijack pledge recharge sponsor subpoena syndicate whisper auction escrow lease mortgage rent
+		relay forgive negotiate outbid shout topup unwind award dispute poke`},
+	{"accept _", "dangerous", `offer claim contract agreement proposal quote deal lease mortgage settlement consent call sequence cadence`},
+	{"gadget | _ lamps", "safe", `current recent latest live available existing historical historic upcoming past full comprehensive detailed
+		quick per single multiple public basic general overall daily weekly monthly hourly cross realtime remaining active pending`},
+	{"run _", "safe", `capability topology catalog dashboard context property outlook journey inventory feed directory news availability agenda
+		leaderboard spec specification weather portfolio holding definition location duration`},
 	{"_ widget", "moderate", `convert capture snapshot sort reverse claim nest establish inscribe integrate jot nominate preload readd recreate
 		reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip unpack
 		untar handoff handover index place stage pair journal stitch setup begin adapt advance align anonymize autofix autofill boost
@@ -95,7 +133,7 @@ var rows = []struct{ tool, want, words string }{
 	{"log _", "safe", `reader viewer finder explorer`},
 	{"write _", "dangerous", `file`},
 	{"create _ email", "moderate", `draft template`},
-	{"make http _", "dangerous", `request`},
+	{"make http _", "dangerous", `request api endpoint`},
 
 	{"clear _", "moderate", `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
 		emulation overlay focus sort layout console input field search timer`},
@@ -105,7 +143,7 @@ var rows = []struct{ tool, want, words string }{
 		code snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis
 		mock sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap
 		visualization map mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer
-		response story recipe itinerary id`},
+		response story recipe itinerary id content regex formula checklist roadmap headline slogan poem joke quiz flashcard essay dictionary`},
 	{"run _", "safe", `detail info information status stat statistics metric history summary overview log schema documentation doc
 		insight report balance analytics usage health diff activity breakdown trend snapshot result metadata version count total
 		timeline forecast list search analysis diagnostics scan audit check lookup analyzer listing data guide help guideline
@@ -116,7 +154,7 @@ var rows = []struct{ tool, want, words string }{
 	{"close _", "dangerous", `account key token secret credential password permission access certificate`},
 	{"format _", "dangerous", `disk drive volume partition usb`},
 	{"add _", "safe", `number integer float digit operand vector matrix fraction`},
-	{"archive _ records", "dangerous", `bulk mass all every everything entire`},
+	{"archive _ records", "dangerous", `bulk mass all every everything entire any arbitrary raw`},
 
 	{"fetch _ close it", "moderate", `and or then plus`},
 	{"pages tool | Tool to perform actions _ delete pages", "dangerous", `like including`},
@@ -126,7 +164,8 @@ var rows = []struct{ tool, want, words string }{
 		unless until before after where whether so how what why`},
 	{"gadget | _ tool will delete all", "dangerous", `this the a an it is are be can could may to for you your users user agents
 		agent that which tool tools function functions endpoint api method action operation command utility allows allow lets
-		let enables enable helps help used use using designed intended able ability please`},
+		let enables enable helps help used use using designed intended able ability please when whenever want wants need needs wish helper
+		wrapper useful helpful convenience convenient handy`},
 	{"gadget | _ update of a thing", "unknown", `a an the`},
 	{"get forecast | Get it. It _ delete the older ones", "dangerous", `also will automatically additionally shall must`},
 	{"clear items _ filter", "dangerous", `of in on at by with from into onto to for via per within across between under over about
@@ -137,6 +176,7 @@ var rows = []struct{ tool, want, words string }{
 	{"rename bucket | Rename a bucket _", "dangerous", `irreversible irreversibly permanently destructive destructively`},
 	{"rename bucket | Rename a bucket. It cannot be _", "dangerous", `undone reversed`},
 	{`query logs | A _ query | {"properties":{"sql":{"type":"string"}}}`, "safe", `readonly nondestructive`},
+	{"gadget | Types _ fields", "moderate", `into onto`},
 	{"gadget | _ you to delete things", "dangerous", `help helps`},
 	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps let lets`},
 	{"gadget | List xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
@@ -148,7 +188,7 @@ var rows = []struct{ tool, want, words string }{
 	{"_ get", "closed", `memory session sessions config local`},
 	{"gadget | A _ gadget", "complex", `complex analyze process generate transform compute calculate`},
 	{`gadget | | {"properties":{"_":{"enum":["delete","x"]}}}`, "dangerous", `action operation op method command subcommand verb mode
-		task event`},
+		task event actions operations modes`},
 	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug path number sha`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},

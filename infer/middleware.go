@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,6 +77,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		if classed := c.classed(tool); classed != nil {
 			call.Tool = classed
 			ctx = grant.WithClass(ctx, classed)
+			note.Of(ctx).Classed(classed)
 		}
 	}
 	return c.next.CallTool(ctx, call)

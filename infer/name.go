@@ -115,6 +115,7 @@ type verdict struct {
 	at   int
 	firm bool // it stands on its own; else the description is asked first
 	obj  object
+	told bool // the last word says that something is told: command_help
 }
 
 // judge finds the verb that speaks for the name and what it does, and whether
@@ -136,9 +137,13 @@ func (m *name) judge(from int) verdict {
 		v.place = leadsName
 	}
 	last := &ws[len(ws)-1]
-	v.firm = v.verb.sense&power != 0 || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
+	v.told = last.sense&report != 0
+	v.firm = v.verb.sense&wire != 0 && v.effect == commands || v.verb.sense&power != 0 && (v.verb.sense&noun == 0 || at == len(ws)-1) || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
 		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
 		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
+	if v.verb.sense&(bends|seals) == bends|seals && v.effect == reads && at > from && v.obj.any&picture == 0 {
+		v.firm, v.effect = false, adds // notes_capture: of what, is not known
+	}
 	if v.effect == reads && (v.verb.flags&folded != 0 || v.verb.sense&says != 0) {
 		v.firm, v.effect = false, unknown
 	}
@@ -147,8 +152,14 @@ func (m *name) judge(from int) verdict {
 		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)) {
 			v.finding = v.worse(f)
 		}
+		if v.verb.sense&supposes != 0 && ws[i].is(verbs&^(read|compute)) && ws[i].form == base {
+			v.firm = false // preview_send: or things that are done in a preview
+		}
 		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].is(verbs) && ws[i].form == base {
 			v.finding = v.worse(f) // chat_post: two nouns that may be verbs
+		}
+		if v.verb.sense&run != 0 && last.sense&report == 0 && ws[i].is(take|out) && ws[i].form == base && ws[i].sense&(noun|either) == 0 {
+			v.finding = v.worse(f) // run_purge_job
 		}
 		if v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0 {
 			v.finding = v.worse(f) // request_deletion
@@ -180,7 +191,7 @@ func headVerb(ws []word, from int) int {
 	}
 	plain := func(i int) bool {
 		return i >= from && i < len(ws) && ws[i].is(verbs) && ws[i].sense&noun == 0 &&
-			(ws[i].sense&agent == 0 || i == len(ws)-1) && (ws[i].form == base || i == from && ws[i].form == third && ws[i].sense&either == 0)
+			(ws[i].sense&agent == 0 || i == len(ws)-1) && (ws[i].form == base || i == from && i < len(ws)-1 && ws[i].form == third && ws[i].sense&either == 0)
 	}
 	sure := func(i int) bool { return plain(i) && ws[i].sense&either == 0 && ws[i].form == base }
 	// A reading verb that may be a noun is one before a plain verb: survey_create;
@@ -195,10 +206,12 @@ func headVerb(ws []word, from int) int {
 		last--
 	}
 	switch {
-	case last > from && ws[last].sense&manage != 0 && ws[last].sense&noun != 0:
+	case last > from && ws[last].sense&manage != 0 && ws[last].sense&noun != 0 && !sure(from) && !sure(from+1):
 		return last
 	case plain(from) && !object(from):
 		return from
+	case plain(from+1) && ws[from+1].sense&supposes != 0:
+		return from + 1
 	case sure(from + 1):
 		return from + 1
 	case plain(last) && !ws[last-1].is(prep):
@@ -207,7 +220,8 @@ func headVerb(ws []word, from int) int {
 	for _, fits := range []func(int) bool{
 		sure, plain,
 		func(i int) bool {
-			return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].sense&manage == 0 && ws[i].form <= third
+			return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].sense&manage == 0 &&
+				(ws[i].form == base || ws[i].form == third && i < len(ws)-1)
 		},
 		func(i int) bool {
 			return ws[i].is(take) && ws[i].form != third || i == len(ws)-1 && ws[i].is(out) && ws[i].form != third
@@ -223,9 +237,10 @@ func headVerb(ws []word, from int) int {
 }
 
 // objectOf collects what the verb is done to: what follows it up to a
-// preposition, or, where nothing does, what stands before it.
+// preposition, or, where nothing does, what stands before it. What is run "in a
+// shell" is run by it.
 func objectOf(ws []word, from, at int) (o object) {
-	for i := at + 1; i < len(ws) && !ws[i].is(prep|and); i++ {
+	for i := at + 1; i < len(ws) && !ws[i].is(and) && (!ws[i].is(prep) || i == at+1 && ws[at].is(run|seals)); i++ {
 		o.add(&ws[i])
 	}
 	if o.head == 0 && o.any == 0 {

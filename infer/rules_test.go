@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -102,6 +103,130 @@ var rules = map[string]string{
 		find_leaf | Find & apply leaves | moderate`,
 	"power behind a write": `
 		write_rows | Execute a query on the rows | dangerous`,
+	"a phrase in which nothing is done": `
+		lamps | Current lamps | safe
+		lamps | Domains on a lamp | safe
+		lamps | Bulb types of a lamp | safe
+		lamps | Throughput, error rate | safe
+		lamps | Deleted lamps of a house | safe
+		lamps | Recently added lamps | safe
+		lamps | Payments of a customer | safe
+		lamps | Payment for a lamp | unknown
+		lamps | Bestow kudos to a lamp | unknown
+		lamps | Flurb lamps | unknown
+		lamps | Glow and age of a lamp | safe
+		lamps | The doors of a lamp shop | safe
+		lamps | A lamp is removed | unknown
+		lamps | A tool for flurbing lamps | unknown
+		lamps | Copies lamps from a house | moderate
+		lamps | Creation of lamps | unknown
+		lamps | Bulk creation of lamps | unknown
+		lamps | Installation and flurbment of lamps | unknown
+		lamps | Location of a lamp | safe
+		lamps | Permanently destroy a version of a lamp | dangerous
+		group_stats | Per-lamp statistics | safe
+		process_lamp | Lamps of a house | moderate
+		order_lamp | Lamps of a house | dangerous
+		list_answers | Saved replies | safe`,
+	"what stands before the sentence": `
+		lamps | [Lamps] [Read] Get the lamps | safe
+		lamps | [Delete] Lists lamps | dangerous
+		lamps | [Read] Adds a lamp | moderate
+		lamps | Note: deletes all lamps | dangerous
+		lamps | Step 1: find the lamps | safe
+		lamps | Call this tool to fetch lamps | safe
+		lamps | Call this tool to delete lamps | dangerous
+		lamps | Use it when you want to find lamps | safe
+		lamps | Use it when you want to delete lamps | dangerous`,
+	"a preview in which things are done": `
+		lamp_preview_switch | Switches the lamp on | moderate
+		lamp_preview_open | Opens a lamp | moderate
+		lamp_preview_delete | Deletes a lamp | dangerous
+		preview_delete | Show what would be deleted | safe
+		lamp_preview_delete | | safe`,
+	"a shell that is looked at": `
+		terminal_height | List the heights of a terminal | safe
+		terminal_height | | dangerous
+		terminal | List the terminals | dangerous
+		bash_lamp | Run a command | dangerous
+		bash_lamp | Opens a lamp | dangerous`,
+	"plurals at the end": `
+		lamp_changes | Current lamps | safe
+		changes | Current lamps | safe
+		lamp_branches | All branches of a lamp | safe`,
+	"how a tool behaves": `
+		list_lamps | List lamps. The tool refuses the wrong ones. | safe
+		refuse_lamp | | moderate
+		list_lamps | Fetch lamps and collapse them into groups | safe
+		lamp_fit | Compute the width of a press or shrink fit | safe
+		list_lamps | Show the lamps - copy and modify a lamp for a house | safe
+		list_lamps | Get profile, purchase history, and age | safe`,
+	"a verb that looks like things": `
+		lamp_review | Records Anna's review of a lamp | moderate
+		lamp_review | Orders of a lamp | safe`,
+	"whose deed it is": `
+		list_lamps | List lamps. The user deletes the lamp. | safe
+		list_lamps | List lamps. The tool deletes the lamp. | dangerous`,
+	"words in a list after a read": `
+		list_lamps | Read lanes, spawn points and signs | safe
+		list_lamps | Read lanes, spawn the lamps | moderate
+		list_lamps | List lamps, delete lamps of a house | dangerous
+		find_lamps | Detect & dim lamps of a house | moderate
+		list_lamps | Retrieve rules, inline styles, rows | safe
+		make_sheet | Generate a spreadsheet or pivot table | safe`,
+	"what is run": `
+		run_purge_job | | dangerous
+		run_purge_report | | safe
+		evaluate_lamp | Evaluate a lamp | safe
+		evaluate_script | | dangerous
+		call_lamp | Call any API path | dangerous
+		raw_request | Direct line to a lamp | dangerous
+		request_lamp | Ask for a lamp | safe
+		run_in_shell | | dangerous
+		write_lamp_query | | dangerous
+		write_lamp | | moderate
+		call_lamp | Call the API of a lamp | moderate`,
+	"what one is bound by": `
+		accept_offer | | dangerous
+		extend_offer | | dangerous
+		enroll_in_sequence | | dangerous
+		enroll_in_course | | moderate
+		accept_change | | moderate
+		confirm_quote | | dangerous
+		make_call | | dangerous
+		make_lamp | | moderate
+		place_bid | | dangerous
+		sign_note | | dangerous
+		sign_lamp_url | Sign an address of a lamp | dangerous
+		close_lamp | Sign the lamp out | moderate
+		sign_in | | moderate`,
+	"a check is none": `
+		lamp_check_merge | | safe
+		lamp_check_and_merge | | dangerous
+		check_deploy | | safe`,
+	"a manager that is set": `
+		set_mode_manager | | moderate
+		mode_manager | | unknown`,
+	"what is captured has to be known": `
+		notes_capture | | moderate
+		screen_capture | | safe
+		lamp_capture | Capture an idea | moderate`,
+	"what is reported": `
+		report_status | Report the status of a lamp | unknown
+		lamp | Report the status of a lamp | safe
+		report_leak | Report a leak | moderate
+		lamp | Reports supported lamps | safe`,
+	"a list of actions": `
+		lamp_ops | Everything about lamps. Actions: list, add, remove | dangerous
+		lamp_ops | Actions: list, flurb | unknown
+		get_lamp | Lamp of a house. Modes: short, long | safe`,
+	"a verb whose particle stands behind": `
+		lamp | Rolls a lamp back | dangerous
+		lamp | Checks a lamp in and returns its place | moderate
+		lamp | Check the lamp in a house | safe
+		lamp | Apply an ordered list of rules | moderate
+		lamp | Triggers a new lamp and returns its address | moderate
+		lamp | Search and deploy lamps of a house | dangerous`,
 	"no way back": `
 		move_lamp | Move a lamp. It cannot be recovered. | dangerous
 		move_lamp | Move a lamp, irrevocably | dangerous`,
@@ -171,5 +296,14 @@ func TestSharedBrand(t *testing.T) {
 		if got := a.Safety().String(); got != want[i] {
 			t.Errorf("%s: got %s, want %s", defs[i].Name, got, want[i])
 		}
+	}
+}
+
+// TestWarnedDeed holds that a warning before the verb does not hide what is done.
+func TestWarnedDeed(t *testing.T) {
+	t.Parallel()
+	a := infer.Tool(&mcp.Tool{Name: "lamps", Description: "Permanently destroy a version of a lamp"})
+	if a.Destructive != annotation.Yes {
+		t.Errorf("got %v, want a destructive tool: %v", a.Destructive, a.Evidence)
 	}
 }

@@ -143,7 +143,7 @@ func (s *scanner) emit(k spelling, n int, flags flag) {
 		}
 	}
 	w := s.table.find(k.sized(n))
-	if w.sense&particle != 0 && s.n > 0 && s.words[s.n-1].mark == 0 && flags == 0 {
+	if w.sense&particle != 0 && flags == 0 && s.n > 0 && s.words[s.n-1].takesParticle() {
 		if both := s.table.phrasal(s.last, s.lastN, k, n); both.is(verbs) {
 			s.n--
 			s.append(&both, s.words[s.n].flags)
@@ -151,8 +151,8 @@ func (s *scanner) emit(k spelling, n int, flags flag) {
 		}
 	}
 	s.last, s.lastN = k, n
-	if w.id == 0 && k&(1<<(2*letterBits)-1) == ('l'-'a'+1)<<letterBits|('y'-'a'+1) {
-		flags |= likeThis
+	if w.id == 0 {
+		flags |= k.ending()
 	}
 	s.append(w, flags)
 }

@@ -139,7 +139,7 @@ func (c *cues) choice(t *table, property map[string]any) {
 		var m name
 		m.cut(t, text)
 		v := m.judge(0)
-		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous()) {
+		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous() && v.verb.sense&weak == 0) {
 			if v.verb.sense&noun != 0 {
 				c.noun = graver(c.noun, finding{v.effect, inChoice, v.word})
 				continue

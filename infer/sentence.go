@@ -10,6 +10,7 @@ type reading struct {
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
+	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
 
 	claimsHarmless bool
 	wide           bool   // something is not ASCII
@@ -34,9 +35,12 @@ func (r *reading) sentence(s *sentence) {
 	if s.senses&(warning|unmade|harmless) != 0 {
 		r.warnings(ws)
 	}
+	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
+		r.actions(ws[2:])
+	}
 	switch {
 	case !r.told && !s.continues:
-		r.first(ws)
+		r.first(unlabelled(ws))
 	case s.senses&(add|change|take|out|power) != 0 && !s.continues:
 		r.later(ws)
 	}
@@ -57,13 +61,17 @@ func (r *reading) notes(ws []word) {
 // first reads the first sentence: its main verb, and the verbs beside it.
 func (r *reading) first(ws []word) {
 	i := mainVerb(ws)
-	if i < 0 {
+	if i < 0 || i == 0 && r.several(ws) {
 		r.main = r.nominal(ws)
 		r.told = r.main.effect != unknown || len(ws) > 3
 		return
 	}
 	if advice(ws, i) {
-		return
+		for i++; i < len(ws) && ws[i].mark == 0 && !infinitive(ws, i); i++ {
+		}
+		if i == len(ws) || ws[i].mark != 0 {
+			return
+		}
 	}
 	r.told = true
 	r.main = r.leading(ws, i)
@@ -72,14 +80,20 @@ func (r *reading) first(ws []word) {
 // leading is the finding for the main verb at i. One that says nothing by
 // itself, "perform actions like …", gives way to those that it lists.
 func (r *reading) leading(ws []word, i int) finding {
-	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), mainOfDescription, ws[i].id}
-	if next := i + 1; next < len(ws) && ws[next].is(subord) && ws[i].sense&noun != 0 && f.effect == adds {
-		f.effect = reads // "report whether", "note which": it tells
+	o := objectIn(ws, i)
+	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].id}
+	if both := r.parted(ws, i); both.is(verbs) {
+		f = finding{effectOf(both.sense, o), mainOfDescription, both.id}
+	}
+	if next := i + 1; next < len(ws) && f.effect == adds &&
+		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
+		f.effect = reads // "report whether", "note which", "reports limits": it tells
 	}
 	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
 		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
 	r.beside(ws, i)
-	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown {
+	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown &&
+		(r.listed.effect > f.effect || ws[i].sense&manage != 0 || o.head&chooser != 0) {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
 	return f
@@ -98,28 +112,58 @@ func (r *reading) nominal(ws []word) finding {
 		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
 			r.unread = true
 			return finding{}
-		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i), infinitive(ws, i):
+		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past, infinitive(ws, i), i == 0 && does(ws):
 			return r.leading(ws, i)
-		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0):
+		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0) && !deed(ws[:i]):
 			return finding{reads, mainOfDescription, w.id}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
-			return all(ws)
+			return r.phrase(ws)
 		}
 	}
-	return all(ws)
+	return r.phrase(ws)
 }
 
-// all reads a phrase such as "All jobs by account", in which nothing is done.
-func all(ws []word) finding {
-	for i := range ws {
-		if ws[i].is(verbs) && ws[i].sense&noun == 0 {
-			return finding{}
+// deedOf reports whether a deed is named as a thing is: "creation of orders".
+func (r *reading) deedOf(ws []word) bool {
+	for i := range len(ws) - 1 {
+		if ws[i].flags&doing != 0 && ws[i].sense == 0 && ws[i].mark == 0 && (ws[i+1].is(and) || r.table.words[ws[i+1].id] == "of") {
+			return true
 		}
 	}
-	if len(ws) == 0 || !ws[0].is(many) {
+	return false
+}
+
+// several reports whether a sentence begins with several things, "orders of a day",
+// and not with a verb.
+func (r *reading) several(ws []word) bool {
+	if len(ws) < 2 || ws[0].sense&noun == 0 || ws[0].form != third {
+		return false
+	}
+	switch r.table.words[ws[1].id] {
+	case "of", "by", "for", "in", "per":
+		return true
+	}
+	return false
+}
+
+// phrase reads a phrase in which nothing is done: "All jobs by account", "Current
+// prices", "Deleted items", "Open hours, closing days".
+func (r *reading) phrase(ws []word) finding {
+	if deed(ws) || r.deedOf(ws) {
 		return finding{}
 	}
-	return finding{reads, mainOfDescription, ws[0].id}
+	for len(ws) > 1 && ws[0].flags&likeThis != 0 {
+		ws = ws[1:]
+	}
+	if len(ws) == 0 || ws[0].is(money|message|pact) && ws[0].form == base {
+		return finding{} // a payment may be one that is made
+	}
+	told := ws[0].is(many)
+	r.vague = !told
+	if !told && !ws[0].is(tells) && !thing(ws) && !state(ws) && !r.things(ws) {
+		return finding{}
+	}
+	return finding{reads, saysNoDeed, ws[0].id}
 }
 
 // beside reads the verbs that stand beside the one at i: "create or overwrite".
@@ -140,7 +184,7 @@ func (r *reading) beside(ws []word, i int) {
 			purpose = true
 		case w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == comma || r.table.words[ws[j-1].id] == "by"):
 			r.claim(ws, j) // how it is done, or what comes of it
-		case w.is(not):
+		case w.is(not), careful && w.mark == colon:
 			return
 		case w.is(and|aux) || w.mark == comma || w.mark == slash:
 			k := j + 1
@@ -152,7 +196,9 @@ func (r *reading) beside(ws []word, i int) {
 			}
 			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, r.table.words[w.id]) && isVerb(ws, k) &&
 				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
-				!(careful && (loose(ws, k) || ws[k].sense&(produce|weak) == produce|weak || ws[k].sense&(weak|either) != 0 && !ws[k+1].is(english))) {
+				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&weak != 0 || j > i+1 && (ws[k].sense&either != 0 || !w.is(aux) && ws[k+1].is(report) && !w.is(and) ||
+					(!w.is(and) || r.table.words[w.id] == "or") && ws[k].sense&(take|out) == 0)))) &&
+				!((careful || ws[i].is(produce)) && ws[k].sense&(produce|weak) == produce|weak) {
 				also := r.also
 				r.claim(ws, k)
 				if ws[i].sense&(add|change) != 0 && ws[k].sense&sweep != 0 {
@@ -164,6 +210,28 @@ func (r *reading) beside(ws []word, i int) {
 	}
 }
 
+// actions reads a list of what can be chosen, "Actions: list, add, remove". It
+// can only raise.
+func (r *reading) actions(ws []word) {
+	for i := range ws {
+		if ws[i].is(add|change|take|out|power) && ws[i].sense&(weak|noun) == 0 && ws[i].form == base {
+			r.claim(ws, i)
+		}
+	}
+}
+
+// parted finds the verb at i with a particle behind its object: "rolls a release
+// back", "checks a guest in".
+func (r *reading) parted(ws []word, i int) word {
+	for j := i + 1; j < min(len(ws), i+6) && ws[j].mark == 0 && !ws[j].is(and|subord); j++ {
+		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].mark != 0 || ws[j+1].is(and)) {
+			verb, behind := r.table.words[ws[i].id], r.table.words[w.id]
+			return r.table.phrasal(spell(verb)&letterMask, len(verb), spell(behind)&letterMask, len(behind))
+		}
+	}
+	return word{}
+}
+
 // later reads a sentence after the first. It counts only what it states of the
 // tool, "also deletes …", "it will overwrite …": an imperative there is advice.
 func (r *reading) later(ws []word) {
@@ -172,7 +240,7 @@ func (r *reading) later(ws []word) {
 		w := &ws[i]
 		switch {
 		case w.is(verbs) && (w.form == third || stated && w.form == base):
-			if w.sense&(noun|run|produce|retire) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
+			if w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
 				r.claim(ws, i)
 			}
 			if w.form == third {
@@ -182,6 +250,9 @@ func (r *reading) later(ws []word) {
 		case w.is(aux):
 			stated = true
 		case w.is(lead) && !w.is(subord|prep):
+			if person := r.table.words[w.id]; person == "user" || person == "users" || person == "you" || person == "agent" || person == "agents" {
+				return // what they do is not what the tool does
+			}
 		case w.flags&likeThis != 0:
 		default:
 			return

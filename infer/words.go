@@ -24,6 +24,8 @@ const (
 	folded                    // written with look-alikes or accents: it may raise and never lower
 	likeThis                  // ends in -ly
 	capital                   // begins with a capital and goes on small: a name, where no sentence begins
+	plural                    // an unknown word that ends in -s
+	doing                     // an unknown word that ends in -ion, -ent or -ing, and may name a deed
 )
 
 // A word is one word of a name or of a sentence, or a mark between words.
@@ -36,6 +38,10 @@ type word struct {
 }
 
 func (w *word) is(s sense) bool { return w.mark == 0 && w.sense&s != 0 && w.flags&opaque == 0 }
+
+// takesParticle reports whether a word may be a verb that a particle follows; some
+// are in the lexicon with their particle only.
+func (w *word) takesParticle() bool { return w.mark == 0 && (w.id == 0 || w.sense&verbs != 0) }
 
 // A spelling is a word in one number: its last twelve letters, five bits each,
 // and its length. Two words of the lexicon never share one (a test sees to it).
@@ -60,6 +66,27 @@ func (k spelling) glue(after spelling, n int) spelling {
 		return after
 	}
 	return k<<(letterBits*n) | after
+}
+
+// ending says what the last letters tell of a word that the lexicon does not
+// have.
+func (k spelling) ending() flag {
+	switch k & (1<<(2*letterBits) - 1) {
+	case 'l'&31<<letterBits | 'y'&31:
+		return likeThis
+	case 's'&31<<letterBits | 's'&31:
+		return 0
+	}
+	switch k & (1<<(3*letterBits) - 1) {
+	case 'i'&31<<(2*letterBits) | 'o'&31<<letterBits | 'n'&31,
+		'e'&31<<(2*letterBits) | 'n'&31<<letterBits | 't'&31,
+		'i'&31<<(2*letterBits) | 'n'&31<<letterBits | 'g'&31:
+		return doing
+	}
+	if k&(1<<letterBits-1) == 's'&31 {
+		return plural
+	}
+	return 0
 }
 
 func spell(s string) spelling {

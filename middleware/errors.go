@@ -19,6 +19,7 @@ type (
 	refused   interface{ Refused() bool }
 	permanent interface{ Permanent() bool }
 	retry     interface{ RetryAfter() time.Duration }
+	forModel  interface{ ForModel() string }
 )
 
 // is reports whether an error in err's tree implements T and says yes.
@@ -74,6 +75,21 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return d, d > 0
 }
 
+// ForModel returns what the error has to say to a model, by a method ForModel()
+// string: what happened and what the model can do now, in words that hold nothing
+// of the host's inside (no paths, addresses, stacks or keys, and no text of another
+// error). It is "" where the error has nothing to say, and then its text is for the
+// log alone.
+func ForModel(err error) string {
+	if e, ok := errors.AsType[interface {
+		error
+		forModel
+	}](err); ok {
+		return e.ForModel()
+	}
+	return ""
+}
+
 // A NotSentError is the end of a call that was given up before it left.
 type NotSentError struct{ Err error }
 
@@ -120,6 +136,9 @@ func OutcomeUnknown(call Call, err error) error {
 func (e *OutcomeUnknownError) Error() string {
 	return fmt.Sprintf("middleware: the outcome of %s is unknown: %v", e.Tool, e.Err)
 }
+
+// ForModel returns Check.
+func (e *OutcomeUnknownError) ForModel() string { return e.Check }
 
 // Unwrap returns what happened to the attempt, often a context's error.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }

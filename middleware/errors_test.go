@@ -208,3 +208,31 @@ func ExampleOutcomeUnknown() {
 	// middleware: the outcome of bank/pay is unknown: context deadline exceeded
 	// pay may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it.
 }
+
+type told struct{ text, words string }
+
+func (e told) Error() string    { return e.text }
+func (e told) ForModel() string { return e.words }
+
+// A model is told what the outermost error that speaks to it says, and never the
+// text of one that does not.
+func TestForModel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"nil", nil, ""},
+		{"plain", errPlain, ""},
+		{"one that speaks", told{"inside", "Try again."}, "Try again."},
+		{"wrapped", fmt.Errorf("outer: %w", told{"inside", "Try again."}), "Try again."},
+		{"the outer one knows better", &middleware.OutcomeUnknownError{Check: "Look first.", Err: told{"inside", "Try again."}}, "Look first."},
+		{"a panic", &middleware.PanicError{Value: "inside"}, ""},
+		{"not sent", &middleware.NotSentError{Err: errPlain}, ""},
+	} {
+		if got := middleware.ForModel(c.err); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -231,4 +233,23 @@ func ExampleTool_Explain() {
 	// Output:
 	// files/delete_file: dangerous
 	//   destructive   yes   inferred: "delete" leads the name
+}
+
+// The digest is over the JSON that the definition has on the wire, so another
+// program can compute it: canonical, with the members in order.
+func TestDigestIsOverTheJSON(t *testing.T) {
+	t.Parallel()
+	d := definition(t, `{"name":"t\u00e9","title":"T","description":"<&>\n","inputSchema":{"type":"object","properties":{"b":{"minimum":0.5},"a":{}}},
+		"outputSchema":{"type":"object"},"annotations":{"title":"A","readOnlyHint":true},"icons":[{"src":"x","sizes":["1x1"]}],"_meta":{"z":1,"k":[null,true]}}`)
+	raw, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, err := canonical.Append(nil, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := newTool(t, "s", d, annotation.Annotations{}).Digest, middleware.Digest(sha256.Sum256(form)); got != want {
+		t.Errorf("got %s, want that of %s", got, form)
+	}
 }

@@ -25,7 +25,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"files": func() *mcp.Server { return newBackend().server }})
+	testserver.Main(m, map[string]func() *mcp.Server{
+		"files":     func() *mcp.Server { return newBackend().server },
+		"resolving": func() *mcp.Server { return newResolving(nil).server },
+		"untyped":   func() *mcp.Server { return untypedServer(always(untyped)) },
+	})
 }
 
 // A backend is a server of a few tools that records what it executes.

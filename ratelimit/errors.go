@@ -28,6 +28,14 @@ func (e *LimitedError) Error() string {
 	return fmt.Sprintf("ratelimit: %s was refused: there is room for it in %v, which is too long to wait; call it again then", e.Tool, shown(e.Wait))
 }
 
+// ForModel says when the call may be made again.
+func (e *LimitedError) ForModel() string {
+	if e.Permanent() {
+		return fmt.Sprintf("%s was not called: its limit allows no calls at all. Use another tool.", e.Tool.ModelName())
+	}
+	return fmt.Sprintf("%s was not called: there were too many calls. Call it again in %v, or do something else first.", e.Tool.ModelName(), shown(e.Wait))
+}
+
 // shown rounds up, so that a call which waits as long as it was told fits.
 func shown(d time.Duration) time.Duration {
 	unit := time.Second

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -67,7 +68,11 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	defer l.leave(w)
 	l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
 		slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
-	return l.wait(ctx, tool, w)
+	err = l.wait(ctx, tool, w)
+	if said := note.Of(ctx); said != nil {
+		said.Say("ratelimit", "waited", time.Since(w.arrived).String())
+	}
+	return err
 }
 
 // hinted returns the limit that the tool itself bears; false where it is no calls,

@@ -3,6 +3,7 @@ package retry
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -31,6 +32,15 @@ func (e *ExhaustedError) Error() string {
 		return fmt.Sprintf("retry: %s failed and is not repeated, since too many calls of its server fail; leave the server alone for a while: %v", e.Tool, e.Err)
 	}
 	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
+}
+
+// ForModel says that trying again was tried, and what the last error has to say.
+func (e *ExhaustedError) ForModel() string {
+	text := fmt.Sprintf("%s failed %d times. Leave it alone for a while, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
+	if e.OverBudget {
+		text = fmt.Sprintf("%s failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user.", e.Tool.ModelName())
+	}
+	return strings.TrimSpace(text + " " + middleware.ForModel(e.Err))
 }
 
 // Is reports whether target is [ErrExhausted].

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -124,6 +125,7 @@ func (r *retrier) Will(tool *middleware.Tool) string {
 
 // CallTool makes the first attempt without preparing for a second.
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	note.Of(ctx).Attempt()
 	res, err := r.next.CallTool(ctx, call)
 	if err == nil {
 		r.budget.give(serverOf(call), successGain)
@@ -174,6 +176,10 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if gone := sleep(ctx, wait); gone != nil {
 			r.budget.give(serverOf(call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
+		}
+		if said := note.Of(ctx); said != nil {
+			said.Attempt()
+			said.Say("retry", "again", err.Error())
 		}
 		var res *mcp.CallToolResult
 		if res, err = r.next.CallTool(ctx, call); err == nil {

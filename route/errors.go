@@ -38,6 +38,15 @@ func (e *NoReplicaError) Error() string {
 	return fmt.Sprintf("route: no replica may have %s, which is %s: %s%s", e.Tool, e.Tool.Safety(), strings.Join(reasons, ", "), next)
 }
 
+// ForModel says whether waiting helps.
+func (e *NoReplicaError) ForModel() string {
+	text := e.Tool.ModelName() + " was not called: its server cannot take the call now. "
+	if e.After > 0 {
+		return text + fmt.Sprintf("Call it again in %v, or do something else first.", e.After.Round(time.Millisecond))
+	}
+	return text + "Use another tool, or tell the user."
+}
+
 // Is reports whether target is [ErrNoReplica].
 func (e *NoReplicaError) Is(target error) bool { return target == ErrNoReplica }
 

@@ -22,6 +22,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("timeout: %s gave no answer within %v; if it usually takes longer, raise its estimated duration or timeout.Options.Default", e.Tool, e.After)
 }
 
+// ForModel says how long the tool was waited for.
+func (e *Error) ForModel() string {
+	return fmt.Sprintf("%s gave no answer within %v. Ask it for less, use another tool, or tell the user.", e.Tool.ModelName(), e.After)
+}
+
 // Is reports whether target is [context.DeadlineExceeded].
 func (e *Error) Is(target error) bool { return target == context.DeadlineExceeded }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/dial"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
@@ -72,7 +73,9 @@ type row struct {
 }
 
 func inspect(ctx context.Context, target dial.Target, trust bool) ([]row, []catalog.Finding, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, nil)
+	tools := catalog.New(catalog.Options{Timeout: time.Minute})
+	defer tools.Close()
+	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, mount.Options(tools, nil))
 	server, err := dial.Connect(ctx, client, target)
 	if errors.Is(err, dial.ErrUsage) {
 		return nil, nil, err
@@ -81,7 +84,6 @@ func inspect(ctx context.Context, target dial.Target, trust bool) ([]row, []cata
 		return nil, nil, &exitError{exitUnreachable, err}
 	}
 	defer func() { _ = server.Session.Close() }() // the answer is there; how the server ends is its own affair
-	tools := catalog.New(catalog.Options{Timeout: time.Minute})
 	if trust {
 		tools.Trust(inspected)
 	}

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/fairlead-go/fairlead/internal/filelock"
 )
 
 // File is a store in a file that survives the end of its process: JSON Lines, one
@@ -49,7 +51,7 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) sink) (*F
 	if err != nil {
 		return nil, fmt.Errorf("approvals: %w", err)
 	}
-	unlock, err := lock(out)
+	unlock, err := filelock.Lock(out)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("approvals: %s has another writer; end that process, or use another file: %w", name, err), out.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/agent/folder"
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/dial"
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -39,7 +40,7 @@ func (c *connection) explain(err error) error {
 
 func (h *host) connect(ctx context.Context) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"},
-		&mcp.ClientOptions{ProgressNotificationHandler: h.progress})
+		mount.Options(h.tools, &mcp.ClientOptions{ProgressNotificationHandler: h.progress}))
 	if h.options.server == "" {
 		h.server = "files"
 		return h.connectFolder(ctx, client)
@@ -120,6 +121,7 @@ func target(server string) (dial.Target, error) {
 }
 
 func (h *host) close() {
+	_ = h.tools.Close() // it has nothing to say
 	if h.where.session != nil {
 		// A server that ended badly was reported where a call noticed it.
 		_ = h.where.session.Close()

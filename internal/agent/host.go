@@ -46,10 +46,10 @@ func (p *Program) host(ctx context.Context, o options) (*host, error) {
 	if o.json {
 		h.screen = screen.JSON(p.Stdout)
 	}
+	h.tools = catalog.New(catalog.Options{})
 	if err := h.connect(ctx); err != nil {
 		return nil, err
 	}
-	h.tools = catalog.New(catalog.Options{})
 	if err := h.tools.Add(ctx, h.server, h.where.session); err != nil {
 		h.close()
 		return nil, h.where.explain(err)

@@ -54,7 +54,7 @@ func AppendObject(dst, src []byte) ([]byte, error) {
 // comes back as it was.
 func Append(dst, src []byte) ([]byte, error) {
 	if len(src) > MaxBytes {
-		return dst, &Error{Reason: fmt.Sprintf("%d bytes, more than the limit of %d", len(src), MaxBytes), Offset: MaxBytes}
+		return dst, tooLong(len(src))
 	}
 	w := writers.Get().(*writer)
 	w.src, w.pos, w.run, w.dst, w.members = src, 0, 0, slices.Grow(dst, len(src)), w.members[:0]
@@ -81,6 +81,7 @@ type writer struct {
 	run, pos int
 	dst      []byte
 	members  []member // a stack: those of the objects that are open
+	keys     []string // likewise
 }
 
 // flush copies the run.
@@ -140,7 +141,7 @@ func (w *writer) nextAfterSpace() byte {
 
 func (w *writer) value(depth int) error {
 	if depth > MaxDepth {
-		return w.fail("nested deeper than %d levels", MaxDepth)
+		return tooDeep(w.pos)
 	}
 	switch c := w.next(); {
 	case c == '{':

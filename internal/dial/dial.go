@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -41,7 +42,8 @@ type Server struct {
 	said   *tail // nil for an URL
 }
 
-// Connect connects the client to the target. The error names the target, what a
+// Connect connects the client to the target, over a transport that is prepared for a
+// catalogue. The error names the target, what a
 // command last wrote to its standard error, and what to do.
 func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error) {
 	s := &Server{target: t}
@@ -60,7 +62,7 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 		transport = &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
 	}
 	var err error
-	if s.Session, err = client.Connect(ctx, transport, nil); err != nil {
+	if s.Session, err = client.Connect(ctx, mount.Transport(transport), nil); err != nil {
 		return nil, s.Explain(cause(ctx, err))
 	}
 	return s, nil

@@ -9,24 +9,46 @@ import (
 
 type answerKey struct{}
 
+// An Over makes of what a tool is known to do what one call of it does. It is asked
+// with the call's own annotations and once more, at the executor, with the accepted
+// ones, so that a kinder copy of the tool buys nothing.
+type Over func(annotation.Annotations) annotation.Annotations
+
 // An answer is what preflight found of a call with exactly these arguments.
 type answer struct {
 	binding Binding
+	static  *middleware.Tool // as it is without an answer
 	found   annotation.Annotations
+	over    Over
 	outer   *answer // of an enclosing call
 }
 
 // WithAnswer returns a context that says which class the call has with exactly its
 // arguments, for the one who may lower it: the host's own rules, and a server that
-// the host trusts. The call's tool is the copy with what was found. Further in, an
-// answer to the same call can only be raised.
-func WithAnswer(ctx context.Context, call *middleware.Call) context.Context {
+// the host trusts. The call's tool is the static one, changed by over. Further in,
+// an answer to the same call can only be raised.
+func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
 	outer, _ := ctx.Value(answerKey{}).(*answer)
-	a := &answer{binding: Bind(call), found: call.Tool.Annotations, outer: outer}
-	if have, ok := Answered(ctx, call); ok && have.Safety() < a.found.Safety() {
-		return ctx
+	a := &answer{binding: Bind(call), static: static, found: call.Tool.Annotations, over: over, outer: outer}
+	if have := answerTo(outer, a.binding); have != nil {
+		if have.found.Safety() < a.found.Safety() {
+			return ctx
+		}
+		a.static = have.static
 	}
 	return context.WithValue(ctx, answerKey{}, a)
+}
+
+// Static returns a tool as it was before an answer about one call changed it: itself
+// where there was none.
+func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
+	a, _ := ctx.Value(answerKey{}).(*answer)
+	for ; a != nil; a = a.outer {
+		if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest {
+			return a.static
+		}
+	}
+	return tool
 }
 
 // Answered returns what preflight found of exactly this call.
@@ -35,23 +57,34 @@ func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotation
 	if a == nil {
 		return annotation.Annotations{}, false
 	}
-	return a.to(call)
-}
-
-func (a *answer) to(call *middleware.Call) (annotation.Annotations, bool) {
-	for want := Bind(call); a != nil; a = a.outer {
-		if a.binding == want {
-			return a.found, true
-		}
+	if a = answerTo(a, Bind(call)); a == nil {
+		return annotation.Annotations{}, false
 	}
-	return annotation.Annotations{}, false
+	return a.found, true
 }
 
-// answered returns the accepted tool as preflight found it with these arguments.
-// What must be recorded stays so.
-func answered(accepted *middleware.Tool, found annotation.Annotations) *middleware.Tool {
+// answerTo returns the innermost answer to a call.
+func answerTo(a *answer, want Binding) *answer {
+	for a != nil && a.binding != want {
+		a = a.outer
+	}
+	return a
+}
+
+// answered returns the accepted tool as preflight's answer changes it for these
+// arguments. What must be recorded stays so.
+func answered(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
+	a, _ := ctx.Value(answerKey{}).(*answer)
+	if a == nil {
+		return accepted
+	}
+	its := *call
+	its.Tool = accepted
+	if a = answerTo(a, Bind(&its)); a == nil {
+		return accepted
+	}
 	tool := *accepted
-	tool.Annotations = found
+	tool.Annotations = a.over(accepted.Annotations)
 	if accepted.Annotations.AuditRequired == annotation.Yes {
 		tool.Annotations.AuditRequired = annotation.Yes
 	}

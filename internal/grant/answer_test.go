@@ -11,6 +11,12 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
+// withAnswer says that the call is what its tool says, whatever was accepted.
+func withAnswer(ctx context.Context, call *middleware.Call) context.Context {
+	found := call.Tool.Annotations
+	return grant.WithAnswer(ctx, call, call.Tool, func(annotation.Annotations) annotation.Annotations { return found })
+}
+
 // answering returns the call with a tool that has the annotations.
 func answering(call middleware.Call, a annotation.Annotations) middleware.Call {
 	found := *call.Tool
@@ -24,7 +30,7 @@ func TestAnswerLowersExactlyTheCallItIsAbout(t *testing.T) {
 	static := deletes(t)
 	static.Arguments = json.RawMessage(`{"action":"list"}`)
 	read := answering(static, annotation.ReadOnly())
-	ctx := grant.WithAnswer(context.Background(), &read)
+	ctx := withAnswer(context.Background(), &read)
 	other := func(change func(*middleware.Call)) middleware.Call {
 		c := read
 		change(&c)
@@ -58,7 +64,7 @@ func TestAnswerRaises(t *testing.T) {
 	t.Parallel()
 	call := deletes(t)
 	raised := answering(call, annotation.Destructive())
-	ctx := grant.WithAnswer(context.Background(), &raised)
+	ctx := withAnswer(context.Background(), &raised)
 	e := new(executor)
 	if _, err := grant.Guard(e, as(tool(t, call.Tool.Name(), annotation.ReadOnly()))).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
 		t.Errorf("the kinder definition counted: %v", err)
@@ -72,11 +78,44 @@ func TestAnswerFurtherInOnlyRaises(t *testing.T) {
 	call := deletes(t)
 	stern, kind := answering(call, annotation.Destructive()), answering(call, annotation.ReadOnly())
 	for name, row := range map[string][2]middleware.Call{"lowered": {stern, kind}, "raised": {kind, stern}} {
-		ctx := grant.WithAnswer(context.Background(), &row[0])
-		ctx = grant.WithAnswer(ctx, &row[1])
+		ctx := withAnswer(context.Background(), &row[0])
+		ctx = withAnswer(ctx, &row[1])
 		if got, _ := grant.Answered(ctx, &call); got.Safety() != annotation.Dangerous {
 			t.Errorf("%s: the call is %v", name, got.Safety())
 		}
+	}
+}
+
+// The answer is applied to the accepted definition, so what only raises cannot lower
+// by way of a kinder copy.
+func TestAnswerIsAppliedToWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	call := answering(deletes(t), annotation.ReadOnly()) // a forged copy
+	raise := func(a annotation.Annotations) annotation.Annotations {
+		return annotation.Raise(a, annotation.Annotations{OpenWorld: annotation.Yes})
+	}
+	ctx := grant.WithAnswer(context.Background(), &call, call.Tool, raise)
+	e := new(executor)
+	if _, err := grant.Guard(e, as(deletes(t).Tool)).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+		t.Errorf("the copy counted: %v", err)
+	}
+	e.want(t, 0)
+}
+
+func TestStaticIsTheToolBeforeAnyAnswer(t *testing.T) {
+	t.Parallel()
+	static := deletes(t)
+	once := answering(static, annotation.ReadOnly())
+	twice := answering(static, annotation.Destructive())
+	over := func(a annotation.Annotations) annotation.Annotations { return a }
+	ctx := grant.WithAnswer(context.Background(), &once, static.Tool, over)
+	ctx = grant.WithAnswer(ctx, &twice, once.Tool, over)
+	if got := grant.Static(ctx, twice.Tool); got != static.Tool {
+		t.Errorf("got %s", got.Explain())
+	}
+	other := tool(t, "else", annotation.ReadOnly())
+	if got := grant.Static(ctx, other); got != other {
+		t.Errorf("got %s", got.Explain())
 	}
 }
 
@@ -86,8 +125,8 @@ func TestAnswerOfAnEnclosingCallIsFound(t *testing.T) {
 	outer := answering(deletes(t), annotation.ReadOnly())
 	inner := outer
 	inner.Arguments = json.RawMessage(`{"inner":true}`)
-	ctx := grant.WithAnswer(context.Background(), &outer)
-	ctx = grant.WithAnswer(ctx, &inner)
+	ctx := withAnswer(context.Background(), &outer)
+	ctx = withAnswer(ctx, &inner)
 	if _, ok := grant.Answered(ctx, &outer); !ok {
 		t.Error("the enclosing call's answer is gone")
 	}
@@ -108,9 +147,9 @@ func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
 	}{
 		"no record":         {context.Background(), false},
 		"another's record":  {grant.WithRecord(context.Background(), &other), false},
-		"a kinder answer":   {grant.WithAnswer(context.Background(), &kinder), false},
+		"a kinder answer":   {withAnswer(context.Background(), &kinder), false},
 		"its record":        {grant.WithRecord(context.Background(), &call), true},
-		"record and answer": {grant.WithRecord(grant.WithAnswer(context.Background(), &kinder), &call), true},
+		"record and answer": {grant.WithRecord(withAnswer(context.Background(), &kinder), &call), true},
 	} {
 		_, err := grant.Guard(new(executor), as(call.Tool)).CallTool(row.ctx, call)
 		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, grant.ErrRefused) {

@@ -60,11 +60,8 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
+	tool = answered(ctx, &call, tool)
 	call.Tool = tool
-	if found, ok := Answered(ctx, &call); ok {
-		tool = answered(tool, found)
-		call.Tool = tool
-	}
 	if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit's links in the chain"}
 	}
@@ -113,6 +110,19 @@ func (e *RefusedError) Error() string {
 		return fmt.Sprintf("fairlead: %s was refused: nothing is known about what it does and %s", e.Tool, e.Reason)
 	}
 	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
+}
+
+// ForModel says what the model can do. How the host can have a person asked is
+// for the log.
+func (e *RefusedError) ForModel() string {
+	if e.Tool == nil {
+		return "The call names no tool. Choose one from the list."
+	}
+	if told := middleware.ForModel(e.Err); told != "" {
+		return fmt.Sprintf("%s was not called: %s.", e.Tool.ModelName(), told)
+	}
+	return e.Tool.ModelName() + " was not called: it needs a person's agreement, and there is none. " +
+		"Do not call it again; tell the user, or choose a tool that only reads."
 }
 
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }

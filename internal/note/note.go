@@ -9,15 +9,32 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // A Note is what has been said of one call so far. It is safe for concurrent use,
-// and a nil Note takes everything and holds nothing.
+// and a nil Note takes everything and holds nothing. It is the context that carries
+// it, which costs one allocation less.
 type Note struct {
+	context.Context
+
 	mu sync.Mutex
 	Reading
+	readers []string
+
+	// Room for what most calls need, so that it costs no allocations of its own.
+	firstFacts   [4]Fact
+	firstReaders [2]string
+}
+
+// Value returns the note itself for the package's key.
+func (n *Note) Value(k any) any {
+	if k == (key{}) {
+		return n
+	}
+	return n.Context.Value(k)
 }
 
 // A Reading is what a note held when it was read.
@@ -28,6 +45,8 @@ type Reading struct {
 	Approval string
 	// Attempts is how often the call was handed on by retry; 0 where there is none.
 	Attempts int
+	// Waited is how long the call waited for people.
+	Waited time.Duration
 	// Facts are the decisions in the order in which they were made.
 	Facts []Fact
 }
@@ -44,7 +63,43 @@ type key struct{}
 // Begin returns a context with an empty note of its own.
 func Begin(ctx context.Context) (context.Context, *Note) {
 	n := new(Note)
-	return context.WithValue(ctx, key{}, n), n
+	return n.begin(ctx), n
+}
+
+func (n *Note) begin(ctx context.Context) context.Context {
+	n.Context, n.Facts, n.readers = ctx, n.firstFacts[:0], n.firstReaders[:0]
+	return n
+}
+
+// Join returns a context with the call's note, for a reader that may not be the only
+// one. It is a new one where there is none, and where there is one that a reader of
+// the same kind has: that is the note of an enclosing call.
+func Join(ctx context.Context, reader string) (context.Context, *Note) {
+	return new(Note).Join(ctx, reader)
+}
+
+// Join is the function with a note at hand that nobody has used, for a reader that
+// has room for it.
+func (n *Note) Join(ctx context.Context, reader string) (context.Context, *Note) {
+	if there := Of(ctx); there.admit(reader) {
+		return ctx, there
+	}
+	ctx = n.begin(ctx)
+	n.admit(reader)
+	return ctx, n
+}
+
+func (n *Note) admit(reader string) bool {
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if slices.Contains(n.readers, reader) {
+		return false
+	}
+	n.readers = append(n.readers, reader)
+	return true
 }
 
 // Of returns the context's note, nil where nobody reads one.
@@ -74,6 +129,11 @@ func (n *Note) Approved(id string) {
 // Attempt counts one more attempt.
 func (n *Note) Attempt() {
 	n.write(func(r *Reading) { r.Attempts++ })
+}
+
+// Wait adds to how long the call has waited for people.
+func (n *Note) Wait(d time.Duration) {
+	n.write(func(r *Reading) { r.Waited += d })
 }
 
 // Say adds a decision.

@@ -66,3 +66,32 @@ func TestAReadingDoesNotChange(t *testing.T) {
 		t.Errorf("after: %+v", after)
 	}
 }
+
+// Two who read of one call share its note; a call inside it has one of its own,
+// whoever reads there.
+func TestReadersOfOneCallShareItsNote(t *testing.T) {
+	t.Parallel()
+	ctx, telemetry := note.Join(context.Background(), "telemetry")
+	ctx, record := note.Join(ctx, "record")
+	if telemetry != record {
+		t.Error("the second reader has a note of its own")
+	}
+	if _, inner := note.Join(ctx, "record"); inner == record {
+		t.Error("a call inside has the note of the one around it")
+	}
+	if _, after := note.Join(note.End(ctx), "other"); after == record {
+		t.Error("the note of a call that has ended is found")
+	}
+}
+
+func TestANoteCostsOneAllocation(t *testing.T) {
+	outer := context.Background()
+	if got := testing.AllocsPerRun(100, func() {
+		ctx, _ := note.Join(outer, "record")
+		note.Of(ctx).Attempt()
+		note.Of(ctx).Say("cache", "miss", "")
+		note.Of(ctx).Say("retry", "again", "")
+	}); got != 1 {
+		t.Errorf("%v allocations, want 1", got)
+	}
+}

@@ -68,6 +68,15 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
+// ForModel speaks of arguments that the server refused, which the model can mend.
+// The server's own words may tell of its inside.
+func (e *Error) ForModel() string {
+	if reply, ok := errors.AsType[*jsonrpc.Error](e.Err); ok && reply.Code == jsonrpc.CodeInvalidParams {
+		return "The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others."
+	}
+	return ""
+}
+
 // Sort returns err with what it tells about a call of the tool. The error of a
 // done context comes back as the context's cause. What a chain further in has
 // sorted already comes back as it is.

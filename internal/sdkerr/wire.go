@@ -71,7 +71,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w, _ := req.Context().Value(wireKey{}).(*Wire)
 	if w != nil {
-		w.posts.Add(1)
+		req = w.post(req)
 	}
 	res, err := t.base.RoundTrip(once(req))
 	if w != nil && err == nil && res != nil {
@@ -79,6 +79,21 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return res, err
 }
+
+// post counts a request. One that passes a second transport of ours further in is
+// still the same, unless something between the two sends it again.
+func (w *Wire) post(req *http.Request) *http.Request {
+	if outer, nested := req.Context().Value(postKey{}).(*atomic.Int32); nested {
+		if outer.Add(1) > 1 {
+			w.posts.Add(1)
+		}
+		return req
+	}
+	w.posts.Add(1)
+	return req.WithContext(context.WithValue(req.Context(), postKey{}, new(atomic.Int32)))
+}
+
+type postKey struct{}
 
 // A ReplayError ends a POST that net/http was about to send again because it
 // carried an idempotency key.

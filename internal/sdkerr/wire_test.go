@@ -80,6 +80,18 @@ func TestStatusAndRetryAfterAreRead(t *testing.T) {
 	}
 }
 
+// A transport that was prepared twice still counts a request once.
+func TestStatusThroughTwoOfOursIsRead(t *testing.T) {
+	twice := func(b http.RoundTripper) http.RoundTripper {
+		return sdkerr.RoundTripper(adding("X")(sdkerr.RoundTripper(b)))
+	}
+	eachVersion(t, func(t *testing.T, version string) {
+		cs, h, _ := over(t, version, twice)
+		answering(h, http.StatusTooManyRequests, "Retry-After", "7")
+		check(t, call(t, cs), verdict{refused: true, after: 7 * time.Second})
+	})
+}
+
 // A status is that of the last request. If others left before it, they may have
 // been executed, and the last one's refusal says nothing about them.
 func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
@@ -101,6 +113,7 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 	}{
 		{"a transport that repeats, around ours", func(b http.RoundTripper) http.RoundTripper { return again(sdkerr.RoundTripper(b)) }},
 		{"beneath ours", func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(again(b)) }},
+		{"between two of ours", func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(again(sdkerr.RoundTripper(b))) }},
 		{"without ours", again},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,6 +135,22 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 			})
 		})
 	}
+	t.Run("a transport that is no net/http, between two of ours", func(t *testing.T) {
+		statuses := []int{http.StatusBadGateway, http.StatusTooManyRequests}
+		fake := roundTripper(func(r *http.Request) (*http.Response, error) {
+			res := &http.Response{StatusCode: statuses[0], Body: http.NoBody, Request: r}
+			statuses = statuses[1:]
+			return res, nil
+		})
+		ctx, w := sdkerr.Watch(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://x", strings.NewReader("{}"))
+		res, err := sdkerr.RoundTripper(again(sdkerr.RoundTripper(fake))).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		check(t, sdkerr.Sort(t.Context(), w, "srv", "act", errors.New("x")), unknown)
+	})
 	t.Run("a transport that is no net/http, around ours", func(t *testing.T) {
 		statuses := []int{http.StatusBadGateway, http.StatusTooManyRequests}
 		fake := roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -74,5 +74,21 @@ func ArgumentsError(call middleware.Call, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the arguments of %s are refused: %w; send one JSON object, each member once", call.Tool, err)
+	return &argumentsError{call.Tool, err}
+}
+
+// An argumentsError is about what the model wrote, and it can mend it.
+type argumentsError struct {
+	tool *middleware.Tool
+	err  error
+}
+
+func (e *argumentsError) Error() string {
+	return fmt.Sprintf("the arguments of %s are refused: %v; send one JSON object, each member once", e.tool, e.err)
+}
+
+func (e *argumentsError) Unwrap() error { return e.err }
+
+func (e *argumentsError) ForModel() string {
+	return fmt.Sprintf("The arguments for %s are refused: %v. Send one JSON object, each member once.", e.tool.ModelName(), e.err)
 }

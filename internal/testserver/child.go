@@ -28,13 +28,17 @@ func Main(m *testing.M, servers map[string]func() *mcp.Server) {
 // returns a session with it over stdio; both end with the test.
 func Spawn(t testing.TB, name string, client *mcp.Client, version string) *mcp.ClientSession {
 	t.Helper()
+	return Dial(t, client, ChildTransport(t, name), version)
+}
+
+// ChildTransport is the way to such a process.
+func ChildTransport(t testing.TB, name string) mcp.Transport {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), childKey+"="+name)
-	cs := dial(t, client, &mcp.CommandTransport{Command: cmd}, version)
-	t.Cleanup(func() { _ = cs.Close() })
-	return cs
+	return &mcp.CommandTransport{Command: cmd}
 }

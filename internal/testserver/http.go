@@ -33,6 +33,15 @@ func ConnectHTTPThrough(t testing.TB, server *mcp.Server, client *mcp.Client, ve
 	wrap func(http.RoundTripper) http.RoundTripper,
 ) (*mcp.ClientSession, *HTTP) {
 	t.Helper()
+	transport, h := HTTPTransport(t, server, version)
+	transport.HTTPClient.Transport = wrap(transport.HTTPClient.Transport)
+	return Dial(t, client, transport, version), h
+}
+
+// HTTPTransport is the way to a server behind a real socket, which ends with the
+// test.
+func HTTPTransport(t testing.TB, server *mcp.Server, version string) (*mcp.StreamableClientTransport, *HTTP) {
+	t.Helper()
 	// A pool of its own: a connection that another test's server left behind must
 	// not be taken for one of this server's.
 	h := &HTTP{pool: new(http.Transport)}
@@ -44,15 +53,10 @@ func ConnectHTTPThrough(t testing.TB, server *mcp.Server, client *mcp.Client, ve
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	cs := dial(t, client, &mcp.StreamableClientTransport{
-		Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true,
-		HTTPClient: &http.Client{Transport: wrap(h.pool)},
-	}, version)
-	t.Cleanup(func() {
-		_ = cs.Close()
-		h.Stop()
-	})
-	return cs, h
+	t.Cleanup(h.Stop)
+	return &mcp.StreamableClientTransport{
+		Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: h.pool},
+	}, h
 }
 
 // Stop closes the socket and every connection. After it the address refuses.

@@ -33,6 +33,12 @@ type Request struct {
 // handle gets each request in turn, on the peer's own goroutine.
 func ConnectPeer(t testing.TB, client *mcp.Client, version string, handle func(p *Peer, r Request)) *mcp.ClientSession {
 	t.Helper()
+	return Dial(t, client, PeerTransport(t, handle), version)
+}
+
+// PeerTransport is the way to a peer that ends with the test.
+func PeerTransport(t testing.TB, handle func(p *Peer, r Request)) mcp.Transport {
+	t.Helper()
 	fromClient, toPeer := io.Pipe()
 	fromPeer, toClient := io.Pipe()
 	p := &Peer{in: fromClient, out: toClient, handle: handle}
@@ -41,13 +47,11 @@ func ConnectPeer(t testing.TB, client *mcp.Client, version string, handle func(p
 		defer close(done)
 		p.serve()
 	}()
-	cs := dial(t, client, &mcp.IOTransport{Reader: fromPeer, Writer: toPeer}, version)
 	t.Cleanup(func() {
-		_ = cs.Close()
 		p.Hangup()
 		<-done
 	})
-	return cs
+	return &mcp.IOTransport{Reader: fromPeer, Writer: toPeer}
 }
 
 func (p *Peer) serve() {

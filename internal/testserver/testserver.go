@@ -62,16 +62,27 @@ func Connect(t testing.TB, server *mcp.Server, client *mcp.Client) *mcp.ClientSe
 // ConnectVersion is [Connect] at one revision of the protocol.
 func ConnectVersion(t testing.TB, server *mcp.Server, client *mcp.Client, version string) *mcp.ClientSession {
 	t.Helper()
+	return Dial(t, client, MemoryTransport(t, server), version)
+}
+
+// MemoryTransport is the way to a server in memory.
+func MemoryTransport(t testing.TB, server *mcp.Server) mcp.Transport {
+	t.Helper()
 	theirs, ours := mcp.NewInMemoryTransports()
 	ss, err := server.Connect(context.Background(), theirs, nil)
 	if err != nil {
 		t.Fatalf("connect the server: %v", err)
 	}
-	cs := dial(t, client, ours, version)
-	t.Cleanup(func() {
-		_ = cs.Close()
-		_ = ss.Wait()
-	})
+	t.Cleanup(func() { _ = ss.Close() })
+	return ours
+}
+
+// Dial returns a session of a client over a transport; it ends with the test. A nil
+// client is a new one.
+func Dial(t testing.TB, client *mcp.Client, transport mcp.Transport, version string) *mcp.ClientSession {
+	t.Helper()
+	cs := dial(t, client, transport, version)
+	t.Cleanup(func() { _ = cs.Close() })
 	return cs
 }
 

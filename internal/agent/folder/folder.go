@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -64,7 +65,7 @@ func (s *Server) Connect(ctx context.Context, client *mcp.Client) (*mcp.ClientSe
 	if _, err := s.server.Connect(ctx, there, nil); err != nil {
 		return nil, err
 	}
-	return client.Connect(ctx, here, nil)
+	return client.Connect(ctx, mount.Transport(here), nil)
 }
 
 // Ledger returns every effect that a call had on the folder, in the order of

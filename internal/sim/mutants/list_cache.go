@@ -38,7 +38,7 @@ var cacheMutants = []mutant{
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
 	{"answers-not-copied-in", flightFile, `f.kept = deepCopy(res)`, `f.kept = res`},
-	{"answers-not-copied-out", cacheFile, "\tcase res != nil:\n\t\tc.logHit(ctx, &call, \"cache: hit\")\n\t\treturn c.clone(res), nil", `return res, nil`},
+	{"answers-not-copied-out", cacheFile, "\tcase res != nil:\n\t\tc.answered(ctx, &call, \"hit\")\n\t\treturn c.clone(res), nil", `return res, nil`},
 	{"shared-answers-not-copied", cacheFile, `return c.clone(f.kept), nil`, `return f.kept, nil`},
 }
 

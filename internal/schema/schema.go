@@ -1,4 +1,7 @@
-package catalog
+// Package schema says which JSON Schemas may be given to a validator, and walks
+// those that may. A schema is a stranger's text: a validator that follows a hostile
+// one runs out of stack or of time.
+package schema
 
 import (
 	"encoding/json"
@@ -11,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
 )
 
 // Limits on a schema. A validator that follows a hostile one runs out of stack or
@@ -21,12 +26,9 @@ const (
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// checkSchema says what keeps an input schema from being used.
-func checkSchema(schema any) error {
-	root, err := decode(schema)
-	if err != nil {
-		return err
-	}
+// CheckInput says what keeps a schema, decoded, from being used for the arguments of
+// a tool.
+func CheckInput(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {
 		return fmt.Errorf("it is %s and no object", kind(root))
@@ -34,31 +36,88 @@ func checkSchema(schema any) error {
 	if t, ok := object["type"]; ok && t != "object" {
 		return fmt.Errorf("its type is %s; the arguments of a tool are an object", cut(fmt.Sprintf("%q", t), 40))
 	}
-	return walkSchema(root)
+	return Check(root)
 }
 
-// checkReferences is checkSchema for a schema of any type.
-func checkReferences(schema any) error {
-	root, err := decode(schema)
-	if err != nil {
-		return err
+// Check is [CheckInput] for a schema of any type.
+func Check(root any) error {
+	if size := Size(root); size > maxSchemaBytes {
+		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
 	}
 	return walkSchema(root)
 }
 
-func decode(schema any) (any, error) {
+// A Schema is one that [Check] found usable.
+type Schema struct{ walker }
+
+// Open returns a schema that is not decoded yet, or says what keeps it from being
+// used.
+func Open(schema any) (*Schema, error) {
 	raw, err := json.Marshal(schema)
 	if err != nil {
 		return nil, err
-	}
-	if len(raw) > maxSchemaBytes {
-		return nil, fmt.Errorf("it has %d bytes, more than %d", len(raw), maxSchemaBytes)
 	}
 	var root any
 	if err := json.Unmarshal(raw, &root); err != nil {
 		return nil, err
 	}
-	return root, nil
+	if err := Check(root); err != nil {
+		return nil, err
+	}
+	return &Schema{walker{root: root}}, nil
+}
+
+// Root returns the schema as JSON decodes it, an object or a boolean.
+func (s *Schema) Root() any { return s.root }
+
+// Applying returns the schema and all those that apply to the same value as it:
+// through references, allOf, anyOf, oneOf, if, then, else and dependent schemas.
+// What a not holds describes what the value is not, and is left out.
+func (s *Schema) Applying(schema map[string]any) []map[string]any {
+	var all []map[string]any
+	seen := make(map[uintptr]bool)
+	var add func(schema map[string]any)
+	add = func(schema map[string]any) {
+		if seen[identity(schema)] {
+			return
+		}
+		seen[identity(schema)] = true
+		all = append(all, schema)
+		for by, target := range s.inPlace(schema) {
+			if by != "not" && target.err == nil { // Check found no error
+				add(target.schema)
+			}
+		}
+	}
+	add(schema)
+	return all
+}
+
+// Size returns about how many bytes a decoded value has as JSON, without writing it.
+func Size(v any) int { return sizeOf(v, 0) }
+
+func sizeOf(v any, depth int) int {
+	if depth > canonical.MaxDepth { // it will be refused
+		return 0
+	}
+	n := 2
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			n += len(`"":,`) + len(k) + sizeOf(e, depth+1)
+		}
+	case []any:
+		for _, e := range v {
+			n += len(`,`) + sizeOf(e, depth+1)
+		}
+	case string:
+		n += len(v)
+	case json.RawMessage:
+		n = len(v)
+	case nil, bool, float64:
+		n = 4
+	}
+	return n
 }
 
 func kind(v any) string {
@@ -80,6 +139,10 @@ func walkSchema(root any) error {
 		return err
 	}
 	w := walker{root: root, cost: make(map[uintptr]int)}
+	if w.all(root) == nil {
+		return nil
+	}
+	w = walker{root: root, cost: make(map[uintptr]int), inOrder: true} // the same fault is named each time
 	return w.all(root)
 }
 
@@ -111,9 +174,10 @@ func checkDepth(v any, depth int) error {
 // A walker finds references that go in circles without consuming anything of the
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
-	root  any
-	cost  map[uintptr]int // by identity; open while it is being worked out
-	chain int             // how many are open
+	root    any
+	inOrder bool            // go through the members by name
+	cost    map[uintptr]int // by identity; open while it is being worked out
+	chain   int             // how many are open
 }
 
 const open = -1
@@ -132,8 +196,16 @@ func (w *walker) all(v any) error {
 		if _, err := w.expand("#", v); err != nil {
 			return err
 		}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if err := w.all(v[k]); err != nil {
+		if w.inOrder {
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				if err := w.all(v[k]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		for _, e := range v {
+			if err := w.all(e); err != nil {
 				return err
 			}
 		}
@@ -157,12 +229,14 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	case cost > 0:
 		return cost, nil
 	}
-	if w.chain++; w.chain > maxSchemaDepth {
-		return 0, errUnbounded
-	}
-	w.cost[id] = open
 	total := 1
 	for by, target := range w.inPlace(schema) {
+		if w.cost[id] != open {
+			if w.chain++; w.chain > maxSchemaDepth {
+				return 0, errUnbounded
+			}
+			w.cost[id] = open
+		}
 		if target.err != nil {
 			return 0, target.err
 		}
@@ -174,8 +248,10 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 			return 0, errUnbounded
 		}
 	}
-	w.chain--
-	w.cost[id] = total
+	if w.cost[id] == open {
+		w.chain--
+		w.cost[id] = total
+	}
 	return total, nil
 }
 
@@ -261,3 +337,10 @@ func missing(ref string) error {
 var anything = map[string]any{}
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}

@@ -1,0 +1,132 @@
+package annotation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The audiences that MCP knows.
+const (
+	User      mcp.Role = "user"
+	Assistant mcp.Role = "assistant"
+)
+
+// defaultPriority is what a missing priority counts as.
+const defaultPriority = 0.5
+
+// leastPriority stands for a priority of 0, which the SDK leaves out as if nobody
+// had given one.
+const leastPriority = 1e-9
+
+// Content is what is known about a piece of content, a resource or a resource
+// template: for whom it is, how much it matters and how old it is. The zero value
+// is for everybody, at the middle priority.
+type Content struct {
+	// Audience is for whom it is; none means for everybody.
+	Audience []mcp.Role
+	// Priority is between 0 (may be left out) and 1 (needed); nil counts as 0.5.
+	Priority *float64
+	// LastModified is when it was changed last; zero means unknown.
+	LastModified time.Time
+}
+
+// ContentOf reads MCP's form. The error names each field that is not valid; such a
+// field counts as missing, save an audience that nobody knows: it stays, and so
+// the content is not for those whom it does not name.
+//
+// The SDK cannot tell a priority of 0 from a missing one, so both are missing
+// here. [Content.UnmarshalJSON] can.
+func ContentOf(a *mcp.Annotations) (Content, error) {
+	if a == nil {
+		return Content{}, nil
+	}
+	c := Content{Audience: slices.Clone(a.Audience)}
+	if a.Priority != 0 {
+		c.Priority = new(a.Priority)
+	}
+	return c.checked(a.LastModified)
+}
+
+// UnmarshalJSON reads MCP's form from the wire, where a priority of 0 is one. It
+// fails where a field is not valid.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	var w struct {
+		Audience     []mcp.Role `json:"audience"`
+		Priority     *float64   `json:"priority"`
+		LastModified string     `json:"lastModified"`
+	}
+	if err := json.Unmarshal(data, &w); err != nil {
+		return fmt.Errorf("annotation: the annotations of a content: %w", err)
+	}
+	var err error
+	*c, err = Content{Audience: w.Audience, Priority: w.Priority}.checked(w.LastModified)
+	return err
+}
+
+// checked returns c without what is not valid.
+func (c Content) checked(lastModified string) (Content, error) {
+	err := c.Validate()
+	if c.Priority != nil && !validPriority(*c.Priority) {
+		c.Priority = nil
+	}
+	if lastModified == "" {
+		return c, err
+	}
+	at, bad := time.Parse(time.RFC3339, lastModified)
+	if bad != nil {
+		return c, errors.Join(err, fmt.Errorf("annotation: lastModified: %.40q is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z", lastModified))
+	}
+	c.LastModified = at
+	return c, err
+}
+
+// Validate reports every fault at once, each naming field and value.
+func (c Content) Validate() error {
+	var errs []error
+	for _, role := range c.Audience {
+		if role != User && role != Assistant {
+			errs = append(errs, fmt.Errorf("annotation: audience: %.40q is neither user nor assistant", role))
+		}
+	}
+	if c.Priority != nil && !validPriority(*c.Priority) {
+		errs = append(errs, fmt.Errorf("annotation: priority: %v is not between 0 and 1", *c.Priority))
+	}
+	return errors.Join(errs...)
+}
+
+func validPriority(p float64) bool { return p >= 0 && p <= 1 } // and no NaN
+
+// For reports whether the content is for the role: nobody is named, or the role is.
+func (c Content) For(role mcp.Role) bool {
+	return len(c.Audience) == 0 || slices.Contains(c.Audience, role)
+}
+
+// Rank returns the priority, 0.5 where nobody gave one.
+func (c Content) Rank() float64 {
+	if c.Priority == nil {
+		return defaultPriority
+	}
+	return *c.Priority
+}
+
+// MCP returns the SDK's form, for what a server of ours declares; nil where nothing
+// is known. A priority of 0 is sent as a billionth, since the SDK leaves a 0 out and
+// a reader would take it for 0.5.
+func (c Content) MCP() *mcp.Annotations {
+	if len(c.Audience) == 0 && c.Priority == nil && c.LastModified.IsZero() {
+		return nil
+	}
+	a := &mcp.Annotations{Audience: slices.Clone(c.Audience)}
+	if c.Priority != nil {
+		a.Priority = max(*c.Priority, leastPriority)
+	}
+	if !c.LastModified.IsZero() {
+		a.LastModified = c.LastModified.Format(time.RFC3339)
+	}
+	return a
+}

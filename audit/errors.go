@@ -1,0 +1,40 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// ErrRefused is in the tree of every error by which this package refuses a call.
+var ErrRefused = errors.New("audit: refused")
+
+// A RefusedError says that a call was not made because it could not be written down
+// before. Its text leaves out what the sink said, which is for the log.
+type RefusedError struct {
+	Tool *middleware.Tool
+	Err  error // what the sink said
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("audit: %s was refused: its calls must be written down before they are made, and this one could not be; "+
+		"do not call it again, tell the user that the record of calls does not work", e.Tool)
+}
+
+// Is reports whether target is [ErrRefused].
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+// Unwrap returns why the call could not be written down.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call did not leave.
+func (e *RefusedError) NotSent() bool { return true }
+
+// Permanent reports that calling again at once is of no use.
+func (e *RefusedError) Permanent() bool { return true }
+
+var (
+	errPanicked     = errors.New("audit: it panicked, or its goroutine was ended")
+	errSinkPanicked = errors.New("audit: the sink panicked")
+)

@@ -1,0 +1,16 @@
+package audit
+
+import (
+	"log/slog"
+	"os"
+)
+
+type Disk = disk
+
+// OpenFileThrough opens a file whose writes go through something else.
+func OpenFileThrough(name string, logger *slog.Logger, through func(*os.File) Disk) (*File, error) {
+	return openFile(name, logger, func(f *os.File) disk { return through(f) })
+}
+
+// Outcomes are all of them.
+var Outcomes = outcomes[:]

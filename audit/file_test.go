@@ -1,0 +1,656 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// record is one that a trail could have written.
+func record(kind audit.Kind, n int64) audit.Record {
+	r := audit.Record{Time: time.Now(), Kind: kind, Run: "run", N: n, Server: "files", Tool: "touch", Class: "moderate"}
+	if kind == audit.End {
+		r.Outcome = audit.OK
+	}
+	return r
+}
+
+// file makes a file of so many calls, each with both records, and says where it is.
+func file(t testing.TB, calls int64) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	f, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range calls {
+		for _, kind := range []audit.Kind{audit.Intent, audit.End} {
+			if err := f.Write(context.Background(), record(kind, n+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func verify(t testing.TB, name string) audit.Report {
+	t.Helper()
+	report, err := audit.Verify(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func write(t testing.TB, name string, raw []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFileThatNobodyTouchedIsWhole(t *testing.T) {
+	t.Parallel()
+	name := file(t, 3)
+	first := verify(t, name)
+	if first.State != audit.Whole || first.Records != 6 || first.Problem != "" || first.Recovered != 0 || len(first.Open) != 0 || len(first.Hash) != 64 {
+		t.Errorf("got %+v", first)
+	}
+	f, err := audit.OpenFile(name, nil) // opening and closing changes nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(t, name); got.Hash != first.Hash || got.State != audit.Whole {
+		t.Errorf("got %+v", got)
+	}
+	if err := f.Write(t.Context(), record(audit.End, 9)); err == nil {
+		t.Error("a closed file took a record")
+	}
+}
+
+// Cut at every byte, with its head the file is damaged, and without it nobody says
+// that it is whole.
+func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
+	t.Parallel()
+	name := file(t, 3)
+	raw := read(t, name)
+	head := read(t, name+".head")
+	for cut := range raw {
+		write(t, name, raw[:cut])
+		if got := verify(t, name); got.State != audit.Damaged {
+			t.Fatalf("cut at %d of %d: %s", cut, len(raw), got.State)
+		}
+	}
+	if err := os.Remove(name + ".head"); err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(raw) + 1 {
+		write(t, name, raw[:cut])
+		got := verify(t, name)
+		lines := int64(bytes.Count(raw[:cut], []byte("\n")))
+		if got.State != audit.NotAttested || got.Records != lines {
+			t.Fatalf("cut at %d of %d: %s, %d records, want %d", cut, len(raw), got.State, got.Records, lines)
+		}
+		if got.State.String() != "valid prefix, end not attested" {
+			t.Fatalf("the words are %q", got.State)
+		}
+	}
+	for cut := range head {
+		write(t, name, raw)
+		write(t, name+".head", head[:cut])
+		if got := verify(t, name); got.State == audit.Whole && bytes.TrimSpace(head[:cut])[len(bytes.TrimSpace(head[:cut]))-1] != '}' {
+			t.Fatalf("head cut at %d: %s", cut, got.State)
+		}
+	}
+}
+
+// Every change of a byte, and every line that is taken out, moved or doubled, is seen.
+func TestAFileThatWasChangedIsDamaged(t *testing.T) {
+	t.Parallel()
+	name := file(t, 3)
+	raw := read(t, name)
+	for i := range raw {
+		changed := bytes.Clone(raw)
+		changed[i] ^= 1
+		write(t, name, changed)
+		if got := verify(t, name); got.State != audit.Damaged {
+			t.Fatalf("byte %d of %d changed: %s: %s", i, len(raw), got.State, got.Problem)
+		}
+	}
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	for i := range lines {
+		for what, others := range map[string][][]byte{
+			"taken out": {},
+			"doubled":   {lines[i], lines[i]},
+			"put after": {lines[i], []byte(`{"seq":99,"prev":"","kind":"end"}` + "\n")},
+		} {
+			var changed []byte
+			for j := range lines {
+				if j != i {
+					changed = append(changed, lines[j]...)
+					continue
+				}
+				changed = append(changed, bytes.Join(others, nil)...)
+			}
+			write(t, name, changed)
+			if got := verify(t, name); got.State != audit.Damaged {
+				t.Fatalf("record %d %s: %s", i+1, what, got.State)
+			}
+			if f, err := audit.OpenFile(name, nil); err == nil {
+				t.Fatalf("record %d %s: it was opened: %v", i+1, what, f.Close())
+			}
+		}
+	}
+}
+
+func TestWhatNoCrashLeavesBehindIsNotOpened(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(name string, raw []byte){
+		"the head is gone":       func(name string, _ []byte) { _ = os.Remove(name + ".head") },
+		"the head is unreadable": func(name string, _ []byte) { write(t, name+".head", []byte("{")) },
+		"the head is another's":  func(name string, _ []byte) { write(t, name+".head", read(t, file(t, 3)+".head")) },
+		"the end is gone":        func(name string, raw []byte) { write(t, name, raw[:bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1]) },
+		"a record was changed":   func(name string, raw []byte) { write(t, name, bytes.Replace(raw, []byte("touch"), []byte("tauch"), 1)) },
+		"the last was changed":   func(name string, raw []byte) { write(t, name, append(raw[:len(raw)-3], "x}\n"...)) },
+		"the file was emptied":   func(name string, _ []byte) { write(t, name, nil) },
+	} {
+		name := file(t, 3)
+		change(name, read(t, name))
+		before := read(t, name)
+		f, err := audit.OpenFile(name, nil)
+		if err == nil {
+			t.Errorf("%s: it was opened: %v", what, f.Close())
+			continue
+		}
+		if _, ok := errors.AsType[*audit.DamagedError](err); !ok || !strings.Contains(err.Error(), "start a new file") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if !bytes.Equal(read(t, name), before) {
+			t.Errorf("%s: the file was changed", what)
+		}
+		if got := verify(t, name); got.State == audit.Whole || what == "the end is gone" && !strings.Contains(got.Problem, "5 records are there and there were 6") {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+}
+
+func TestB273ATornLineIsMarkedAndGluedToNothing(t *testing.T) {
+	t.Parallel()
+	whole := read(t, file(t, 2))
+	last := whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1:]
+	for cut := 1; cut < len(last); cut++ {
+		name := file(t, 2)
+		raw := read(t, name)
+		next := bytes.Replace(last, []byte(`"seq":4`), []byte(`"seq":5`), 1)
+		write(t, name, append(raw, next[:cut]...)) // as a writer leaves it that is killed in the middle
+		if got := verify(t, name); got.State != audit.Interrupted || got.Records != 4 || !strings.Contains(got.Problem, "cut off") {
+			t.Fatalf("cut at %d: %+v", cut, got)
+		}
+		f, err := audit.OpenFile(name, nil)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if err := errors.Join(f.Write(t.Context(), record(audit.End, 3)), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got := verify(t, name)
+		if got.State != audit.Whole || got.Records != 6 || got.Recovered != 1 {
+			t.Fatalf("cut at %d: %+v", cut, got)
+		}
+		after := read(t, name)
+		if !bytes.Contains(after, append(next[:cut], " torn\n"...)) {
+			t.Fatalf("cut at %d: what was there is gone: %s", cut, after)
+		}
+		// The torn text is as protected as a record is.
+		after[len(raw)] ^= 1
+		write(t, name, after)
+		if got := verify(t, name); got.State != audit.Damaged {
+			t.Fatalf("cut at %d, and the torn text changed: %s", cut, got.State)
+		}
+	}
+}
+
+// A forger who knows the hashes has to get all of it right.
+func TestForgeriesAreDamage(t *testing.T) {
+	t.Parallel()
+	hash := func(line []byte) string {
+		sum := sha256.Sum256(bytes.TrimSuffix(line, []byte("\n")))
+		return hex.EncodeToString(sum[:])
+	}
+	unsynced := func(name string) (lines [][]byte, head []byte) {
+		f, err := audit.OpenFile(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		durable := record(audit.End, 1)
+		durable.Durable = true
+		for _, r := range []audit.Record{durable, record(audit.End, 2), record(audit.End, 3)} {
+			if err := f.Write(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		raw, head := read(t, name), read(t, name+".head")
+		_ = f.Close()
+		lines = bytes.SplitAfter(raw, []byte("\n"))
+		return lines[:3], head
+	}
+	changed := func(line []byte) []byte { return bytes.Replace(line, []byte("touch"), []byte("watch"), 1) }
+	for what, forge := range map[string]func(lines [][]byte, head []byte) ([][]byte, []byte){
+		"the last one, which is not synced":         func(l [][]byte, h []byte) ([][]byte, []byte) { return [][]byte{l[0], l[1], changed(l[2])}, h },
+		"the last synced one, and the rest is gone": func(l [][]byte, h []byte) ([][]byte, []byte) { return [][]byte{changed(l[0])}, h },
+		"a wrong number, and a head that fits": func(l [][]byte, h []byte) ([][]byte, []byte) {
+			last := bytes.Replace(l[2], []byte(`"seq":3`), []byte(`"seq":9`), 1)
+			return [][]byte{l[0], l[1], last}, bytes.Replace(h, []byte(hash(l[2])), []byte(hash(last)), 1)
+		},
+		"a torn line that nobody explains": func(l [][]byte, h []byte) ([][]byte, []byte) {
+			return [][]byte{l[0], []byte("{ torn\n"), l[1], l[2]}, h
+		},
+	} {
+		name := filepath.Join(t.TempDir(), "calls.jsonl")
+		lines, head := forge(unsynced(name))
+		write(t, name, bytes.Join(lines, nil))
+		write(t, name+".head", head)
+		if got := verify(t, name); got.State != audit.Damaged {
+			t.Errorf("%s: %s", what, got.State)
+		}
+		if f, err := audit.OpenFile(name, nil); err == nil {
+			t.Errorf("%s: it was opened: %v", what, f.Close())
+		}
+	}
+}
+
+// A loss of power takes what was not synced. It is not refused, and it is marked.
+func TestWhatPowerTookIsMarked(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	f, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	durable := record(audit.Intent, 1)
+	durable.Durable = true
+	for _, r := range []audit.Record{durable, record(audit.Intent, 2), record(audit.End, 2)} {
+		if err := f.Write(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, head := read(t, name), read(t, name+".head")
+	_ = f.Close()
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	write(t, name, lines[0])
+	write(t, name+".head", head)
+	if got := verify(t, name); got.State != audit.Damaged || !strings.Contains(got.Problem, "2 records are missing at the end; they had not been synced") {
+		t.Errorf("got %+v", got)
+	}
+	if f, err = audit.OpenFile(name, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Interrupted(); len(got) != 1 || got[0].N != 1 {
+		t.Errorf("got %+v", got)
+	}
+	_ = f.Close()
+	if got := verify(t, name); got.State != audit.Whole || got.Recovered != 1 || !bytes.Contains(read(t, name), []byte(`"lost":2`)) {
+		t.Errorf("got %+v", got)
+	}
+	write(t, name, nil)
+	write(t, name+".head", head)
+	if f, err := audit.OpenFile(name, nil); err == nil {
+		t.Errorf("a file that has lost what was synced was opened: %v", f.Close())
+	}
+}
+
+// A process that ends between a line and its head leaves a record that the head does
+// not know. It is kept, and marked.
+func TestWhatTheHeadDoesNotKnowIsMarked(t *testing.T) {
+	t.Parallel()
+	name := file(t, 2)
+	head := read(t, name+".head")
+	f, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Write(t.Context(), record(audit.End, 3)), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, name+".head", head)
+	if got := verify(t, name); got.State != audit.Interrupted || got.Records != 5 || !strings.Contains(got.Problem, "the last 1 records") {
+		t.Errorf("got %+v", got)
+	}
+	if f, err = audit.OpenFile(name, nil); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if got := verify(t, name); got.State != audit.Whole || got.Records != 6 || got.Recovered != 1 || !bytes.Contains(read(t, name), []byte(`"unattested":1`)) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOpenIntentsAreListedAndEndAsUnknown(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	f, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []audit.Record{record(audit.Intent, 1), record(audit.Intent, 2), record(audit.End, 1), record(audit.Intent, 3), record(audit.Intent, 3)} {
+		if err := f.Write(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = f.Close()
+	if got := verify(t, name); len(got.Open) != 2 || got.Open[0].N != 2 || got.Open[1].N != 3 {
+		t.Errorf("open: %+v", got.Open)
+	}
+	var log bytes.Buffer
+	if f, err = audit.OpenFile(name, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if got := f.Interrupted(); len(got) != 2 || got[0].N != 2 || got[1].N != 3 {
+		t.Errorf("interrupted: %+v", got)
+	}
+	if n := strings.Count(log.String(), "outcome of a call is unknown"); n != 2 || !strings.Contains(log.String(), "files/touch") {
+		t.Errorf("the log has %d lines: %s", n, log.String())
+	}
+	if got := verify(t, name); got.State != audit.Whole || len(got.Open) != 0 || bytes.Count(read(t, name), []byte(`"outcome":"unknown"`)) != 2 {
+		t.Errorf("got %+v\n%s", got, read(t, name))
+	}
+}
+
+func TestB275TwoWritersOfOneFile(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	first, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := audit.OpenFile(name, nil); err == nil || !strings.Contains(err.Error(), "another writer") {
+		t.Errorf("got %v, %v", second, err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = second.Close()
+}
+
+func TestB277OneRecordIsOneLine(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	f, err := audit.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trail := audit.New(f, audit.Options{})
+	hostile := "a\nb\r\x00\x1b[31m\u2028\u2029\xff{\"seq\":1}\n" + strings.Repeat("x", 10_000)
+	restricted := tool(t, "x", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	named := *restricted
+	definition := *restricted.Definition
+	definition.Name = hostile
+	named.Definition, named.Server = &definition, hostile
+	caller := trail.Record(trail.Intent(answering(textResult(hostile), nil)))
+	arguments, _ := json.Marshal(map[string]string{"a": hostile})
+	if _, err := caller.CallTool(t.Context(), middleware.Call{ID: hostile, Scope: hostile, Tool: &named, Arguments: arguments}); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	raw := read(t, name)
+	if bytes.Count(raw, []byte("\n")) != 2 || bytes.ContainsAny(raw[:len(raw)-1], "\r\x00\x1b\u2028\u2029") || len(raw) > 100_000 {
+		t.Errorf("got %d lines, %d bytes: %.2000q", bytes.Count(raw, []byte("\n")), len(raw), raw)
+	}
+	if got := verify(t, name); got.State != audit.Whole || got.Records != 2 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Many at once are one chain, and those that wait share the disk's time.
+func TestWritersAtTheSameTimeAreOneChain(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	counting := new(faulty)
+	f, err := audit.OpenFileThrough(name, nil, func(f *os.File) audit.Disk {
+		if strings.HasSuffix(f.Name(), ".head") {
+			return f
+		}
+		counting.File = f
+		return counting
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 25 {
+				r := record(audit.End, int64(i*100+j))
+				r.Durable = true
+				if err := f.Write(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	_ = f.Close()
+	if got := verify(t, name); got.State != audit.Whole || got.Records != 200 {
+		t.Errorf("got %+v", got)
+	}
+	t.Logf("200 durable records took %d syncs", counting.syncs)
+}
+
+// A faulty disk fails as it is told.
+type faulty struct {
+	*os.File
+
+	mu                         sync.Mutex
+	syncs                      int
+	failWrite, failSync, short bool
+	failTruncate               bool
+}
+
+func (d *faulty) Write(b []byte) (int, error) {
+	switch {
+	case d.short:
+		n, _ := d.File.Write(b[:len(b)/2])
+		return n, errors.New("no space left")
+	case d.failWrite:
+		return 0, errors.New("input/output error")
+	}
+	return d.File.Write(b)
+}
+
+func (d *faulty) WriteAt(b []byte, at int64) (int, error) {
+	if d.failWrite {
+		return 0, errors.New("input/output error")
+	}
+	return d.File.WriteAt(b, at)
+}
+
+func (d *faulty) Sync() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.syncs++
+	if d.failSync {
+		return errors.New("input/output error")
+	}
+	return d.File.Sync()
+}
+
+func (d *faulty) Truncate(size int64) error {
+	if d.failTruncate {
+		return errors.New("read-only file system")
+	}
+	return d.File.Truncate(size)
+}
+
+func TestADiskThatFails(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		fail    func(records, head *faulty)
+		durable bool
+		fails   bool
+		after   bool // whether it takes a record when the disk works again
+	}{
+		{"half a line, taken back", func(d, _ *faulty) { d.short = true }, false, true, true},
+		{"half a line that stays", func(d, _ *faulty) { d.short, d.failTruncate = true, true }, false, true, false},
+		{"no line", func(d, _ *faulty) { d.failWrite = true }, false, true, true},
+		{"no sync", func(d, _ *faulty) { d.failSync = true }, true, true, false},
+		{"no sync, and nobody waits", func(d, _ *faulty) { d.failSync = true }, false, false, true},
+		{"no head", func(_, d *faulty) { d.failWrite = true }, false, true, false},
+		{"no sync of the head", func(_, d *faulty) { d.failSync = true }, true, true, false},
+	} {
+		name := filepath.Join(t.TempDir(), "calls.jsonl")
+		var disks []*faulty
+		f, err := audit.OpenFileThrough(name, nil, func(f *os.File) audit.Disk {
+			disks = append(disks, &faulty{File: f})
+			return disks[len(disks)-1]
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Write(t.Context(), record(audit.End, 1)); err != nil {
+			t.Fatal(tt.name, err)
+		}
+		tt.fail(disks[0], disks[1])
+		r := record(audit.End, 2)
+		r.Durable = tt.durable
+		if err := f.Write(t.Context(), r); (err != nil) != tt.fails {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+		for _, d := range disks {
+			d.failWrite, d.failSync, d.short, d.failTruncate = false, false, false, false
+		}
+		if err := f.Write(t.Context(), record(audit.End, 3)); (err == nil) != tt.after {
+			t.Errorf("%s: afterwards: %v", tt.name, err)
+		}
+		_ = f.Close()
+		if f, err = audit.OpenFile(name, nil); err != nil {
+			t.Errorf("%s: it cannot be opened again: %v", tt.name, err)
+			continue
+		}
+		_ = f.Close()
+		if got := verify(t, name); got.State != audit.Whole {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
+
+func TestAFileTakesOnlyWhatATrailWrites(t *testing.T) {
+	t.Parallel()
+	f, err := audit.OpenFile(filepath.Join(t.TempDir(), "calls.jsonl"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, kind := range []audit.Kind{"", audit.Recovered} {
+		if err := f.Write(t.Context(), audit.Record{Kind: kind}); err == nil {
+			t.Errorf("it took a record of kind %q", kind)
+		}
+	}
+}
+
+func TestVerifyOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	if _, err := audit.Verify(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever a file holds, it is read without a panic; and one that was whole is not
+// whole once something stands where something else stood.
+func FuzzVerify(f *testing.F) {
+	name := file(f, 2)
+	raw, head := read(f, name), read(f, name+".head")
+	f.Add(raw, head)
+	f.Add(append(bytes.Clone(raw), "torn torn\n"...), head)
+	f.Add([]byte{}, []byte{})
+	f.Fuzz(func(t *testing.T, records, attested []byte) {
+		name := filepath.Join(t.TempDir(), "calls.jsonl")
+		write(t, name, records)
+		write(t, name+".head", head)
+		if got := verify(t, name); got.State == audit.Whole && !bytes.Equal(records, raw) {
+			t.Fatalf("other records are whole: %q", records)
+		}
+		write(t, name+".head", attested)
+		before := verify(t, name)
+		opened, err := audit.OpenFile(name, nil)
+		if err != nil {
+			if before.State == audit.Whole {
+				t.Fatalf("whole, and cannot be opened: %v", err)
+			}
+			return
+		}
+		if err := opened.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := verify(t, name); got.State != audit.Whole || got.Records < before.Records {
+			t.Fatalf("opened, and %+v; it was %+v", got, before)
+		}
+	})
+}
+
+func ExampleVerify() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "calls.jsonl")
+	f, err := audit.OpenFile(name, nil)
+	if err != nil {
+		panic(err)
+	}
+	for n := range int64(3) {
+		if err := f.Write(context.Background(), record(audit.End, n+1)); err != nil {
+			panic(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		panic(err)
+	}
+	report, _ := audit.Verify(name)
+	fmt.Println(report.State, report.Records)
+
+	raw, _ := os.ReadFile(name)
+	_ = os.WriteFile(name, bytes.Replace(raw, []byte("touch"), []byte("watch"), 1), 0o600)
+	report, _ = audit.Verify(name)
+	fmt.Printf("%s: %s\n", report.State, report.Problem)
+	// Output:
+	// whole 3
+	// damaged: what follows record 1 does not belong there: a record was changed, taken out or put in
+}

@@ -1,0 +1,181 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A passage is one call on its way between the two links. It is the context that
+// carries itself and the call's note, so that both cost one allocation.
+type passage struct {
+	context.Context
+
+	trail *Trail
+	n     int64
+	began time.Time
+	note  *note.Note
+	own   note.Note // where nobody has begun one
+	kept  uncancelled
+
+	mu     sync.Mutex
+	level  level
+	intent bool // one is written
+	shown  bool // the arguments stand in a record
+	over   bool
+	redact redact.Redactor
+}
+
+type passageKey struct{ trail *Trail }
+
+func (p *passage) Value(key any) any {
+	if key == (passageKey{p.trail}) {
+		return p
+	}
+	return p.Context.Value(key)
+}
+
+// uncancelled is a context that outlives its call, for what is written at the end.
+type uncancelled struct{ context.Context }
+
+func (*uncancelled) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*uncancelled) Done() <-chan struct{}       { return nil }
+func (*uncancelled) Err() error                  { return nil }
+
+func (t *Trail) begin(ctx context.Context) *passage {
+	p := &passage{trail: t, n: t.calls.Add(1), began: time.Now()}
+	p.Context, p.note = p.own.Join(ctx, "record")
+	p.kept.Context = ctx
+	return p
+}
+
+// record returns what every record of the call has.
+func (p *passage) record(kind Kind, call *middleware.Call, tool *middleware.Tool) Record {
+	r := Record{
+		Time: time.Now(), Kind: kind, Run: p.trail.run, N: p.n, Call: short(call.ID), Scope: short(call.Scope),
+		Tool: short(tool.Name()), Class: tool.Safety().String(),
+	}
+	if tool != nil {
+		r.Server = short(tool.Server)
+	}
+	return r
+}
+
+type recorder struct {
+	next  middleware.ToolCaller
+	trail *Trail
+}
+
+func (*recorder) Kind() string                    { return "record" }
+func (r *recorder) Unwrap() middleware.ToolCaller { return r.next }
+
+func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
+	p := r.trail.begin(ctx)
+	returned := false
+	defer func() { //nolint:contextcheck // what is written at the end outlives the call
+		if !returned { // a panic on its way out, or the end of the goroutine
+			res, err = nil, middleware.OutcomeUnknown(call, errPanicked)
+		}
+		p.end(&call, res, err)
+	}()
+	res, err = r.next.CallTool(p, call) //nolint:contextcheck // p is ctx, and more
+	returned = true
+	return res, err
+}
+
+// end writes the one record that every call has.
+func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	said := p.note.Read()
+	tool := call.Tool
+	if said.Tool != nil {
+		tool = said.Tool
+	}
+	outcome := outcomeOf(res, err, said.Facts)
+	p.trail.count(tool.Safety(), outcome)
+	if p.level = max(p.level, asked(call.Tool), levelOf(tool)); p.level == counted {
+		return
+	}
+	r := p.record(End, call, tool)
+	r.Outcome, r.Took, r.Waited = outcome, r.Time.Sub(p.began), said.Waited
+	r.Approval, r.Attempts, r.From = said.Approval, said.Attempts, source(outcome, said.Facts)
+	r.Durable = p.intent && durable(p.level, tool)
+	for _, f := range said.Facts {
+		r.Decisions = append(r.Decisions, Decision{Room: f.Room, What: f.What})
+	}
+	if !p.intent && durable(p.level, tool) {
+		reasons(&r, tool) // which an intent has already
+	}
+	if p.level == full {
+		p.whole(&r, call, said.Facts)
+		p.ending(&r, tool, res, err)
+	}
+	_ = p.trail.write(&p.kept, r) // the trail has logged and counted it
+}
+
+type intender struct {
+	next  middleware.ToolCaller
+	trail *Trail
+}
+
+func (*intender) Kind() string                    { return "intent" }
+func (i *intender) Unwrap() middleware.ToolCaller { return i.next }
+
+func (i *intender) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	p, _ := ctx.Value(passageKey{i.trail}).(*passage)
+	level, err := p.intend(ctx, &call)
+	switch {
+	case err != nil && durable(level, call.Tool):
+		return nil, &RefusedError{Tool: call.Tool, Err: err}
+	case level == full:
+		ctx = grant.WithRecord(ctx, &call)
+	}
+	return i.next.CallTool(ctx, call)
+}
+
+var (
+	errNoRecord = errors.New("it would have no end: the same trail's Record does not stand outside Intent")
+	errOver     = errors.New("the call has ended already")
+)
+
+// intend writes the intent, where the call gets one.
+func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, error) {
+	level := levelOf(call.Tool)
+	if p == nil {
+		return level, errNoRecord
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return level, errOver
+	}
+	p.level = max(p.level, level)
+	if !intended(p.level, call.Tool) {
+		return p.level, nil
+	}
+	r := p.record(Intent, call, call.Tool)
+	said := p.note.Read()
+	r.Approval, r.Durable = said.Approval, durable(p.level, call.Tool)
+	if r.Durable {
+		reasons(&r, call.Tool)
+	}
+	if p.level == full {
+		p.whole(&r, call, said.Facts)
+	}
+	err := p.trail.write(ctx, r)
+	if err == nil {
+		p.intent = true
+	} else {
+		p.shown = false
+	}
+	return p.level, err
+}

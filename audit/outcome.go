@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// outcomeOf names what came of a call, what matters most first.
+func outcomeOf(res *mcp.CallToolResult, err error, facts []note.Fact) Outcome {
+	switch {
+	case err == nil:
+		return resultOf(res)
+	case has[*middleware.OutcomeUnknownError](err):
+		return Unknown
+	case has[*middleware.PanicError](err), errors.Is(err, errPanicked):
+		return Panicked
+	case !middleware.NotSent(err) && middleware.Refused(err):
+		return Refused // by the server
+	case middleware.NotSent(err) && denied(facts):
+		return Denied
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	case middleware.NotSent(err):
+		if _, later := middleware.RetryAfter(err); later || middleware.Permanent(err) {
+			return Refused
+		}
+		return NotSent
+	}
+	return Failed
+}
+
+func resultOf(res *mcp.CallToolResult) Outcome {
+	switch {
+	case res == nil:
+		return Failed
+	case res.NeedsInput() || res.RequestState != "" || len(res.InputRequests) > 0:
+		return InputRequired
+	case res.IsError:
+		return ToolError
+	}
+	return OK
+}
+
+func has[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// denied reports whether the last word of those who ask people was a no.
+func denied(facts []note.Fact) bool {
+	for _, f := range slices.Backward(facts) {
+		if f.Room == "hitl" {
+			return f.What == "denied"
+		}
+	}
+	return false
+}
+
+// source says where a result came from.
+func source(o Outcome, facts []note.Fact) string {
+	if o != OK && o != ToolError && o != InputRequired {
+		return ""
+	}
+	for _, f := range facts {
+		if f.Room == "cache" && (f.What == "hit" || f.What == "joined") {
+			return "memory"
+		}
+	}
+	return "server"
+}

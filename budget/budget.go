@@ -1,0 +1,165 @@
+// Package budget says how much more: it stops a session that has made as many calls,
+// cost as much or taken as long as the host allows, and one that goes round in a
+// loop.
+//
+// A session is a scope ([middleware.Call].Scope) until it has been idle for a while.
+// What stops is told why, what else to do, and when it may go on, in words for a
+// model. Nothing here waits.
+package budget
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value ends loops and sets no limit.
+type Options struct {
+	// Session is what one session may spend, over all classes. A zero field of it
+	// means no such limit.
+	Session Limit
+	// Classes is what a session may spend on calls of one class, within Session, for
+	// example less on writes. A class that is not named has no limit of its own.
+	Classes map[annotation.Safety]Limit
+	// Idle ends a session: after so long without a call its budget begins anew. Calls
+	// that were stopped do not count as calls. 0 means one hour.
+	Idle time.Duration
+	// Repeats is how often the same call, or the same few calls in turn, may have had
+	// the same answers, one after the other, before it counts as a loop; at most 100.
+	// 0 means 4: the fifth is stopped. With answers that differ each time, as when
+	// something is polled, it is five times as often.
+	Repeats int
+	// Pause is how long after such a call it is let through once more, so that what is
+	// only polled slowly is not ended for good. 0 means 30 seconds.
+	Pause time.Duration
+	// Ledger holds what was spent, for a host that wants to see it, to let a session
+	// begin anew, or to share it between chains. Nil means one of its own for each
+	// application of the middleware.
+	Ledger *Ledger
+	// Logger hears, at level Warn, of each call that is stopped. Nil is silent.
+	Logger *slog.Logger
+}
+
+// A Limit is how much may be spent. A zero field means no such limit.
+type Limit struct {
+	// Calls is how many calls may be made. One that was not carried out is given back;
+	// an answer from memory counts.
+	Calls int
+	// Cost is the sum of the tools' cost hints; a tool that has none costs nothing.
+	Cost float64
+	// Time is the sum of how long calls took, from here to the answer, without the time
+	// in which a person thinks. A call is not begun when it is used up, and not
+	// broken off.
+	Time time.Duration
+}
+
+const (
+	defaultIdle    = time.Hour
+	defaultRepeats = 4
+	defaultPause   = 30 * time.Second
+	mostRepeats    = 100
+)
+
+// New returns a middleware that stops what has spent its budget or goes round in a
+// loop, with a [*StoppedError]. What a call will cost is reserved before it is made,
+// so that calls made at once cannot spend more together, and settled when it has
+// come back. New panics where a number is negative or not finite.
+func New(o Options) middleware.Middleware {
+	check(o)
+	b := budget{
+		session: o.Session,
+		classes: maps.Clone(o.Classes),
+		idle:    cmp.Or(o.Idle, defaultIdle),
+		rounds:  rounds{repeats: cmp.Or(o.Repeats, defaultRepeats), pause: cmp.Or(o.Pause, defaultPause)},
+		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+	}
+	for _, l := range o.Classes {
+		b.timed = b.timed || l.Time > 0
+	}
+	b.timed = b.timed || o.Session.Time > 0
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		mine := b
+		mine.next, mine.ledger = next, o.Ledger
+		if mine.ledger == nil {
+			mine.ledger = NewLedger()
+		}
+		return &mine
+	}
+}
+
+func check(o Options) {
+	o.Session.check("Session")
+	for class, l := range o.Classes {
+		l.check(fmt.Sprintf("Classes[%s]", class))
+	}
+	switch {
+	case o.Idle < 0:
+		panic("budget: Options.Idle is negative")
+	case o.Repeats < 0 || o.Repeats > mostRepeats:
+		panic("budget: Options.Repeats is not between 0 and 100")
+	case o.Pause < 0:
+		panic("budget: Options.Pause is negative")
+	}
+}
+
+func (l Limit) check(field string) {
+	switch {
+	case l.Calls < 0:
+		panic("budget: Options." + field + ".Calls is negative")
+	case !(l.Cost >= 0) || math.IsInf(l.Cost, 1):
+		panic("budget: Options." + field + ".Cost is no finite number of 0 or more")
+	case l.Time < 0:
+		panic("budget: Options." + field + ".Time is negative")
+	}
+}
+
+type budget struct {
+	next    middleware.ToolCaller
+	ledger  *Ledger
+	session Limit
+	classes map[annotation.Safety]Limit
+	timed   bool // there is a limit on time
+	idle    time.Duration
+	rounds  rounds
+	log     *slog.Logger
+}
+
+func (*budget) Kind() string                    { return "budget" }
+func (b *budget) Unwrap() middleware.ToolCaller { return b.next }
+
+func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if ctx.Err() != nil {
+		return nil, middleware.GivenUp(ctx)
+	}
+	began := time.Now()
+	taken, stopped := b.take(began, &call)
+	if stopped != nil {
+		note.Of(ctx).Say("budget", "stopped", string(stopped.Reason))
+		b.log.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
+			slog.String("reason", string(stopped.Reason)), slog.Duration("after", stopped.After))
+		return nil, stopped
+	}
+	var said *note.Note
+	if b.timed {
+		ctx, said = note.Join(ctx, "budget")
+	}
+	waited := said.Read().Waited
+	var end ending
+	defer func() { // a panic on its way out is an end too
+		end.took = max(0, time.Since(began)-(said.Read().Waited-waited))
+		b.settle(taken, end)
+	}()
+	res, err := b.next.CallTool(ctx, call)
+	end.answer = b.ledger.answer(res, err)
+	end.returned = err != nil && (middleware.NotSent(err) || middleware.Refused(err))
+	return res, err
+}

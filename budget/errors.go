@@ -1,0 +1,102 @@
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// ErrStopped is in the tree of every error by which this package stops a call.
+var ErrStopped = errors.New("budget: stopped")
+
+// A Reason says what was used up.
+type Reason string
+
+// The reasons.
+const (
+	Calls Reason = "calls"
+	Cost  Reason = "cost"
+	Time  Reason = "time"
+	Loop  Reason = "loop"
+)
+
+// A StoppedError says which call was stopped, why, and when it may go on. The call
+// was not sent and has cost nothing.
+type StoppedError struct {
+	Tool   *middleware.Tool
+	Reason Reason
+	// Class is the one whose limit it is, "" for the whole session's.
+	Class string
+	// Spent and Limit are those that a limit stops by.
+	Spent Spent
+	Limit Limit
+	// Times is how often the loop went round, Turns how many calls take turns in it, and
+	// SameAnswer whether each had the same answer every time.
+	Times, Turns int
+	SameAnswer   bool
+	// After is when it may go on; 0 means never, because one call costs more than the
+	// whole budget. For a limit it counts from the last call that was made.
+	After time.Duration
+}
+
+func (e *StoppedError) Error() string {
+	if e.Reason == Loop {
+		return fmt.Sprintf("budget: %s was stopped: %s. Use the answer that you have, change the arguments, or do something else; "+
+			"this call is let through again in %v", e.Tool, e.round(), shown(e.After))
+	}
+	what := "this session"
+	if e.Class != "" {
+		what = fmt.Sprintf("this session, for %s calls,", e.Class)
+	}
+	if e.After <= 0 {
+		return fmt.Sprintf("budget: %s was stopped: one call of it costs more than all that %s may spend (%v); use another tool, or tell the user",
+			e.Tool, what, e.Limit.Cost)
+	}
+	return fmt.Sprintf("budget: %s was stopped: %s has used up %s. Finish with what you have and tell the user what is missing; "+
+		"the budget begins anew in %v if no call is made until then", e.Tool, what, e.used(), shown(e.After))
+}
+
+func (e *StoppedError) round() string {
+	switch {
+	case e.Turns > 1:
+		return fmt.Sprintf("the last calls were the same %d in turn, %d times, each with the same answer", e.Turns, e.Times)
+	case e.SameAnswer:
+		return fmt.Sprintf("it was called %d times in a row with the same arguments, and the answer was the same each time", e.Times)
+	}
+	return fmt.Sprintf("it was called %d times in a row with the same arguments", e.Times)
+}
+
+func (e *StoppedError) used() string {
+	switch e.Reason {
+	case Cost:
+		return fmt.Sprintf("%v of the cost of %v that it may have, and this call costs more than is left", e.Spent.Cost, e.Limit.Cost)
+	case Time:
+		return fmt.Sprintf("the %v that its calls may take", e.Limit.Time)
+	}
+	return fmt.Sprintf("the %d calls that it may make", e.Limit.Calls)
+}
+
+// shown rounds up to whole seconds, so that who waits as long as it was told is let
+// through.
+func shown(d time.Duration) time.Duration {
+	if r := d.Truncate(time.Second); r < d && d < math.MaxInt64-time.Second {
+		return r + time.Second
+	}
+	return d
+}
+
+// Is reports whether target is [ErrStopped].
+func (e *StoppedError) Is(target error) bool { return target == ErrStopped }
+
+// NotSent reports that the call did not leave.
+func (e *StoppedError) NotSent() bool { return true }
+
+// Permanent reports whether no wait will help.
+func (e *StoppedError) Permanent() bool { return e.After <= 0 }
+
+// RetryAfter returns how long it is of no use to make this call again, 0 where it
+// never is of use.
+func (e *StoppedError) RetryAfter() time.Duration { return e.After }

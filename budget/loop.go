@@ -1,0 +1,166 @@
+package budget
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// rounds is what counts as a loop.
+type rounds struct {
+	repeats int
+	pause   time.Duration
+}
+
+const (
+	longest = 4 // calls that may take turns in a loop
+	patient = 5 // times as often where the answers differ
+)
+
+// An entry is one call that was made.
+type entry struct {
+	call, answer uint64
+	at           time.Time
+	back         bool
+}
+
+// A history is the last calls of a session, in the order in which they began.
+type history struct {
+	ring []entry
+	made int64 // all that there were
+}
+
+// nth returns the nth call before the next one, from 1, nil where it is forgotten.
+func (h *history) nth(n int) *entry {
+	if n > len(h.ring) || int64(n) > h.made {
+		return nil
+	}
+	return &h.ring[(h.made-int64(n))%int64(len(h.ring))]
+}
+
+// begin notes a call that is made now.
+func (h *history) begin(r rounds, call uint64, now time.Time) (place int64) {
+	if h.ring == nil {
+		h.ring = make([]entry, max(longest, patient)*r.repeats)
+	}
+	h.ring[h.made%int64(len(h.ring))] = entry{call: call, at: now}
+	h.made++
+	return h.made - 1
+}
+
+// end notes its answer, unless it is forgotten already.
+func (h *history) end(place int64, answer uint64) {
+	if h.made-place <= int64(len(h.ring)) {
+		e := &h.ring[place%int64(len(h.ring))]
+		e.answer, e.back = answer, true
+	}
+}
+
+// loop says whether the next call goes on with a loop, and is too soon. Calls take
+// turns with a period; in each the same call has had the same answer every time.
+func (h *history) loop(r rounds, call uint64, now time.Time) *StoppedError {
+	for period := 1; period <= longest; period++ {
+		before := h.nth(period) // what would be the same call
+		if before == nil || before.call != call || now.Sub(before.at) >= r.pause {
+			continue
+		}
+		again := &StoppedError{Reason: Loop, Turns: period, After: r.pause - now.Sub(before.at)}
+		if same := h.run(period, true); same >= period*r.repeats {
+			again.Times, again.SameAnswer = same/period, true
+			return again
+		}
+		if period == 1 { // with whatever answers, and then none of the longer ones
+			if again.Times = h.run(1, false); again.Times >= patient*r.repeats {
+				return again
+			}
+			if again.Times >= longest {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// run returns how many of the last calls repeat each other with the period.
+func (h *history) run(period int, answers bool) int {
+	n := period
+	for {
+		later, earlier := h.nth(n-period+1), h.nth(n+1)
+		if earlier == nil || later.call != earlier.call || answers && (!later.back || !earlier.back || later.answer != earlier.answer) {
+			return n
+		}
+		n++
+	}
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled keeps one long text from pinning its buffer for good.
+const maxPooled = 64 << 10
+
+// identity is a digest of which call it is: of which tool, with which arguments,
+// however they are written.
+func (l *Ledger) identity(call *middleware.Call) uint64 {
+	var h maphash.Hash
+	h.SetSeed(l.seed)
+	if call.Tool != nil {
+		text(&h, call.Tool.Server)
+		text(&h, call.Tool.Name())
+	}
+	buffer := buffers.Get().(*[]byte)
+	form, err := canonical.AppendObject((*buffer)[:0], call.Arguments)
+	if err != nil {
+		form = append(form[:0], call.Arguments...)
+	}
+	_, _ = h.Write(form)
+	if cap(form) <= maxPooled {
+		*buffer = form
+		buffers.Put(buffer)
+	}
+	return h.Sum64()
+}
+
+// text writes a text and its length, so that no two lists of texts are the same.
+func text(h *maphash.Hash, s string) {
+	maphash.WriteComparable(h, len(s))
+	_, _ = h.WriteString(s)
+}
+
+// answer is a digest of what came back. One that cannot be read is like no other.
+func (l *Ledger) answer(res *mcp.CallToolResult, err error) uint64 {
+	var h maphash.Hash
+	h.SetSeed(l.seed)
+	switch {
+	case err != nil:
+		text(&h, "error")
+		text(&h, err.Error())
+	case res != nil:
+		maphash.WriteComparable(&h, res.IsError)
+		for _, c := range res.Content {
+			if t, ok := c.(*mcp.TextContent); ok {
+				text(&h, t.Text)
+			} else {
+				l.value(&h, c)
+			}
+		}
+		if res.StructuredContent != nil {
+			l.value(&h, res.StructuredContent)
+		}
+	}
+	return h.Sum64()
+}
+
+func (*Ledger) value(h *maphash.Hash, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		maphash.WriteComparable(h, math.NaN()) // never the same
+		return
+	}
+	text(h, string(raw))
+}

@@ -1,0 +1,211 @@
+package catalog_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// shelf is a session whose tools the test changes.
+type shelf struct {
+	fake
+	tools []*mcp.Tool
+}
+
+func newShelf(tools ...*mcp.Tool) *shelf {
+	s := &shelf{tools: tools}
+	s.list = func(context.Context, string) (*mcp.ListToolsResult, error) {
+		return &mcp.ListToolsResult{Tools: s.tools}, nil
+	}
+	return s
+}
+
+func TestEventsTellWhatChangedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		c := catalog.New(catalog.Options{OnEvent: func(e catalog.Event) { got = append(got, e.String()) }})
+		defer c.Close()
+		want := func(events ...string) {
+			t.Helper()
+			synctest.Wait()
+			if strings.Join(got, "\n") != strings.Join(events, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(events, "\n"))
+			}
+			got = nil
+		}
+		s := newShelf(testserver.Tool("list_b", ""), testserver.Tool("delete_a", ""))
+		add(t, c, "srv", s)
+		want("srv/delete_a: tool discovered, dangerous", "srv/list_b: tool discovered, safe")
+
+		if err := c.Refresh(t.Context(), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		want()
+
+		s.tools = []*mcp.Tool{testserver.Tool("list_b", "It also deletes everything."), testserver.Tool("list_c", "")}
+		if err := c.Refresh(t.Context(), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		want("srv/list_b: tool changed, safe → dangerous", "srv/list_c: tool discovered, safe", "srv/delete_a: tool removed")
+
+		if err := c.Override("srv", "list_b", annotation.ReadOnly()); err != nil {
+			t.Fatal(err)
+		}
+		want("srv/list_b: annotations updated, dangerous → safe")
+		if _, err := c.OverrideMatching("*/list_c", annotation.Annotations{Title: "List"}); err != nil {
+			t.Fatal(err)
+		}
+		want("srv/list_c: annotations updated, safe")
+		c.Trust("srv")
+		want()
+	})
+}
+
+// What the lock holds back is told once it is accepted, and told as gone when it
+// changes.
+func TestEventsTellWhatCanBeCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		c := catalog.New(catalog.Options{Lock: new(catalog.Lock), OnEvent: func(e catalog.Event) { got = append(got, e.String()) }})
+		defer c.Close()
+		s := newShelf(testserver.Tool("list_a", ""))
+		add(t, c, "srv", s)
+		synctest.Wait()
+		if len(got) != 0 {
+			t.Errorf("got %v of a tool that nobody accepted", got)
+		}
+		if err := c.Accept(c.Changes()...); err != nil {
+			t.Fatal(err)
+		}
+		s.tools = []*mcp.Tool{testserver.Tool("list_a", "Now something else.")}
+		if err := c.Refresh(t.Context(), "srv"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Accept(c.Changes()...); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if want := []string{"srv/list_a: tool discovered, safe", "srv/list_a: tool removed", "srv/list_a: tool discovered, safe"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestListenerHarmsNobody(t *testing.T) {
+	many := func(n int) *shelf {
+		tools := make([]*mcp.Tool, n)
+		for i := range tools {
+			tools[i] = testserver.Tool(fmt.Sprintf("list_%d", i), "")
+		}
+		return newShelf(tools...)
+	}
+	t.Run("that panics", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var log strings.Builder
+			told := 0
+			c := catalog.New(catalog.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), OnEvent: func(catalog.Event) {
+				told++
+				panic("no")
+			}})
+			defer c.Close()
+			add(t, c, "srv", many(3))
+			synctest.Wait()
+			if told != 3 || strings.Count(log.String(), "OnEvent panicked") != 3 {
+				t.Errorf("told %d, log %s", told, log.String())
+			}
+		})
+	})
+	t.Run("that ends its goroutine", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			told := 0
+			c := catalog.New(catalog.Options{OnEvent: func(catalog.Event) {
+				told++
+				runtime.Goexit()
+			}})
+			defer c.Close()
+			add(t, c, "srv", many(3))
+			synctest.Wait()
+			if told != 3 {
+				t.Errorf("told %d, want 3", told)
+			}
+		})
+	})
+	t.Run("that hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var kinds []catalog.EventKind
+			dropped, hang := 0, make(chan struct{})
+			c := catalog.New(catalog.Options{OnEvent: func(e catalog.Event) {
+				<-hang
+				kinds = append(kinds, e.Kind)
+				dropped += e.Dropped
+			}})
+			catalog.LimitEvents(c, 500)
+			s := many(600)
+			add(t, c, "srv", s)
+			if got := len(c.List()); got != 600 {
+				t.Fatalf("%d tools", got)
+			}
+			close(hang)
+			synctest.Wait()
+			// The first may have been taken out before the queue was full.
+			if last := len(kinds) - 1; kinds[last] != catalog.EventsDropped || last+dropped != 600 || dropped < 99 {
+				t.Errorf("told %d, the last %q, dropped %d", last, kinds[last], dropped)
+			}
+			s.tools = s.tools[1:]
+			if err := c.Refresh(t.Context(), "srv"); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if kinds[len(kinds)-1] != catalog.EventRemoved {
+				t.Errorf("the last is %q", kinds[len(kinds)-1])
+			}
+			_ = c.Close()
+		})
+	})
+	t.Run("that hangs beyond Close", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			told, hang := 0, make(chan struct{})
+			c := catalog.New(catalog.Options{OnEvent: func(catalog.Event) {
+				told++
+				<-hang
+			}})
+			add(t, c, "srv", many(3))
+			synctest.Wait()
+			_ = c.Close()
+			close(hang)
+			synctest.Wait()
+			if told != 1 {
+				t.Errorf("told %d, want the one that was at work", told)
+			}
+		})
+	})
+	t.Run("that calls the catalogue", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var c *catalog.Catalog
+			told := 0
+			c = catalog.New(catalog.Options{OnEvent: func(e catalog.Event) {
+				if told++; e.Kind == catalog.EventDiscovered {
+					_ = c.Override(e.Server, e.After.Name(), annotation.Destructive())
+				}
+				if told == 6 {
+					_ = c.Close()
+				}
+			}})
+			add(t, c, "srv", many(3))
+			synctest.Wait()
+			if told != 6 {
+				t.Errorf("told %d, want 6", told)
+			}
+		})
+	})
+}

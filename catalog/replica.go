@@ -1,0 +1,146 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Replica is one more server that stands for a server of the catalogue, for
+// package route to choose from. It calls a tool only where it lists it in exactly
+// the definition that the catalogue accepted: a replica whose definition differs
+// does not have the same tool. It is guarded, and safe for concurrent use.
+type Replica struct {
+	catalog    *Catalog
+	server, id string
+	session    Session
+	guarded    middleware.ToolCaller
+	offered    atomic.Pointer[map[string]middleware.Digest]
+	waking     atomic.Bool
+	began      atomic.Pointer[time.Time] // the last list that the catalogue asked for by itself
+}
+
+// Replica lists the tools of a server that stands for the one with the id given,
+// which has been added before. The replica's own id names it in errors and logs. An
+// error means that it could not list its tools.
+func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*Replica, error) {
+	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
+		return nil, fmt.Errorf("catalog: replica %q of server %q: the session is nil; connect first", id, server)
+	}
+	if !c.isAdded(server) {
+		return nil, fmt.Errorf("catalog: there is no server %q for %q to be a replica of; add it first", server, id)
+	}
+	r := &Replica{catalog: c, server: server, id: id, session: s}
+	direct := session.Executor(s)
+	r.guarded = c.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if !r.Offers(call.Tool) {
+			return nil, &ReplicaError{Tool: call.Tool, Replica: id}
+		}
+		return direct.CallTool(ctx, call)
+	}))
+	c.mu.Lock()
+	c.replicas = append(c.replicas, r) // first, so that no change is missed while it lists
+	c.mu.Unlock()
+	return r, r.Refresh(ctx)
+}
+
+// Refresh lists the replica's tools again. After an error it offers what it offered
+// before. The catalogue does so by itself when it hears that the list has changed.
+func (r *Replica) Refresh(ctx context.Context) error {
+	l, err := r.catalog.list(ctx, r.server, r.session)
+	if err != nil {
+		return fmt.Errorf("catalog: replica %q: %w", r.id, err)
+	}
+	offered := make(map[string]middleware.Digest, len(l.accepted))
+	for _, d := range l.accepted {
+		offered[d.tool.Name()] = d.tool.Digest
+	}
+	r.offered.Store(&offered)
+	for _, tool := range r.catalog.List() {
+		if tool.Server == r.server && !r.Offers(tool) {
+			r.catalog.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a replica does not have a tool in the accepted definition",
+				slog.String("replica", r.id), slog.String("tool", tool.String()))
+		}
+	}
+	return nil
+}
+
+// Offers reports whether the replica lists the tool in exactly this definition.
+func (r *Replica) Offers(tool *middleware.Tool) bool {
+	offered := r.offered.Load()
+	if offered == nil || tool == nil || tool.Server != r.server {
+		return false
+	}
+	digest, ok := (*offered)[tool.Name()]
+	return ok && digest == tool.Digest
+}
+
+// CallTool calls the tool on this replica. The guard stands here as it stands at the
+// catalogue.
+func (r *Replica) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return r.guarded.CallTool(ctx, call)
+}
+
+// Kind returns "guard", since nothing stands between it and the server.
+func (*Replica) Kind() string { return "guard" }
+
+// Promise says that the replica is guarded.
+func (*Replica) Promise(p *middleware.Promises) { p.Guards = true }
+
+// wake has the replica listed soon, and a storm of changes only now and then; the
+// caller holds the catalogue's mutex.
+func (r *Replica) wake() {
+	c := r.catalog
+	if c.watcher.closed || r.waking.Swap(true) {
+		return
+	}
+	after := settle
+	if began := r.began.Load(); began != nil {
+		after = max(after, time.Until(began.Add(pace)))
+	}
+	c.watcher.work.Go(func() {
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.watcher.life.Done():
+			return
+		}
+		r.began.Store(new(time.Now()))
+		r.waking.Store(false) // a change from now on is another list's
+		if err := r.Refresh(c.watcher.life); err != nil {
+			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.Any("error", err))
+		}
+	})
+}
+
+// A ReplicaError says that a replica does not have the tool in the accepted
+// definition. Nothing was sent; another replica may have it.
+type ReplicaError struct {
+	Tool    *middleware.Tool
+	Replica string
+}
+
+func (e *ReplicaError) Error() string {
+	return fmt.Sprintf("catalog: the replica %s does not have %s in the accepted definition; bring it up to date, or call another", e.Replica, e.Tool)
+}
+
+// NotSent reports that the call did not leave.
+func (e *ReplicaError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again here.
+func (e *ReplicaError) Permanent() bool { return true }
+
+// NotOffered tells package route that another replica may have the tool.
+func (e *ReplicaError) NotOffered() bool { return true }
+
+// ForModel returns what a model may read of it.
+func (e *ReplicaError) ForModel() string {
+	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.Name())
+}

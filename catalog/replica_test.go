@@ -1,0 +1,215 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/route"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serving returns a server with a read and a deletion that counts what it does.
+func serving(about string, calls *atomic.Int64) *mcp.Server {
+	s := testserver.New()
+	for _, name := range []string{"get_user", "delete_user"} {
+		testserver.Add(s, testserver.Tool(name, about), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			calls.Add(1)
+			return testserver.Text("done"), nil
+		})
+	}
+	return s
+}
+
+func yes(context.Context, hitl.Request) (hitl.Decision, error) {
+	return hitl.Decision{Verdict: hitl.Approved}, nil
+}
+
+// A fleet is a catalogue with two replicas of one server behind real sockets.
+type fleet struct {
+	tools  *catalog.Catalog
+	caller middleware.ToolCaller
+	calls  [2]atomic.Int64
+	http   [2]*testserver.HTTP
+	second *catalog.Replica
+}
+
+func newFleet(t *testing.T, about string) *fleet {
+	t.Helper()
+	f := &fleet{tools: catalog.New(catalog.Options{})}
+	var replicas []route.Replica
+	for i, text := range []string{"Works on users.", about} {
+		session, h := testserver.ConnectHTTP(t, serving(text, &f.calls[i]), nil, testserver.Modern)
+		f.http[i] = h
+		if i == 0 {
+			if err := f.tools.Add(t.Context(), "db", session); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := f.tools.Replica(t.Context(), "db", string(rune('a'+i)), session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.second = r
+		replicas = append(replicas, route.Replica{ID: string(rune('a' + i)), Weight: 100, Caller: r})
+	}
+	f.caller = chain.Standard{
+		Confirm: hitl.New(hitl.ConfirmerFunc(yes), hitl.Options{}),
+		Route:   route.New(route.Options{}, route.NewPool("db", route.RoundRobin, replicas...)),
+	}.Then(f.tools)
+	return f
+}
+
+func (f *fleet) call(t *testing.T, name string) error {
+	t.Helper()
+	tool, ok := f.tools.Lookup("db", name)
+	if !ok {
+		t.Fatalf("there is no %s", name)
+	}
+	_, err := f.caller.CallTool(t.Context(), middleware.Call{Tool: tool})
+	return err
+}
+
+// A replica that executes and then drops the connection: a dangerous call is not
+// sent to the other one, a read is.
+func TestNoFailoverOfWhatMayHaveHappened(t *testing.T) {
+	t.Parallel()
+	for name, wantTotal := range map[string]int64{"get_user": 2, "delete_user": 1} {
+		f := newFleet(t, "Works on users.")
+		var dropped atomic.Int64
+		for i, h := range f.http {
+			h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				body, err := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				if err != nil || !strings.Contains(string(body), `"tools/call"`) || dropped.Add(1) > 1 {
+					return false
+				}
+				f.calls[i].Add(1) // it was executed, and then
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return true
+				}
+				_ = conn.Close()
+				return true
+			}
+		}
+		err := f.call(t, name)
+		_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
+		if dangerous := name == "delete_user"; unknown != dangerous || !dangerous && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if total := f.calls[0].Load() + f.calls[1].Load(); total != wantTotal {
+			t.Errorf("%s was executed %d times in all, want %d", name, total, wantTotal)
+		}
+	}
+}
+
+// A replica whose definition differs does not have the same tool.
+func TestReplicaWithAnotherDefinitionGetsNoCall(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "Works on users, and tells somebody.")
+	for range 6 {
+		for _, name := range []string{"get_user", "delete_user"} {
+			if err := f.call(t, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if a, b := f.calls[0].Load(), f.calls[1].Load(); a != 12 || b != 0 {
+		t.Errorf("calls: a %d, b %d; want 12 and none", a, b)
+	}
+	tool, _ := f.tools.Lookup("db", "get_user")
+	_, err := f.second.CallTool(t.Context(), middleware.Call{Tool: tool})
+	if _, ok := errors.AsType[*catalog.ReplicaError](err); !ok || !middleware.NotSent(err) || f.calls[1].Load() != 0 {
+		t.Errorf("called directly: %v", err)
+	}
+}
+
+func TestReplicaIsGuarded(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "Works on users.")
+	tool, _ := f.tools.Lookup("db", "delete_user")
+	kinder := *tool
+	read, _ := f.tools.Lookup("db", "get_user")
+	kinder.Annotations = read.Annotations
+	for _, tool := range []*middleware.Tool{tool, &kinder} {
+		if _, err := f.second.CallTool(t.Context(), middleware.Call{Tool: tool}); !errors.Is(err, chain.ErrRefused) {
+			t.Errorf("without a yes: %v", err)
+		}
+	}
+	if n := f.calls[1].Load(); n != 0 {
+		t.Errorf("executed %d times", n)
+	}
+}
+
+// A replica that changes a tool does not have it any more, without being asked.
+func TestReplicaThatChangesIsHeard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		defer c.Close()
+		connect := func() (*mcp.Server, *mcp.ClientSession) {
+			s := serving("Works on users.", new(atomic.Int64))
+			client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(c, nil))
+			return s, testserver.Dial(t, client, mount.Transport(testserver.MemoryTransport(t, s)), testserver.Legacy)
+		}
+		_, first := connect()
+		other, second := connect()
+		if err := c.Add(t.Context(), "db", first); err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Replica(t.Context(), "db", "b", second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, _ := c.Lookup("db", "get_user")
+		if !r.Offers(tool) {
+			t.Fatal("an equal replica does not offer the tool")
+		}
+		for i := range 50 {
+			testserver.Add(other, testserver.Tool("get_user", strings.Repeat("x", i+1)), nil)
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		if r.Offers(tool) {
+			t.Error("after it changed it still offers the tool")
+		}
+		_ = first.Close()
+		_ = second.Close()
+	})
+}
+
+func TestReplicaNeedsASessionAndAServer(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	session := testserver.Connect(t, serving("", new(atomic.Int64)), nil)
+	for want, s := range map[string]catalog.Session{"session is nil": nil, `no server "db"`: session, "connect first": (*mcp.ClientSession)(nil)} {
+		if _, err := c.Replica(t.Context(), "db", "b", s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want one that says %q", err, want)
+		}
+	}
+	if err := c.Add(t.Context(), "db", session); err != nil {
+		t.Fatal(err)
+	}
+	dead := testserver.Connect(t, serving("", new(atomic.Int64)), nil)
+	_ = dead.Close()
+	r, err := c.Replica(t.Context(), "db", "dead", dead)
+	tool, _ := c.Lookup("db", "get_user")
+	if err == nil || r.Offers(tool) {
+		t.Errorf("a replica that cannot list offers a tool: %v", err)
+	}
+}

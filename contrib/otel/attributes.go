@@ -1,0 +1,147 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/route"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// Names of the conventions.
+const (
+	attrMethod     = "mcp.method.name"
+	attrOperation  = "gen_ai.operation.name"
+	attrTool       = "gen_ai.tool.name"
+	attrCallID     = "gen_ai.tool.call.id"
+	attrArguments  = "gen_ai.tool.call.arguments"
+	attrResult     = "gen_ai.tool.call.result"
+	attrErrorType  = "error.type"
+	attrStatusCode = "rpc.response.status_code"
+
+	methodCallTool = "tools/call"
+	executeTool    = "execute_tool"
+)
+
+// Names of our own, for what the conventions have none.
+const (
+	attrServer   = "fairlead.server"
+	attrClass    = "fairlead.class"
+	attrEvidence = "fairlead.evidence" // a line for each hint: what, who says so, for which word
+	attrSummary  = "fairlead.annotations"
+	attrAttempt  = "fairlead.attempt"
+	attrAttempts = "fairlead.attempts"
+	attrApproval = "fairlead.approval.id"
+	attrDecision = "fairlead.decision"
+	attrRoom     = "fairlead.room"
+	attrWhys     = "fairlead.decisions" // "cache: miss", "retry: again, connection reset"
+)
+
+func tool(t *middleware.Tool) attribute.KeyValue { return attribute.String(attrTool, t.Name()) }
+
+func class(t *middleware.Tool) attribute.KeyValue {
+	return attribute.String(attrClass, t.Safety().String())
+}
+
+// decisions are what the chain worked out and decided, for the span alone.
+func decisions(call middleware.Call, said note.Reading) []attribute.KeyValue {
+	out := make([]attribute.KeyValue, 0, 8)
+	if call.Tool != nil {
+		out = append(out, attribute.String(attrServer, call.Tool.Server))
+	}
+	if call.ID != "" {
+		out = append(out, attribute.String(attrCallID, call.ID))
+	}
+	if t := said.Tool; t != nil {
+		lines := strings.Split(strings.TrimSpace(t.Explain()), "\n")
+		for i := range lines {
+			lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+		}
+		out = append(out, attribute.StringSlice(attrEvidence, lines[1:]), attribute.String(attrSummary, t.Annotations.Summary()))
+	}
+	if said.Attempts > 0 {
+		out = append(out, attribute.Int(attrAttempts, said.Attempts))
+	}
+	if said.Approval != "" {
+		out = append(out, attribute.String(attrApproval, said.Approval))
+	}
+	if len(said.Facts) > 0 {
+		whys := make([]string, len(said.Facts))
+		for i, f := range said.Facts {
+			whys[i] = f.Room + ": " + f.What
+			if f.Why != "" {
+				whys[i] += ", " + f.Why
+			}
+		}
+		out = append(out, attribute.StringSlice(attrWhys, whys))
+	}
+	return out
+}
+
+// A fault is how a call ended badly; the zero value is a good end.
+type fault struct {
+	kind string // error.type
+	code string // of JSON-RPC, "" for none
+	text string // of the status; it holds no arguments
+}
+
+var errPanicked = errors.New("otel: a panic further in")
+
+// kinds are the ends that have a word of their own, the more telling first.
+var kinds = []struct {
+	is   error
+	kind string
+}{
+	{errPanicked, "panic"},
+	{hitl.ErrDenied, "denied"},
+	{chain.ErrRefused, "refused"},
+	{route.ErrNoReplica, "no_replica"},
+	{ratelimit.ErrLimited, "rate_limited"},
+	{budget.ErrStopped, "stopped"},
+	{audit.ErrRefused, "not_recorded"},
+}
+
+// faultOf says how a call ended. A tool that failed answers with a result that says
+// so, and counts as an error here: a dashboard that looks at protocol errors alone
+// does not see it.
+func faultOf(call middleware.Call, res *mcp.CallToolResult, err error) fault {
+	if err == nil {
+		if res != nil && res.IsError {
+			return fault{kind: "tool_error", text: "the tool answered with an error"}
+		}
+		return fault{}
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.is) {
+			return fault{kind: k.kind, text: k.is.Error()}
+		}
+	}
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown {
+		return fault{kind: "outcome_unknown", text: "it may have happened: no answer came back"}
+	}
+	if _, panicked := errors.AsType[*middleware.PanicError](err); panicked {
+		return fault{kind: "panic", text: errPanicked.Error()}
+	}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		code := strconv.FormatInt(wire.Code, 10)
+		return fault{kind: code, code: code, text: message(call, wire.Message)}
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault{kind: "timeout", text: "the time was over"}
+	case errors.Is(err, context.Canceled):
+		return fault{kind: "cancelled", text: "the caller gave up"}
+	}
+	return fault{kind: "_OTHER", text: "the call failed"}
+}

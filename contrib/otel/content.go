@@ -1,0 +1,55 @@
+package otel
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// maxContent is how much of the arguments, and of the result, stands on a span.
+const maxContent = 16 << 10
+
+// capped returns the text, or its size where it is too long for a span.
+func capped(raw json.RawMessage) string {
+	if len(raw) > maxContent {
+		return fmt.Sprintf("%d bytes", len(raw))
+	}
+	return string(raw)
+}
+
+// content returns the arguments and the result without secrets. What the arguments
+// hid, the result cannot repeat.
+func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue {
+	var secrets redact.Redactor
+	out := []attribute.KeyValue{attribute.String(attrArguments, capped(secrets.JSON(call.Arguments, inputSchema(call.Tool))))}
+	raw, err := json.Marshal(res)
+	if res == nil || err != nil {
+		return out
+	}
+	return append(out, attribute.String(attrResult, capped(secrets.Result(raw, outputSchema(call.Tool)))))
+}
+
+// message returns what a server said, without the secrets that it was sent.
+func message(call middleware.Call, said string) string {
+	var secrets redact.Redactor
+	secrets.JSON(call.Arguments, inputSchema(call.Tool))
+	return secrets.Text(said)
+}
+
+func inputSchema(t *middleware.Tool) any {
+	if t == nil || t.Definition == nil {
+		return nil
+	}
+	return t.Definition.InputSchema
+}
+
+func outputSchema(t *middleware.Tool) any {
+	if t == nil || t.Definition == nil {
+		return nil
+	}
+	return t.Definition.OutputSchema
+}

@@ -1,0 +1,55 @@
+package otel
+
+import (
+	"context"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/note"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// metrics are the instruments.
+type metrics struct {
+	duration  metric.Float64Histogram
+	attempts  metric.Int64Counter
+	decisions metric.Int64Counter
+	waits     metric.Float64Histogram
+}
+
+// buckets are those that the conventions name for calls, in seconds.
+var buckets = metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+
+func newMetrics(m metric.Meter) metrics {
+	var out metrics
+	var err error
+	must := func() {
+		if err != nil {
+			panic("otel: " + err.Error())
+		}
+	}
+	out.duration, err = m.Float64Histogram("mcp.client.operation.duration", metric.WithUnit("s"), buckets,
+		metric.WithDescription("How long calls of tools took, as the model saw them."))
+	must()
+	out.attempts, err = m.Int64Counter("fairlead.attempts", metric.WithUnit("{attempt}"),
+		metric.WithDescription("How often calls were handed on, repetitions included."))
+	must()
+	out.decisions, err = m.Int64Counter("fairlead.decisions", metric.WithUnit("{decision}"),
+		metric.WithDescription("What each room decided about calls."))
+	must()
+	out.waits, err = m.Float64Histogram("fairlead.approval.duration", metric.WithUnit("s"), buckets,
+		metric.WithDescription("How long people took to answer."))
+	must()
+	return out
+}
+
+// record counts one call.
+func (m *metrics) record(ctx context.Context, common metric.MeasurementOption, said note.Reading, took time.Duration) {
+	m.duration.Record(ctx, took.Seconds(), common)
+	if said.Attempts > 0 {
+		m.attempts.Add(ctx, int64(said.Attempts), common)
+	}
+	for _, f := range said.Facts {
+		m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String(attrRoom, f.Room), attribute.String(attrDecision, f.What)))
+	}
+}

@@ -1,0 +1,203 @@
+// Package otel makes spans and metrics of tool calls, by OpenTelemetry's
+// conventions for MCP and generative AI, with what the chain decided on the span:
+// the class and its evidence, and why the call was routed, repeated, remembered or
+// not.
+//
+// The conventions are in development; the names here are those of
+// semantic-conventions-genai as of November 2026. What they have no name for begins
+// with "fairlead.". Arguments and results are recorded only on request, and then
+// with secrets removed.
+package otel
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	global "go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// scope is the instrumentation's name.
+const scope = "github.com/fairlead-go/fairlead/contrib/otel"
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// TracerProvider makes the spans; nil means the global one.
+	TracerProvider trace.TracerProvider
+	// MeterProvider makes the metrics; nil means the global one.
+	MeterProvider metric.MeterProvider
+	// Propagator writes the trace's context into the _meta of each attempt; nil means
+	// the global one.
+	Propagator propagation.TextMapPropagator
+	// Content records arguments and results too, as gen_ai.tool.call.arguments and
+	// gen_ai.tool.call.result, each up to 16 KiB and without what its schema, its name or
+	// its shape marks as secret. The default is to record neither.
+	Content bool
+}
+
+// Telemetry measures calls. Its methods are middlewares for the places of
+// chain.Standard; it is safe for concurrent use.
+type Telemetry struct {
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	content    bool
+	metrics
+}
+
+// New returns a telemetry. It panics where the meter does not take one of the
+// metrics, which no provider of OpenTelemetry does.
+func New(o Options) *Telemetry {
+	if o.TracerProvider == nil {
+		o.TracerProvider = global.GetTracerProvider()
+	}
+	if o.MeterProvider == nil {
+		o.MeterProvider = global.GetMeterProvider()
+	}
+	if o.Propagator == nil {
+		o.Propagator = global.GetTextMapPropagator()
+	}
+	return &Telemetry{
+		tracer:     o.TracerProvider.Tracer(scope),
+		propagator: o.Propagator,
+		content:    o.Content,
+		metrics:    newMetrics(o.MeterProvider.Meter(scope)),
+	}
+}
+
+// Call is the middleware for the Telemetry slot: a span for the whole call, and its
+// metrics.
+func (t *Telemetry) Call(next middleware.ToolCaller) middleware.ToolCaller {
+	return &wholeCall{t, next}
+}
+
+// Attempt is a middleware for PerAttempt: a span for each attempt, whose context
+// travels in the request's _meta.
+func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
+	return &attempt{t, next}
+}
+
+// Confirmer returns the confirmer with a span for the wait, so that the time in
+// which a person thinks is told from the server's.
+func (t *Telemetry) Confirmer(c hitl.Confirmer) hitl.Confirmer {
+	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		ctx, span := t.tracer.Start(ctx, "confirm "+r.Tool.Name(), trace.WithAttributes(tool(r.Tool), class(r.Tool)))
+		defer span.End()
+		began := time.Now()
+		decision, err := c.Confirm(ctx, r)
+		verdict := attribute.String(attrDecision, decided(decision, err))
+		span.SetAttributes(verdict)
+		t.waits.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(verdict))
+		return decision, err
+	})
+}
+
+func decided(d hitl.Decision, err error) string {
+	switch {
+	case err != nil:
+		return "none"
+	case d.Verdict == hitl.Approved:
+		return "allowed"
+	}
+	return "denied"
+}
+
+// wholeCall is the link of one call.
+type wholeCall struct {
+	*Telemetry
+	next middleware.ToolCaller
+}
+
+func (*wholeCall) Kind() string                    { return "telemetry" }
+func (c *wholeCall) Unwrap() middleware.ToolCaller { return c.next }
+
+func (c *wholeCall) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	ctx, said := note.Join(ctx, "telemetry")
+	ctx, span := c.tracer.Start(ctx, "tools/call "+call.Tool.Name(), trace.WithSpanKind(trace.SpanKindClient))
+	began := time.Now()
+	var res *mcp.CallToolResult
+	err := errPanicked
+	defer func() { // a panic is an outcome as well, and goes on
+		c.ended(ctx, span, call, said.Read(), time.Since(began), res, err)
+		span.End()
+	}()
+	res, err = c.next.CallTool(ctx, call)
+	return res, err
+}
+
+// ended writes down what came of a call.
+func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.Call, said note.Reading, took time.Duration, res *mcp.CallToolResult, err error) {
+	if said.Tool == nil {
+		said.Tool = call.Tool
+	}
+	fault := faultOf(call, res, err)
+	common := append(make([]attribute.KeyValue, 0, 6),
+		attribute.String(attrMethod, methodCallTool), attribute.String(attrOperation, executeTool), tool(call.Tool), class(said.Tool))
+	if fault.kind != "" {
+		common = append(common, attribute.String(attrErrorType, fault.kind))
+		span.SetStatus(codes.Error, fault.text)
+	}
+	if fault.code != "" {
+		common = append(common, attribute.String(attrStatusCode, fault.code))
+	}
+	c.record(ctx, metric.WithAttributeSet(attribute.NewSet(common...)), said, took)
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(common...)
+	span.SetAttributes(decisions(call, said)...)
+	if c.content {
+		span.SetAttributes(content(call, res)...)
+	}
+}
+
+// attempt is the link of one attempt.
+type attempt struct {
+	*Telemetry
+	next middleware.ToolCaller
+}
+
+func (a *attempt) Unwrap() middleware.ToolCaller { return a.next }
+
+func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	number := max(note.Of(ctx).Read().Attempts, 1)
+	ctx, span := a.tracer.Start(ctx, "attempt "+call.Tool.Name(), trace.WithAttributes(tool(call.Tool), attribute.Int(attrAttempt, number)))
+	fault := faultOf(call, nil, errPanicked)
+	defer func() {
+		if fault.kind != "" {
+			span.SetAttributes(attribute.String(attrErrorType, fault.kind))
+			span.SetStatus(codes.Error, fault.text)
+		}
+		span.End()
+	}()
+	call.Meta = a.inject(ctx, call.Meta)
+	res, err := a.next.CallTool(ctx, call)
+	fault = faultOf(call, res, err)
+	return res, err
+}
+
+// inject returns a copy of the _meta with the trace's context, unprefixed as the
+// conventions have it.
+func (t *Telemetry) inject(ctx context.Context, meta mcp.Meta) mcp.Meta {
+	carrier := make(propagation.MapCarrier)
+	t.propagator.Inject(ctx, carrier)
+	if len(carrier) == 0 {
+		return meta
+	}
+	out := maps.Clone(meta)
+	if out == nil {
+		out = make(mcp.Meta, len(carrier))
+	}
+	for key, value := range carrier {
+		out[key] = value
+	}
+	return out
+}

@@ -1,0 +1,449 @@
+package otel_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	fairleadotel "github.com/fairlead-go/fairlead/contrib/otel"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+)
+
+// A lab is a telemetry whose spans and metrics a test can read.
+type lab struct {
+	spans  *tracetest.InMemoryExporter
+	reader *metric.ManualReader
+	*fairleadotel.Telemetry
+}
+
+func newLab(o fairleadotel.Options) *lab {
+	l := &lab{spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
+	o.TracerProvider = trace.NewTracerProvider(trace.WithSyncer(l.spans))
+	o.MeterProvider = metric.NewMeterProvider(metric.WithReader(l.reader))
+	o.Propagator = propagation.TraceContext{}
+	l.Telemetry = fairleadotel.New(o)
+	return l
+}
+
+// span returns the one span of a name.
+func (l *lab) span(t testing.TB, name string) tracetest.SpanStub {
+	t.Helper()
+	var found []tracetest.SpanStub
+	for _, s := range l.spans.GetSpans() {
+		if s.Name == name {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d spans are called %q", len(found), name)
+	}
+	return found[0]
+}
+
+func attributes(s tracetest.SpanStub) map[string]string {
+	out := make(map[string]string)
+	for _, kv := range s.Attributes {
+		out[string(kv.Key)] = kv.Value.String()
+	}
+	return out
+}
+
+// points returns the number of measurements of each metric, by its attributes.
+func (l *lab) points(t testing.TB) map[string]map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := l.reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]map[string]int64)
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			out[m.Name] = make(map[string]int64)
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					out[m.Name][encode(p.Attributes)] = p.Value
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					out[m.Name][encode(p.Attributes)] = int64(p.Count)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func encode(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
+
+// A backend is a real server behind a session, whose tools do what the test says.
+type backend struct {
+	*catalog.Catalog
+	meta atomic.Pointer[mcp.Meta] // of the last call
+	fail atomic.Int64             // how many calls still fail
+}
+
+func connect(t testing.TB) *backend {
+	t.Helper()
+	b := &backend{Catalog: catalog.New(catalog.Options{})}
+	server := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
+	for name, answer := range map[string]*mcp.CallToolResult{
+		"get_customer": text("Ada"), "delete_customer": text("gone"), "find_customer": {IsError: true},
+	} {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				b.meta.Store(&r.Params.Meta)
+				if b.fail.Add(-1) >= 0 {
+					return nil, &jsonrpc.Error{Code: -32603, Message: "the database is away"}
+				}
+				return answer, nil
+			})
+	}
+	theirs, ours := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(context.Background(), theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(context.Background(), ours, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	if err := b.Add(context.Background(), "crm", session); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func text(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}
+
+func (b *backend) call(t testing.TB, caller middleware.ToolCaller, name string) (*mcp.CallToolResult, error) {
+	t.Helper()
+	tool, ok := b.Lookup("crm", name)
+	if !ok {
+		t.Fatalf("there is no %s", name)
+	}
+	return caller.CallTool(context.Background(), middleware.Call{ID: "call-1", Tool: tool, Arguments: json.RawMessage(`{"id":1}`)})
+}
+
+func standard(l *lab, confirmer hitl.Confirmer) chain.Standard {
+	return chain.Standard{
+		Telemetry: l.Call, PerAttempt: []middleware.Middleware{l.Attempt},
+		Confirm: hitl.New(l.Confirmer(confirmer), hitl.Options{}), Cache: cache.New(cache.Options{}),
+		Retry: retry.New(retry.Options{First: time.Millisecond, Rand: func() float64 { return 0 }}),
+	}
+}
+
+func says(v hitl.Verdict) hitl.Confirmer {
+	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{Verdict: v}, nil })
+}
+
+func TestASpanSaysWhatTheChainDecided(t *testing.T) {
+	t.Parallel()
+	b, l := connect(t), newLab(fairleadotel.Options{})
+	caller := standard(l, nil).Then(b)
+	for range 2 {
+		if _, err := b.call(t, caller, "get_customer"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spans := l.spans.GetSpans()
+	first, second := -1, -1
+	for i, s := range spans {
+		switch {
+		case s.Name != "tools/call get_customer":
+		case first < 0:
+			first = i
+		default:
+			second = i
+		}
+	}
+	miss, hit := attributes(spans[first]), attributes(spans[second])
+	for key, want := range map[string]string{
+		"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_customer", "gen_ai.tool.call.id": "call-1",
+		"fairlead.class": "safe", "fairlead.server": "crm", "fairlead.evidence": `["read-only yes inferred: \"get\" leads the name"]`,
+	} {
+		if miss[key] != want {
+			t.Errorf("%s: %q, want %q", key, miss[key], want)
+		}
+	}
+	if !strings.Contains(miss["fairlead.decisions"], `"cache: miss`) || !strings.Contains(hit["fairlead.decisions"], `"cache: hit`) {
+		t.Errorf("decisions: %s, then %s", miss["fairlead.decisions"], hit["fairlead.decisions"])
+	}
+	if n := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.Parent.SpanID() == spans[first].SpanContext.SpanID() }); n < 0 {
+		t.Error("the attempt is no child of the call")
+	}
+	for _, s := range spans {
+		if a := attributes(s); a["gen_ai.tool.call.arguments"] != "" || strings.Contains(fmt.Sprint(a), `"id"`) {
+			t.Errorf("%s holds the arguments: %v", s.Name, a)
+		}
+	}
+}
+
+func TestARepeatedCallHasASpanForEachAttempt(t *testing.T) {
+	t.Parallel()
+	b, l := connect(t), newLab(fairleadotel.Options{})
+	caller := standard(l, nil).Then(b)
+	b.fail.Store(2)
+	if _, err := b.call(t, caller, "get_customer"); err != nil {
+		t.Fatal(err)
+	}
+	var attempts []string
+	for _, s := range l.spans.GetSpans() {
+		if s.Name == "attempt get_customer" {
+			a := attributes(s)
+			attempts = append(attempts, a["fairlead.attempt"]+" "+a["error.type"])
+		}
+	}
+	if want := []string{"1 -32603", "2 -32603", "3 "}; !slices.Equal(attempts, want) {
+		t.Errorf("attempts %q, want %q", attempts, want)
+	}
+	whole := attributes(l.span(t, "tools/call get_customer"))
+	if whole["fairlead.attempts"] != "3" || strings.Count(whole["fairlead.decisions"], "retry: again") != 2 || whole["error.type"] != "" {
+		t.Errorf("the call says %v", whole)
+	}
+}
+
+func TestTheWaitForAPersonHasItsOwnSpan(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		confirmer hitl.Confirmer
+		decision  string
+		fault     string
+	}{
+		"allowed": {says(hitl.Approved), "allowed", ""},
+		"denied":  {says(hitl.Denied), "denied", "denied"},
+		"no answer": {hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			return hitl.Decision{}, errors.New("the line is dead")
+		}), "none", "denied"},
+	} {
+		b, l := connect(t), newLab(fairleadotel.Options{})
+		_, _ = b.call(t, standard(l, row.confirmer).Then(b), "delete_customer")
+		wait := attributes(l.span(t, "confirm delete_customer"))
+		whole := attributes(l.span(t, "tools/call delete_customer"))
+		if wait["fairlead.decision"] != row.decision || wait["fairlead.class"] != "dangerous" || whole["error.type"] != row.fault {
+			t.Errorf("%s: the wait says %v, the call %v", name, wait, whole)
+		}
+		if n := l.points(t)["fairlead.approval.duration"]["fairlead.decision="+row.decision]; n != 1 {
+			t.Errorf("%s: %d waits were measured", name, n)
+		}
+	}
+}
+
+// A tool that failed is a success of the protocol; it counts as an error.
+func TestIsErrorCountsAsToolError(t *testing.T) {
+	t.Parallel()
+	b, l := connect(t), newLab(fairleadotel.Options{})
+	if _, err := b.call(t, standard(l, nil).Then(b), "find_customer"); err != nil {
+		t.Fatal(err)
+	}
+	if got := attributes(l.span(t, "tools/call find_customer"))["error.type"]; got != "tool_error" {
+		t.Errorf("error.type is %q", got)
+	}
+	want := "error.type=tool_error,fairlead.class=safe,gen_ai.operation.name=execute_tool,gen_ai.tool.name=find_customer,mcp.method.name=tools/call"
+	if got := l.points(t)["mcp.client.operation.duration"]; got[want] != 1 {
+		t.Errorf("measured %v", got)
+	}
+}
+
+func TestErrorTypes(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"denied":          fmt.Errorf("x: %w", hitl.ErrDenied),
+		"refused":         chain.ErrRefused,
+		"timeout":         context.DeadlineExceeded,
+		"cancelled":       context.Canceled,
+		"outcome_unknown": &middleware.OutcomeUnknownError{Err: context.DeadlineExceeded},
+		"panic":           &middleware.PanicError{},
+		"-32601":          &jsonrpc.Error{Code: -32601, Message: "no such method"},
+		"_OTHER":          errors.New("postgres://user:secret@host is away"),
+	} {
+		l := newLab(fairleadotel.Options{})
+		next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, err })
+		_, _ = l.Call(next).CallTool(context.Background(), middleware.Call{Tool: new(middleware.Tool)})
+		span := l.spans.GetSpans()[0]
+		if got := attributes(span)["error.type"]; got != want {
+			t.Errorf("%v: error.type is %q, want %q", err, got, want)
+		}
+		if strings.Contains(fmt.Sprint(span.Status, span.Attributes), "secret") {
+			t.Errorf("the span holds a secret: %v", span.Status)
+		}
+	}
+}
+
+func TestAPanicIsMeasuredAndGoesOn(t *testing.T) {
+	t.Parallel()
+	l := newLab(fairleadotel.Options{})
+	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { panic("broken") })
+	for _, link := range []middleware.Middleware{l.Call, l.Attempt} {
+		l.spans.Reset()
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic ended here")
+				}
+			}()
+			_, _ = link(next).CallTool(context.Background(), middleware.Call{Tool: new(middleware.Tool)})
+		}()
+		if spans := l.spans.GetSpans(); len(spans) != 1 || attributes(spans[0])["error.type"] != "panic" {
+			t.Errorf("spans: %v", spans)
+		}
+	}
+}
+
+// The trace goes on at the server, in a copy of the _meta.
+func TestTraceContextTravelsInMeta(t *testing.T) {
+	t.Parallel()
+	b, l := connect(t), newLab(fairleadotel.Options{})
+	caller := standard(l, nil).Then(b)
+	tool, _ := b.Lookup("crm", "get_customer")
+	meta := mcp.Meta{"own": "stays"}
+	if _, err := caller.CallTool(context.Background(), middleware.Call{Tool: tool, Meta: meta}); err != nil {
+		t.Fatal(err)
+	}
+	sent := *b.meta.Load()
+	context := l.span(t, "attempt get_customer").SpanContext
+	if parent, _ := sent["traceparent"].(string); !strings.Contains(parent, context.TraceID().String()+"-"+context.SpanID().String()) {
+		t.Errorf("the server got %v", sent)
+	}
+	if sent["own"] != "stays" || len(meta) != 1 {
+		t.Errorf("the server got %v, the caller's is %v", sent, meta)
+	}
+}
+
+// Arguments and results are recorded on request alone, and never a secret: one that
+// a name, a schema or a shape gives away, or that the arguments held, wherever it
+// comes back.
+func TestContentOnlyOnRequestAndWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	const sentinel = "s3ntinel-Value-42"
+	tool, err := middleware.NewTool("crm", &mcp.Tool{
+		Name:        "get_customer",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"pin":{"type":"string","writeOnly":true}}}`),
+	}, annotation.ReadOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arguments := range []string{
+		`{"password":"` + sentinel + `"}`, `{"pin":"` + sentinel + `"}`, `{"deep":[{"api_key":"` + sentinel + `"}]}`,
+		`{"note":"Authorization: Bearer ` + sentinel + `"}`,
+	} {
+		for _, next := range []middleware.ToolCallerFunc{
+			func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				return text("you sent " + sentinel), nil
+			},
+			func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				return nil, &jsonrpc.Error{Code: -32603, Message: "no customer for " + sentinel}
+			},
+			func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				return nil, errors.New("postgres://me:" + sentinel + "@db")
+			},
+		} {
+			for _, content := range []bool{false, true} {
+				l := newLab(fairleadotel.Options{Content: content})
+				caller := chain.Standard{Telemetry: l.Call, PerAttempt: []middleware.Middleware{l.Attempt}}.Then(next)
+				_, _ = caller.CallTool(context.Background(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+				for _, s := range l.spans.GetSpans() {
+					if all := fmt.Sprint(attributes(s), s.Status, s.Events); strings.Contains(all, sentinel) {
+						t.Errorf("%s with %s: %s", s.Name, arguments, all)
+					}
+					recorded := attributes(s)["gen_ai.tool.call.arguments"] != ""
+					if recorded != (content && strings.HasPrefix(s.Name, "tools/call")) {
+						t.Errorf("%s: the arguments are recorded: %v", s.Name, recorded)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestLinksAreGoodCitizens(t *testing.T) {
+	for name, link := range map[string]func(*fairleadotel.Telemetry) middleware.Middleware{
+		"call":    func(tel *fairleadotel.Telemetry) middleware.Middleware { return tel.Call },
+		"attempt": func(tel *fairleadotel.Telemetry) middleware.Middleware { return tel.Attempt },
+	} {
+		t.Run(name, func(t *testing.T) {
+			middlewaretest.Run(t, func(next middleware.ToolCaller) middleware.ToolCaller {
+				return link(newLab(fairleadotel.Options{}).Telemetry)(next)
+			})
+		})
+	}
+	l := newLab(fairleadotel.Options{})
+	if problems := chain.Verify(standard(l, nil)); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+var result = new(mcp.CallToolResult)
+
+// Switched off, it costs no allocation worth a word; switched on, a few
+// microseconds beside an SDK call of hundreds.
+func BenchmarkCall(b *testing.B) {
+	be := connect(b)
+	tool, _ := be.Lookup("crm", "get_customer")
+	call := middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"id":1}`)}
+	bench := func(name string, caller middleware.ToolCaller) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := caller.CallTool(context.Background(), call); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	on := func() *fairleadotel.Telemetry {
+		return fairleadotel.New(fairleadotel.Options{
+			TracerProvider: trace.NewTracerProvider(trace.WithBatcher(discard{})),
+			MeterProvider:  metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())),
+			Propagator:     propagation.TraceContext{},
+		})
+	}
+	bench("sdk", be)
+	tel := on()
+	bench("sdk, measured", tel.Call(tel.Attempt(be)))
+}
+
+type discard struct{}
+
+func (discard) ExportSpans(context.Context, []trace.ReadOnlySpan) error { return nil }
+func (discard) Shutdown(context.Context) error                          { return nil }
+
+func ExampleNew() {
+	spans := tracetest.NewInMemoryExporter()
+	tel := fairleadotel.New(fairleadotel.Options{TracerProvider: trace.NewTracerProvider(trace.WithSyncer(spans))})
+	std := chain.Standard{Telemetry: tel.Call, PerAttempt: []middleware.Middleware{tel.Attempt}}
+	caller := std.Then(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return result, nil
+	}))
+	tool, _ := middleware.NewTool("crm", &mcp.Tool{Name: "get_customer"}, annotation.ReadOnly())
+	_, _ = caller.CallTool(context.Background(), middleware.Call{Tool: tool})
+	for _, s := range spans.GetSpans() {
+		fmt.Println(s.Name, s.SpanKind)
+	}
+	// Output:
+	// attempt get_customer internal
+	// tools/call get_customer client
+}

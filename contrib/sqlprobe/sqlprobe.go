@@ -1,0 +1,93 @@
+// Package sqlprobe reads SQL with the grammar of the database that will run it and
+// says whether a call reads, adds or does anything else. Its probes are values of
+// [preflight.Probe]: PostgreSQL stands on PostgreSQL's own parser, compiled to
+// WebAssembly, and MySQL on TiDB's, which follows MySQL's grammar.
+//
+// A statement is a read when its whole tree is made of parts that are known to read
+// and every function that it calls is known to read. The lists are of what is
+// allowed, so that what a new version of a database brings is asked about.
+//
+// The probes see the text and not the database: what a view, a trigger, a rule, an
+// operator, a cast or the host's own function of a listed name does is out of their
+// sight. Give the server a role that cannot write where that matters.
+package sqlprobe
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/preflight"
+)
+
+const (
+	// maxText is how many bytes are read.
+	maxText = 16 << 10
+	// maxParts is how many words and signs a statement may have. Trees are walked by
+	// functions that call themselves, and a parser in WebAssembly has a small stack.
+	maxParts = 1000
+)
+
+func reads(why string) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.ReadOnly(), Why: why}
+}
+
+func adds(why string) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.Write(), Why: why}
+}
+
+func destroys(format string, args ...any) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.Destructive(), Why: fmt.Sprintf(format, args...)}
+}
+
+// unfit says why a text cannot be read in any dialect, "" where it can.
+func unfit(text string) string {
+	if len(text) > maxText {
+		return fmt.Sprintf("%d bytes are more than is read", len(text))
+	}
+	parts, word := 0, false
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError:
+			return fmt.Sprintf("byte %d is no UTF-8", i)
+		case r != '\n' && r != '\t' && !unicode.IsPrint(r): // and a lone CR, which ends a comment for some
+			return fmt.Sprintf("the character %U", r)
+		}
+		letter := unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_'
+		if r > ' ' && (!letter || !word) {
+			parts++
+		}
+		word = letter
+	}
+	if parts > maxParts {
+		return fmt.Sprintf("%d words and signs are more than is read", parts)
+	}
+	// Whether a backslash keeps a quote from ending is a setting of the server's.
+	if strings.Contains(text, `\'`) || strings.Contains(text, `\"`) {
+		return "a backslash before a quote"
+	}
+	return ""
+}
+
+// lines makes the ends of lines alike.
+func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+func shown(s string) string {
+	const most = 60
+	if short := []rune(s); len(short) > most {
+		s = string(short[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// words returns the set of the words of a text.
+func words(text string) map[string]bool {
+	set := make(map[string]bool)
+	for word := range strings.FieldsSeq(text) {
+		set[word] = true
+	}
+	return set
+}

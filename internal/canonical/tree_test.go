@@ -1,0 +1,97 @@
+package canonical_test
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"pgregory.net/rapid"
+)
+
+// A tree is written as the JSON that encoding/json writes for it is.
+func TestTreeHasTheFormOfItsJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var tree any
+		if json.Unmarshal([]byte(testserver.Write(t, testserver.Object().Draw(t, "object"))), &tree) != nil {
+			t.Skip("not for encoding/json")
+		}
+		raw, err := json.Marshal(tree)
+		if err != nil {
+			t.Skip(err)
+		}
+		want, err := canonical.Append(nil, raw)
+		if err != nil {
+			t.Skip(err)
+		}
+		got, err := canonical.AppendTree(nil, tree)
+		if err != nil || string(got) != string(want) {
+			t.Fatalf("got %s, %v\nwant %s", got, err, want)
+		}
+		private, err := canonical.Copy(tree)
+		if err != nil || !reflect.DeepEqual(private, tree) {
+			t.Fatalf("the copy is %v, %v\nof %v", private, err, tree)
+		}
+	})
+}
+
+func TestTreeOfOtherValues(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		v    any
+		want string
+	}{
+		"nothing":           {nil, `null`},
+		"a nil map":         {map[string]any(nil), `null`},
+		"a nil list":        {[]any(nil), `null`},
+		"empty":             {map[string]any{"a": []any{}, "b": map[string]any{}}, `{"a":[],"b":{}}`},
+		"small and large":   {[]any{1e-7, 1e21, 1e20, -0.5, 1e-300}, `[1e-7,1e+21,100000000000000000000,-0.5,1e-300]`},
+		"a raw message":     {map[string]any{"a": json.RawMessage(`{"z": 9007199254740993, "b": 1.0}`)}, `{"a":{"b":1.0,"z":9007199254740993}}`},
+		"a struct":          {struct{ B, A int }{1, 2}, `{"A":2,"B":1}`},
+		"two foreign ones":  {[]any{json.Number("1.50"), int64(7), "x"}, `[1.50,7,"x"]`},
+		"a broken text":     {"a\xffb\x01\"", `"a` + "\ufffd" + `b\u0001\""`},
+		"awkward keys":      {map[string]any{"a": 1.0, "a!": 2.0, "a ": 3.0, "\"": 4.0}, ""},
+		"characters of XML": {"<&>\u2028", "\"<&>\u2028\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.want == "" {
+				raw, _ := json.Marshal(c.v)
+				form, _ := canonical.Append(nil, raw)
+				c.want = string(form)
+			}
+			got, err := canonical.AppendTree([]byte("x"), c.v)
+			if err != nil || string(got) != "x"+c.want {
+				t.Errorf("got %s, %v, want %s", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTreeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	var deep any = "x"
+	for range 600 {
+		deep = []any{deep}
+	}
+	circle := map[string]any{}
+	circle["a"] = circle
+	for name, v := range map[string]any{
+		"a func": func() {}, "NaN": math.NaN(), "infinite": []any{math.Inf(1)}, "deep": deep, "a circle": circle,
+		"long": strings.Repeat("x", 5<<20), "a raw member twice": json.RawMessage(`{"a":1,"a":2}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := canonical.AppendTree([]byte("x"), v); err == nil || string(got) != "x" {
+				t.Errorf("got %.40s, %v", got, err)
+			}
+			if _, err := canonical.AppendTree(nil, map[string]any{"a": "fine"}); err != nil { // the writer is reused
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package rawlist_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestPageOfARequest(t *testing.T) {
+	t.Parallel()
+	ctx, page := rawlist.Watch(t.Context())
+	if rawlist.From(ctx) != page || rawlist.From(context.Background()) != nil {
+		t.Error("a page is not that of its request")
+	}
+	if page.Seen() || page.TTL() != 0 || page.Annotations("a") != nil || page.Faults() != nil {
+		t.Error("a page knows something before it was shown anything")
+	}
+}
+
+func TestToolsThatTheSDKCannotRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, tool, want string }{
+		{"fine", `{"name":"a","inputSchema":{}}`, ""},
+		{"no name", `{"inputSchema":{}}`, ""}, // for the catalogue to say
+		{"null members", `{"name":null,"title":null,"annotations":null,"_meta":null,"icons":null}`, ""},
+		{"members of no known kind", `{"name":"a","x":[1],"annotations":{"y":{}}}`, ""},
+		{"B079 a hint that is text", `{"name":"a","annotations":{"readOnlyHint":"true"}}`, `among its annotations readOnlyHint is "true" and no boolean`},
+		{"a hint that is a number", `{"name":"a","annotations":{"openWorldHint":1}}`, "openWorldHint is 1 and no boolean"},
+		{"a hint that is long", `{"name":"a","annotations":{"idempotentHint":"` + strings.Repeat("x", 1000) + `"}}`, "and no boolean"},
+		{"annotations that are a list", `{"name":"a","annotations":[]}`, "annotations is [] and no object"},
+		{"a name that is a number", `{"name":7}`, "name is 7 and no text"},
+		{"a description that is an object", `{"name":"a","description":{}}`, "description is {} and no text"},
+		{"meta that is text", `{"name":"a","_meta":"x"}`, `_meta is "x" and no object`},
+		{"icons that are one", `{"name":"a","icons":{}}`, "icons is {} and no list of icons"},
+		{"null", `null`, "it is null"},
+		{"a list", `[1]`, "it is no object: [1]"},
+		{"text", `"x"`, `it is no object: "x"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, page := rawlist.Watch(t.Context())
+			out := page.Take(json.RawMessage(`{"tools":[` + c.tool + `,{"name":"good"}],"nextCursor":"2"}`))
+			var list mcp.ListToolsResult
+			if err := json.Unmarshal(out, &list); err != nil {
+				t.Fatalf("%s: %v", out, err)
+			}
+			if !page.Seen() || list.NextCursor != "2" || list.Tools[len(list.Tools)-1].Name != "good" {
+				t.Errorf("got %s", out)
+			}
+			faults := page.Faults()
+			switch {
+			case c.want == "" && (len(faults) > 0 || len(list.Tools) != 2):
+				t.Errorf("got %v and %s", faults, out)
+			case c.want != "" && (len(faults) != 1 || len(list.Tools) != 1):
+				t.Errorf("got %v and %s", faults, out)
+			case c.want != "":
+				if text := faults[0].Err.Error(); !strings.Contains(text, c.want) || len(text) > 200 || faults[0].Index != 0 {
+					t.Errorf("got %q at %d, want %q", text, faults[0].Index, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAnnotationsAreAsWritten(t *testing.T) {
+	t.Parallel()
+	_, page := rawlist.Watch(t.Context())
+	const list = `{"tools":[{"name":"a","annotations":{"readOnlyHint":false}},{"name":"b"},{"name":"c","annotations":null},{"name":"d","annotations":{}}]}`
+	if got := page.Take(json.RawMessage(list)); string(got) != list {
+		t.Errorf("it was changed to %s", got)
+	}
+	for tool, want := range map[string]string{"a": `{"readOnlyHint":false}`, "b": "", "c": "", "d": "{}", "e": ""} {
+		if got := string(page.Annotations(tool)); got != want {
+			t.Errorf("%s: got %q, want %q", tool, got, want)
+		}
+	}
+}
+
+func TestTheSDKIsNotToRemember(t *testing.T) {
+	t.Parallel()
+	for ttl, want := range map[string]time.Duration{
+		"60000": time.Minute, "0": 0, "-5": 0, `"x"`: 0, "null": 0, "1e30": 0, "9007199254740993": 24 * time.Hour,
+	} {
+		t.Run(ttl, func(t *testing.T) {
+			t.Parallel()
+			_, page := rawlist.Watch(t.Context())
+			var list mcp.ListToolsResult
+			if err := json.Unmarshal(page.Take(json.RawMessage(fmt.Sprintf(`{"tools":[],"ttlMs":%s,"cacheScope":"private"}`, ttl))), &list); err != nil {
+				t.Fatal(err)
+			}
+			if list.TTLMs != 0 || page.TTL() != want || list.CacheScope != "private" {
+				t.Errorf("the SDK sees %+v; noted is %v, want %v", list.Cacheable, page.TTL(), want)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoListPasses(t *testing.T) {
+	t.Parallel()
+	for _, result := range []string{``, `null`, `7`, `[]`, `{}`, `{"tools":null}`, `{"tools":{}}`, `{"tools":[`, `{"Tools":[null]}`} {
+		_, page := rawlist.Watch(t.Context())
+		if got := page.Take(json.RawMessage(result)); string(got) != result {
+			t.Errorf("%s became %s", result, got)
+		}
+	}
+}
+
+func FuzzTake(f *testing.F) {
+	for _, seed := range []string{
+		`{"tools":[{"name":"a","annotations":{"readOnlyHint":"x"}},null,7],"ttlMs":5}`, `{"tools":[{"name":"a"}],"tools":[{}]}`, `{"tools":[{"name":"\ud800"}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, result []byte) {
+		_, page := rawlist.Watch(t.Context())
+		before := string(result)
+		out := page.Take(result)
+		if string(result) != before {
+			t.Error("it wrote to what it was shown")
+		}
+		if json.Valid(result) && !json.Valid(out) {
+			t.Errorf("%s became %s", result, out)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package redact
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+)
+
+// The names that secrets stand under, in lower case and with nothing between their
+// words. A name counts if it holds one of the first, ends in one of the second, or
+// is one of the third.
+var (
+	namesWith = []string{
+		"password", "passwd", "passphrase", "passcode", "secret", "credential", "authorization", "cookie", "bearer",
+		"apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "sharedkey", "accountkey", "masterkey", "sshkey", "clientkey", "hmackey",
+		"connectionstring", "authtoken", "accesstoken", "refreshtoken", "sessiontoken", "onetimecode", "verificationcode", "securitycode", "recoverycode",
+	}
+	namesEndingIn = []string{"token", "tokens", "pwd", "signature", "otp"}
+	names         = map[string]bool{
+		"auth": true, "pin": true, "pincode": true, "cvv": true, "cvc": true, "dsn": true, "jwt": true, "sid": true, "session": true, "sessionid": true,
+		"pass": true, "pw": true, "creds": true, "totp": true, "mfacode": true, "totpcode": true, "sig": true, "passkey": true, "mnemonic": true,
+		"seedphrase": true, "userpass": true, "dbpass": true, "requeststate": true,
+	}
+)
+
+// secretName reports whether a member is a secret by its name. What can be told by
+// looking at nothing, or is a switch, is none; and a number of tokens is a count.
+func secretName(name string, member any) bool {
+	switch member := member.(type) {
+	case nil, bool:
+		return false
+	case string:
+		if member == "" {
+			return false
+		}
+	case json.Number:
+		if strings.HasSuffix(plain(name), "tokens") {
+			return false
+		}
+	}
+	return isSecret(name)
+}
+
+func isSecret(name string) bool {
+	p := plain(name)
+	if names[p] {
+		return true
+	}
+	for _, part := range namesWith {
+		if strings.Contains(p, part) {
+			return true
+		}
+	}
+	for _, end := range namesEndingIn {
+		if strings.HasSuffix(p, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// plain is a name without what its spellings differ in: case, what stands between
+// the words, full-width letters and what cannot be seen.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '！' && r <= '～' {
+			r -= '！' - '!'
+		}
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// isPair reports whether the member is the value of a pair such as
+// {"name": "Authorization", "value": "…"}.
+func isPair(object map[string]any, member string) bool {
+	switch plain(member) {
+	case "value", "val", "v", "values", "content", "data":
+	default:
+		return false
+	}
+	for key, v := range object {
+		switch plain(key) {
+		case "name", "key", "header", "field", "k", "variable", "option":
+			if name, ok := v.(string); ok && isSecret(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isFlag reports whether the item is an option of a command line whose value comes
+// next.
+func isFlag(item any) bool {
+	s, ok := item.(string)
+	return ok && strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && isSecret(s)
+}

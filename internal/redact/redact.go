@@ -1,0 +1,239 @@
+// Package redact takes secrets out of what is written down: by what a schema says
+// of a value, by the name that it stands under, and by its shape; at every depth,
+// and in text that holds JSON too. A value that was taken out once is taken out
+// wherever else the same [Redactor] meets it, so that an answer cannot repeat what
+// the arguments hid.
+//
+// It knows secrets by their marks and cannot know them all: what must not be
+// written down at all is best not recorded. Where it is in doubt, or at a limit, it
+// takes out more.
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mark stands where something was taken out.
+const Mark = "[redacted]"
+
+// Limits on what is looked at. What is beyond is taken out whole.
+const (
+	MaxBytes  = 64 << 10 // of one text or value
+	maxDepth  = 256      // levels of nesting
+	maxNested = 4        // texts of JSON within texts of JSON
+	minEcho   = 4        // bytes of a secret that is looked for elsewhere; what is shorter is everywhere
+)
+
+// A Redactor takes the secrets out of what belongs together, such as one call. The
+// zero value is ready. It is not safe for concurrent use.
+type Redactor struct {
+	seen    map[string]bool
+	echoes  *strings.Replacer // of what was seen, nil where that has changed
+	unknown bool              // something was too long to look for secrets in
+	looking bool              // for what is to be hidden; nothing is written yet
+}
+
+// JSON returns a JSON value without its secrets, in any order of members. Schema is
+// that of the value, as a tool's definition has it, nil where there is none. What is
+// no JSON, or too long, comes back as a text that says so.
+func (r *Redactor) JSON(raw []byte, schema any) json.RawMessage {
+	return r.json(raw, compile(schema))
+}
+
+// Result is [Redactor.JSON] for the result of a call, whose structured content has
+// the schema, and whose text may repeat it.
+func (r *Redactor) Result(raw []byte, schema any) json.RawMessage {
+	return r.json(raw, compile(schema).inResult())
+}
+
+func (r *Redactor) json(raw []byte, nodes nodes) json.RawMessage {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	if len(raw) > MaxBytes {
+		r.unknown = true
+	}
+	if r.unknown {
+		return quoted(fmt.Sprintf("[%d bytes left out]", len(raw)))
+	}
+	v, err := decode(raw)
+	if err != nil {
+		r.unknown = true // two parsers may read it differently
+		return quoted(fmt.Sprintf("[%d bytes that are no JSON]", len(raw)))
+	}
+	// Twice: a value that is hidden further on may stand in the open further up.
+	r.looking = true
+	r.walk(v, nodes, level{})
+	r.looking = false
+	clean, err := json.Marshal(r.walk(v, nodes, level{}))
+	if err != nil {
+		return quoted(Mark)
+	}
+	return clean
+}
+
+// Text returns a text without its secrets.
+func (r *Redactor) Text(s string) string {
+	if len(s) > MaxBytes || r.unknown && s != "" {
+		return fmt.Sprintf("[%d bytes left out]", len(s))
+	}
+	return r.text(s, nil, level{})
+}
+
+func quoted(s string) json.RawMessage {
+	b, _ := json.Marshal(s) //nolint:errchkjson // a text
+	return b
+}
+
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, fmt.Errorf("redact: more than one value")
+	}
+	return v, nil
+}
+
+// A level is how deep a value stands.
+type level struct{ deep, nested int }
+
+// walk returns a copy of v without its secrets. The nodes are what the schema says
+// of it.
+func (r *Redactor) walk(v any, at nodes, l level) any {
+	l.deep++
+	at, known := at.expand()
+	if l.deep > maxDepth || !known {
+		return r.hide(v)
+	}
+	if v != nil && at.secret() {
+		return r.hide(v)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for key, member := range v {
+			switch {
+			case secretName(key, member) || isPair(v, key):
+				clean[r.text(key, nil, l)] = r.hide(member)
+			default:
+				clean[r.text(key, nil, l)] = r.walk(member, at.member(key), l)
+			}
+		}
+		return clean
+	case []any:
+		clean := make([]any, len(v))
+		for i, item := range v {
+			if i > 0 && isFlag(v[i-1]) {
+				clean[i] = r.hide(item)
+				continue
+			}
+			clean[i] = r.walk(item, at.item(i), l)
+		}
+		return clean
+	case string:
+		return r.text(v, at, l)
+	case json.Number:
+		if r.seen[v.String()] {
+			return Mark
+		}
+	}
+	return v
+}
+
+// text looks into a text that holds JSON, and for shapes in any other.
+func (r *Redactor) text(s string, at nodes, l level) string {
+	if len(s) < minEcho {
+		return s
+	}
+	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, `"`) {
+		if v, err := decode([]byte(trimmed)); err == nil {
+			if l.nested++; l.nested > maxNested {
+				return Mark
+			}
+			if clean, err := json.Marshal(r.walk(v, at.content(), l)); err == nil {
+				return string(clean)
+			}
+		}
+	}
+	if !r.looking {
+		s = r.echo(s)
+	}
+	return shapes(s, r.noteParts)
+}
+
+// hide notes what is taken out, so that it is found elsewhere.
+func (r *Redactor) hide(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		if v == "" {
+			return v
+		}
+		r.noteParts(v)
+	case json.Number:
+		r.note(v.String())
+	case []any:
+		for _, item := range v {
+			r.hide(item)
+		}
+	case map[string]any:
+		for _, member := range v {
+			r.hide(member)
+		}
+	}
+	return Mark
+}
+
+// noteParts notes a text and what it is made of, such as the second word of
+// "Bearer …" and the password before a host.
+func (r *Redactor) noteParts(s string) {
+	r.note(strings.Trim(s, "\"'\\ "))
+	for _, part := range strings.FieldsFunc(s, func(c rune) bool { return strings.ContainsRune(" \t\r\n\"'\\:@,;", c) }) {
+		if len(part) >= 2*minEcho {
+			r.note(part)
+		}
+	}
+}
+
+func (r *Redactor) note(secret string) {
+	if len(secret) < minEcho || r.seen[secret] || strings.Contains(Mark, secret) {
+		return
+	}
+	if r.seen == nil {
+		r.seen = make(map[string]bool)
+	}
+	r.seen[secret], r.echoes = true, nil
+}
+
+// echo takes out what was seen before, the longest first, as it is and as Go and
+// JSON quote it.
+func (r *Redactor) echo(s string) string {
+	if len(r.seen) == 0 {
+		return s
+	}
+	if r.echoes == nil {
+		var forms []string
+		for secret := range r.seen {
+			inGo := strconv.Quote(secret)
+			inJSON := string(quoted(secret))
+			forms = append(forms, secret, inGo[1:len(inGo)-1], inJSON[1:len(inJSON)-1])
+		}
+		slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+		pairs := make([]string, 0, 2*len(forms))
+		for _, form := range forms {
+			pairs = append(pairs, form, Mark)
+		}
+		r.echoes = strings.NewReplacer(pairs...)
+	}
+	return r.echoes.Replace(s)
+}

@@ -1,0 +1,229 @@
+package mount
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/resolution"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Resolvable is a tool of a server of ours that does different things by its
+// arguments, and says so before it is called.
+type Resolvable struct {
+	// Tool is the definition that the server lists. Its hints, with MCP's defaults for
+	// those that it leaves out, must be the worst of all answers.
+	Tool *mcp.Tool
+	// Answers are all that can be said of a call, by names of the author's choice. Only
+	// the four hints of MCP travel; what is left unset is as the tool says.
+	Answers map[string]annotation.Annotations
+	// Choose names the answer for arguments that keep the tool's input schema; any other
+	// name stands for the tool's own hints. It gets a copy, and it must do nothing but
+	// look at it: it is called before anybody has agreed to anything.
+	Choose func(arguments json.RawMessage) (answer string)
+}
+
+// Resolve makes a server say what a call of the tools would do with exactly its
+// arguments: by the extension io.modelcontextprotocol/tool-resolution, and by
+// tools/resolve and tools/annotations as their drafts had it. Call it once, after
+// other middleware of the server's, and add the tools to the server as always.
+//
+// Arguments that do not keep the input schema are answered as invalid. An error means
+// that a tool could say worse of a call than its definition says of all, or that
+// something is missing, and nothing has changed.
+func Resolve(server *mcp.Server, tools ...Resolvable) error {
+	if server == nil {
+		panic("mount: Resolve was given a nil server")
+	}
+	s := &resolvables{tools: make(map[string]*resolvable, len(tools))}
+	var faults []error
+	for _, t := range tools {
+		r, err := prepare(t)
+		switch {
+		case err != nil:
+			faults = append(faults, err)
+		case s.tools[r.tool.Name] != nil:
+			faults = append(faults, fmt.Errorf("mount: %q is to be resolved twice", r.tool.Name))
+		default:
+			s.tools[r.tool.Name] = r
+		}
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	if err := errors.Join(
+		mcp.AddReceivingCustomMethod(server, resolution.MethodAnnotations, s.annotations),
+		mcp.AddReceivingCustomMethod(server, resolution.MethodResolve, s.resolve),
+	); err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	server.AddReceivingMiddleware(s.announce)
+	return nil
+}
+
+// resolvables are the tools of one server by name.
+type resolvables struct{ tools map[string]*resolvable }
+
+type resolvable struct {
+	tool    *mcp.Tool
+	schema  *jsonschema.Resolved
+	worst   annotation.Annotations
+	answers map[string]annotation.Annotations
+	choose  func(json.RawMessage) string
+}
+
+func prepare(t Resolvable) (*resolvable, error) {
+	if t.Tool == nil || t.Tool.Name == "" {
+		return nil, errors.New("mount: a Resolvable needs a Tool with a name")
+	}
+	fault := func(format string, args ...any) (*resolvable, error) {
+		return nil, fmt.Errorf("mount: the Resolvable %q %w", t.Tool.Name, fmt.Errorf(format, args...))
+	}
+	if len(t.Answers) == 0 || t.Choose == nil {
+		return fault("needs Answers and a func to Choose one")
+	}
+	raw, err := json.Marshal(t.Tool.InputSchema)
+	var schema jsonschema.Schema
+	if err == nil && t.Tool.InputSchema == nil {
+		err = errors.New("it is missing")
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &schema)
+	}
+	if err != nil {
+		return fault("has no InputSchema that can be read: %w", err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return fault("has no InputSchema that can be read: %w", err)
+	}
+	declared, err := annotation.FromTool(t.Tool)
+	if err != nil {
+		return fault("has annotations that cannot be read: %w", err)
+	}
+	answers := make(map[string]annotation.Annotations, len(t.Answers))
+	for name, answer := range t.Answers {
+		if err := answer.Validate(); err != nil {
+			return fault("has the answer %q: %w", name, err)
+		}
+		if rest := answer.Without(annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.IdempotentHint, annotation.OpenWorldHint); rest.Summary() != (annotation.Annotations{}).Summary() {
+			return fault("has the answer %q with more than the four hints of MCP: %s", name, rest.Summary())
+		}
+		answer = complete(answer, declared)
+		answers[name] = answer
+		if worse := resolution.Exceeds(declared, answer); len(worse) > 0 {
+			return fault("has the answer %q, which is worse than its definition says of all calls (%v); declare the worst", name, worse)
+		}
+	}
+	worst := complete(declared, declared)
+	return &resolvable{tool: t.Tool, schema: resolved, worst: worst, answers: answers, choose: t.Choose}, nil
+}
+
+// complete returns all four hints as they are sent. What is not said of a read is that
+// it destroys nothing and may be repeated, of anything else what the tool says.
+func complete(a, tool annotation.Annotations) annotation.Annotations {
+	if a.ReadOnly == annotation.Yes {
+		a.Destructive, a.Idempotent = a.Destructive.Or(annotation.No), a.Idempotent.Or(annotation.Yes)
+	}
+	d := tool.Defaults()
+	return annotation.Annotations{
+		ReadOnly: a.ReadOnly.Or(d.ReadOnly), Destructive: a.Destructive.Or(d.Destructive),
+		Idempotent: a.Idempotent.Or(d.Idempotent), OpenWorld: a.OpenWorld.Or(d.OpenWorld),
+	}
+}
+
+// answer returns what is said of a call, or the protocol's error.
+func (s *resolvables) answer(p *resolveParams) (r *resolvable, _ *wireHints, err error) {
+	invalid := func(format string, args ...any) (*resolvable, *wireHints, error) {
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+	}
+	if p == nil {
+		return invalid("there are no params")
+	}
+	r = s.tools[p.Name]
+	if r == nil {
+		return invalid("there is no tool %.80q that can be resolved", p.Name)
+	}
+	if len(bytes.TrimSpace(p.Arguments)) == 0 {
+		return invalid("arguments is missing; {} says that there are none")
+	}
+	if _, err := canonical.AppendObject(nil, p.Arguments); err != nil {
+		return invalid("the arguments of %s: %v", p.Name, err)
+	}
+	var arguments map[string]any
+	if err := json.Unmarshal(p.Arguments, &arguments); err != nil {
+		return invalid("the arguments of %s: %v", p.Name, err)
+	}
+	if err := r.schema.Validate(arguments); err != nil {
+		return invalid("the arguments of %s: %v", p.Name, err)
+	}
+	defer func() {
+		if recover() != nil {
+			err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "what the call would do could not be worked out"}
+		}
+	}()
+	found, ok := r.answers[r.choose(bytes.Clone(p.Arguments))]
+	if !ok {
+		found = r.worst
+	}
+	return r, written(found), nil
+}
+
+// bounds reports whether a definition, as it is listed, is no milder than any answer.
+func (r *resolvable) bounds(listed *mcp.Tool) bool {
+	declared, err := annotation.FromTool(listed)
+	if err != nil || len(resolution.Exceeds(declared, r.worst)) > 0 {
+		return false
+	}
+	for _, a := range r.answers {
+		if len(resolution.Exceeds(declared, a)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// legacyExtensions are those that the client of a session announced when it began.
+func legacyExtensions(ss *mcp.ServerSession) map[string]any {
+	if init := ss.InitializeParams(); init != nil && init.Capabilities != nil {
+		return init.Capabilities.Extensions
+	}
+	return nil
+}
+
+// speaksExtension reports whether the client announced the extension: with this
+// request, or, where requests announce nothing, with its session.
+func speaksExtension(ss *mcp.ServerSession, meta mcp.Meta) bool {
+	extensions := legacyExtensions(ss)
+	if caps, ok := meta[mcp.MetaKeyClientCapabilities].(map[string]any); ok {
+		extensions, _ = caps["extensions"].(map[string]any)
+	}
+	settings, ok := extensions[resolution.Extension].(map[string]any)
+	return ok && len(settings) == 0
+}
+
+func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolveParams) (*annotationsResult, error) {
+	_, hints, err := s.answer(p)
+	if err != nil {
+		return nil, err
+	}
+	return &annotationsResult{ResultType: "complete", Annotations: hints}, nil
+}
+
+func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolveParams) (mcp.Result, error) {
+	r, hints, err := s.answer(p)
+	if err != nil {
+		return nil, err
+	}
+	if speaksExtension(ss, p.Meta) {
+		return &extensionResult{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
+	}
+	return &toolResult{ResultType: "complete", Tool: resolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
+}

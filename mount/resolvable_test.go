@@ -1,0 +1,222 @@
+package mount_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// acts is a tool that declares what is given, as bad as it gets for nil.
+func acts(declared *mcp.ToolAnnotations) *mcp.Tool {
+	return &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), Annotations: declared}
+}
+
+func first(json.RawMessage) string { return "first" }
+
+// A tool that could say worse of a call than it declares of all is not taken.
+func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
+	t.Parallel()
+	no := new(false)
+	answer := func(a annotation.Annotations) map[string]annotation.Annotations {
+		return map[string]annotation.Annotations{"good": annotation.ReadOnly(), "first": a}
+	}
+	adds := &mcp.ToolAnnotations{DestructiveHint: no, OpenWorldHint: no, IdempotentHint: true}
+	for _, tt := range []struct {
+		name string
+		r    mount.Resolvable
+		want string // "" is taken
+	}{
+		{"everything is within the worst", mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.Destructive()), Choose: first}, ""},
+		{"a write within an addition", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("nnyn")), Choose: first}, ""},
+		{"a read is within anything", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("ynnn")), Choose: first}, ""},
+		{"what is unset is as declared", mount.Resolvable{Tool: acts(adds), Answers: answer(annotation.Annotations{}), Choose: first}, ""},
+		{"worse: it writes", mount.Resolvable{Tool: acts(&mcp.ToolAnnotations{ReadOnlyHint: true}), Answers: answer(annotation.Write()), Choose: first}, "readOnlyHint"},
+		{"worse: it destroys", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("nyyn")), Choose: first}, "destructiveHint"},
+		{"worse: twice is not once", mount.Resolvable{Tool: acts(adds), Answers: answer(annotation.Write()), Choose: first}, "idempotentHint"},
+		{"worse: the open world", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("ynyy")), Choose: first}, "openWorldHint"},
+		{"an answer against itself", mount.Resolvable{Tool: acts(nil), Answers: answer(hints("yyyy")), Choose: first}, "both yes"},
+		{"more than travels", mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.Annotations{RequiresConfirmation: annotation.Yes}), Choose: first}, "four hints"},
+		{"no tool", mount.Resolvable{Answers: answer(annotation.ReadOnly()), Choose: first}, "needs a Tool"},
+		{"no answers", mount.Resolvable{Tool: acts(nil), Choose: first}, "needs Answers"},
+		{"no func", mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly())}, "needs Answers"},
+		{"no schema", mount.Resolvable{Tool: &mcp.Tool{Name: "act"}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
+		{"a schema that is none", mount.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":7}`)}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
+		{"annotations that cannot be read", mount.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{}`), Meta: mcp.Meta{annotation.MetaKey: 7}}, Answers: answer(annotation.ReadOnly()), Choose: first}, "cannot be read"},
+	} {
+		err := mount.Resolve(testserver.New(), tt.r)
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "mount: ")):
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	twice := mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly()), Choose: first}
+	if err := mount.Resolve(testserver.New(), twice, twice); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// asking returns a server of ours with the tool, and how to ask it.
+func asking(t *testing.T, choose func(json.RawMessage) string, calls *int) func(arguments string) (annotation.Annotations, error) {
+	t.Helper()
+	server := testserver.New()
+	tool := acts(nil)
+	testserver.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		*calls++
+		return testserver.Text("done"), nil
+	})
+	err := mount.Resolve(server, mount.Resolvable{
+		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: choose,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, resolver, _ := wireForms[0].connect(t, server, wireWays[1])
+	def := definitionOf(t, cs, "act")
+	return func(arguments string) (annotation.Annotations, error) {
+		a, _, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def, Arguments: json.RawMessage(arguments)})
+		return a, err
+	}
+}
+
+func TestArgumentsThatBreakTheSchemaAreInvalid(t *testing.T) {
+	t.Parallel()
+	asked, calls := 0, 0
+	ask := asking(t, func(json.RawMessage) string { asked++; return "first" }, &calls)
+	for _, tt := range []struct {
+		arguments string
+		valid     bool
+	}{
+		{`{}`, true}, {``, true}, {`{"n":1}`, true}, {`{"n":"1"}`, false}, {`{"n":1.5}`, false},
+		{`{"n":1,"n":2}`, false}, {`{"n":null}`, false},
+	} {
+		before := asked
+		_, err := ask(tt.arguments)
+		reply, _ := errors.AsType[*jsonrpc.Error](err)
+		if tt.valid != (err == nil) || !tt.valid && (reply == nil || reply.Code != jsonrpc.CodeInvalidParams) {
+			t.Errorf("%s: %v", tt.arguments, err)
+		}
+		if tt.valid != (asked > before) {
+			t.Errorf("%s: the author's func was asked %d times", tt.arguments, asked-before)
+		}
+	}
+	if calls != 0 {
+		t.Errorf("the tool was called %d times", calls)
+	}
+}
+
+// The author's func has nothing to call the tool with, cannot change what the server
+// goes on with, and cannot end the process.
+func TestToAnswerHasNoEffect(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	ask := asking(t, func(arguments json.RawMessage) string {
+		switch {
+		case strings.Contains(string(arguments), "1"):
+			clear(arguments)
+			return "first"
+		case strings.Contains(string(arguments), "2"):
+			panic("boom")
+		}
+		return "no such answer"
+	}, &calls)
+	if a, err := ask(`{"n":1}`); err != nil || brief(a) != "ynyy" {
+		t.Errorf("a func that writes: %s %v", brief(a), err)
+	}
+	_, err := ask(`{"n":2}`)
+	if reply, _ := errors.AsType[*jsonrpc.Error](err); reply == nil || reply.Code != jsonrpc.CodeInternalError || strings.Contains(err.Error(), "boom") {
+		t.Errorf("a func that panics: %v", err)
+	}
+	if a, err := ask(`{"n":3}`); err != nil || brief(a) != "nyny" {
+		t.Errorf("an answer that is not there: %s %v", brief(a), err)
+	}
+	if calls != 0 {
+		t.Errorf("the tool was called %d times", calls)
+	}
+}
+
+// A tool that was replaced by one whose hints are too kind is not marked, and the
+// others stay as they were.
+func TestOnlyABoundedToolIsMarked(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []bool{false, true} {
+		server := testserver.New()
+		tool := acts(nil)
+		if kind {
+			tool = acts(&mcp.ToolAnnotations{ReadOnlyHint: true})
+		}
+		handle := func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			return testserver.Text("done"), nil
+		}
+		tool.Meta = mcp.Meta{"x": 1}
+		testserver.Add(server, tool, handle)
+		testserver.Add(server, testserver.Tool("other", "is not resolved"), handle)
+		err := mount.Resolve(server, mount.Resolvable{
+			Tool: acts(nil), Answers: map[string]annotation.Annotations{"first": annotation.Destructive()}, Choose: first,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs, resolver, _ := wireForms[0].connect(t, server, wireWays[0])
+		for name, want := range map[string]bool{"act": !kind, "other": false} {
+			def := definitionOf(t, cs, name)
+			if _, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def}); ok != want || err != nil {
+				t.Errorf("kind %v, %s: %v %v", kind, name, ok, err)
+			}
+		}
+		if len(tool.Meta) != 1 {
+			t.Error("the server's own definition was written to")
+		}
+	}
+}
+
+// A client that announces nothing gets the second draft's whole tool.
+func TestTheFormIsTheClients(t *testing.T) {
+	t.Parallel()
+	for _, version := range testserver.Versions {
+		for announces, want := range map[bool]string{true: "name", false: "tool"} {
+			client := testserver.NewClient()
+			if announces {
+				client = announcing()
+			}
+			if err := mcp.AddSendingCustomMethod[*params, *anything](client, "tools/resolve"); err != nil {
+				t.Fatal(err)
+			}
+			cs := testserver.ConnectVersion(t, newResolving(nil).server, client, version)
+			res, err := mcp.CallCustomMethod[*params, *anything](testserver.Context(t), cs, "tools/resolve",
+				&params{Name: "filesystem", Arguments: json.RawMessage(`{"operation":"read"}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := res.members[want]; !ok {
+				t.Errorf("%s, announces %v: %v", version, announces, res.members)
+			}
+			if !announces {
+				tool := fmt.Sprint(res.members["tool"])
+				for _, part := range []string{"inputSchema", "readOnlyHint:true", "resolve:true", "name:filesystem"} {
+					if !strings.Contains(tool, part) {
+						t.Errorf("the tool lacks %s: %s", part, tool)
+					}
+				}
+			}
+		}
+	}
+}
+
+type anything struct {
+	mcp.ResultBase
+	members map[string]any
+}
+
+func (a *anything) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &a.members) }

@@ -1,0 +1,182 @@
+package mount
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/resolution"
+	"github.com/fairlead-go/fairlead/internal/sdkerr"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ResolverOptions prepares the options of a client whose sessions a [Resolver] will
+// ask, before the client is made: it announces the extension
+// io.modelcontextprotocol/tool-resolution, which a server may insist on. The options
+// given are not written to; nil is none.
+func ResolverOptions(own *mcp.ClientOptions) *mcp.ClientOptions {
+	var o mcp.ClientOptions
+	if own != nil {
+		o = *own
+	}
+	caps := mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{ListChanged: true}} //nolint:staticcheck // what the SDK announces by itself
+	if o.Capabilities != nil {
+		caps = *o.Capabilities
+		caps.Extensions = maps.Clone(caps.Extensions)
+	}
+	caps.AddExtension(resolution.Extension, nil)
+	o.Capabilities = &caps
+	return &o
+}
+
+// A ToolResolver asks servers what a call with exactly these arguments would do. It
+// is a preflight.Resolver.
+type ToolResolver struct {
+	session func(server string) *mcp.ClientSession
+}
+
+// Resolver returns a resolver for the sessions of the clients. session returns that
+// of a server by the id that the host gave it, nil where there is none.
+//
+// A server is asked only where it announced that it answers and marked the tool so,
+// since a request that it does not know may end the session. It may have done so by
+// the extension io.modelcontextprotocol/tool-resolution, and, with
+// [Transport], by tools/resolve or tools/annotations as their drafts had it;
+// of several ways the first counts.
+//
+// Resolver panics on a nil func, without a client and on a nil one.
+func Resolver(session func(server string) *mcp.ClientSession, clients ...*mcp.Client) *ToolResolver {
+	if session == nil {
+		panic("mount: Resolver was given no func to find a session")
+	}
+	if len(clients) == 0 || slices.Contains(clients, nil) {
+		panic("mount: Resolver needs the clients of its sessions, and none of them nil")
+	}
+	for _, client := range clients {
+		for _, method := range []string{resolution.MethodResolve, resolution.MethodAnnotations} {
+			if err := mcp.AddSendingCustomMethod[*resolveParams, *resolveAnswer](client, method); err != nil {
+				panic(fmt.Sprintf("mount: the SDK does not send %s: %v", method, err))
+			}
+		}
+	}
+	return &ToolResolver{session}
+}
+
+// resolveParams are those of both methods.
+type resolveParams struct {
+	mcp.ParamsBase
+
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// A resolveAnswer is a result as the server wrote it.
+type resolveAnswer struct {
+	mcp.ResultBase
+
+	raw json.RawMessage
+}
+
+// UnmarshalJSON keeps the text; what it says is read once it is known who asked. A
+// text that is too long is not kept.
+func (a *resolveAnswer) UnmarshalJSON(raw []byte) error {
+	if len(raw) <= maxAnswer {
+		a.raw = bytes.Clone(raw)
+	}
+	return nil
+}
+
+// Resolve asks the server of the call's tool; ok is false where it did not offer to
+// answer, and then nothing was sent. What is malformed, too long, or about another
+// tool is an error.
+func (r *ToolResolver) Resolve(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
+	cs := r.session(call.Tool.Server)
+	if cs == nil {
+		return answer, false, nil
+	}
+	f := offered(cs, call.Tool.Definition)
+	if f == none {
+		return answer, false, nil
+	}
+	p := &resolveParams{Name: call.Tool.Name(), Arguments: call.Arguments}
+	if len(bytes.TrimSpace(p.Arguments)) == 0 {
+		p.Arguments = json.RawMessage("{}")
+	}
+	watched, wire := sdkerr.Watch(ctx)
+	res, err := mcp.CallCustomMethod[*resolveParams, *resolveAnswer](watched, cs, f.method(), p)
+	if err != nil {
+		return answer, true, resolveError(sdkerr.Sort(ctx, wire, call.Tool.Server, call.Tool.Name(), err))
+	}
+	if answer, err = decodeAnswer(f, call.Tool.Name(), res.raw); err != nil {
+		return annotation.Annotations{}, true, &malformedError{fmt.Errorf("mount: %s answered %s with what cannot be read: %w", call.Tool.Server, f.method(), err)}
+	}
+	return answer, true, nil
+}
+
+// A form is one way in which a server answers.
+type form int
+
+const (
+	none       form = iota
+	annotates       // tools/annotations of the first draft
+	resolves        // tools/resolve of the second, which answers with a whole tool
+	extensions      // tools/resolve of the extension
+)
+
+func (f form) method() string {
+	if f == annotates {
+		return resolution.MethodAnnotations
+	}
+	return resolution.MethodResolve
+}
+
+// offered returns the best way in which the server said that it answers about the
+// tool: by its capabilities and by the tool's mark.
+func offered(cs *mcp.ClientSession, tool *mcp.Tool) form {
+	init := cs.InitializeResult()
+	if init == nil || init.Capabilities == nil || tool == nil {
+		return none
+	}
+	caps := init.Capabilities.Extensions
+	settings, announced := caps[resolution.Extension].(map[string]any)
+	mark, _ := tool.Meta[resolution.Extension].(map[string]any)
+	lifted, _ := caps[resolution.MetaKey].(map[string]any)
+	marks, _ := tool.Meta[resolution.MetaKey].(map[string]any)
+	switch {
+	case announced && len(settings) == 0 && mark["resolvable"] == true: // settings that we do not know may ask for more
+		return extensions
+	case lifted[resolution.FieldResolve] == true && marks[resolution.FieldResolve] == true:
+		return resolves
+	case lifted[resolution.FieldDynamic] == true && marks[resolution.FieldDynamic] == true:
+		return annotates
+	}
+	return none
+}
+
+// resolveError marks what a server said of the arguments.
+func resolveError(err error) error {
+	err = fmt.Errorf("mount: what the call would do was asked in vain: %w", err)
+	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok && reply.Code == jsonrpc.CodeInvalidParams {
+		return &invalidArgumentsError{err}
+	}
+	return err
+}
+
+// An invalidArgumentsError is a server's word that the arguments are invalid.
+type invalidArgumentsError struct{ error }
+
+func (e *invalidArgumentsError) Unwrap() error        { return e.error }
+func (*invalidArgumentsError) InvalidArguments() bool { return true }
+
+// A malformedError is an answer that would be no better the next time.
+type malformedError struct{ error }
+
+func (e *malformedError) Unwrap() error { return e.error }
+func (*malformedError) Permanent() bool { return true }

@@ -1,0 +1,236 @@
+package output
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An answer is one result on its way to the model. Its main document is the
+// structured content, or, where there is none, the first text that is JSON; a text that
+// says the same as the structured content is cut with it.
+type answer struct {
+	unit        Unit
+	limit       int
+	call        middleware.Call
+	res         *mcp.CallToolResult // only read
+	page        *page
+	contract    *contract
+	keepUnnamed bool
+	open, end   string // the fence, "" for none
+
+	parts      []*part
+	main       any // ours to write to
+	hasMain    bool
+	structured bool // main is the structured content
+	changed    bool // main does not say what it said
+	rewrite    bool // documents are written anew
+	isCut      bool
+	lost       loss
+	gone       int // parts for which there was no room
+	dropped    int // parts that do not keep to the contract
+	next       any // how to ask for the rest, nil for no way
+}
+
+// shown returns what the model sees of the contents. moved says that they are not
+// those of the result.
+func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult, error) {
+	for _, content := range contents {
+		a.parts = append(a.parts, newPart(content))
+	}
+	a.rewrite = a.contract != nil || a.page != nil && a.page.skip > 0
+	if !a.rewrite && a.surelyFits() {
+		if moved {
+			return a.result(), nil
+		}
+		return a.res, nil
+	}
+	if err := a.read(); err != nil {
+		return nil, withheld(a.call.Tool, "cannot be read", err)
+	}
+	if err := a.sanitize(); err != nil {
+		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
+	}
+	if a.hasMain && a.page != nil && a.page.skip > 0 {
+		a.main, a.changed = a.page.leaveOut(a.main), true
+	}
+	if err := a.cut(); err != nil {
+		return nil, withheld(a.call.Tool, "is too long", err)
+	}
+	if err := a.check(); err != nil {
+		if a.isCut {
+			return nil, withheld(a.call.Tool, "is too long", fmt.Errorf("%w (%w)", errTooLong, err))
+		}
+		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
+	}
+	if !a.rewrite && !a.isCut && !moved {
+		return a.res, nil
+	}
+	return a.result(), nil
+}
+
+// surelyFits reports whether the answer needs no closer look.
+func (a *answer) surelyFits() bool {
+	if a.total(a.room()) > a.room() {
+		return false
+	}
+	if a.res.StructuredContent == nil {
+		return true
+	}
+	raw, err := json.Marshal(a.res.StructuredContent)
+	return err == nil && len(raw)*2 <= a.limit // a character of two bytes may weigh four
+}
+
+// room is what the limit leaves for the contents inside the fence.
+func (a *answer) room() int {
+	return a.limit - a.unit.plain(a.open, a.limit) - a.unit.plain(a.end, a.limit)
+}
+
+// read takes the documents of the answer apart.
+func (a *answer) read() error {
+	if a.res.StructuredContent != nil {
+		raw, err := json.Marshal(a.res.StructuredContent)
+		if err != nil {
+			return err
+		}
+		if a.main, err = decode(raw); err != nil {
+			return err
+		}
+		a.hasMain, a.structured = true, true
+	}
+	for _, p := range a.parts {
+		if !p.isText || !looksLikeJSON(p.text) {
+			continue
+		}
+		tree, err := decode([]byte(p.text))
+		if err != nil {
+			continue
+		}
+		p.tree, p.isDoc = tree, true
+		_, isText := p.content.(*mcp.TextContent)
+		switch {
+		case !isText:
+		case !a.hasMain:
+			a.main, a.hasMain, p.isMain = tree, true, true
+		case a.structured && same(tree, a.main):
+			p.isMain = true
+		}
+	}
+	return nil
+}
+
+// sanitize takes out what the contract does not name. A failure that the tool
+// reported is the tool's message, and only its structured content is held to the
+// contract.
+func (a *answer) sanitize() error {
+	if a.contract == nil {
+		return nil
+	}
+	if a.res.IsError {
+		if a.structured && (a.strip(a.main) > 0 || a.contract.check(a.main) != nil) {
+			a.main, a.hasMain, a.structured, a.changed = nil, false, false, true
+			a.dropped++
+			for _, p := range a.parts {
+				p.isMain = false // and stays, as the message that it is
+			}
+		}
+		return nil
+	}
+	if !a.hasMain {
+		return errors.New("there is no structured content")
+	}
+	a.changed = a.strip(a.main) > 0
+	for _, p := range a.parts {
+		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !looksLikeJSON(p.text) {
+			continue
+		}
+		if !p.isDoc {
+			p.gone = true // what cannot be read cannot be checked
+			a.dropped++
+			continue
+		}
+		a.strip(p.tree)
+		if a.contract.check(p.tree) != nil {
+			p.gone = true
+			a.dropped++
+		}
+	}
+	return nil
+}
+
+func (a *answer) strip(v any) int {
+	if a.keepUnnamed {
+		return 0
+	}
+	return a.contract.shape.strip(v)
+}
+
+func (a *answer) check() error {
+	if a.contract == nil || !a.hasMain || a.res.IsError {
+		return nil
+	}
+	return a.contract.check(a.main)
+}
+
+// result puts together what is shown.
+func (a *answer) result() *mcp.CallToolResult {
+	out := *a.res
+	out.Content = make([]mcp.Content, 0, len(a.parts)+3)
+	if a.open != "" {
+		out.Content = append(out.Content, text(a.open))
+	}
+	main := ""
+	for _, p := range a.parts {
+		switch {
+		case p.gone:
+		case p.isMain && a.rewrite:
+			if main == "" {
+				main = encode(a.main)
+			}
+			out.Content = append(out.Content, p.with(main))
+		case p.isDoc && a.rewrite:
+			out.Content = append(out.Content, p.with(encode(p.tree)))
+		default:
+			out.Content = append(out.Content, p.with(p.text))
+		}
+	}
+	if a.end != "" {
+		out.Content = append(out.Content, text(a.end))
+	}
+	switch {
+	case a.isCut:
+		out.Content = append(out.Content, text(a.note()))
+		out.Meta = maps.Clone(out.Meta)
+		if out.Meta == nil {
+			out.Meta = make(mcp.Meta)
+		}
+		out.Meta[MetaKey] = a.meta()
+	case len(a.parts) == 0 && len(a.res.Content) > 0 && a.res.StructuredContent == nil:
+		out.Content = append(out.Content, text("The answer holds nothing for you: all of it is for the user."))
+	}
+	if a.changed {
+		out.StructuredContent = a.structuredContent()
+	}
+	return &out
+}
+
+// structuredContent returns the main document as the result held it: as text, or as
+// JSON decodes it.
+func (a *answer) structuredContent() any {
+	if !a.structured {
+		return nil
+	}
+	raw := json.RawMessage(encode(a.main))
+	if _, isRaw := a.res.StructuredContent.(json.RawMessage); isRaw {
+		return raw
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return raw
+	}
+	return v
+}

@@ -1,0 +1,319 @@
+package output_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/sdkerr"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/route"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("alone", func(t *testing.T) {
+		t.Parallel()
+		middlewaretest.Run(t, output.New(output.Options{}))
+	})
+	t.Run("with everything on", func(t *testing.T) {
+		t.Parallel()
+		middlewaretest.Run(t, output.New(output.Options{
+			Limit:    1000,
+			Fence:    func(*middleware.Tool) bool { return true },
+			Fallback: func(*middleware.Tool) string { return "It failed." },
+			Paging:   map[string]output.Paging{"kit/xyzzy_one": {Rows: "/list", Next: "/next", Cursor: "cursor"}},
+		}), tool(t, `{"type":"object","properties":{"said":{"type":"string"}}}`, annotation.ReadOnly()))
+	})
+}
+
+// secret stands for what must not leave the host.
+const secret = "postgres://admin:hunter2@10.0.0.7/crm at /srv/app/db.go:42"
+
+var errInside = errors.New("dial " + secret)
+
+type fact struct {
+	notSent, refused, permanent bool
+	after                       time.Duration
+}
+
+func (f *fact) Error() string             { return secret }
+func (f *fact) NotSent() bool             { return f.notSent }
+func (f *fact) Refused() bool             { return f.refused }
+func (f *fact) Permanent() bool           { return f.permanent }
+func (f *fact) RetryAfter() time.Duration { return f.after }
+
+// An error becomes a result that tells the model what it can do, and nothing of the
+// inside; the log has the cause.
+func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
+	t.Parallel()
+	read, pay := tool(t, "", annotation.ReadOnly()), tool(t, "", annotation.Destructive())
+	_, wire := sdkerr.Watch(t.Context())
+	const failed = "crm__list failed. Try other arguments or another tool, or tell the user that it does not work."
+	const look = "list may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it."
+	for _, tt := range []struct {
+		name string
+		tool *middleware.Tool
+		err  error
+		want string
+	}{
+		{"any error of a read", read, errInside, failed},
+		{"any error of a write", pay, errInside, look},
+		{"an unknown outcome", pay, &middleware.OutcomeUnknownError{Tool: pay, Check: "Look at the ledger.", Err: errInside}, "Look at the ledger."},
+		{"an unknown outcome, wrapped", pay, fmt.Errorf("%s: %w", secret, &middleware.OutcomeUnknownError{Tool: pay, Check: "Look at the ledger.", Err: errInside}), "Look at the ledger."},
+		{"not sent", pay, &fact{notSent: true}, failed + " Nothing has happened: the call did not leave."},
+		{"turned away", pay, &fact{refused: true, after: 1500 * time.Millisecond}, failed + " Nothing has happened: the server turned the call away. It is of no use to try again within 2s."},
+		{"final", pay, &fact{permanent: true}, failed + " The same call would only fail again."},
+		{"a no with guidance", pay, &hitl.DeniedError{Tool: pay, Reason: "archive it instead", By: "root@10.0.0.7"}, "crm__list was not called. The user said no: archive it instead"},
+		{"a no", pay, &hitl.DeniedError{Tool: pay}, "crm__list was not called. The user said no; do not call it again, ask what to do instead."},
+		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called, since nobody said yes. Do not call it again; tell the user that it waits for their approval."},
+		{"refused by the guard", pay, &grant.RefusedError{Tool: pay, Reason: secret, Err: errInside}, "crm__list was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads."},
+		{"too many calls", read, &ratelimit.LimitedError{Tool: read, Wait: 90 * time.Second}, "crm__list was not called: there were too many calls. Call it again in 1m30s, or do something else first."},
+		{"no calls at all", read, &ratelimit.LimitedError{Tool: read}, "crm__list was not called: its limit allows no calls at all. Use another tool."},
+		{"no answer in time", read, &timeout.Error{Tool: read, After: time.Minute}, "crm__list gave no answer within 1m0s. Ask it for less, use another tool, or tell the user."},
+		{"repeated in vain", read, &retry.ExhaustedError{Tool: read, Attempts: 3, Err: errInside}, "crm__list failed 3 times. Leave it alone for a while, use another tool, or tell the user."},
+		{"repeated in vain, for want of time", read, &retry.ExhaustedError{Tool: read, Attempts: 2, Err: &timeout.Error{Tool: read, After: time.Second}}, "crm__list failed 2 times. Leave it alone for a while, use another tool, or tell the user. crm__list gave no answer within 1s. Ask it for less, use another tool, or tell the user."},
+		{"a server in trouble", read, &retry.ExhaustedError{Tool: read, Attempts: 1, OverBudget: true, Err: errInside}, "crm__list failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user."},
+		{"a tool that is gone", read, &catalog.UnknownToolError{Server: "crm", Tool: "list"}, "There is no such tool any more. Choose one from the list of tools."},
+		{"a tool that has changed", read, &catalog.ChangedError{Tool: read}, "crm__list was not called: what it does or takes has changed since it was listed. Look it up again before you use it."},
+		{"a tool that nobody accepted", read, &catalog.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},
+		{"arguments that no scope covers", read, &catalog.NotCoveredError{Tool: read}, "crm__list was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."},
+		{"no replica for now", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}, After: time.Second}, "crm__list was not called: its server cannot take the call now. Call it again in 1s, or do something else first."},
+		{"no replica at all", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}}, "crm__list was not called: its server cannot take the call now. Use another tool, or tell the user."},
+		{
+			"arguments that the server refused", pay, sdkerr.Sort(context.Background(), wire, "crm", "list", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: secret}),
+			"The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others.",
+		},
+		{"no tool", nil, &grant.RefusedError{Reason: secret}, "The call names no tool. Choose one from the list."},
+		{"an empty answer", read, nil, failed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			res := show(t, output.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, tt.tool, failing(tt.err))
+			if !res.IsError || said(res) != tt.want {
+				t.Errorf("IsError %v\n got  %s\n want %s", res.IsError, said(res), tt.want)
+			}
+			if strings.Contains(encoded(t, res), "hunter2") || strings.Contains(encoded(t, res), "10.0.0.7") {
+				t.Errorf("the inside is told: %s", encoded(t, res))
+			}
+			if tt.err != nil && strings.Contains(tt.err.Error(), "hunter2") && !strings.Contains(log.String(), "hunter2") {
+				t.Errorf("the log does not have the cause: %s", log.String())
+			}
+		})
+	}
+}
+
+// The arguments of a call are refused further in, in words that the model can use.
+func TestModelIsToldWhatIsWrongWithItsArguments(t *testing.T) {
+	t.Parallel()
+	pay := tool(t, "", annotation.Destructive())
+	c := chain.New(output.New(output.Options{}), hitl.New(nil, hitl.Options{})).Then(answering(&mcp.CallToolResult{}))
+	res := ask(t, c, middleware.Call{Tool: pay, Arguments: []byte(`{"a":1,"a":2}`)})
+	if want := "The arguments for crm__list are refused: "; !res.IsError || !strings.HasPrefix(said(res), want) {
+		t.Errorf("got %s, want %s…", said(res), want)
+	}
+}
+
+func TestPanicsBecomeResultsWithoutInternals(t *testing.T) {
+	t.Parallel()
+	read := tool(t, `{"type":"object"}`, annotation.ReadOnly())
+	fine := answering(structured(t, map[string]any{"a": 1}))
+	panics := func(*middleware.Tool) bool { panic(secret) }
+	for _, tt := range []struct {
+		name string
+		opts output.Options
+		next middleware.ToolCaller
+		want string
+	}{
+		{
+			"further in", output.Options{},
+			middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { panic(secret) }),
+			"crm__list failed.",
+		},
+		{
+			"with an error", output.Options{},
+			middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { panic(errInside) }),
+			"crm__list failed.",
+		},
+		{"the host's Fence", output.Options{Fence: panics}, fine, "crm__list answered, but its answer could not be prepared, so it is withheld."},
+		{"the host's KeepUnnamed", output.Options{KeepUnnamed: panics}, fine, "crm__list answered, but its answer could not be prepared"},
+		{"the host's Fallback", output.Options{Fallback: func(*middleware.Tool) string { panic(secret) }}, failing(errInside), "crm__list failed."},
+		{
+			"the host's ForUser", output.Options{ForUser: func(context.Context, middleware.Call, []mcp.Content) { panic(secret) }},
+			answering(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "x", Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}}}}}),
+			"crm__list answered, but its answer",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			tt.opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			res := show(t, tt.opts, read, tt.next)
+			if !res.IsError || !strings.HasPrefix(said(res), tt.want) {
+				t.Errorf("IsError %v\n got  %s\n want %s…", res.IsError, said(res), tt.want)
+			}
+			if strings.Contains(encoded(t, res), "hunter2") {
+				t.Errorf("the inside is told: %s", encoded(t, res))
+			}
+			if !strings.Contains(log.String(), "hunter2") {
+				t.Errorf("the log does not have the cause: %s", log.String())
+			}
+		})
+	}
+}
+
+func TestFallbackIsTheHosts(t *testing.T) {
+	t.Parallel()
+	read := tool(t, "", annotation.ReadOnly())
+	opts := output.Options{Fallback: func(tool *middleware.Tool) string {
+		if tool.Name() == "list" {
+			return "The customers could not be listed."
+		}
+		return ""
+	}}
+	if got, want := said(show(t, opts, read, failing(errInside))), "The customers could not be listed."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := said(show(t, opts, read, failing(&fact{notSent: true}))), "The customers could not be listed. Nothing has happened: the call did not leave."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := said(show(t, opts, nil, failing(&fact{permanent: true}))); !strings.Contains(got, " failed. Try other arguments") {
+		t.Errorf("got %q, want the default where the host says nothing", got)
+	}
+	if got := said(show(t, opts, read, failing(&hitl.DeniedError{Tool: read, Reason: "not today"}))); !strings.Contains(got, "not today") {
+		t.Errorf("the fallback hides the guidance: %q", got)
+	}
+}
+
+// Where nobody waits for a result any more, the error is the answer.
+func TestEndOfTheContextIsReturned(t *testing.T) {
+	t.Parallel()
+	pay := tool(t, "", annotation.Destructive())
+	ctx, cancel := context.WithCancel(t.Context())
+	c := output.New(output.Options{})(middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+		cancel()
+		return nil, &middleware.OutcomeUnknownError{Tool: pay, Check: "look", Err: context.Cause(ctx)}
+	}))
+	res, err := c.CallTool(ctx, middleware.Call{Tool: pay})
+	if res != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v and %v, want the context's error", res, err)
+	}
+	if got := middleware.ForModel(err); got != "look" {
+		t.Errorf("the error says %q to a model", got)
+	}
+}
+
+// A tool that nobody classed before the chain is of the class that it got there.
+func TestClassIsTheOneFurtherIn(t *testing.T) {
+	t.Parallel()
+	unclassed, read := tool(t, "", annotation.Annotations{}), tool(t, "", annotation.ReadOnly())
+	classed := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			note.Of(ctx).Classed(read)
+			return next.CallTool(ctx, call)
+		})
+	}
+	got := said(show(t, output.Options{}, unclassed, classed(failing(errInside))))
+	if want := "crm__list failed. "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q…", got, want)
+	}
+	got = said(show(t, output.Options{}, unclassed, failing(errInside)))
+	if want := "list may or may not have happened. "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q…", got, want)
+	}
+}
+
+// What the tool itself says of its failure is for the model, and no longer than any
+// other answer.
+func TestReportedFailureStays(t *testing.T) {
+	t.Parallel()
+	promises := tool(t, `{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`, annotation.ReadOnly())
+	res := show(t, output.Options{}, promises, answering(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{content("no such customer")}}))
+	if !res.IsError || said(res) != "no such customer" {
+		t.Errorf("got %s", encoded(t, res))
+	}
+	res = show(t, output.Options{}, promises, answering(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{content(strings.Repeat("no ", 100_000))}}))
+	if n := characters(res); !res.IsError || n > limit {
+		t.Errorf("IsError %v, %d characters", res.IsError, n)
+	}
+	bad := structured(t, map[string]any{"code": 7})
+	bad.IsError = true
+	res = show(t, output.Options{}, promises, answering(bad))
+	if !res.IsError || said(res) != `{"code":7}` || res.StructuredContent != nil {
+		t.Errorf("got %s, want the text and no structured content that breaks the schema", encoded(t, res))
+	}
+}
+
+func TestRequestForInputPasses(t *testing.T) {
+	t.Parallel()
+	promises := tool(t, `{"type":"object","required":["id"]}`, annotation.ReadOnly())
+	want := new(mcp.CallToolResult)
+	if err := json.Unmarshal([]byte(`{"resultType":"input_required","requestState":"s","content":[]}`), want); err != nil || !want.NeedsInput() {
+		t.Fatalf("%v: %s", err, encoded(t, want))
+	}
+	if got := show(t, output.Options{}, promises, answering(want)); got != want {
+		t.Errorf("got %s", encoded(t, got))
+	}
+	smuggled := *want
+	smuggled.Content = []mcp.Content{content("unchecked")}
+	smuggled.StructuredContent = map[string]any{"unchecked": true}
+	got := show(t, output.Options{}, promises, answering(&smuggled))
+	if !got.NeedsInput() || got.RequestState != "s" || strings.Contains(encoded(t, got), "unchecked") {
+		t.Errorf("got %s", encoded(t, got))
+	}
+	claimed := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "s", Content: smuggled.Content}
+	if got := show(t, output.Options{}, promises, answering(claimed)); !got.IsError {
+		t.Errorf("a result that only looks like a request was not checked: %s", encoded(t, got))
+	}
+}
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	paging := func(p output.Paging) output.Options {
+		return output.Options{Paging: map[string]output.Paging{"crm/list": p}}
+	}
+	for _, tt := range []struct {
+		name string
+		opts output.Options
+		want string
+	}{
+		{"negative", output.Options{Limit: -1}, "output: Options.Limit is -1; it must be at least 1000, or 0"},
+		{"small", output.Options{Limit: 999}, "output: Options.Limit is 999; it must be at least 1000, or 0"},
+		{"few tokens", output.Options{Limit: 249, Unit: output.Tokens}, "output: Options.Limit is 249; it must be at least 250, or 0"},
+		{"no unit", output.Options{Unit: 9}, "output: Options.Unit is 9; it must be Characters, Bytes or Tokens"},
+		{"no argument", paging(output.Paging{Rows: "/data"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
+		{"two arguments", paging(output.Paging{Cursor: "a", Offset: "b"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
+		{"no pointer", paging(output.Paging{Cursor: "a", Rows: "data"}), `output: Options.Paging["crm/list"].Rows: "data" is no JSON Pointer; it begins with a slash, as in /meta/cursor`},
+		{"no tool", output.Options{Paging: map[string]output.Paging{"list": {Cursor: "a"}}}, `output: Options.Paging["list"]: the key must be server/tool`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got := recover(); got != tt.want {
+					t.Errorf("New panicked with %v, want %s", got, tt.want)
+				}
+			}()
+			output.New(tt.opts)
+		})
+	}
+}

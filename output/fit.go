@@ -1,0 +1,216 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A whole is a text of ours inside a document, a cursor for one, that is not cut.
+type whole string
+
+// maxFitDepth is how deep a document is cut; what is nested deeper stays whole or
+// goes.
+const maxFitDepth = 100
+
+// leastRoom is what a member of an object should at least have room for, else
+// there are too many members.
+const leastRoom = 48
+
+// fit returns v cut to the room, as far as its shape allows it: lists lose their
+// tail, texts their end, and objects, where they have too many members, those that
+// need not be there. What cannot be cut so far comes back too large. The cost is
+// linear in the size of v, with no more than the room of each member looked at. It
+// writes to nothing.
+func (u Unit) fit(v any, room int, s *shape, depth int) any {
+	if depth > maxFitDepth || u.json(v, room) <= room {
+		return v
+	}
+	switch v := v.(type) {
+	case string:
+		if u.isStiff(v, s) {
+			return v
+		}
+		return u.cut(v, room-2, u.escaped)
+	case []any:
+		return u.fitList(v, room, s, depth)
+	case map[string]any:
+		return u.fitObject(v, room, s, depth)
+	}
+	return v
+}
+
+// fitList keeps as many elements from the beginning as there is room for, and at
+// least a part of the first.
+func (u Unit) fitList(v []any, room int, s *shape, depth int) []any {
+	left, n := room-2, 0
+	for ; n < len(v); n++ {
+		weight := u.json(v[n], left)
+		if n > 0 {
+			weight++ // the comma
+		}
+		if weight > left {
+			break
+		}
+		left -= weight
+	}
+	kept := slices.Clone(v[:n])
+	if n == 0 && len(v) > 0 {
+		kept = append(kept, u.fit(v[0], left, s.item(0), depth+1))
+	}
+	return kept
+}
+
+// fitObject shares the room out among the members: small ones stay as they are.
+func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[string]any {
+	keys, left := u.admit(v, room, s)
+	out := make(map[string]any, len(keys))
+	weights := make(map[string]int, len(keys))
+	for _, k := range keys {
+		weights[k] = u.json(v[k], room)
+	}
+	// What cannot be cut to its share goes, or the others make room for it.
+	share := 0
+	for range 8 {
+		share = level(maps.Values(weights), len(weights), left)
+		settled := true
+		for k, weight := range weights {
+			if weight <= share || !u.isStiff(v[k], s.member(k)) {
+				continue
+			}
+			settled = false
+			delete(weights, k)
+			if s.requires(k) {
+				out[k] = v[k]
+				left -= weight
+			} else {
+				left += u.quoted(k, room) + 2
+			}
+		}
+		if settled {
+			break
+		}
+	}
+	for k := range weights {
+		e := u.fit(v[k], share, s.member(k), depth+1)
+		if s.requires(k) || u.json(e, share) <= share {
+			out[k] = e
+		}
+	}
+	return out
+}
+
+// admit returns the members that there is room for, the required ones first, and
+// the room that their names leave.
+func (u Unit) admit(v map[string]any, room int, s *shape) (keys []string, left int) {
+	left = room - 2
+	least := 0
+	all := slices.Sorted(maps.Keys(v))
+	slices.SortStableFunc(all, func(a, b string) int { return rank(s.requires(b)) - rank(s.requires(a)) })
+	for _, k := range all {
+		name := u.quoted(k, room) + 2 // with the colon and the comma
+		need := name + u.json(v[k], leastRoom)
+		if least+need > room-2 && !s.requires(k) {
+			continue
+		}
+		least += need
+		left -= name
+		keys = append(keys, k)
+	}
+	return keys, left
+}
+
+func rank(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// isStiff reports whether nothing can be cut from v: it is no list, no object and
+// no text that may be any text.
+func (u Unit) isStiff(v any, s *shape) bool {
+	switch v := v.(type) {
+	case []any, map[string]any:
+		return false
+	case string:
+		return s.isFixed() || len(v) < 2*len(cutMark(0))
+	}
+	return true
+}
+
+// level returns how much each may have so that all n together have no more than
+// the room: those that need less have what they need.
+func level(weights func(func(int) bool), n, room int) int {
+	share := room
+	for _, weight := range slices.Sorted(weights) {
+		share = max(0, room/n)
+		if weight > share {
+			return share
+		}
+		room -= weight
+		n--
+	}
+	return max(share, room)
+}
+
+// cut returns the beginning of s and a mark that says how much is missing.
+func (u Unit) cut(s string, room int, weigh func(string) (weight, size int)) string {
+	room -= u.plain(cutMark(len(s)), room)
+	end := 0
+	for end < len(s) {
+		weight, size := weigh(s[end:])
+		if weight > room {
+			break
+		}
+		room -= weight
+		end += size
+	}
+	return strings.ToValidUTF8(s[:end], "\ufffd") + cutMark(utf8.RuneCountInString(s[end:]))
+}
+
+func cutMark(n int) string { return fmt.Sprintf("… [%d characters cut]", n) }
+
+// raw is the weight of the first rune of a text that is shown as it is, and its
+// length.
+func (u Unit) raw(s string) (weight, size int) {
+	if s[0] < utf8.RuneSelf {
+		return 1, 1
+	}
+	_, size = utf8.DecodeRuneInString(s)
+	return u.of(size), size
+}
+
+// A loss says what was cut from a document.
+type loss struct {
+	shown, of int // of the list that lost most, 0 of 0 where none did
+	texts     int // that lost their end
+	members   int // of objects that are gone
+}
+
+func (l *loss) count(was, is any) {
+	switch was := was.(type) {
+	case string:
+		if got, ok := is.(string); ok && got != was {
+			l.texts++
+		}
+	case []any:
+		got, _ := is.([]any)
+		if lost := len(was) - len(got); lost > l.of-l.shown {
+			l.shown, l.of = len(got), len(was)
+		}
+		for i, e := range got {
+			l.count(was[i], e)
+		}
+	case map[string]any:
+		got, _ := is.(map[string]any)
+		l.members += len(was) - len(got)
+		for k, e := range got {
+			l.count(was[k], e)
+		}
+	case json.Number, whole: // never cut
+	}
+}

@@ -1,0 +1,87 @@
+package preflight
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// Arguments are the arguments of one call, parsed once for all rules. They are one
+// JSON object in which no member is given twice.
+type Arguments struct{ members map[string]json.RawMessage }
+
+// parse refuses arguments that two readers could read differently.
+func parse(call middleware.Call) (Arguments, error) {
+	form, err := canonical.AppendObject(nil, call.Arguments)
+	if err != nil {
+		return Arguments{}, session.ArgumentsError(call, err)
+	}
+	var a Arguments
+	err = json.Unmarshal(form, &a.members)
+	return a, session.ArgumentsError(call, err)
+}
+
+// Text returns an argument that is a text. It does not where the argument is
+// missing, of another type, or given once more in another case, which some servers
+// take for the same.
+func (a Arguments) Text(name string) (string, bool) {
+	raw, ok := a.find(name)
+	if !ok {
+		return "", false
+	}
+	return textOf(raw)
+}
+
+// Bool returns an argument that is true or false, as [Arguments.Text] does a text.
+func (a Arguments) Bool(name string) (value, ok bool) {
+	raw, _ := a.find(name)
+	return flagOf(raw)
+}
+
+// Raw returns the JSON of an argument: objects with their members in order, without
+// white space. It does not where the argument is missing or given once more in
+// another case.
+func (a Arguments) Raw(name string) (json.RawMessage, bool) {
+	raw, ok := a.find(name)
+	return slices.Clone(raw), ok
+}
+
+func (a Arguments) find(name string) (json.RawMessage, bool) {
+	raw, ok := a.members[name]
+	if !ok || a.alike(name, true) {
+		return nil, false
+	}
+	return raw, true
+}
+
+func textOf(raw json.RawMessage) (text string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return text, json.Unmarshal(raw, &text) == nil
+}
+
+func flagOf(raw json.RawMessage) (value, ok bool) {
+	switch string(raw) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// alike reports whether there is an argument of that name in any case; other leaves
+// the name itself out.
+func (a Arguments) alike(name string, other bool) bool {
+	for have := range a.members {
+		if strings.EqualFold(have, name) && !(other && have == name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+package preflight_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// act returns a tool of the server "files" with the annotations, which its server
+// declares as well where declared is true.
+func act(t testing.TB, a annotation.Annotations, declared bool) *middleware.Tool {
+	t.Helper()
+	def := &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	if declared {
+		def = annotation.Declare(def, a)
+		a = a.Attribute(annotation.Declared, "files")
+	} else {
+		a = a.Attribute(annotation.Inferred, "")
+	}
+	tool, err := middleware.NewTool("files", def, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// An outcome is what became of one call.
+type outcome struct {
+	class annotation.Safety // with which it went on
+	tool  *middleware.Tool
+	ran   bool // past the guard, which knows the static tool and nobody's yes
+	note  note.Reading
+	err   error
+}
+
+// judged sends a call through the judge and on to a guard.
+func judged(ctx context.Context, j *preflight.Judge, call middleware.Call) (o outcome) {
+	static := call.Tool
+	ctx, n := note.Begin(ctx)
+	executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		o.ran = true
+		return &mcp.CallToolResult{}, nil
+	})
+	guard := grant.Guard(executor, func(context.Context, middleware.Call) (*middleware.Tool, error) { return static, nil })
+	between := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		o.tool, o.class = call.Tool, call.Tool.Safety()
+		return guard.CallTool(ctx, call)
+	})
+	_, o.err = j.Middleware(between).CallTool(ctx, call)
+	o.note = n.Read()
+	return o
+}
+
+// check compares the class, and that the guard saw the same.
+func (o outcome) check(t testing.TB, name string, want annotation.Safety) {
+	t.Helper()
+	if o.tool == nil {
+		t.Errorf("%s: the call did not go on: %v", name, o.err)
+		return
+	}
+	refused := errors.Is(o.err, grant.ErrRefused)
+	if o.class != want || o.ran == want.MustConfirm() || refused != want.MustConfirm() {
+		t.Errorf("%s: %v, ran %v, error %v; want %v\n%s", name, o.class, o.ran, o.err, want, o.tool.Explain())
+	}
+}
+
+// A resolver answers what the test says, and counts.
+type resolver struct {
+	asked  int
+	answer func(ctx context.Context, call middleware.Call) (annotation.Annotations, bool, error)
+}
+
+func (r *resolver) Resolve(ctx context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
+	r.asked++
+	return r.answer(ctx, call)
+}
+
+// says returns a resolver that always gives the same answer.
+func says(a annotation.Annotations) *resolver {
+	return &resolver{answer: func(context.Context, middleware.Call) (annotation.Annotations, bool, error) { return a, true, nil }}
+}
+
+func fails(err error) *resolver {
+	return &resolver{answer: func(context.Context, middleware.Call) (annotation.Annotations, bool, error) {
+		return annotation.Annotations{}, true, err
+	}}
+}
+
+type mcpResult = mcp.CallToolResult
+
+func everyone(string) bool { return true }
+
+// hints reads four letters: read-only, destructive, idempotent, open-world, each y, n
+// or -.
+func hints(word string) annotation.Annotations {
+	of := func(i int) annotation.Hint {
+		return map[byte]annotation.Hint{'y': annotation.Yes, 'n': annotation.No, '-': annotation.Unset}[word[i]]
+	}
+	return annotation.Annotations{ReadOnly: of(0), Destructive: of(1), Idempotent: of(2), OpenWorld: of(3)}
+}

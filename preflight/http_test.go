@@ -1,0 +1,136 @@
+package preflight_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/preflight"
+)
+
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	checkProbe(t, preflight.HTTP, []probeCase{
+		{"GET https://api.example.com/v1/users?id=7&page=2", probeRead, "GET"},
+		{"HEAD http://example.com:8080/", probeRead, "HEAD"},
+		{"OPTIONS *", probeRead, "OPTIONS"},
+		{"OPTIONS /users", probeRead, ""},
+		{"GET /users/7 HTTP/1.1", probeRead, ""},
+		{"GET /users HTTP/1.1\r\nHost: example.com\r\nAccept: */*\r\nAuthorization: Bearer x\r\n\r\n", probeRead, ""},
+		{"GET https://example.com/users?include_deleted=true", probeRisk, "deleted"}, // an alarm that need not be
+		{"GET https://example.com/address/settings?format=json&limit=10", probeRead, ""},
+		{"GET https://example.com/search?q=how+to+delete+a+branch", probeRead, ""},
+		{"GET https://example.com/graphql?query={user(id:7){name}}", probeRead, ""},
+		{"GET https://example.com/graphql?query=query%20A{a}&operationName=A", probeRead, ""},
+
+		{"PUT https://example.com/users/7", probeWrite, "PUT"},
+		{"PATCH /users/7", probeWrite, "PATCH"},
+
+		{"POST https://example.com/users", probeRisk, "POST"},
+		{"DELETE https://example.com/users/7", probeRisk, "DELETE"},
+		{"CONNECT example.com:443", probeRisk, ""},
+		{"TRACE https://example.com/", probeRisk, "TRACE"},
+		{"PURGE https://example.com/", probeRisk, "PURGE"},
+		{"get https://example.com/", probeRisk, "get"},
+		{"Delete https://example.com/", probeRisk, "Delete"},
+		{"GET", probeRisk, "half a request"},
+		{"https://example.com/", probeRisk, "half a request"},
+		{"", probeRisk, "half a request"},
+		{"GET  https://example.com/", probeRisk, "behind the URL"},
+		{" GET https://example.com/", probeRisk, ""},
+		{"GET https://example.com/ DELETE", probeRisk, "behind the URL"},
+		{"GET https://example.com/users/7/delete", probeRisk, "delete"},
+		{"GET https://example.com/deleteUser/7", probeRisk, "delete"},
+		{"GET https://example.com/bulkdelete", probeRisk, "bulkdelete"},
+		{"GET https://example.com/DELETE_user", probeRisk, "delete"},
+		{"GET https://example.com/%64elete", probeRisk, "delete"},
+		{"GET https://example.com/%2564elete", probeRisk, "disguise"},
+		{"GET https://example.com/logout", probeRisk, "logout"},
+		{"GET https://example.com/users?action=delete", probeRisk, "action"},
+		{"GET https://example.com/users?action=drop_all", probeRisk, "drop"},
+		{"GET https://example.com/users?delete=7", probeRisk, "delete"},
+		{"GET https://example.com/users?action=%2564elete", probeRisk, "disguise"},
+		{"GET https://example.com/users?_method=x", probeRisk, "_method"},
+		{"GET https://example.com/users?X-HTTP-Method-Override=y", probeRisk, "Override"},
+		{"GET https://example.com/users?verb=POST", probeRisk, "post"},
+		{"GET https://example.com/users?a=1;_method=DELETE", probeRisk, "read differently"},
+		{"PUT https://example.com/users/7?_method=DELETE", probeRisk, "_method"},
+		{"GET https://example.com/graphql?query=mutation{deleteUser(id:7){id}}", probeRisk, "GraphQL"},
+		{"GET https://example.com/api?query=%23x%0Amutation{a}", probeRisk, "GraphQL"},
+		{"GET https://example.com/graphql?id=8f3a", probeRisk, "elsewhere"},
+		{"GET /users HTTP/1.1\r\nX-HTTP-Method-Override: DELETE\r\n\r\n", probeRisk, "Override"},
+		{"GET /users HTTP/1.1\nHost: a\nx-method-override: PUT\n\n", probeRisk, "Override"},
+		{"GET /users HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n", probeRisk, "Content-Length"},
+		{"GET /users HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", probeRisk, "follows"},
+		{"GET /a HTTP/1.1\r\nHost: a\r\n\r\nDELETE /b HTTP/1.1\r\nHost: a\r\n\r\n", probeRisk, "follows"},
+		{"GET /users HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n", probeRisk, "Upgrade"},
+		{"GET /users\r\nDELETE /users", probeRisk, "second line"},
+		{"GET /users%0d%0aDELETE%20/users", probeRisk, "disguise"},
+		{"GET /users\rX: y", probeRisk, "U+000D"},
+		{"GET https://user:secret@example.com/", probeRisk, "password"},
+		{"GET file:///etc/passwd", probeRisk, "file"},
+		{"GET gopher://example.com/1", probeRisk, "gopher"},
+		{"GET javascript:alert(1)", probeRisk, ""},
+		{"GET //example.com/", probeRisk, "scheme"},
+		{"GET example.com/users", probeRisk, "no URL"},
+		{`GET https://example.com\@evil.com/`, probeRisk, "no URL"},
+		{"GET https://example.com/\u202eeteled", probeRisk, "U+202E"},
+		{"GET https://example.com/?q=" + strings.Repeat("x", 20<<10), probeRisk, "more than is read"},
+	})
+}
+
+// PATCH is not idempotent by its RFC, and PUT is.
+func TestHTTPRepeatsPutAndNotPatch(t *testing.T) {
+	t.Parallel()
+	if !preflight.HTTP("PUT /users/7").Annotations.SafeToRetry() || preflight.HTTP("PATCH /users/7").Annotations.SafeToRetry() {
+		t.Error("want PUT repeatable and PATCH not")
+	}
+	if got := preflight.HTTP("DELETE /users/7").Annotations; got.Destructive != annotation.Yes || got.SafeToRetry() {
+		t.Errorf("DELETE is %s", got.Summary())
+	}
+}
+
+func FuzzHTTP(f *testing.F) {
+	for _, text := range []string{"GET https://example.com/a?b=c", "GET /a HTTP/1.1\r\nHost: b\r\nAccept: c\r\n\r\n", "OPTIONS *", "PUT /a", "GET /graphql?query={a}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := preflight.HTTP(text)
+		checkVerdict(t, got)
+		if got.Annotations.Safety() != probeRead {
+			return
+		}
+		line, _, _ := strings.Cut(text, "\n")
+		target := strings.Fields(line)[1]
+		if method := strings.Fields(line)[0]; method != "GET" && method != "HEAD" && method != "OPTIONS" {
+			t.Errorf("%q is a read", text)
+		}
+		worse := []string{"DELETE " + text, text + "\r\n\r\nDELETE / HTTP/1.1\r\n\r\n", strings.Replace(text, " ", " file:", 1)}
+		if target != "*" {
+			worse = append(worse, "DELETE "+target, "POST "+target, "GET "+target+"/delete", "GET "+target+"?_method=DELETE", "GET "+target+"&_method=DELETE?_method=x")
+		}
+		for _, w := range worse {
+			if v := preflight.HTTP(w); v.Annotations.Safety() == probeRead && !strings.ContainsAny(target, "?#") {
+				t.Errorf("%q is a read, and so is %q", text, w)
+			}
+		}
+	})
+}
+
+func ExampleHTTP() {
+	for _, text := range []string{
+		"GET https://api.example.com/users/7",
+		"PUT https://api.example.com/users/7",
+		"GET https://api.example.com/users/7?action=delete",
+		"POST https://api.example.com/users",
+	} {
+		v := preflight.HTTP(text)
+		fmt.Println(v.Annotations.Safety(), "-", v.Why)
+	}
+	// Output:
+	// safe - GET
+	// moderate - PUT
+	// dangerous - the word "delete" in the parameter "action"
+	// dangerous - the method "POST"
+}

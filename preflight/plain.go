@@ -1,0 +1,48 @@
+package preflight
+
+import (
+	"fmt"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/annotation"
+)
+
+// maxProbed is how many bytes a probe reads. A person's query, request or
+// command is far shorter; what is longer is asked about.
+const maxProbed = 16 << 10
+
+func harmless(why string) Verdict { return Verdict{annotation.ReadOnly(), why} }
+
+func harmful(format string, args ...any) Verdict {
+	return Verdict{annotation.Destructive(), fmt.Sprintf(format, args...)}
+}
+
+// plain says why a text cannot be read whatever its language: it is too long, no
+// UTF-8, or has characters that nobody sees. It returns "" for a plain text.
+func plain(text string) string {
+	if len(text) > maxProbed {
+		return fmt.Sprintf("%d bytes are more than is read", len(text))
+	}
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError:
+			return fmt.Sprintf("byte %d is no UTF-8", i)
+		case r == '\n' || r == '\t':
+		case !unicode.IsPrint(r): // control, format and private characters, and every blank but the space
+			return fmt.Sprintf("the character %U", r)
+		}
+	}
+	return ""
+}
+
+// shown quotes a piece of the text for one line of an explanation.
+func shown(s string) string {
+	const most = 40
+	short := []rune(s)
+	if len(short) > most {
+		return strconv.Quote(string(short[:most]) + "…")
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,245 @@
+// Package preflight classes a call by its arguments: a tool that reads and deletes
+// is as dangerous as what it is asked to do this time.
+//
+// The host's own rules come first, and they alone decide where they speak. For other
+// calls a [Resolver] asks the tool's server, if it has offered to answer: by
+// tools/annotations, tools/resolve or the extension
+// io.modelcontextprotocol/tool-resolution. A trusted server's answer may lower the
+// class for exactly these arguments; anyone else's can only raise it. No answer is
+// used a second time, and none is taken on trust for arguments that a person edits.
+//
+// The class goes on with the call and reaches the guard at the executor bound to
+// the exact bytes of the arguments.
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value is ready and changes no class.
+type Options struct {
+	// Rules are the host's word on calls by their arguments; nil means that there are
+	// none. Where a rule speaks, no server is asked.
+	Rules Rules
+	// Resolver asks the server of a tool; nil means that none is asked.
+	Resolver Resolver
+	// Trusted says whether a server's answer may lower a class, by the id that the host
+	// gave the server. Nil means that no server is trusted.
+	Trusted func(server string) bool
+	// SkipSafe does not ask a trusted server about a tool that is Safe whatever the
+	// arguments, since its answer may be no worse. The default is to ask.
+	SkipSafe bool
+	// Timeout is how long one answer may take; 0 means 2 seconds. A question that
+	// failed is asked once more.
+	Timeout time.Duration
+	// Logger gets a line for each answer that failed, contradicts what its server
+	// declares, or differs from an earlier one; nil is silent.
+	Logger *slog.Logger
+}
+
+const defaultTimeout = 2 * time.Second
+
+// A Judge classes calls by their arguments. It is safe for concurrent use.
+type Judge struct {
+	rules    map[toolKey]Rule
+	resolver Resolver
+	trusted  func(server string) bool
+	skipSafe bool
+	timeout  time.Duration
+	log      *slog.Logger
+	earlier  *earlier
+}
+
+// New returns a judge. Its Middleware goes into the chain's Preflight slot and its
+// Classify to hitl.Options, so that arguments that a person edits are judged by the
+// same rules:
+//
+//	judge := preflight.New(preflight.Options{Rules: rules})
+//	std := chain.Standard{
+//		Preflight: judge.Middleware,
+//		Confirm:   hitl.New(person, hitl.Options{Classify: judge.Classify}),
+//	}
+//
+// New panics on a negative timeout and on a rule that is nil or whose name is not
+// "server/tool".
+func New(o Options) *Judge {
+	if o.Timeout < 0 {
+		panic("preflight: Options.Timeout is negative")
+	}
+	if o.Trusted == nil {
+		o.Trusted = func(string) bool { return false }
+	}
+	return &Judge{
+		rules: o.Rules.index(), resolver: o.Resolver, trusted: o.Trusted, skipSafe: o.SkipSafe,
+		timeout: cmp.Or(o.Timeout, defaultTimeout),
+		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		earlier: newEarlier(maxEarlier),
+	}
+}
+
+// Middleware lets each call go on with the class that its arguments have. A call
+// whose arguments are no unambiguous JSON object, or are invalid by its server's word
+// ([*InvalidArgumentsError]), ends here.
+func (j *Judge) Middleware(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
+
+// Classify returns the tool as it is classed with the call's arguments. It is what
+// hitl.Options.Classify wants.
+func (j *Judge) Classify(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+	if call.Tool != nil {
+		call.Tool = grant.Static(ctx, call.Tool) // not as it was with the arguments before
+	}
+	found, err := j.judge(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	return found.tool(call.Tool), nil
+}
+
+type caller struct {
+	judge *Judge
+	next  middleware.ToolCaller
+}
+
+// Kind names the room for those who read an order.
+func (*caller) Kind() string { return "preflight" }
+
+// Unwrap returns what the call goes on to.
+func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
+
+// Will says that the class depends on the arguments, where a rule may speak.
+func (c *caller) Will(tool *middleware.Tool) string {
+	if _, ok := c.judge.rule(tool); ok {
+		return "judge the arguments"
+	}
+	return ""
+}
+
+func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	found, err := c.judge.judge(ctx, call)
+	if found.what != "" {
+		note.Of(ctx).Say("preflight", found.what, found.why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found.over != nil {
+		static := call.Tool
+		call.Tool = found.tool(static)
+		ctx = grant.WithAnswer(ctx, &call, static, found.over)
+		note.Of(ctx).Classed(call.Tool)
+	}
+	return c.next.CallTool(ctx, call)
+}
+
+// A finding is what was found of one call.
+type finding struct {
+	over      grant.Over // nil where the class stays
+	what, why string     // for the note, "" where there is nothing to say
+}
+
+// tool returns the tool as the finding changes it.
+func (f finding) tool(static *middleware.Tool) *middleware.Tool {
+	if f.over == nil {
+		return static
+	}
+	tool := *static
+	tool.Annotations = f.over(static.Annotations)
+	return &tool
+}
+
+func (j *Judge) rule(tool *middleware.Tool) (Rule, bool) {
+	if tool == nil {
+		return nil, false
+	}
+	rule, ok := j.rules[toolKey{tool.Server, tool.Name()}]
+	return rule, ok
+}
+
+// judge works out the class of one call. An error ends the call, before it was sent.
+func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error) {
+	if call.Tool == nil || call.Tool.Definition == nil {
+		return finding{}, nil
+	}
+	if rule, ok := j.rule(call.Tool); ok {
+		arguments, err := parse(call)
+		if err != nil {
+			return finding{what: "refused"}, err
+		}
+		if v, ok := j.apply(ctx, call.Tool, rule, arguments); ok {
+			return finding{v.over(), "rule", v.Why}, nil
+		}
+	}
+	if j.resolver == nil {
+		return finding{}, nil
+	}
+	trusted := j.trusted(call.Tool.Server)
+	if !j.needed(call.Tool, trusted) {
+		return finding{}, nil
+	}
+	if err := session.CheckArguments(call); err != nil {
+		return finding{what: "refused"}, err
+	}
+	return j.resolve(ctx, call, trusted)
+}
+
+// apply asks a rule.
+func (j *Judge) apply(ctx context.Context, tool *middleware.Tool, rule Rule, a Arguments) (v Verdict, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := &panicError{"the rule"}
+			j.log.LogAttrs(ctx, slog.LevelError, "preflight: the rule panicked",
+				slog.String("tool", tool.String()), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			v, ok = Verdict{Why: err.Error()}, true
+		}
+	}()
+	return rule(a)
+}
+
+// resolve makes of the server's answer what may count.
+func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool) (finding, error) {
+	answer, ok, err := j.ask(ctx, call)
+	switch {
+	case ctx.Err() != nil:
+		return finding{}, middleware.GivenUp(ctx)
+	case invalid(err):
+		return finding{what: "invalid arguments"}, &InvalidArgumentsError{Tool: call.Tool, Err: err}
+	case err != nil:
+		j.warn(ctx, call.Tool, "preflight: no answer", slog.Any("err", err))
+		return finding{unanswered(call.Tool, err), "no answer", cut(err.Error(), maxReason)}, nil
+	case !ok:
+		return finding{}, nil
+	}
+	found, worse := layer(call.Tool, answer)
+	if len(worse) > 0 {
+		j.warn(ctx, call.Tool, "preflight: the answer is worse than what the server declares of every call", slog.Any("hints", worse))
+	}
+	over := raising
+	if trusted && len(worse) == 0 {
+		over = believing
+	}
+	strictest, differs := j.earlier.strictest(grant.Bind(&call), found, func(a annotation.Annotations) annotation.Safety {
+		return over(a)(call.Tool.Annotations).Safety()
+	})
+	why := ""
+	if differs {
+		why = "the server has answered differently for the same arguments; the strictest answer counts"
+		j.warn(ctx, call.Tool, "preflight: "+why)
+	}
+	return finding{over(strictest), "answer", why}, nil
+}
+
+func (j *Judge) warn(ctx context.Context, tool *middleware.Tool, message string, attrs ...slog.Attr) {
+	j.log.LogAttrs(ctx, slog.LevelWarn, message,
+		append([]slog.Attr{slog.String("server", tool.Server), slog.String("tool", tool.Name())}, attrs...)...)
+}

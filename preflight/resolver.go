@@ -1,0 +1,74 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A Resolver asks a tool's server what a call with exactly these arguments would
+// do. ok is false where the server has not offered to answer, and then it has not
+// been asked. Hints that the server left out are unset. It returns soon after ctx is
+// done; mount.Resolver is one.
+//
+// An error with a method InvalidArguments() bool that says yes ends the call: the
+// server called the arguments invalid. One with a method Permanent() bool that says
+// yes is not asked again.
+type Resolver interface {
+	Resolve(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error)
+}
+
+// needed reports whether an answer could change anything. One that is not trusted
+// can only raise, and nothing is above Dangerous and Unknown.
+func (j *Judge) needed(tool *middleware.Tool, trusted bool) bool {
+	class := tool.Safety()
+	if !trusted {
+		return !class.MustConfirm()
+	}
+	return !(j.skipSafe && class == annotation.Safe)
+}
+
+// ask asks the call's server, once more where it failed.
+func (j *Judge) ask(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
+	for range attempts {
+		answer, ok, err = j.once(ctx, call)
+		if ctx.Err() != nil {
+			return answer, false, middleware.GivenUp(ctx)
+		}
+		if _, later := middleware.RetryAfter(err); err == nil || later || invalid(err) || middleware.Permanent(err) {
+			break
+		}
+	}
+	return answer, ok, err
+}
+
+// attempts is how often a server is asked about one call.
+const attempts = 2
+
+// once asks within a time of its own, so that the call keeps its own.
+func (j *Judge) once(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
+	silent := fmt.Errorf("no answer within %v", j.timeout)
+	ctx, cancel := context.WithTimeoutCause(note.End(ctx), j.timeout, silent)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			j.log.LogAttrs(ctx, slog.LevelError, "preflight: the resolver panicked",
+				slog.String("tool", call.Tool.String()), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			answer, ok, err = annotation.Annotations{}, false, &panicError{"the resolver"}
+		}
+	}()
+	answer, ok, err = j.resolver.Resolve(ctx, call)
+	// Both at once: too late is too late. The context's own timer may not have run yet.
+	deadline, _ := ctx.Deadline()
+	if late := !time.Now().Before(deadline); late && (err == nil || errors.Is(err, context.DeadlineExceeded)) {
+		err = silent
+	}
+	return answer, ok, err
+}

@@ -1,0 +1,205 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/toolname"
+)
+
+// Rules are the host's word on calls by their arguments, by "server/tool":
+//
+//	preflight.Rules{"github/issue_write": preflight.When("method", "get", "list").Safe()}
+type Rules map[string]Rule
+
+// A Rule judges the arguments of one call, or says that it has nothing to say, and
+// then the tool keeps its class. It is asked concurrently. A rule that panics has
+// said that the call is dangerous.
+type Rule func(Arguments) (v Verdict, ok bool)
+
+// Strictest asks all of the rules; the most dangerous verdict counts.
+func Strictest(rules ...Rule) Rule {
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r == nil }) || len(rules) == 0 {
+		panic("preflight: Strictest needs rules, and none of them nil")
+	}
+	rules = slices.Clone(rules)
+	return func(a Arguments) (strictest Verdict, ok bool) {
+		for _, rule := range rules {
+			v, said := rule(a)
+			switch {
+			case !said:
+			case !ok || v.Annotations.Safety() < strictest.Annotations.Safety():
+				strictest, ok = v, true
+			case v.Annotations.Safety() == strictest.Annotations.Safety():
+				strictest.Annotations = annotation.Raise(strictest.Annotations, v.Annotations)
+			}
+		}
+		return strictest, ok
+	}
+}
+
+// Argument has a probe read one argument. Where that is missing or no text the rule
+// says nothing.
+func Argument(name string, probe Probe) Rule {
+	if name == "" || probe == nil {
+		panic("preflight: Argument needs a name and a probe")
+	}
+	return func(a Arguments) (Verdict, bool) {
+		text, ok := a.Text(name)
+		if !ok {
+			return Verdict{}, false
+		}
+		v := probe(text)
+		v.Why = strings.TrimSuffix(name+": "+v.Why, ": ")
+		return v, true
+	}
+}
+
+// A Condition is what arguments must be for a rule to speak.
+type Condition struct{ tests []test }
+
+// A test is that one argument has one of the values.
+type test struct {
+	name   string
+	values []any
+}
+
+// When is met where the argument is one of the values, each a text or a bool. It is
+// not met by another case, another type, or an argument that is not there: a schema's
+// default is the server's affair.
+func When(argument string, values ...any) Condition { return Condition{}.And(argument, values...) }
+
+// And is met where both are.
+func (c Condition) And(argument string, values ...any) Condition {
+	if err := checkTest(argument, values); err != nil {
+		panic("preflight: " + err.Error())
+	}
+	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
+}
+
+func checkTest(argument string, values []any) error {
+	if argument == "" {
+		return fmt.Errorf("a condition needs the name of an argument")
+	}
+	if len(values) == 0 {
+		return fmt.Errorf("the condition on %q has no values, so nothing could meet it", argument)
+	}
+	for _, v := range values {
+		switch v.(type) {
+		case string, bool:
+		default:
+			return fmt.Errorf("the condition on %q has the value %v, which is neither a text nor a bool", argument, v)
+		}
+	}
+	return nil
+}
+
+// Safe says that such a call only reads.
+func (c Condition) Safe() Rule { return c.rule(annotation.ReadOnly(), certain) }
+
+// Moderate says that such a call adds something and takes nothing away.
+func (c Condition) Moderate() Rule { return c.rule(annotation.Write(), certain) }
+
+// Dangerous says that such a call takes away or cannot be taken back. Since it
+// raises, it speaks as well where the condition may be met: by a value in another
+// case or of another type, or by a name in another case.
+func (c Condition) Dangerous() Rule { return c.rule(annotation.Destructive(), likely) }
+
+// How sure it is that a condition is met, surest last.
+const (
+	no = iota
+	likely
+	certain
+)
+
+func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
+	if len(c.tests) == 0 {
+		panic("preflight: the zero Condition is met by everything; begin with When")
+	}
+	met := Verdict{Annotations: verdict, Why: c.String()}
+	return func(a Arguments) (Verdict, bool) {
+		for _, t := range c.tests {
+			if t.met(a) < least {
+				return Verdict{}, false
+			}
+		}
+		return met, true
+	}
+}
+
+func (t test) met(a Arguments) int {
+	raw, ok := a.find(t.name)
+	switch {
+	case !ok && a.alike(t.name, false):
+		return likely
+	case !ok:
+		return no
+	}
+	text, isText := textOf(raw)
+	flag, isFlag := flagOf(raw)
+	sure := no
+	for _, want := range t.values {
+		switch want := want.(type) {
+		case string:
+			if isText && text == want {
+				return certain
+			}
+			if !isText || strings.EqualFold(strings.TrimSpace(text), strings.TrimSpace(want)) {
+				sure = likely
+			}
+		case bool:
+			if isFlag && flag == want {
+				return certain
+			}
+			if !isFlag {
+				sure = likely
+			}
+		}
+	}
+	return sure
+}
+
+// String returns the condition as people read it: "method is get or list".
+func (c Condition) String() string {
+	var parts []string
+	for _, t := range c.tests {
+		values := make([]string, len(t.values))
+		for i, v := range t.values {
+			values[i] = fmt.Sprint(v)
+		}
+		parts = append(parts, t.name+" is "+strings.Join(values, " or "))
+	}
+	return strings.Join(parts, " and ")
+}
+
+type toolKey struct{ server, tool string }
+
+// index checks the rules.
+func (r Rules) index() map[toolKey]Rule {
+	out := make(map[toolKey]Rule, len(r))
+	for name, rule := range r {
+		key, err := splitName(name)
+		if err == nil && rule == nil {
+			err = fmt.Errorf("the rule is nil")
+		}
+		if err != nil {
+			panic(fmt.Sprintf("preflight: Options.Rules[%q]: %v", name, err))
+		}
+		out[key] = rule
+	}
+	return out
+}
+
+// splitName reads "server/tool".
+func splitName(name string) (toolKey, error) {
+	server, tool, ok := strings.Cut(name, "/")
+	if !ok || server == "" {
+		return toolKey{}, fmt.Errorf(`write "server/tool", for example "github/issue_write"`)
+	}
+	if err := toolname.Check(tool); err != nil {
+		return toolKey{}, fmt.Errorf(`there can be no such tool: %w; write "server/tool"`, err)
+	}
+	return toolKey{server, tool}, nil
+}

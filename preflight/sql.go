@@ -1,0 +1,185 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+)
+
+// SQL reads one plain SELECT in whatever dialect the server speaks, and calls it
+// a read where every dialect that we know agrees that it is one. It is no parser:
+// it accepts a small language that is cut into words the same way everywhere, in
+// which no word begins a second statement, locks, stores or assigns, and which
+// calls only functions of its list. All else is destructive, INSERT too.
+//
+// For a server whose dialect is known, the module contrib/sqlprobe has probes that
+// stand on the database's own grammar and understand far more.
+//
+// What a view, an operator, a cast or a function of a listed name does inside the
+// database is out of its sight.
+func SQL(text string) Verdict {
+	if why := plain(text); why != "" {
+		return harmful("%s", why)
+	}
+	tokens, why := sqlTokens(text)
+	if why != "" {
+		return harmful("%s", why)
+	}
+	if n := len(tokens); n > 0 && tokens[n-1].text == ";" {
+		tokens = tokens[:n-1]
+	}
+	if len(tokens) == 0 {
+		return harmful("there is no statement")
+	}
+	if first := tokens[0]; first.kind != sqlWord || first.text != "SELECT" && first.text != "WITH" {
+		return harmful("%s does not begin a SELECT", shown(first.text))
+	}
+	return sqlSelect(tokens)
+}
+
+func sqlSelect(tokens []sqlToken) Verdict {
+	depth, selects := 0, false
+	for i, t := range tokens {
+		switch {
+		case t.kind == sqlWord && slices.Contains(sqlActs, t.text):
+			return harmful("the word %s", shown(t.text))
+		case t.text == ";":
+			return harmful("a second statement")
+		case t.text == "(":
+			depth++
+			if why := sqlBefore(tokens[:i]); why != "" {
+				return harmful("%s", why)
+			}
+		case t.text == ")":
+			depth--
+		}
+		if depth < 0 {
+			return harmful("a closing parenthesis without its opening one")
+		}
+		selects = selects || t.text == "SELECT" && t.kind == sqlWord
+	}
+	if depth != 0 || !selects {
+		return harmful("the SELECT is not whole")
+	}
+	return harmless("one SELECT")
+}
+
+// sqlBefore says what is wrong with what stands before an opening parenthesis:
+// it must be an operator, a keyword or a function that is known to read.
+func sqlBefore(tokens []sqlToken) string {
+	last := tokens[len(tokens)-1]
+	switch {
+	case last.kind == sqlSign:
+		if last.text == ")" || last.text == "." || last.text == "::" {
+			return "what is called after " + shown(last.text)
+		}
+		return ""
+	case last.kind != sqlWord:
+		return "what is called by a quoted name or a number"
+	case slices.Contains(sqlKeywords, last.text):
+		return ""
+	case !slices.Contains(sqlFunctions, last.text):
+		return "the function " + shown(last.text)
+	case len(tokens) > 1 && tokens[len(tokens)-2].text == ".":
+		return "the function " + shown(last.text) + " of a schema"
+	}
+	return ""
+}
+
+type sqlKind uint8
+
+const (
+	sqlSign   sqlKind = iota // an operator or a mark
+	sqlWord                  // in capitals
+	sqlNumber                // digits, letters and points
+	sqlQuoted                // a string or a quoted name; which of them is the dialect's matter
+)
+
+type sqlToken struct {
+	kind sqlKind
+	text string
+}
+
+// sqlSigns are the characters outside words and quotes. What a dialect gives a
+// meaning of its own is not among them: [ ` $ @ # & { \ and the colon alone.
+const sqlSigns = "(),.;*+-/%=<>!|?"
+
+// sqlTokens cuts a text that every dialect cuts alike, or says what forbids it.
+func sqlTokens(text string) (tokens []sqlToken, why string) {
+	for i := 0; i < len(text); {
+		c, rest := text[i], text[i:]
+		switch {
+		case c == ' ' || c == '\t':
+			i++
+		case c == '\n':
+			// Command-line clients have commands of their own on a line, and end a statement at a blank one.
+			if next := strings.TrimLeft(rest[1:], " \t"); next != "" && strings.ContainsRune("\n./!", rune(next[0])) {
+				return nil, "a line that a client may take for a command"
+			}
+			i++
+		case c == '\'' || c == '"':
+			n := sqlString(rest)
+			if n == 0 {
+				return nil, "a quote that dialects do not end alike"
+			}
+			tokens = append(tokens, sqlToken{sqlQuoted, rest[:n]})
+			i += n
+			if i < len(text) && (sqlPart(text[i]) || text[i] == '\'' || text[i] == '"') {
+				return nil, "a word right behind a quote"
+			}
+		case '0' <= c && c <= '9' || sqlPart(c):
+			n := 1
+			for n < len(rest) && (sqlPart(rest[n]) || c <= '9' && rest[n] == '.') {
+				n++
+			}
+			if n < len(rest) && (rest[n] == '\'' || rest[n] == '"') {
+				return nil, "the prefix of a quote " + shown(rest[:n])
+			}
+			kind := sqlWord
+			if c <= '9' {
+				kind = sqlNumber
+			}
+			tokens = append(tokens, sqlToken{kind, strings.ToUpper(rest[:n])})
+			i += n
+		case strings.HasPrefix(rest, "::"):
+			tokens = append(tokens, sqlToken{sqlSign, "::"})
+			i += 2
+		case strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "/*") || strings.HasPrefix(rest, "*/") || strings.HasPrefix(rest, "//"):
+			return nil, "a comment, which dialects do not end alike"
+		case strings.HasPrefix(rest, ">>"):
+			return nil, "the sign >>, which chains statements in one dialect"
+		case strings.IndexByte(sqlSigns, c) >= 0:
+			tokens = append(tokens, sqlToken{sqlSign, string(c)})
+			i++
+		default:
+			return nil, "the character " + shown(string([]rune(rest)[0]))
+		}
+	}
+	return tokens, ""
+}
+
+// sqlPart reports whether c belongs to a word.
+func sqlPart(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// sqlString returns the length of the quoted text that s begins with, or 0 where
+// dialects and their settings disagree about its end: a backslash before a quote,
+// and three quotes in a row.
+func sqlString(s string) int {
+	quote := s[:1]
+	for n := 1; n < len(s); n++ {
+		switch {
+		case s[n] == '\\' && n+1 < len(s) && (s[n+1] == '\'' || s[n+1] == '"'):
+			return 0
+		case s[n] != quote[0]:
+		case strings.HasPrefix(s[n:], quote+quote):
+			if n == 1 || strings.HasPrefix(s[n:], quote+quote+quote) {
+				return 0
+			}
+			n++
+		default:
+			return n + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,169 @@
+package preflight_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/preflight"
+)
+
+const (
+	probeRead  = annotation.Safe
+	probeWrite = annotation.Moderate
+	probeRisk  = annotation.Dangerous
+)
+
+// A probeCase is a text, its class, and a part of the explanation.
+type probeCase struct {
+	text string
+	want annotation.Safety
+	why  string
+}
+
+func checkProbe(t *testing.T, probe preflight.Probe, cases []probeCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
+			t.Parallel()
+			got := probe(c.text)
+			if got.Annotations.Safety() != c.want || !strings.Contains(got.Why, c.why) {
+				t.Errorf("%s: %v (%s), want %v (…%s…)", c.text, got.Annotations.Safety(), got.Why, c.want, c.why)
+			}
+		})
+	}
+}
+
+// checkVerdict holds for any text: there is a reason, on one line, and it is short.
+func checkVerdict(t *testing.T, got preflight.Verdict) {
+	t.Helper()
+	if got.Why == "" || len(got.Why) > 500 || strings.ContainsFunc(got.Why, func(r rune) bool { return r < ' ' || r == '\u2028' }) {
+		t.Errorf("the reason is no short line: %q", got.Why)
+	}
+}
+
+func TestTheZeroVerdictIsNoRead(t *testing.T) {
+	t.Parallel()
+	if got := (preflight.Verdict{}).Annotations; !got.MustConfirm() {
+		t.Errorf("the zero verdict is %v", got.Safety())
+	}
+}
+
+func TestSQL(t *testing.T) {
+	t.Parallel()
+	checkProbe(t, preflight.SQL, []probeCase{
+		{"SELECT * FROM users", probeRead, "one SELECT"},
+		{"select id, name from users where id = ? and active = 1;", probeRead, ""},
+		{"SELECT count(*), max(age) FROM users WHERE name LIKE 'O''Hara%'", probeRead, ""},
+		{"SELECT u.name\nFROM users u\nLEFT JOIN orders o ON o.user_id = u.id\nWHERE o.id IS NULL\nORDER BY 1 LIMIT 10", probeRead, ""},
+		{"SELECT 'DELETE FROM users; -- no' AS note", probeRead, ""},
+		{`SELECT "delete" FROM t`, probeRead, ""},
+		{"WITH a AS (SELECT 1 AS n) SELECT n FROM a UNION ALL SELECT 2", probeRead, ""},
+		{"SELECT a::text, b || 'x', c / 2 FROM t WHERE d IN (1, 2) AND NOT (e = '') AND f BETWEEN 1 AND 2.5e3", probeRead, ""},
+		{"SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END, row_number() OVER (ORDER BY b) FROM t GROUP BY c HAVING sum(d) > 1", probeRead, ""},
+		{"SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.id)\n", probeRead, ""},
+
+		{"", probeRisk, "no statement"},
+		{";", probeRisk, "no statement"},
+		{"INSERT INTO t VALUES (1)", probeRisk, "INSERT"},
+		{"UPDATE t SET a = 1", probeRisk, "UPDATE"},
+		{"EXPLAIN ANALYZE DELETE FROM t", probeRisk, "EXPLAIN"},
+		{"PRAGMA journal_mode = DELETE", probeRisk, "PRAGMA"},
+		{"ATTACH DATABASE 'x' AS y", probeRisk, "ATTACH"},
+		{"(SELECT 1)", probeRisk, "begin"},
+		{"SELECT * INTO copy FROM t", probeRisk, "INTO"},
+		{"SELECT * FROM t FOR UPDATE", probeRisk, "FOR"},
+		{"WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x", probeRisk, "DELETE"},
+		{"SELECT 1; DROP TABLE t", probeRisk, "second statement"},
+		{"SELECT 1; SELECT 2", probeRisk, "second statement"},
+		{"SELECT 1 DELETE FROM t", probeRisk, "DELETE"},
+		{"SELECT 1 EXEC xp_cmdshell 'dir'", probeRisk, "EXEC"},
+		{"SELECT seq.NEXTVAL FROM dual", probeRisk, "NEXTVAL"},
+		{"SELECT NEXT VALUE FOR s", probeRisk, "NEXT"},
+		{"WITH FUNCTION f RETURN INT IS BEGIN RETURN 1; END; SELECT f FROM dual", probeRisk, "FUNCTION"},
+		{"SELECT * FROM (FROM t MAP a USING 'rm -rf /')", probeRisk, "MAP"},
+		{"SELECT 1 ->> DROP TABLE t", probeRisk, ">>"},
+		{"SELECT pg_terminate_backend(1)", probeRisk, "PG_TERMINATE_BACKEND"},
+		{"SELECT load_extension ('x')", probeRisk, "LOAD_EXTENSION"},
+		{"SELECT evil.lower('a')", probeRisk, "of a schema"},
+		{`SELECT "wipe"('a')`, probeRisk, "quoted name"},
+		{"SELECT (wipe)('a')", probeRisk, "called after"},
+		{"SELECT t.wipe()", probeRisk, "WIPE"},
+		{"SELECT * FROM t WITH (TABLOCKX)", probeRisk, "WITH"},
+		{"SELECT 1 -- x", probeRisk, "comment"},
+		{"SELECT 1 /*! INTO OUTFILE 'x' */", probeRisk, "comment"},
+		{"SELECT 1 // it's\n; DROP TABLE t --'", probeRisk, "comment"},
+		{"SELECT 1 # it's", probeRisk, "character"},
+		{"SELECT `a` FROM t", probeRisk, "character"},
+		{"SELECT [a] FROM t", probeRisk, "character"},
+		{"SELECT $$a$$", probeRisk, "character"},
+		{"SELECT @a := 1", probeRisk, "character"},
+		{"SELECT 1 \\! rm", probeRisk, "character"},
+		{"SELECT 'a\\'; DROP TABLE t; --'", probeRisk, "quote"},
+		{"SELECT '''a'; DROP TABLE t; --'''", probeRisk, "quote"},
+		{"SELECT 'a'''", probeRisk, "quote"}, // begins a second string, of three quotes, in BigQuery
+		{"SELECT q'[it's]'", probeRisk, "prefix"},
+		{"SELECT E'x'", probeRisk, "prefix"},
+		{"SELECT 'open", probeRisk, "quote"},
+		{"SELECT (1", probeRisk, "whole"},
+		{"SELECT 1)", probeRisk, "closing"},
+		{"SELECT 1\n\nHOST rm -rf x", probeRisk, "client"},
+		{"SELECT 1\n.shell rm -rf x", probeRisk, "client"},
+		{"SЕLECT 1", probeRisk, "character"}, // a Cyrillic Е
+		{"SELECT\u00a01", probeRisk, "U+00A0"},
+		{"SELECT 1\x00", probeRisk, "U+0000"},
+		{"SELECT '\xff'", probeRisk, "UTF-8"},
+		{"SELECT '" + strings.Repeat("x", 20<<10) + "'", probeRisk, "more than is read"},
+	})
+}
+
+func FuzzSQL(f *testing.F) {
+	for _, text := range []string{"SELECT 1", "SELECT a FROM t WHERE b = 'c''d'", "WITH a AS (SELECT 1) SELECT n FROM a;", "SELECT \"a\", b::text FROM t"} {
+		f.Add(text, uint(3))
+	}
+	f.Fuzz(func(t *testing.T, text string, at uint) {
+		got := preflight.SQL(text)
+		checkVerdict(t, got)
+		if got.Annotations.Safety() != probeRead {
+			return
+		}
+		for _, worse := range []string{
+			"; DROP TABLE x; " + text, "DROP TABLE x; " + text, text + "; DROP TABLE x", text + "\n; DROP TABLE x", text + " INTO x", text + " FOR UPDATE",
+			text[:at%uint(len(text)+1)] + "; DROP TABLE x;" + text[at%uint(len(text)+1):],
+		} {
+			if v := preflight.SQL(worse); v.Annotations.Safety() == probeRead && !insideQuotes(text, int(at%uint(len(text)+1))) {
+				t.Errorf("%q is a read, and so is %q", text, worse)
+			}
+		}
+	})
+}
+
+// insideQuotes reports whether a quote is open at a place in a text.
+func insideQuotes(text string, at int) bool {
+	var open rune
+	for _, r := range text[:at] {
+		switch {
+		case open == 0 && (r == '\'' || r == '"'):
+			open = r
+		case r == open:
+			open = 0
+		}
+	}
+	return open != 0
+}
+
+func ExampleSQL() {
+	for _, text := range []string{
+		"SELECT name FROM users WHERE id = 7",
+		"SELECT name FROM users; DROP TABLE users",
+		"SELECT pg_terminate_backend(42)",
+	} {
+		v := preflight.SQL(text)
+		fmt.Println(v.Annotations.Safety(), "-", v.Why)
+	}
+	// Output:
+	// safe - one SELECT
+	// dangerous - a second statement
+	// dangerous - the function "PG_TERMINATE_BACKEND"
+}
