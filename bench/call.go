@@ -12,14 +12,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// calling makes the same call again and again, and sees that each one reached the
-// server.
+// turns is how many calls take turns: one that comes again and again is a loop,
+// which budget ends.
+const turns = 16
+
+// calling makes some calls by turns, again and again, and sees that each one reached
+// the server.
 func calling(make func(*server) middleware.ToolCaller, call middleware.Call) func(int) error {
 	s := new(server)
-	caller, ctx := make(s), context.Background()
+	caller, ctx, arguments, made := make(s), context.Background(), several(200), 0
 	return func(n int) error {
 		before := s.calls
 		for range n {
+			made++
+			call.Arguments = arguments[made%turns].raw
 			if err := check(caller.CallTool(ctx, call)); err != nil {
 				return err
 			}
@@ -31,9 +37,19 @@ func calling(make func(*server) middleware.ToolCaller, call middleware.Call) fun
 	}
 }
 
+// several are arguments of one size that differ.
+func several(size int) []*argument {
+	all := make([]*argument, turns)
+	for i := range all {
+		all[i] = newArgument(size)
+		all[i].ask(i)
+	}
+	return all
+}
+
 // callPlain is a write through the whole chain.
 func callPlain() contest {
-	call := middleware.Call{Tool: writes, Arguments: newArgument(200).raw}
+	call := middleware.Call{Tool: writes}
 	return contest{
 		name: "call/plain",
 		ours: calling(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{}) }, call),
@@ -49,7 +65,7 @@ func callPlain() contest {
 
 // callDeadline is the same with a time limit for each attempt.
 func callDeadline() contest {
-	call := middleware.Call{Tool: writes, Arguments: newArgument(200).raw}
+	call := middleware.Call{Tool: writes}
 	return contest{
 		name: "call/deadline",
 		ours: calling(func(s *server) middleware.ToolCaller { return oursInTime(s, cache.Options{}) }, call),
@@ -71,42 +87,53 @@ func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return a.next.CallTool(ctx, call)
 }
 
-// callGranted is a dangerous call with a person's yes, which the guard spends. No
-// peer knows of such a thing.
-func callGranted(most float64) contest {
-	call := middleware.Call{Tool: wipes, Arguments: newArgument(200).raw}
+// callAudited is call/plain with everything written down, to a sink that does
+// nothing.
+func callAudited() contest {
 	return contest{
-		name:   "call/granted",
-		ours:   calling(func(s *server) middleware.ToolCaller { return agreeing{ours(s, cache.Options{})} }, call),
-		allocs: most,
+		name:   "call/audited",
+		ours:   calling(func(s *server) middleware.ToolCaller { return oursAudited(s) }, middleware.Call{Tool: writes}),
+		allocs: 3,
 	}
 }
 
-// asking asks a question whose answer is remembered, in the same bytes or each time
+// callGranted is a dangerous call with a person's yes, which the guard spends. No
+// peer knows of such a thing.
+func callGranted() contest {
+	call := middleware.Call{Tool: wipes}
+	return contest{
+		name:   "call/granted",
+		ours:   calling(func(s *server) middleware.ToolCaller { return agreeing{ours(s, cache.Options{})} }, call),
+		allocs: 3,
+	}
+}
+
+// asking asks questions whose answers are remembered, in the same bytes or each time
 // in others.
-func asking(make func(*server) middleware.ToolCaller, size int, fresh bool) func(int) error {
+func asking(make func(*server) middleware.ToolCaller, size int, fresh bool, scope string) func(int) error {
 	s := new(server)
-	caller, ctx, a, ways := make(s), context.Background(), newArgument(size), 0
-	call := middleware.Call{Tool: reads, Arguments: a.raw}
-	return func(n int) error {
-		if s.calls == 0 {
-			for range 3 { // the first one is the miss
-				if err := check(caller.CallTool(ctx, call)); err != nil {
-					return err
-				}
-			}
+	caller, ctx, arguments, asked := make(s), context.Background(), several(size), 0
+	one := func() error {
+		asked++
+		a := arguments[asked%turns]
+		if fresh {
+			a.write(asked)
 		}
-		for range n {
-			if fresh {
-				ways++
-				a.write(ways)
-			}
-			if err := check(caller.CallTool(ctx, call)); err != nil {
+		return check(caller.CallTool(ctx, middleware.Call{Scope: scope, Tool: reads, Arguments: a.raw}))
+	}
+	return func(n int) error {
+		for asked < 3*turns { // the first ones are misses
+			if err := one(); err != nil {
 				return err
 			}
 		}
-		if s.calls != 1 {
-			return fmt.Errorf("%d calls reached the server, want only the first", s.calls)
+		for range n {
+			if err := one(); err != nil {
+				return err
+			}
+		}
+		if s.calls > turns {
+			return fmt.Errorf("%d calls reached the server, want only the first %d", s.calls, turns)
 		}
 		return nil
 	}
@@ -116,10 +143,10 @@ func asking(make func(*server) middleware.ToolCaller, size int, fresh bool) func
 func hit(size int, name string, fresh bool) contest {
 	c := contest{
 		name: fmt.Sprintf("hit/%s/%s", name, map[bool]string{true: "fresh", false: "repeat"}[fresh]),
-		ours: asking(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{Shared: !fresh}) }, size, fresh),
+		ours: asking(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{Shared: !fresh}) }, size, fresh, ""),
 		peers: []subject{
-			{"naive", asking(func(s *server) middleware.ToolCaller { return newNaive(s, 0) }, size, fresh)},
-			{"failsafe", asking(func(s *server) middleware.ToolCaller { return newResilient(s, 0) }, size, fresh)},
+			{"naive", asking(func(s *server) middleware.ToolCaller { return newNaive(s, 0) }, size, fresh, "")},
+			{"failsafe", asking(func(s *server) middleware.ToolCaller { return newResilient(s, 0) }, size, fresh, "")},
 		},
 		goals: map[string]float64{"naive": 20}, allocs: 1,
 	}

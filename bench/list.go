@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // sizes are those of the arguments.
 var sizes = []struct {
@@ -19,7 +22,8 @@ func benchmarks() []benchmark {
 	all = append(all,
 		of("call/plain", callPlain),
 		of("call/deadline", callDeadline),
-		of("call/granted", func() contest { return callGranted(3) }),
+		of("call/audited", callAudited),
+		of("call/granted", callGranted),
 	)
 	for _, s := range sizes {
 		for _, fresh := range []bool{false, true} {
@@ -34,5 +38,20 @@ func benchmarks() []benchmark {
 			of("key/"+s.name, func() contest { return key(s.name+"/rows", rowsOf(s.bytes)) }),
 		)
 	}
+	all = append(all,
+		benchmark{"infer", inferOne},
+		register("register/10", 10, tiny, 0),
+		register("register/100", 100, tiny, 0),
+		register("register/1k", 1000, tiny, 0),
+		register("register/10k", 10_000, tiny, 50*time.Millisecond),
+		register("register/10k/real", 10_000, real, 400*time.Millisecond),
+		benchmark{"register/100k", registerLinear},
+		of("store/get", store),
+		benchmark{"hit/2cores", twoCores},
+		stampede(1), stampede(10), stampede(100), stampede(1000), stampede(10_000),
+		entryMemory(1_000_000),
+		of("sdk-overhead/call", sdkCalled),
+		of("sdk-overhead/hit", sdkHit),
+	)
 	return all
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -18,6 +20,7 @@ import (
 // standard is the chain that the rows measure, nothing switched off.
 func standard(o cache.Options) chain.Standard {
 	return chain.Standard{
+		Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 1 << 40}}),
 		Confirm:   hitl.New(nil, hitl.Options{}),
 		Cache:     cache.New(o),
 		Retry:     retry.New(retry.Options{}),
@@ -50,5 +53,13 @@ func ours(s *server, o cache.Options) middleware.ToolCaller {
 func oursInTime(s *server, o cache.Options) middleware.ToolCaller {
 	c := standard(o)
 	c.Timeout = timeout.New(timeout.Options{Default: time.Minute})
+	return c.Then(guarded(s, reads, writes, wipes))
+}
+
+// oursAudited is ours with a trail whose sink does nothing.
+func oursAudited(s *server) middleware.ToolCaller {
+	trail := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
+	c := standard(cache.Options{})
+	c.Record, c.Intent = trail.Record, trail.Intent
 	return c.Then(guarded(s, reads, writes, wipes))
 }
