@@ -53,5 +53,5 @@ func benchmarks() []benchmark {
 		of("sdk-overhead/call", sdkCalled),
 		of("sdk-overhead/hit", sdkHit),
 	)
-	return all
+	return append(all, layerRows()...)
 }

@@ -154,6 +154,11 @@ func text(h *maphash.Hash, s string) {
 
 // answer is a digest of what came back. One that cannot be read is like no other.
 func (l *Ledger) answer(res *mcp.CallToolResult, err error) uint64 {
+	if err == nil && res != nil && !res.IsError && len(res.Content) == 1 && res.StructuredContent == nil {
+		if t, ok := res.Content[0].(*mcp.TextContent); ok { // as most are
+			return maphash.String(l.seed, t.Text)
+		}
+	}
 	var h maphash.Hash
 	h.SetSeed(l.seed)
 	switch {

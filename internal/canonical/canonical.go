@@ -57,9 +57,15 @@ func Append(dst, src []byte) ([]byte, error) {
 		return dst, tooLong(len(src))
 	}
 	w := writers.Get().(*writer)
+	if len(w.lastSrc) > 0 && bytes.Equal(src, w.lastSrc) {
+		dst = append(dst, w.lastForm...)
+		writers.Put(w)
+		return dst, nil
+	}
 	w.src, w.pos, w.run, w.dst, w.members = src, 0, 0, slices.Grow(dst, len(src)), w.members[:0]
 	err := w.document()
 	if err == nil {
+		w.remember(src, w.dst[len(dst):])
 		dst = w.dst
 	}
 	w.src, w.dst = nil, nil
@@ -82,6 +88,19 @@ type writer struct {
 	dst      []byte
 	members  []member // a stack: those of the objects that are open
 	keys     []string // likewise
+
+	// The text that was written last, and its form: the rooms of a chain look at the
+	// same arguments one after the other.
+	lastSrc, lastForm []byte
+}
+
+// maxLast is how long a text may be that is remembered.
+const maxLast = 4 << 10
+
+func (w *writer) remember(src, form []byte) {
+	if len(src) <= maxLast && len(form) <= maxLast {
+		w.lastSrc, w.lastForm = append(w.lastSrc[:0], src...), append(w.lastForm[:0], form...)
+	}
 }
 
 // flush copies the run.
