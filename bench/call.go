@@ -18,9 +18,9 @@ const turns = 16
 
 // calling makes some calls by turns, again and again, and sees that each one reached
 // the server.
-func calling(make func(*server) middleware.ToolCaller, call middleware.Call) func(int) error {
+func calling(with func(*server) middleware.ToolCaller, call middleware.Call) func(int) error {
 	s := new(server)
-	caller, ctx, arguments, made := make(s), context.Background(), several(200), 0
+	caller, ctx, arguments, made := with(s), context.Background(), several(200), 0
 	return func(n int) error {
 		before := s.calls
 		for range n {
@@ -92,7 +92,7 @@ func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 func callAudited() contest {
 	return contest{
 		name:   "call/audited",
-		ours:   calling(func(s *server) middleware.ToolCaller { return oursAudited(s) }, middleware.Call{Tool: writes}),
+		ours:   calling(oursAudited, middleware.Call{Tool: writes}),
 		allocs: 3,
 	}
 }
@@ -110,9 +110,9 @@ func callGranted() contest {
 
 // asking asks questions whose answers are remembered, in the same bytes or each time
 // in others.
-func asking(make func(*server) middleware.ToolCaller, size int, fresh bool, scope string) func(int) error {
+func asking(with func(*server) middleware.ToolCaller, size int, fresh bool, scope string) func(int) error {
 	s := new(server)
-	caller, ctx, arguments, asked := make(s), context.Background(), several(size), 0
+	caller, ctx, arguments, asked := with(s), context.Background(), several(size), 0
 	one := func() error {
 		asked++
 		a := arguments[asked%turns]
@@ -157,9 +157,9 @@ func hit(size int, name string, fresh bool) contest {
 }
 
 // missing asks another question each time.
-func missing(ctx context.Context, make func(*server) middleware.ToolCaller) func(int) error {
+func missing(ctx context.Context, with func(*server) middleware.ToolCaller) func(int) error {
 	s := new(server)
-	caller, a, asked := make(s), newArgument(200), 0
+	caller, a, asked := with(s), newArgument(200), 0
 	call := middleware.Call{Tool: reads, Arguments: a.raw}
 	return func(n int) error {
 		before := s.calls

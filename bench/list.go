@@ -44,7 +44,7 @@ func benchmarks() []benchmark {
 		register("register/100", 100, tiny, 0),
 		register("register/1k", 1000, tiny, 0),
 		register("register/10k", 10_000, tiny, 50*time.Millisecond),
-		register("register/10k/real", 10_000, real, 400*time.Millisecond),
+		register("register/10k/real", 10_000, ordinary, 400*time.Millisecond),
 		benchmark{"register/100k", registerLinear},
 		of("store/get", store),
 		benchmark{"hit/2cores", twoCores},

@@ -72,6 +72,6 @@ type benchmark struct {
 	run  func(pace) (row, error)
 }
 
-func of(name string, make func() contest) benchmark {
-	return benchmark{name, func(p pace) (row, error) { return play(make(), p) }}
+func of(name string, its func() contest) benchmark {
+	return benchmark{name, func(p pace) (row, error) { return play(its(), p) }}
 }

@@ -37,7 +37,7 @@ type spending struct {
 	call, answer uint64
 }
 
-type bucketName struct{ scope, server, tool string }
+type bucketName struct{ scope, server string }
 
 func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
 	limits, err := lru.NewLRU[bucketName, *rate.Limiter](1000, nil)

@@ -38,8 +38,8 @@ func tiny(i int) *mcp.Tool {
 	return &mcp.Tool{Name: fmt.Sprintf("list_things_%d", i), InputSchema: map[string]any{"type": "object"}}
 }
 
-// real is a tool of the size that real ones have, 1.2 KB.
-func real(i int) *mcp.Tool {
+// ordinary is a tool of the size that real ones have, 1.2 KB.
+func ordinary(i int) *mcp.Tool {
 	text := func(description string) map[string]any {
 		return map[string]any{"type": "string", "description": description}
 	}
@@ -64,10 +64,10 @@ func real(i int) *mcp.Tool {
 }
 
 // registering is the least CPU time of some tries to take n tools into a catalogue.
-func registering(n, tries int, make func(int) *mcp.Tool) (time.Duration, error) {
+func registering(n, tries int, sample func(int) *mcp.Tool) (time.Duration, error) {
 	tools := shelf{}
 	for i := range n {
-		tools = append(tools, make(i))
+		tools = append(tools, sample(i))
 	}
 	least := time.Duration(1 << 62)
 	for range tries {
@@ -88,9 +88,9 @@ func registering(n, tries int, make func(int) *mcp.Tool) (time.Duration, error) 
 }
 
 // register is n tools within a time.
-func register(name string, n int, make func(int) *mcp.Tool, most time.Duration) benchmark {
+func register(name string, n int, sample func(int) *mcp.Tool, most time.Duration) benchmark {
 	return benchmark{name, func(pace) (row, error) {
-		took, err := registering(n, max(3, min(1000, 20_000/n)), make)
+		took, err := registering(n, max(3, min(1000, 20_000/n)), sample)
 		r := row{Name: name, Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Cost: took.Round(time.Microsecond).String(), Met: true, Goal: "none"}
 		if most > 0 {
 			r.Goal, r.Met = fmt.Sprintf("< %v", most), took < most

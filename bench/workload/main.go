@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,16 +21,16 @@ func main() {
 	seed := flag.Uint64("seed", 42, "from which all chance is drawn")
 	svg := flag.String("svg", "../docs/workload.svg", "where the picture goes; empty for nowhere")
 	flag.Parse()
-	any := func(string, string) (bool, error) { return true, nil }
-	testing.Main(any, []testing.InternalTest{{Name: "workload", F: func(t *testing.T) {
+	all := func(string, string) (bool, error) { return true, nil }
+	testing.Main(all, []testing.InternalTest{{Name: "workload", F: func(t *testing.T) {
 		synctest.Test(t, func(*testing.T) { show(*seed, *svg) })
 	}}}, nil, nil)
 }
 
 func show(seed uint64, svg string) {
-	free := all(seed, false)
+	free := outcomes(seed, false)
 	fmt.Printf("\nseed %d\n%s", seed, table(free))
-	tight := all(seed, true)
+	tight := outcomes(seed, true)
 	fmt.Printf("\nwith quotas of 12, 8 and 3 calls a second\n%s", table(tight))
 	if svg == "" {
 		return
@@ -40,8 +41,8 @@ func show(seed uint64, svg string) {
 	}
 }
 
-// all plays every policy.
-func all(seed uint64, tight bool) []tally {
+// outcomes plays every policy.
+func outcomes(seed uint64, tight bool) []tally {
 	tallies := make([]tally, 0, len(policies))
 	for _, p := range policies {
 		tallies = append(tallies, play(seed, p, tight))
@@ -50,12 +51,13 @@ func all(seed uint64, tight bool) []tally {
 }
 
 func table(tallies []tally) string {
-	s := "| policy | virtual s | mean ms | server calls | 429 | failed | duplicates | lost writes | stale reads | own stale | asked / needless | dangerous unasked |\n" +
-		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+	var s strings.Builder
+	s.WriteString("| policy | virtual s | mean ms | server calls | 429 | failed | duplicates | lost writes | stale reads | own stale | asked / needless | dangerous unasked |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for i, t := range tallies {
-		s += fmt.Sprintf("| %s | %.0f | %d | %d | %d | %d | %d | %d | %d | %d | %d / %d | %d |\n", policies[i].name,
+		fmt.Fprintf(&s, "| %s | %.0f | %d | %d | %d | %d | %d | %d | %d | %d | %d / %d | %d |\n", policies[i].name,
 			t.lasted.Seconds(), (t.waited / (agents * turns)).Round(time.Millisecond).Milliseconds(), t.server, t.tooMany, t.failed,
 			t.duplicates, t.lost, t.stale, t.ownStale, t.asked, t.needless, t.unasked)
 	}
-	return s
+	return s.String()
 }
