@@ -103,7 +103,7 @@ func (h *history) run(period int, answers bool) int {
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxPooled keeps one long text from pinning its buffer for good.
-const maxPooled = 2 << 20
+const maxPooled = 4 << 20
 
 // identity is a digest of which call it is: of which tool, with which arguments,
 // however they are written.
