@@ -155,7 +155,8 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	waited := said.Read().Waited
 	var end ending
 	defer func() { // a panic on its way out is an end too
-		end.took = max(0, time.Since(began)-(said.Read().Waited-waited))
+		end.at = time.Now()
+		end.took = max(0, end.at.Sub(began)-(said.Read().Waited-waited))
 		b.settle(taken, end)
 	}()
 	res, err := b.next.CallTool(ctx, call)

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -17,8 +18,9 @@ const maxSessions = 10_000
 
 // A Ledger holds what sessions have spent. It is safe for concurrent use.
 type Ledger struct {
-	seed maphash.Seed
-	most int // sessions
+	seed    maphash.Seed
+	written [1024]atomic.Pointer[spelling] // the calls of late
+	most    int                            // sessions
 
 	mu       sync.Mutex // guards what follows, and every session
 	sessions *simplelru.LRU[string, *session]
@@ -118,13 +120,14 @@ type taking struct {
 
 // An ending is how it came back.
 type ending struct {
+	at       time.Time
 	took     time.Duration
 	answer   uint64
 	returned bool // it was not carried out
 }
 
 // take reserves what the call costs, or says why it is stopped.
-func (b *budget) take(now time.Time, call *middleware.Call) (*taking, *StoppedError) {
+func (b *budget) take(now time.Time, call *middleware.Call) (taking, *StoppedError) {
 	id := b.ledger.identity(call)
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
@@ -148,22 +151,24 @@ func (b *budget) take(now time.Time, call *middleware.Call) (*taking, *StoppedEr
 		if stopped.After == never {
 			stopped.After = 0
 		}
-		return nil, stopped
+		return taking{}, stopped
 	}
 	s.flying++
 	s.last = now
 	s.all.add(1, cost, 0)
 	s.classes[class].add(1, cost, 0)
-	return &taking{session: s, class: class, cost: cost, place: s.calls.begin(b.rounds, id, now)}, nil
+	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.rounds, id, now)}, nil
 }
 
 // settle takes what the call really cost.
-func (b *budget) settle(t *taking, e ending) {
+func (b *budget) settle(t taking, e ending) {
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()
 	s := t.session
 	s.flying--
-	s.last = time.Now()
+	if e.at.After(s.last) {
+		s.last = e.at
+	}
 	s.calls.end(t.place, e.answer)
 	calls, cost := 0, 0.0
 	if e.returned {

@@ -110,7 +110,7 @@ func New(o Options) middleware.Middleware {
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
-		mine.next, mine.store = next, o.Store
+		mine.next, mine.recovering, mine.store = next, middleware.Recover()(next), o.Store
 		if mine.store == nil {
 			mine.store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
 		}
@@ -120,6 +120,7 @@ func New(o Options) middleware.Middleware {
 
 type cacher struct {
 	next       middleware.ToolCaller
+	recovering middleware.ToolCaller // next, where a panic must not take others down
 	store      *Store
 	ttl, slow  time.Duration
 	idempotent map[string]bool
@@ -201,18 +202,18 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 		if id, err = keyOf(&call); err != nil {
 			return nil, err
 		}
-		if res, ok := c.store.lookup(id, call.Tool.Server, time.Now()); ok {
+		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, time.Now()); ok {
 			c.answered(ctx, &call, "hit")
 			return c.clone(res), nil
 		}
 	}
 	note.Of(ctx).Say("cache", "passed", "it may change the server")
 	names := c.naming.of(c.store.seed, &call)
-	began := c.store.beginWrite(call.Tool.Server, names)
+	on, began := c.store.beginWrite(call.Tool.Server, names)
 	ended := false
 	end := func() (moment, bool) {
 		ended = true
-		return c.store.endWrite(call.Tool.Server, names, began)
+		return c.store.endWrite(on, names, began)
 	}
 	defer func() {
 		if !ended { // a panic on its way out
@@ -237,15 +238,25 @@ func (c *cacher) entry(tool *middleware.Tool, names []entity, since moment, res 
 // read answers from memory, or joins the call that is already on its way, or
 // makes it.
 func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	id, err := keyOf(&call)
-	if err != nil {
-		return nil, err
+	now, at := time.Now(), c.store.hot.of(c.store.seed, &call)
+	var id key
+	if at.q != nil {
+		if res := at.q.known(now); res != nil {
+			c.answered(ctx, &call, "hit")
+			return c.clone(res), nil
+		}
+		id = at.q.id
+	} else {
+		var err error
+		if id, err = keyOf(&call); err != nil {
+			return nil, err
+		}
 	}
-	res, known := c.store.lookup(id, call.Tool.Server, time.Now())
+	res, known := c.store.lookup(at, &call, id, now)
 	var f *flight
 	var leads bool
 	if !known { // only now is it worth while to read the arguments
-		res, f, leads = c.store.join(ctx, id, call.Tool.Server, c.naming.of(c.store.seed, &call))
+		res, f, leads = c.store.join(ctx, id, call.Tool.Server, c.naming.of(c.store.seed, &call), now)
 	}
 	switch {
 	case res != nil:

@@ -279,7 +279,7 @@ func TestNeverRemembered(t *testing.T) {
 			return middleware.Call{Tool: t, Input: &middleware.Input{State: "s"}}
 		}, false},
 		{"B069: arguments that are large", ok, func(t *middleware.Tool) middleware.Call {
-			return middleware.Call{Tool: t, Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 300<<10) + `"}`)}
+			return middleware.Call{Tool: t, Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)}
 		}, false},
 		{"a definition that nobody digested", ok, func(t *middleware.Tool) middleware.Call {
 			bare := *t

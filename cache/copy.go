@@ -17,11 +17,31 @@ func shallowCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
 
 // deepCopy returns a result that shares nothing that can be written to.
 func deepCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
+	if len(res.Content) == 1 {
+		if text, ok := res.Content[0].(*mcp.TextContent); ok {
+			return copyText(res, text)
+		}
+	}
 	out := *res
 	out.Meta, _ = copyValue(map[string]any(res.Meta)).(map[string]any)
 	out.Content = copyContents(res.Content)
 	out.StructuredContent = copyValue(res.StructuredContent)
 	return &out
+}
+
+// copyText copies a result that is one text, as most are, in one piece.
+func copyText(res *mcp.CallToolResult, text *mcp.TextContent) *mcp.CallToolResult {
+	out := &struct {
+		res     mcp.CallToolResult
+		content [1]mcp.Content
+		text    mcp.TextContent
+	}{res: *res, text: *text}
+	out.text.Meta, out.text.Annotations = copyMeta(text.Meta), copyAnnotations(text.Annotations)
+	out.content[0] = &out.text
+	out.res.Meta, _ = copyValue(map[string]any(res.Meta)).(map[string]any)
+	out.res.Content = out.content[:]
+	out.res.StructuredContent = copyValue(res.StructuredContent)
+	return &out.res
 }
 
 func copyContent(c mcp.Content) mcp.Content {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -14,11 +15,11 @@ import (
 // A flight is one call on its way whose answer several callers wait for.
 type flight struct {
 	id       key
-	names    []entity  // what is asked about, none for a list
-	since    moment    // when it began
-	deadline time.Time // the leader's; zero for none
-	done     chan struct{}
+	names    []entity           // what is asked about, none for a list
+	since    moment             // when it began
+	deadline time.Time          // the leader's; zero for none
 	waiting  int                // guarded by the store's mutex
+	done     chan struct{}      // likewise; nil while nobody waits for it
 	cancel   context.CancelFunc // nil where the leader cannot be cancelled
 
 	// Written before done is closed, and only read afterwards.
@@ -57,19 +58,32 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 // fly makes the call and wakes everybody. Whatever next does, a panic and the end
 // of the goroutine included, the flight ends.
 func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) {
-	f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
-	defer c.store.land(f)
-	fetch := func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		res, err := c.next.CallTool(ctx, call)
-		if err == nil && res != nil {
-			f.kept = deepCopy(res)
+	returned := false
+	defer func() {
+		if !returned {
+			f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
 		}
-		return res, err
+		c.store.land(f)
+	}()
+	f.res, f.err = c.recovering.CallTool(ctx, call)
+	returned = true
+	if f.err == nil {
+		f.keep(call.Tool)
 	}
-	f.res, f.err = middleware.Recover()(middleware.ToolCallerFunc(fetch)).CallTool(ctx, call)
 	if storable(f.kept) {
 		c.store.store(f.id, c.entry(call.Tool, f.names, f.since, f.kept, ttl))
 	}
+}
+
+// keep makes the copy that the others get. What cannot be copied is no answer: a
+// type of the host's own panics.
+func (f *flight) keep(tool *middleware.Tool) {
+	defer func() {
+		if v := recover(); v != nil {
+			f.res, f.err = nil, &middleware.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	f.kept = deepCopy(f.res)
 }
 
 // await waits for the flight to land, or for the caller's own end.

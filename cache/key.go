@@ -12,7 +12,10 @@ import (
 
 // maxArguments is the size of arguments above which a call is not worth
 // remembering: finding it again costs more than it saves, and it pins memory.
-const maxArguments = 256 << 10
+const maxArguments = 1 << 20
+
+// maxPooled keeps no more than what the largest arguments take.
+const maxPooled = 4 << 20
 
 // A key identifies a read: the same key means the same question of the same
 // person to the same tool.
@@ -32,7 +35,8 @@ func keyOf(call *middleware.Call) (key, error) {
 	b = append(b, call.Tool.Digest[:]...)
 	b, err := canonical.AppendObject(b, call.Arguments)
 	id := key(sha256.Sum256(b))
-	*buffer = b
-	keyBuffers.Put(buffer)
+	if *buffer = b; cap(b) <= maxPooled {
+		keyBuffers.Put(buffer)
+	}
 	return id, session.ArgumentsError(*call, err)
 }

@@ -4,52 +4,61 @@ import (
 	"context"
 	"time"
 
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // find returns what is believed about the key; the caller holds the mutex.
-func (s *Store) find(id key, server string, now time.Time) *mcp.CallToolResult {
-	e, ok := s.kept.get(id)
-	if !ok {
-		return nil
+func (s *Store) find(id key, server string, now time.Time) (e entry, ok bool) {
+	if e, ok = s.kept.get(id); !ok {
+		return entry{}, false
 	}
 	// A write under way needs no look: it marked what it may change when it began,
 	// and nothing that was asked for since is kept before it ends.
 	if !e.believed(s.server(server), now) {
+		s.coolAll()
 		s.kept.remove(id)
 		s.stats.Ended++
-		return nil
+		return entry{}, false
 	}
 	s.stats.Hits++
-	return e.res
+	return e, true
 }
 
 // lookup returns a result that may be answered again.
-func (s *Store) lookup(id key, server string, now time.Time) (*mcp.CallToolResult, bool) {
+func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Time) (*mcp.CallToolResult, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	res := s.find(id, server, now)
-	return res, res != nil
+	e, ok := s.find(id, call.Tool.Server, now)
+	if ok {
+		s.warm(at, call, id, &e)
+	}
+	return e.res, ok
 }
 
 // join returns a known result, or a call on its way that the caller now waits
 // for, or a new flight that the caller leads. A caller with more time than the
 // flight flies by itself and takes the key over.
-func (s *Store) join(ctx context.Context, id key, server string, names []entity) (res *mcp.CallToolResult, f *flight, leads bool) {
+func (s *Store) join(ctx context.Context, id key, server string, names []entity, now time.Time) (res *mcp.CallToolResult, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if res := s.find(id, server, now); res != nil {
-		return res, nil, false
+	if e, ok := s.find(id, server, now); ok {
+		return e.res, nil, false
 	}
-	if f := s.flights[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {
+	if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {
 		f.waiting++
+		if f.done == nil {
+			f.done = make(chan struct{})
+		}
 		s.stats.Joined++
 		return nil, f, false
 	}
 	s.stats.Misses++
-	f = &flight{id: id, names: names, since: s.now, deadline: deadline, done: make(chan struct{}), waiting: 1}
+	f = &flight{id: id, names: names, since: s.now, deadline: deadline, waiting: 1}
+	if ctx.Done() != nil { // the leader will wait, too
+		f.done = make(chan struct{})
+	}
 	s.flights[id] = f
 	return nil, f, true
 }
@@ -81,15 +90,17 @@ func (s *Store) land(f *flight) {
 	if s.flights[f.id] == f {
 		delete(s.flights, f.id)
 	}
+	done := f.done // nobody joins any more
 	s.mu.Unlock()
-	close(f.done)
+	if done != nil {
+		close(done)
+	}
 }
 
 // fresh reports whether what was asked at the moment since still holds: nothing
 // that it names was written to or forgotten after that, or is written to now. The
 // caller holds the mutex.
-func (s *Store) fresh(server string, names []entity, since moment) bool {
-	on := s.server(server)
+func (s *Store) fresh(on *serverState, names []entity, since moment) bool {
 	return since >= s.forgotten && !on.changed(names, since) && !on.busy(names)
 }
 
@@ -102,33 +113,42 @@ func (s *Store) store(id key, e entry) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.fresh(e.server, e.names, e.since) {
+	if !s.fresh(s.server(e.server), e.names, e.since) {
 		return
+	}
+	had := s.kept.has(id)
+	if had || s.kept.crowded(&e) {
+		s.coolAll() // what has been used is known before something has to go
+	}
+	if had {
+		s.kept.remove(id)
 	}
 	s.stats.Evicted += s.kept.add(id, e, func(old entry, now time.Time) bool { return old.believed(s.server(old.server), now) })
 }
 
 // beginWrite forgets what the write may change, and keeps reads that overlap it
 // from being stored. No names means everything that the server holds.
-func (s *Store) beginWrite(server string, names []entity) moment {
+func (s *Store) beginWrite(server string, names []entity) (on *serverState, began moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Writes++
 	s.now++
-	s.server(server).begin(names, s.now)
-	return s.now
+	s.coolAll()
+	on = s.server(server)
+	on.begin(names, s.now)
+	return on, s.now
 }
 
 // endWrite forgets once more and returns the moment that begins. The write was
 // alone if nothing else changed what it names since it began, so that what it
 // wrote is what is there.
-func (s *Store) endWrite(server string, names []entity, began moment) (now moment, alone bool) {
+func (s *Store) endWrite(on *serverState, names []entity, began moment) (now moment, alone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now++
-	on := s.server(server)
+	s.coolAll()
 	on.end(names)
-	alone = s.fresh(server, names, began)
+	alone = s.fresh(on, names, began)
 	on.mark(names, s.now)
 	return s.now, alone
 }

@@ -63,7 +63,14 @@ func (s *segments) get(id key) (entry, bool) {
 	if e, ok := s.quick.Get(id); ok {
 		return e, true
 	}
+	if s.slow.Len() == 0 {
+		return entry{}, false
+	}
 	return s.slow.Get(id)
+}
+
+func (s *segments) has(id key) bool {
+	return s.quick.Contains(id) || s.slow.Len() > 0 && s.slow.Contains(id)
 }
 
 func (s *segments) list(slow bool) *simplelru.LRU[key, entry] {
@@ -90,10 +97,9 @@ func (s *segments) count(e entry, sign int64) {
 	}
 }
 
-// add keeps an entry and returns how many others had to go for it. What is no
+// add keeps an entry under a key that has none, and returns how many others had to go for it. What is no
 // longer believed goes before what is.
 func (s *segments) add(id key, e entry, believed func(e entry, now time.Time) bool) (evicted uint64) {
-	s.remove(id)
 	e.slow = e.slow && e.size <= s.maxSlowBytes
 	s.list(e.slow).Add(id, e)
 	s.count(e, 1)
@@ -115,6 +121,12 @@ func (s *segments) add(id key, e entry, believed func(e entry, now time.Time) bo
 	return evicted
 }
 
+// crowded reports whether something has to go for a new entry.
+func (s *segments) crowded(e *entry) bool {
+	return s.len() >= s.maxEntries || s.bytes+e.size > s.maxBytes ||
+		e.slow && (s.slow.Len() >= s.maxSlow || s.slowBytes+e.size > s.maxSlowBytes)
+}
+
 func (s *segments) full() bool {
 	return s.len() > s.maxEntries || s.bytes > s.maxBytes ||
 		s.slow.Len() > s.maxSlow || s.slowBytes > s.maxSlowBytes
@@ -129,6 +141,9 @@ func (s *segments) removeOldest(list *simplelru.LRU[key, entry]) {
 // sweep drops those of the slow segment that have ended, since no newcomer would
 // push them out.
 func (s *segments) sweep(believed func(e entry, now time.Time) bool) {
+	if s.slow.Len() == 0 {
+		return
+	}
 	now := time.Now()
 	if now.Before(s.nextSweep) {
 		return

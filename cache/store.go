@@ -32,6 +32,7 @@ type Store struct {
 	now       moment
 	forgotten moment // when Forget was last called
 	stats     Stats
+	hot       hot
 }
 
 // Stats counts what a [Store] did since it was made.
@@ -66,6 +67,9 @@ func NewStore(o StoreOptions) *Store {
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, q := range s.hot.filled {
+		s.count(q)
+	}
 	stats := s.stats
 	stats.Entries, stats.Bytes = s.kept.len(), s.kept.bytes
 	return stats
@@ -81,6 +85,7 @@ func (s *Store) Forget(server, tool string) int {
 	defer s.mu.Unlock()
 	s.now++
 	s.forgotten = s.now
+	s.coolAll()
 	gone := func(e entry) bool { return match(server, e.server) && match(tool, e.tool) }
 	return s.kept.removeIf(s.kept.quick, gone) + s.kept.removeIf(s.kept.slow, gone)
 }

@@ -101,6 +101,9 @@ func (l *limiter) enter(ctx context.Context, scope string, tool *middleware.Tool
 	if !ok {
 		return nil, 0, refuse(tool, l.maxWait)
 	}
+	if t == nil && s.queue.Len() == 0 && s.AllowN(now, 1) { // the common case, in one look
+		return nil, 0, nil
+	}
 	wait, waits := estimate(now, t, s)
 	if !waits {
 		take(now, t, s)

@@ -9,8 +9,11 @@ package canonical
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"sync"
@@ -54,34 +57,67 @@ func Append(dst, src []byte) ([]byte, error) {
 		return dst, tooLong(len(src))
 	}
 	w := writers.Get().(*writer)
-	w.src, w.pos, w.dst, w.members = src, 0, dst, w.members[:0]
+	if len(w.lastSrc) > 0 && bytes.Equal(src, w.lastSrc) {
+		dst = append(dst, w.lastForm...)
+		writers.Put(w)
+		return dst, nil
+	}
+	w.src, w.pos, w.run, w.dst, w.members = src, 0, 0, slices.Grow(dst, len(src)), w.members[:0]
 	err := w.document()
 	if err == nil {
+		w.remember(src, w.dst[len(dst):])
 		dst = w.dst
 	}
 	w.src, w.dst = nil, nil
-	if cap(w.scratch) <= maxPooled {
+	if cap(w.members) <= maxPooled {
 		writers.Put(w)
 	}
 	return dst, err
 }
 
-// maxPooled keeps one large text from pinning its buffers for good.
-const maxPooled = 256 << 10
+// maxPooled keeps one text of many members from pinning their places.
+const maxPooled = 8 << 10
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
+// A writer copies what it can in long runs: src[run:pos] has been read, stands in
+// its form already and is not in dst yet.
 type writer struct {
-	src     []byte
-	pos     int
-	dst     []byte
-	members []member // a stack: those of the objects that are open
-	keys    []string // likewise
-	scratch []byte
+	src      []byte
+	run, pos int
+	dst      []byte
+	members  []member // a stack: those of the objects that are open
+	keys     []string // likewise
+
+	// The text that was written last, and its form: the rooms of a chain look at the
+	// same arguments one after the other.
+	lastSrc, lastForm []byte
 }
 
-// A member is a span of dst that holds `"key":value`.
-type member struct{ start, keyEnd, end int }
+// maxLast is how long a text may be that is remembered.
+const maxLast = 4 << 10
+
+func (w *writer) remember(src, form []byte) {
+	if len(src) <= maxLast && len(form) <= maxLast {
+		w.lastSrc, w.lastForm = append(w.lastSrc[:0], src...), append(w.lastForm[:0], form...)
+	}
+}
+
+// flush copies the run.
+func (w *writer) flush() {
+	w.dst = append(w.dst, w.src[w.run:w.pos]...)
+	w.run = w.pos
+}
+
+// at is how long dst will be with the run.
+func (w *writer) at() int { return len(w.dst) + w.pos - w.run }
+
+// A member is a span of what has been read, as it stands or will stand in dst, that
+// holds `"key":value`.
+type member struct {
+	start, keyEnd, end int
+	prefix             uint64 // the first bytes of the key, its closing quote among them
+}
 
 var errEnd = errors.New("unexpected end")
 
@@ -93,30 +129,33 @@ func (w *writer) document() error {
 	if err := w.value(0); err != nil {
 		return err
 	}
-	if w.space(); w.pos < len(w.src) {
+	if w.next(); w.pos < len(w.src) {
 		return w.fail("not valid JSON: %q after the value", w.src[w.pos])
 	}
+	w.flush()
 	return nil
 }
 
-func (w *writer) space() {
-	for w.pos < len(w.src) {
-		switch w.src[w.pos] {
-		case ' ', '\t', '\r', '\n':
-			w.pos++
-		default:
-			return
-		}
+// next leaves white space out and returns the byte after it, 0 at the end.
+func (w *writer) next() byte {
+	if i := w.pos; i < len(w.src) && w.src[i] > ' ' {
+		return w.src[i]
 	}
+	return w.nextAfterSpace()
 }
 
-// next skips white space and returns the byte there, 0 at the end.
-func (w *writer) next() byte {
-	w.space()
-	if w.pos == len(w.src) {
-		return 0
+func (w *writer) nextAfterSpace() byte {
+	w.flush()
+	for ; w.pos < len(w.src); w.pos++ {
+		switch c := w.src[w.pos]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			w.run = w.pos
+			return c
+		}
 	}
-	return w.src[w.pos]
+	w.run = w.pos
+	return 0
 }
 
 func (w *writer) value(depth int) error {
@@ -154,16 +193,13 @@ func (w *writer) literal(word string) error {
 		return w.unexpected()
 	}
 	w.pos += len(word)
-	w.dst = append(w.dst, word...)
 	return nil
 }
 
 func (w *writer) array(depth int) error {
 	w.pos++
-	w.dst = append(w.dst, '[')
 	if w.next() == ']' {
 		w.pos++
-		w.dst = append(w.dst, ']')
 		return nil
 	}
 	for {
@@ -175,7 +211,6 @@ func (w *writer) array(depth int) error {
 			return w.unexpected()
 		}
 		w.pos++
-		w.dst = append(w.dst, c)
 		if c == ']' {
 			return nil
 		}
@@ -184,38 +219,34 @@ func (w *writer) array(depth int) error {
 
 func (w *writer) object(depth int) error {
 	w.pos++
-	w.dst = append(w.dst, '{')
 	if w.next() == '}' {
 		w.pos++
-		w.dst = append(w.dst, '}')
 		return nil
 	}
 	base := len(w.members)
 	for {
-		m := member{start: len(w.dst)}
 		if w.next() != '"' {
 			return w.unexpected()
 		}
+		m := member{start: w.at()}
 		if err := w.string(); err != nil {
 			return err
 		}
-		m.keyEnd = len(w.dst)
+		m.keyEnd = w.at()
 		if w.next() != ':' {
 			return w.unexpected()
 		}
 		w.pos++
-		w.dst = append(w.dst, ':')
 		if err := w.value(depth + 1); err != nil {
 			return err
 		}
-		m.end = len(w.dst)
-		w.members = append(w.members, m)
 		c := w.next()
+		m.end = w.at()
+		w.members = append(w.members, m)
 		if c != ',' && c != '}' {
 			return w.unexpected()
 		}
 		w.pos++
-		w.dst = append(w.dst, c)
 		if c == '}' {
 			break
 		}
@@ -225,65 +256,122 @@ func (w *writer) object(depth int) error {
 	return err
 }
 
-// order sorts the members of the object that has just been written and refuses
-// a key that stands twice.
+// order sorts the members of the object that has just been read and refuses a key
+// that stands twice. Where all of them are in the run, they are sorted on their way
+// into dst, if they have to be at all.
 func (w *writer) order(members []member) error {
-	key := func(m member) []byte { return w.dst[m.start:m.keyEnd] }
-	byKey := func(a, b member) int { return bytes.Compare(key(a), key(b)) }
-	sorted := slices.IsSortedFunc(members, byKey)
-	first := members[0].start
-	if !sorted {
-		slices.SortFunc(members, byKey)
+	inRun := members[0].start >= len(w.dst)
+	text, shift := w.src, w.run-len(w.dst)
+	if !inRun {
+		w.flush()
+		text, shift = w.dst, 0
 	}
-	for i := 1; i < len(members); i++ {
-		if bytes.Equal(key(members[i-1]), key(members[i])) {
-			return w.fail("the member %s is given twice", key(members[i]))
-		}
+	sorted := true
+	for i := range members {
+		m := &members[i]
+		m.start, m.keyEnd, m.end = m.start+shift, m.keyEnd+shift, m.end+shift
+		m.prefix = prefix(text, m.start+1, m.keyEnd)
+		sorted = sorted && (i == 0 || before(text, &members[i-1], m))
 	}
 	if sorted {
 		return nil
 	}
-	w.scratch = w.scratch[:0]
-	for i, m := range members {
-		if i > 0 {
-			w.scratch = append(w.scratch, ',')
+	first := members[0].start
+	sortMembers(text, members)
+	for i := 1; i < len(members); i++ {
+		if m := &members[i]; !before(text, &members[i-1], m) {
+			return w.fail("the member %s is given twice", text[m.start:m.keyEnd])
 		}
-		w.scratch = append(w.scratch, w.dst[m.start:m.end]...)
 	}
-	copy(w.dst[first:], w.scratch)
+	if inRun {
+		w.dst = append(w.dst, w.src[w.run:first]...)
+		w.join(text, members)
+		w.run = w.pos - 1 // the brace
+		return nil
+	}
+	end := len(w.dst)
+	w.join(text, members)
+	copy(w.dst[first:], w.dst[end:])
+	w.dst = w.dst[:end]
 	return nil
 }
 
-// number copies a literal as it is written, if it fits a float64.
+// join appends members to dst.
+func (w *writer) join(text []byte, members []member) {
+	for i := range members {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(w.dst, text[members[i].start:members[i].end]...)
+	}
+}
+
+func before(text []byte, a, b *member) bool {
+	return a.prefix < b.prefix || a.prefix == b.prefix && compare(text, a, b) < 0
+}
+
+func compare(text []byte, a, b *member) int {
+	return bytes.Compare(text[a.start:a.keyEnd], text[b.start:b.keyEnd])
+}
+
+// prefix returns the first eight bytes of a key as a number, so that numbers are in
+// the order of the bytes; what is missing counts as 0, which stands in no key.
+func prefix(text []byte, from, to int) (n uint64) {
+	if from+8 <= len(text) {
+		n = binary.BigEndian.Uint64(text[from:])
+		if missing := 8 - (to - from); missing > 0 {
+			n = n >> (8 * missing) << (8 * missing)
+		}
+		return n
+	}
+	for i := from; i < to; i++ {
+		n |= uint64(text[i]) << (56 - 8*(i-from))
+	}
+	return n
+}
+
+// few members are sorted by insertion, which needs no func.
+const few = 16
+
+func sortMembers(text []byte, members []member) {
+	if len(members) > few {
+		slices.SortFunc(members, func(a, b member) int {
+			return cmp.Or(cmp.Compare(a.prefix, b.prefix), compare(text, &a, &b))
+		})
+		return
+	}
+	for i := 1; i < len(members); i++ {
+		for j := i; j > 0 && before(text, &members[j], &members[j-1]); j-- {
+			members[j-1], members[j] = members[j], members[j-1]
+		}
+	}
+}
+
+// number leaves a literal as it is written, if it fits a float64.
 func (w *writer) number() error {
 	start := w.pos
-	digits := func() bool {
-		from := w.pos
-		for w.pos < len(w.src) && '0' <= w.src[w.pos] && w.src[w.pos] <= '9' {
-			w.pos++
-		}
-		return w.pos > from
+	if w.src[w.pos] == '-' {
+		w.pos++
 	}
-	at := func(c byte) bool {
-		if w.pos < len(w.src) && w.src[w.pos] == c {
-			w.pos++
-			return true
-		}
-		return false
-	}
-	at('-')
-	if !at('0') && !digits() {
+	switch {
+	case w.pos < len(w.src) && w.src[w.pos] == '0':
+		w.pos++
+	case !w.digits():
 		return w.unexpected()
 	}
-	if at('.') && !digits() {
-		return w.unexpected()
+	if w.pos < len(w.src) && w.src[w.pos] == '.' {
+		w.pos++
+		if !w.digits() {
+			return w.unexpected()
+		}
 	}
-	exponent := at('e') || at('E')
+	exponent := w.pos < len(w.src) && w.src[w.pos]|0x20 == 'e'
 	if exponent {
-		if !at('+') {
-			at('-')
+		w.pos++
+		if w.pos < len(w.src) && (w.src[w.pos] == '+' || w.src[w.pos] == '-') {
+			w.pos++
 		}
-		if !digits() {
+		if !w.digits() {
 			return w.unexpected()
 		}
 	}
@@ -293,35 +381,41 @@ func (w *writer) number() error {
 			return w.fail("the number %.40s is out of range", text)
 		}
 	}
-	w.dst = append(w.dst, text...)
 	return nil
 }
 
-// string writes a string with the fewest escapes: the quote, the backslash and
-// control characters.
+// digits reads digits, at least one.
+func (w *writer) digits() bool {
+	i := w.pos
+	for i < len(w.src) && '0' <= w.src[i] && w.src[i] <= '9' {
+		i++
+	}
+	read := i > w.pos
+	w.pos = i
+	return read
+}
+
+// string reads a string. One with escapes is written anew with the fewest: those
+// of the quote, the backslash and control characters.
 func (w *writer) string() error {
 	w.pos++
-	w.dst = append(w.dst, '"')
 	for {
-		run := w.pos
-		for w.pos < len(w.src) && plain[w.src[w.pos]] {
-			w.pos++
-		}
-		w.dst = append(w.dst, w.src[run:w.pos]...)
+		w.pos = skipPlain(w.src, w.pos)
 		if w.pos == len(w.src) {
 			return w.fail("not valid JSON: %v in a string", errEnd)
 		}
 		switch c := w.src[w.pos]; {
 		case c == '"':
 			w.pos++
-			w.dst = append(w.dst, '"')
 			return nil
 		case c == '\\':
+			w.flush()
 			r, err := w.escape()
 			if err != nil {
 				return err
 			}
 			w.rune(r)
+			w.run = w.pos
 		case c < 0x20:
 			return w.fail("not valid JSON: control character %#02x in a string", c)
 		default:
@@ -329,10 +423,29 @@ func (w *writer) string() error {
 			if r == utf8.RuneError && n == 1 {
 				return w.fail("a string is not valid UTF-8")
 			}
-			w.dst = append(w.dst, w.src[w.pos:w.pos+n]...)
 			w.pos += n
 		}
 	}
+}
+
+// skipPlain returns where the bytes from i on end that stand for themselves in a
+// string. It takes eight at once: a top bit of special is set where a byte is above
+// ASCII, a control character, a quote or a backslash. What a borrow sets besides
+// stands after the first that is right.
+func skipPlain(src []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(src); i += 8 {
+		x := binary.LittleEndian.Uint64(src[i:])
+		quote, backslash := x^'"'*ones, x^'\\'*ones
+		special := (x | (x-' '*ones)&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
+		if special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for i < len(src) && plain[src[i]] {
+		i++
+	}
+	return i
 }
 
 // plain marks the bytes that stand for themselves in a string.

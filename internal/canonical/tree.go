@@ -14,7 +14,7 @@ import (
 // written without the detour; anything else is marshalled first.
 func AppendTree(dst []byte, v any) ([]byte, error) {
 	w := writers.Get().(*writer)
-	w.src, w.pos, w.dst, w.members, w.keys = nil, 0, dst, w.members[:0], w.keys[:0]
+	w.src, w.pos, w.run, w.dst, w.members, w.keys = nil, 0, 0, dst, w.members[:0], w.keys[:0]
 	err := w.tree(v, 0)
 	switch {
 	case err != nil:
@@ -25,7 +25,7 @@ func AppendTree(dst []byte, v any) ([]byte, error) {
 	}
 	w.src, w.dst = nil, nil
 	clear(w.keys[:cap(w.keys)]) // they are the caller's
-	if cap(w.scratch) <= maxPooled {
+	if cap(w.members) <= maxPooled {
 		writers.Put(w)
 	}
 	return dst, err
@@ -119,8 +119,10 @@ func (w *writer) foreign(v any, depth int) error {
 	if len(raw) > MaxBytes {
 		return tooLong(len(raw))
 	}
-	w.src, w.pos = raw, 0
-	return w.value(depth)
+	w.src, w.pos, w.run = raw, 0, 0
+	err = w.value(depth)
+	w.flush()
+	return err
 }
 
 // float writes a number as encoding/json does.

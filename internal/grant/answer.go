@@ -75,14 +75,15 @@ func answerTo(a *answer, want Binding) *answer {
 // arguments. An answer to a call that was changed after it counts only where it
 // raises: other bytes, another scope or definition do not make tame what was found
 // wild. What must be recorded stays so.
-func answered(ctx context.Context, call middleware.Call, accepted *middleware.Tool) *middleware.Tool {
+func answered(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	a, _ := ctx.Value(answerKey{}).(*answer)
 	if a == nil {
 		return accepted
 	}
-	call.Tool = accepted
+	its := *call
+	its.Tool = accepted
 	tool := *accepted
-	if exactly := answerTo(a, Bind(&call)); exactly != nil {
+	if exactly := answerTo(a, Bind(&its)); exactly != nil {
 		tool.Annotations = exactly.over(accepted.Annotations)
 	} else {
 		for ; a != nil; a = a.outer {

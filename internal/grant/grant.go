@@ -19,6 +19,8 @@ import (
 // executor; it is given back only when the executor says that the call was not
 // carried out.
 type Grant struct {
+	context.Context // the one that it was given in, so that both are one piece
+
 	binding Binding
 	expires time.Time
 	state   atomic.Int32
@@ -68,8 +70,16 @@ func GiveRecorded(ctx context.Context, call *middleware.Call, lifetime time.Dura
 
 func give(ctx context.Context, b Binding, expires time.Time, before func(context.Context) error) (context.Context, *Grant) {
 	outer, _ := ctx.Value(grantKey{}).(*Grant)
-	g := &Grant{binding: b, expires: expires, outer: outer, before: before}
-	return context.WithValue(ctx, grantKey{}, g), g
+	g := &Grant{Context: ctx, binding: b, expires: expires, outer: outer, before: before}
+	return g, g
+}
+
+// Value makes the grant the context that carries it.
+func (g *Grant) Value(key any) any {
+	if key == (grantKey{}) {
+		return g
+	}
+	return g.Context.Value(key)
 }
 
 // again returns a context with a yes of its own to the same call, as long as this

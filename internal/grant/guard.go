@@ -60,7 +60,7 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	tool = answered(ctx, call, tool)
+	tool = answered(ctx, &call, tool)
 	call.Tool = tool
 	if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit's links in the chain", Err: unrecordedError{}}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A quick pace is enough to see answers and allocations.
+var quick = pace{batch: 200 * time.Microsecond, rounds: 1}
+
+// contests are the rows that are the same on every machine but for their times.
+func contests() []contest {
+	all := []contest{
+		passthrough(0), passthrough(1), passthrough(3), passthrough(7), passthrough(20),
+		callPlain(), callDeadline(), callAudited(), callGranted(), missPlain(), missDeadline(), store(),
+	}
+	for _, s := range sizes[:5] {
+		all = append(all, hit(s.bytes, s.name, false), hit(s.bytes, s.name, true))
+		if s.bytes >= 200 {
+			all = append(all, key(s.name, newArgument(s.bytes).raw), key(s.name+"/rows", rowsOf(s.bytes)))
+		}
+	}
+	return all
+}
+
+// counts are the allocations of our ways, exactly.
+var counts = map[string]float64{
+	"passthrough/0": 0, "passthrough/1": 0, "passthrough/3": 0, "passthrough/7": 0, "passthrough/20": 0,
+	"call/plain": 0, "call/deadline": 5, "call/audited": 4, "call/granted": 2, "miss/plain": 4, "miss/deadline": 12,
+	"store/get": 1,
+}
+
+// TestAllocs holds what our ways allocate, and that every way gives right answers:
+// a hit that was none, or a peer that leaves its work out, is an error.
+func TestAllocs(t *testing.T) {
+	for _, c := range contests() {
+		r, err := play(c, quick)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if raced {
+			continue // the race detector allocates
+		}
+		want, ok := counts[c.name]
+		if !ok {
+			want = c.allocs
+		}
+		if ok && r.Allocs != want || r.Allocs > want {
+			t.Errorf("%s: %v allocations, want %v", c.name, r.Allocs, want)
+		}
+	}
+}
+
+// TestPeersAreNoStrawMen holds what the peers allocate at most: the libraries as
+// their examples show them cost no more.
+func TestPeersAreNoStrawMen(t *testing.T) {
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range []struct {
+		contest  contest
+		naive    float64
+		failsafe float64
+	}{
+		{callPlain(), 7, 27}, {callDeadline(), 11, 36}, {hit(200, "200B", false), 69, 90}, {missPlain(), 74, 97},
+	} {
+		r, err := play(c.contest, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.PeerAllocs["naive"] > c.naive || r.PeerAllocs["failsafe"] > c.failsafe {
+			t.Errorf("%s: peers allocate %v", c.contest.name, r.PeerAllocs)
+		}
+	}
+}
+
+// TestRatios gates on what is far from its goal even on a busy machine: half of what
+// the page of figures shows.
+func TestRatios(t *testing.T) {
+	if raced {
+		t.Skip("the race detector changes what things cost")
+	}
+	p := pace{batch: 3 * time.Millisecond, rounds: 5}
+	for _, c := range []struct {
+		contest contest
+		least   map[string]float64
+	}{
+		{callPlain(), map[string]float64{"naive": 0.8, "failsafe": 2.5, "floor": 0.4}},
+		{hit(200, "200B", false), map[string]float64{"naive": 8, "failsafe": 8}},
+		{hit(200, "200B", true), map[string]float64{"naive": 2.5, "failsafe": 2.5}},
+		{key("200B", newArgument(200).raw), map[string]float64{"naive": 7, "json_valid": 0.8}},
+	} {
+		r, err := play(c.contest, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %v", c.contest.name, r.Ratio)
+		for peer, least := range c.least {
+			if r.Ratio[peer] < least {
+				t.Errorf("%s: %v× %s, want at least %v×", c.contest.name, r.Ratio[peer], peer, least)
+			}
+		}
+	}
+}
+
+// A row whose chain gives a wrong answer fails, and so does a hit that was none.
+func TestWrongAnswersFail(t *testing.T) {
+	t.Parallel()
+	wrong := func(*server) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (result, error) { return &other, nil })
+	}
+	forgetful := func(s *server) middleware.ToolCaller { return s }
+	eager := func(s *server) middleware.ToolCaller { return cache.New(cache.Options{Shared: true})(s) }
+	for name, run := range map[string]func(int) error{
+		"a call with a wrong answer": calling(wrong, middleware.Call{Tool: writes}),
+		"a hit with a wrong answer":  asking(wrong, 200, false, ""),
+		"a hit that was none":        asking(forgetful, 200, false, ""),
+		"a call that was a hit":      calling(eager, middleware.Call{Tool: reads}),
+	} {
+		if run(turns+1) == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+var other mcp.CallToolResult
+
+func TestRegistrationAndMemoryAtASmallScale(t *testing.T) {
+	if _, err := registering(100, 1, ordinary); err != nil {
+		t.Error(err)
+	}
+	if _, err := entryMemory(1000).run(quick); err != nil {
+		t.Error(err)
+	}
+	if _, err := stampede(100).run(quick); err != nil {
+		t.Error(err)
+	}
+	if _, err := play(sdkHit(), quick); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// turns is how many calls take turns: one that comes again and again is a loop,
+// which budget ends.
+const turns = 16
+
+// calling makes some calls by turns, again and again, and sees that each one reached
+// the server.
+func calling(with func(*server) middleware.ToolCaller, call middleware.Call) func(int) error {
+	s := new(server)
+	caller, ctx, arguments, made := with(s), context.Background(), several(200), 0
+	return func(n int) error {
+		before := s.calls
+		for range n {
+			made++
+			call.Arguments = arguments[made%turns].raw
+			if err := check(caller.CallTool(ctx, call)); err != nil {
+				return err
+			}
+		}
+		if made := s.calls - before; made != n {
+			return fmt.Errorf("%d calls reached the server as %d", n, made)
+		}
+		return nil
+	}
+}
+
+// several are arguments of one size that differ.
+func several(size int) []*argument {
+	all := make([]*argument, turns)
+	for i := range all {
+		all[i] = newArgument(size)
+		all[i].ask(i)
+	}
+	return all
+}
+
+// callPlain is a write through the whole chain.
+func callPlain() contest {
+	call := middleware.Call{Tool: writes}
+	return contest{
+		name: "call/plain",
+		ours: calling(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{}) }, call),
+		peers: []subject{
+			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, 0) }, call)},
+			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, 0) }, call)},
+			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(s) }, call)},
+		},
+		goals:  map[string]float64{"naive": 2.5, "failsafe": 6, "floor": 0.7},
+		allocs: 1,
+	}
+}
+
+// callDeadline is the same with a time limit for each attempt.
+func callDeadline() contest {
+	call := middleware.Call{Tool: writes}
+	return contest{
+		name: "call/deadline",
+		ours: calling(func(s *server) middleware.ToolCaller { return oursInTime(s, cache.Options{}) }, call),
+		peers: []subject{
+			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, time.Minute) }, call)},
+			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, time.Minute) }, call)},
+		},
+		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
+		allocs: 5,
+	}
+}
+
+// agreeing stands where a confirmation got its yes: it gives one to every call.
+type agreeing struct{ next middleware.ToolCaller }
+
+func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	ctx, once := grant.Give(ctx, &call, time.Minute)
+	defer once.Void()
+	return a.next.CallTool(ctx, call)
+}
+
+// callAudited is call/plain with everything written down, to a sink that does
+// nothing.
+func callAudited() contest {
+	return contest{
+		name:   "call/audited",
+		ours:   calling(oursAudited, middleware.Call{Tool: writes}),
+		allocs: 3,
+	}
+}
+
+// callGranted is a dangerous call with a person's yes, which the guard spends. No
+// peer knows of such a thing.
+func callGranted() contest {
+	call := middleware.Call{Tool: wipes}
+	return contest{
+		name:   "call/granted",
+		ours:   calling(func(s *server) middleware.ToolCaller { return agreeing{ours(s, cache.Options{})} }, call),
+		allocs: 3,
+	}
+}
+
+// asking asks questions whose answers are remembered, in the same bytes or each time
+// in others.
+func asking(with func(*server) middleware.ToolCaller, size int, fresh bool, scope string) func(int) error {
+	s := new(server)
+	caller, ctx, arguments, asked := with(s), context.Background(), several(size), 0
+	one := func() error {
+		asked++
+		a := arguments[asked%turns]
+		if fresh {
+			a.write(asked)
+		}
+		return check(caller.CallTool(ctx, middleware.Call{Scope: scope, Tool: reads, Arguments: a.raw}))
+	}
+	return func(n int) error {
+		for asked < 3*turns { // the first ones are misses
+			if err := one(); err != nil {
+				return err
+			}
+		}
+		for range n {
+			if err := one(); err != nil {
+				return err
+			}
+		}
+		if s.calls > turns {
+			return fmt.Errorf("%d calls reached the server, want only the first %d", s.calls, turns)
+		}
+		return nil
+	}
+}
+
+// hit is a read whose answer is known.
+func hit(size int, name string, fresh bool) contest {
+	c := contest{
+		name: fmt.Sprintf("hit/%s/%s", name, map[bool]string{true: "fresh", false: "repeat"}[fresh]),
+		ours: asking(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{Shared: !fresh}) }, size, fresh, ""),
+		peers: []subject{
+			{"naive", asking(func(s *server) middleware.ToolCaller { return newNaive(s, 0) }, size, fresh, "")},
+			{"failsafe", asking(func(s *server) middleware.ToolCaller { return newResilient(s, 0) }, size, fresh, "")},
+		},
+		goals: map[string]float64{"naive": 20}, allocs: 1,
+	}
+	if fresh {
+		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
+	}
+	return c
+}
+
+// missing asks another question each time.
+func missing(ctx context.Context, with func(*server) middleware.ToolCaller) func(int) error {
+	s := new(server)
+	caller, a, asked := with(s), newArgument(200), 0
+	call := middleware.Call{Tool: reads, Arguments: a.raw}
+	return func(n int) error {
+		before := s.calls
+		for range n {
+			asked++
+			a.ask(asked)
+			if err := check(caller.CallTool(ctx, call)); err != nil {
+				return err
+			}
+		}
+		if made := s.calls - before; made != n {
+			return fmt.Errorf("%d questions reached the server as %d", n, made)
+		}
+		return nil
+	}
+}
+
+func miss(name string, ctx context.Context, limit time.Duration, least, allocs float64) contest {
+	return contest{
+		name: name,
+		ours: missing(ctx, func(s *server) middleware.ToolCaller {
+			if limit > 0 {
+				return oursInTime(s, cache.Options{})
+			}
+			return ours(s, cache.Options{})
+		}),
+		peers: []subject{
+			{"naive", missing(ctx, func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
+			{"failsafe", missing(ctx, func(s *server) middleware.ToolCaller { return newResilient(s, limit) })},
+		},
+		goals: map[string]float64{"naive": least}, allocs: allocs,
+	}
+}
+
+func missPlain() contest { return miss("miss/plain", context.Background(), 0, 6, 5) }
+
+// missDeadline asks with a context that can be cancelled and ends: ours then flies
+// on a goroutine of its own, so that one who gives up takes nobody down.
+func missDeadline() contest {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	_ = cancel // the process ends before it
+	return miss("miss/deadline", ctx, 0, 4, 12)
+}
+
+var errOdd = errors.New("a layer was left out")

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// A subject is one way to do the work of a row. Its run does it n times and checks
+// every answer.
+type subject struct {
+	name string
+	run  func(n int) error
+}
+
+// A contest lets our way and those of the peers do the same work by turns.
+type contest struct {
+	name   string
+	ours   func(n int) error
+	peers  []subject
+	goals  map[string]float64 // the least ratio, by peer
+	allocs float64            // the most allocations of ours
+}
+
+// pace is how long and how often a contest measures.
+type pace struct {
+	batch  time.Duration
+	rounds int
+}
+
+// A row is what a benchmark found.
+type row struct {
+	Name       string             `json:"name"`
+	Ratio      map[string]float64 `json:"ratio"` // peer ÷ ours
+	Allocs     float64            `json:"allocs"`
+	PeerAllocs map[string]float64 `json:"peer_allocs"`
+	Goal       string             `json:"goal"`
+	Met        bool               `json:"met"`
+	// Cost is what ours took: CPU time for most rows. It is for people, since another
+	// machine has another.
+	Cost string `json:"cost,omitempty"`
+}
+
+// play measures a contest. The ways take turns within each round, and the ratio is
+// the median over the rounds, so that what else the machine does weighs on all
+// alike.
+func play(c contest, p pace) (row, error) {
+	all := append([]subject{{"ours", c.ours}}, c.peers...)
+	counts := make([]int, len(all))
+	r := row{Name: c.name, Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Met: true}
+	for i, s := range all {
+		n, err := calibrate(s.run, p.batch)
+		if err != nil {
+			return r, fmt.Errorf("%s: %s: %w", c.name, s.name, err)
+		}
+		counts[i] = n
+	}
+	ratios := make([][]float64, len(all))
+	cost := make([]float64, 0, p.rounds)
+	for round := range p.rounds {
+		took := make([]float64, len(all))
+		for turn := range all {
+			i := (turn + round) % len(all)
+			spent, err := cpu(all[i].run, counts[i])
+			if err != nil {
+				return r, fmt.Errorf("%s: %s: %w", c.name, all[i].name, err)
+			}
+			took[i] = float64(spent) / float64(counts[i])
+		}
+		for i := range all {
+			ratios[i] = append(ratios[i], took[i]/took[0])
+		}
+		cost = append(cost, took[0])
+	}
+	for i, s := range all {
+		allocs, err := allocsOf(s.run, counts[i])
+		if err != nil {
+			return r, fmt.Errorf("%s: %s: %w", c.name, s.name, err)
+		}
+		if i == 0 {
+			r.Allocs = allocs
+			continue
+		}
+		r.Ratio[s.name], r.PeerAllocs[s.name] = round2(median(ratios[i])), allocs
+	}
+	r.Cost = time.Duration(median(cost)).String()
+	r.judge(c)
+	return r, nil
+}
+
+// judge says what the goal is and whether it is met.
+func (r *row) judge(c contest) {
+	for _, peer := range c.peers {
+		if least, ok := c.goals[peer.name]; ok {
+			r.Goal += fmt.Sprintf("≥ %g× %s, ", least, peer.name)
+			r.Met = r.Met && r.Ratio[peer.name] >= least
+		}
+	}
+	r.Goal += fmt.Sprintf("≤ %g allocs", c.allocs)
+	r.Met = r.Met && r.Allocs <= c.allocs
+}
+
+// calibrate finds how many runs fill a batch.
+func calibrate(run func(int) error, batch time.Duration) (int, error) {
+	for n := 1; ; {
+		spent, err := cpu(run, n)
+		if err != nil {
+			return 0, err
+		}
+		if spent >= batch/2 || n >= 1<<24 {
+			return max(1, int(float64(n)*float64(batch)/float64(max(spent, 1)))), nil
+		}
+		n *= 2
+	}
+}
+
+// cpu is what n runs cost the process, the collector's share included.
+func cpu(run func(int) error, n int) (time.Duration, error) {
+	begun := cpuTime()
+	err := run(n)
+	return cpuTime() - begun, err
+}
+
+// allocsOf counts the allocations of one run, as testing.AllocsPerRun does: what is
+// left over is the runtime's.
+func allocsOf(run func(int) error, n int) (float64, error) {
+	n = min(max(n, 20), 200)
+	if err := run(1); err != nil { // what a collection took from a pool
+		return 0, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := run(n)
+	runtime.ReadMemStats(&after)
+	return math.Floor(float64(after.Mallocs-before.Mallocs) / float64(n)), err
+}
+
+func median(of []float64) float64 {
+	of = slices.Sorted(slices.Values(of))
+	return of[len(of)/2]
+}
+
+func round2(x float64) float64 {
+	if x >= 100 {
+		return math.Round(x)
+	}
+	return math.Round(x*100) / 100
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+)
+
+// The floor of a call is what its promises cost at least, with the libraries that
+// are asked for and nothing decided: a frame that recovers and a link for each room;
+// the session found in an LRU under a lock, with the arguments and the answer hashed,
+// and once more when it is over; the mark that a write begins and the one that it
+// ended, each under a lock; and a token from a bucket that is found in an LRU under a
+// lock. Each room reads the clock once.
+type floor struct {
+	next    middleware.ToolCaller
+	mu      sync.Mutex
+	servers map[string]*uint64
+	limitMu sync.Mutex
+	limits  *lru.LRU[bucketName, *rate.Limiter]
+
+	budgetMu sync.Mutex
+	sessions *lru.LRU[string, *spending]
+	seed     maphash.Seed
+}
+
+type spending struct {
+	calls        int
+	last         time.Time
+	call, answer uint64
+}
+
+type bucketName struct{ scope, server string }
+
+func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
+	limits, err := lru.NewLRU[bucketName, *rate.Limiter](1000, nil)
+	if err != nil {
+		panic(err)
+	}
+	limits.Add(bucketName{server: "crm"}, rate.NewLimiter(plenty, math.MaxInt32))
+	sessions, err := lru.NewLRU[string, *spending](1000, nil)
+	if err != nil {
+		panic(err)
+	}
+	sessions.Add("", new(spending))
+	return layers(3, middleware.Recover()(&floor{
+		next: layers(3, next), servers: map[string]*uint64{"crm": new(uint64)}, limits: limits, sessions: sessions, seed: maphash.MakeSeed(),
+	}))
+}
+
+func (f *floor) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	s := f.spend(&call)
+	f.mark(call.Tool.Server)
+	f.limitMu.Lock()
+	limit, _ := f.limits.Get(bucketName{server: call.Tool.Server})
+	ok := limit.AllowN(time.Now(), 1)
+	f.limitMu.Unlock()
+	if !ok {
+		return nil, errWrong
+	}
+	res, err := f.next.CallTool(ctx, call)
+	f.mark(call.Tool.Server)
+	if err == nil {
+		f.settle(s, res)
+	}
+	return res, err
+}
+
+func (f *floor) spend(call *middleware.Call) *spending {
+	now, what := time.Now(), maphash.Bytes(f.seed, call.Arguments)
+	f.budgetMu.Lock()
+	defer f.budgetMu.Unlock()
+	s, _ := f.sessions.Get(call.Scope)
+	s.calls++
+	s.last, s.call = now, what
+	return s
+}
+
+func (f *floor) settle(s *spending, res *mcp.CallToolResult) {
+	now, what := time.Now(), maphash.String(f.seed, res.Content[0].(*mcp.TextContent).Text)
+	f.budgetMu.Lock()
+	defer f.budgetMu.Unlock()
+	s.last, s.answer = now, what
+}
+
+func (f *floor) mark(server string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*f.servers[server]++
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+)
+
+// plenty is a rate that no benchmark reaches.
+const plenty = 1e9
+
+// naive is the libraries put together as their own examples show it, a middleware
+// for each of our rooms and in the order of our chain: recover, budget, confirm,
+// cache, retry, rate limit, time limit. A request goes by pointer, as in the SDK.
+type naive func(ctx context.Context, req *request) (*mcp.CallToolResult, error)
+
+type request struct{ middleware.Call }
+
+func (n naive) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return n(ctx, &request{call})
+}
+
+func newNaive(executor middleware.ToolCaller, timeout time.Duration) naive {
+	next := naive(func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		return executor.CallTool(ctx, req.Call)
+	})
+	if timeout > 0 {
+		next = naiveTimeout(next, timeout)
+	}
+	return naiveRecover(naiveBudget(naiveConfirm(naiveCache(naiveRetry(naiveLimit(next))))))
+}
+
+func naiveRecover(next naive) naive {
+	return func(ctx context.Context, req *request) (res *mcp.CallToolResult, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				res, err = nil, fmt.Errorf("%s panicked: %v", req.Tool, v)
+			}
+		}()
+		return next(ctx, req)
+	}
+}
+
+// naiveBudget bounds the calls of a scope.
+func naiveBudget(next naive) naive {
+	var mu sync.Mutex
+	spent := map[string]int{}
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		mu.Lock()
+		spent[req.Scope]++
+		over := spent[req.Scope] > 1<<40
+		mu.Unlock()
+		if over {
+			return nil, errors.New("over budget")
+		}
+		return next(ctx, req)
+	}
+}
+
+func naiveConfirm(next naive) naive {
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		if req.Tool.Safety().MustConfirm() {
+			return nil, errors.New("nobody agreed")
+		}
+		return next(ctx, req)
+	}
+}
+
+type remembered struct {
+	res     *mcp.CallToolResult
+	expires time.Time
+}
+
+func naiveCache(next naive) naive {
+	known, err := lru.New[string, remembered](1000)
+	if err != nil {
+		panic(err)
+	}
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		if req.Tool.Safety() != annotation.Safe {
+			return next(ctx, req)
+		}
+		key, err := naiveKey(req.Call)
+		if err != nil {
+			return nil, err
+		}
+		if kept, ok := known.Get(key); ok && time.Now().Before(kept.expires) {
+			res := *kept.res
+			return &res, nil
+		}
+		res, err := next(ctx, req)
+		if err == nil && !res.IsError {
+			known.Add(key, remembered{res, time.Now().Add(5 * time.Minute)})
+		}
+		return res, err
+	}
+}
+
+func naiveRetry(next naive) naive {
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		waits := backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 2), ctx)
+		return backoff.RetryWithData(func() (*mcp.CallToolResult, error) {
+			res, err := next(ctx, req)
+			if err != nil && !req.Tool.Annotations.SafeToRetry() {
+				err = backoff.Permanent(err)
+			}
+			return res, err
+		}, waits)
+	}
+}
+
+func naiveLimit(next naive) naive {
+	var mu sync.Mutex
+	limits := map[string]*rate.Limiter{}
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		key := req.Scope + "/" + req.Tool.Server
+		mu.Lock()
+		limit := limits[key]
+		if limit == nil {
+			limit = rate.NewLimiter(plenty, math.MaxInt32)
+			limits[key] = limit
+		}
+		mu.Unlock()
+		if err := limit.Wait(ctx); err != nil {
+			return nil, backoff.Permanent(err)
+		}
+		return next(ctx, req)
+	}
+}
+
+func naiveTimeout(next naive, limit time.Duration) naive {
+	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return next(ctx, req)
+	}
+}
+
+// naiveKey is the way that is found everywhere: decode, encode, hash.
+func naiveKey(call middleware.Call) (string, error) {
+	var decoded any
+	if err := json.Unmarshal(call.Arguments, &decoded); err != nil {
+		return "", err
+	}
+	encoded, err := json.Marshal(decoded)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(encoded)
+	return call.Scope + "/" + call.Tool.Server + "/" + call.Tool.Name() + "/" + hex.EncodeToString(sum[:]), nil
+}

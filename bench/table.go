@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const tableHead = "benchmark                ours        allocs  peers: ratio (allocs)                                     goal"
+
+// line is the row as people read it.
+func (r row) line() string {
+	var peers []string
+	for name, ratio := range r.Ratio {
+		peers = append(peers, fmt.Sprintf("%s %g× (%g)", name, ratio, r.PeerAllocs[name]))
+	}
+	slices.Sort(peers)
+	met := "met"
+	if !r.Met {
+		met = "MISSED"
+	}
+	return fmt.Sprintf("%-24s %-11s %-7g %-58s %s: %s", r.Name, r.Cost, r.Allocs, strings.Join(peers, ", "), met, r.Goal)
+}

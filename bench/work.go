@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The answer of every tool here.
+const answerText = "3 invoices are open"
+
+var answer = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answerText}}}
+
+// A server counts the calls that reach it, so that a hit that was none shows.
+type server struct{ calls int }
+
+func (s *server) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+	s.calls++
+	return answer, nil
+}
+
+var errWrong = errors.New("the wrong answer")
+
+// check looks at an answer as a host would.
+func check(res *mcp.CallToolResult, err error) error {
+	if err != nil {
+		return err
+	}
+	if len(res.Content) == 1 {
+		if text, ok := res.Content[0].(*mcp.TextContent); ok && text.Text == answerText {
+			return nil
+		}
+	}
+	return errWrong
+}
+
+func newTool(name string, a annotation.Annotations) *middleware.Tool {
+	tool, err := middleware.NewTool("crm", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, a.Attribute(annotation.Host, ""))
+	if err != nil {
+		panic(err)
+	}
+	return tool
+}
+
+var (
+	reads  = newTool("find_invoices", annotation.ReadOnly())
+	writes = newTool("update_invoice", annotation.Update())
+	wipes  = newTool("delete_invoice", annotation.Destructive())
+)
+
+// An argument is one JSON object of a given size. Its id and its white space can be
+// changed in place: the id makes another question of it, the white space only other
+// bytes.
+type argument struct {
+	raw   json.RawMessage
+	id    []byte // eight digits
+	space []byte // between two members
+}
+
+const (
+	spaces = "                " // 16: room for 65,536 ways to write the same
+	head   = `{"id":"00000000","query":"unpaid","limit":50,"filter":{"status":["open","late"],"min":100.5,"of":"C-10021"},` + spaces + `"sort":"due","desc":true,`
+	short  = `{"id":"00000000","limit":50,` + spaces
+)
+
+// newArgument returns an argument of exactly so many bytes: a large one has a list
+// of parts, each an object of some members in no order.
+func newArgument(size int) *argument {
+	var b strings.Builder
+	b.WriteString(short)
+	if size >= 180 {
+		b.Reset()
+		b.WriteString(head)
+	}
+	if size > 600 {
+		b.WriteString(`"parts":[`)
+		for i := 0; b.Len() < size-400; i++ {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"title":"part %d","kind":"memo","amount":%d.5,"at":"2026-11-21T16:00:00Z","tags":["a","late"],"body":"%s"}`,
+				i, i*37, strings.Repeat("word ", 4+i%16))
+		}
+		b.WriteString(`],`)
+	}
+	b.WriteString(`"pad":"`)
+	b.WriteString(strings.Repeat("p", size-b.Len()-2) + `"}`)
+	raw := []byte(b.String())
+	if len(raw) != size || !json.Valid(raw) {
+		panic(fmt.Sprintf("an argument of %d bytes came out as %d", size, len(raw)))
+	}
+	at := bytes.Index(raw, []byte(spaces))
+	return &argument{raw: raw, id: raw[7:15], space: raw[at : at+len(spaces)]}
+}
+
+// ask makes the n-th question of it.
+func (a *argument) ask(n int) {
+	for i := range a.id {
+		a.id[len(a.id)-1-i] = byte('0' + n%10)
+		n /= 10
+	}
+}
+
+// write writes the same in the n-th way.
+func (a *argument) write(n int) {
+	for i := range a.space {
+		a.space[i] = " \t"[n>>i&1]
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"github.com/failsafe-go/failsafe-go/timeout"
+	"github.com/fairlead-go/fairlead/bench/article"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+)
+
+// attemptTime is how long every policy but the first lets an attempt take.
+const attemptTime = 5 * time.Second
+
+var policies = []policy{
+	{"bare", bare},
+	{"retry all (failsafe-go)", retryAll},
+	{"cache and retry all", cacheAll},
+	{"the article's", articles},
+	{"Fairlead", fairlead},
+	{"Fairlead, declared tools", fairleadDeclared},
+	{"oracle", newOracle},
+}
+
+// send makes one attempt that nobody was asked about.
+func (w *world) send(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+	if r.tool.nature == wiping {
+		w.mu.Lock()
+		if w.attempts[r.id()] == 0 {
+			w.unasked++
+		}
+		w.mu.Unlock()
+	}
+	return w.call(ctx, r)
+}
+
+func bare(w *world, _ bool) caller { return w.send }
+
+// retrying is failsafe-go's retry and time limit around every attempt.
+func retrying(send caller) caller {
+	again := retrypolicy.NewBuilder[*mcp.CallToolResult]().WithMaxAttempts(3).WithBackoff(200*time.Millisecond, 10*time.Second).Build()
+	exec := failsafe.With(again, failsafe.Policy[*mcp.CallToolResult](timeout.New[*mcp.CallToolResult](attemptTime)))
+	return func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+		return exec.WithContext(ctx).GetWithExecution(func(e failsafe.Execution[*mcp.CallToolResult]) (*mcp.CallToolResult, error) {
+			return send(e.Context(), r)
+		})
+	}
+}
+
+func retryAll(w *world, _ bool) caller { return retrying(w.send) }
+
+type kept struct {
+	res   *mcp.CallToolResult
+	until time.Time
+}
+
+// caching remembers what a func says, for as long as it says.
+func caching(ttl func(*tool) time.Duration, send caller) caller {
+	known, err := lru.New[string, kept](10_000)
+	if err != nil {
+		panic(err)
+	}
+	return func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+		life := ttl(r.tool)
+		if life == 0 {
+			return send(ctx, r)
+		}
+		key := r.tool.String() + string(r.raw)
+		if k, ok := known.Get(key); ok && time.Now().Before(k.until) {
+			return k.res, nil
+		}
+		res, err := send(ctx, r)
+		if err == nil {
+			known.Add(key, kept{res, time.Now().Add(life)})
+		}
+		return res, err
+	}
+}
+
+func cacheAll(w *world, _ bool) caller {
+	return caching(func(*tool) time.Duration { return 5 * time.Minute }, retrying(w.send))
+}
+
+// articles is the policy of the article that described the idea first: hints from
+// words anywhere, reads kept for five minutes and idempotent writes for one, both
+// repeated, and a person asked about what is destructive.
+func articles(w *world, _ bool) caller {
+	hints := map[*tool]article.Hints{}
+	for i := range tools {
+		hints[&tools[i]] = article.Infer(tools[i].name, tools[i].description)
+	}
+	again := retrying(func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+		if hints[r.tool].Destructive {
+			return w.call(ctx, r)
+		}
+		return w.send(ctx, r)
+	})
+	known := caching(func(t *tool) time.Duration {
+		switch h := hints[t]; {
+		case h.Destructive:
+			return 0
+		case h.ReadOnly:
+			return 5 * time.Minute
+		case h.Idempotent:
+			return time.Minute
+		}
+		return 0
+	}, func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+		if h := hints[r.tool]; h.ReadOnly || h.Idempotent {
+			return again(ctx, r)
+		}
+		ctx, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		if hints[r.tool].Destructive {
+			return w.call(ctx, r)
+		}
+		return w.send(ctx, r)
+	})
+	return func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+		if hints[r.tool].Destructive {
+			if err := w.ask(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		return known(ctx, r)
+	}
+}
+
+// An oracle knows what every tool does, what every write changed and whether an
+// attempt was executed. Nothing that only reads the wire can do better.
+type oracle struct {
+	w      *world
+	limits map[string]*rate.Limiter
+
+	mu     sync.Mutex
+	known  map[string]versioned
+	flying map[string]chan struct{}
+}
+
+type versioned struct {
+	res     *mcp.CallToolResult
+	version int
+}
+
+func newOracle(w *world, tight bool) caller {
+	o := &oracle{w: w, known: map[string]versioned{}, flying: map[string]chan struct{}{}}
+	if tight {
+		o.limits = map[string]*rate.Limiter{}
+		for server, n := range quotas {
+			o.limits[server] = rate.NewLimiter(rate.Limit(n), int(n))
+		}
+	}
+	return o.call
+}
+
+func (o *oracle) call(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+	if r.tool.nature == wiping {
+		if err := o.w.ask(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	if r.tool.nature != reading {
+		return o.send(ctx, r)
+	}
+	for key := r.tool.String() + string(r.raw); ; {
+		o.mu.Lock()
+		flight := o.flying[key]
+		if k, ok := o.known[key]; ok && k.version == o.now(r) {
+			o.mu.Unlock()
+			return k.res, nil
+		}
+		if flight == nil {
+			flight = make(chan struct{})
+			o.flying[key] = flight
+			o.mu.Unlock()
+			return o.fly(ctx, r, key, flight)
+		}
+		o.mu.Unlock()
+		<-flight
+	}
+}
+
+func (o *oracle) now(r *request) int {
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	return o.w.version(r)
+}
+
+func (o *oracle) fly(ctx context.Context, r *request, key string, flight chan struct{}) (*mcp.CallToolResult, error) {
+	before := o.now(r)
+	res, err := o.send(ctx, r)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil && before == o.now(r) {
+		o.known[key] = versioned{res, before}
+	}
+	delete(o.flying, key)
+	close(flight)
+	return res, err
+}
+
+// send repeats what was not executed, or may be twice.
+func (o *oracle) send(ctx context.Context, r *request) (res *mcp.CallToolResult, err error) {
+	pause := 100 * time.Millisecond
+	for range 3 {
+		if limit := o.limits[r.tool.server]; limit != nil {
+			if err := limit.Wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		res, err = o.w.call(attempt, r)
+		cancel()
+		f, _ := errors.AsType[*fault](err)
+		if err == nil || f != nil && f.status == 400 || o.done(r) {
+			return res, err
+		}
+		time.Sleep(pause)
+		pause *= 2
+	}
+	return res, err
+}
+
+// done reports whether a write was executed that must not be twice.
+func (o *oracle) done(r *request) bool {
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	return r.tool.nature >= adding && o.w.executed[r.id()] > 0
+}

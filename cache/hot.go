@@ -1,0 +1,147 @@
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	hotSlots = 1024    // a power of two
+	hotBytes = 2 << 10 // longer arguments are known again by their digest
+)
+
+// hot knows the questions of the last hits again by the bytes that asked them, so
+// that these need not be read, and their answers without the store's lock. It
+// takes at most 2 MiB for the questions; the answers are those of the store, and
+// are let go as soon as anything is written to, forgotten or evicted there.
+//
+// Looking into it takes no lock; all else is done under the store's.
+type hot struct {
+	slots  [hotSlots]atomic.Pointer[question]
+	seen   [hotSlots]uint64 // of each slot, the last that was asked and is not in it
+	filled []*question      // those that have an answer
+}
+
+// A place is where a call's question is, or would be.
+type place struct {
+	slot int
+	hash uint64
+	q    *question // nil where it is not there
+}
+
+// A question is what was asked, byte for byte.
+type question struct {
+	scope, server string
+	definition    middleware.Digest // covers the tool's name
+	raw           []byte            // nil where it is long
+	sum           [sha256.Size]byte // of long arguments
+	id            key
+
+	answer atomic.Pointer[known]
+	hits   atomic.Uint64 // since it has this answer
+}
+
+// A known answer may be given until it expires.
+type known struct {
+	res     *mcp.CallToolResult
+	expires time.Time
+}
+
+// of returns the place of a call's question.
+func (h *hot) of(seed maphash.Seed, call *middleware.Call) place {
+	begin := call.Arguments[:min(len(call.Arguments), hotBytes)]
+	i := maphash.Bytes(seed, begin) ^ binary.LittleEndian.Uint64(call.Tool.Digest[:])
+	i ^= bits.RotateLeft64(maphash.String(seed, call.Tool.Server), 21)
+	if call.Scope != "" {
+		i ^= bits.RotateLeft64(maphash.String(seed, call.Scope), 42)
+	}
+	at := place{slot: int(i % hotSlots), hash: i}
+	if q := h.slots[at.slot].Load(); q != nil && q.asks(call) {
+		at.q = q
+	}
+	return at
+}
+
+// asks reports whether the call asks exactly this.
+func (q *question) asks(call *middleware.Call) bool {
+	if q.definition != call.Tool.Digest || q.server != call.Tool.Server || q.scope != call.Scope {
+		return false
+	}
+	if len(call.Arguments) > hotBytes {
+		return q.raw == nil && q.sum == sha256.Sum256(call.Arguments)
+	}
+	return q.raw != nil && bytes.Equal(q.raw, call.Arguments)
+}
+
+func newQuestion(call *middleware.Call, id key) *question {
+	q := &question{scope: call.Scope, server: call.Tool.Server, definition: call.Tool.Digest, id: id}
+	if len(call.Arguments) > hotBytes {
+		q.sum = sha256.Sum256(call.Arguments)
+	} else {
+		q.raw = append(make([]byte, 0, len(call.Arguments)), call.Arguments...)
+	}
+	return q
+}
+
+// known returns the answer of a hot question, nil where it has to be looked up.
+func (q *question) known(now time.Time) *mcp.CallToolResult {
+	if k := q.answer.Load(); k != nil && now.Before(k.expires) {
+		q.hits.Add(1)
+		return k.res
+	}
+	return nil
+}
+
+// warm keeps the answer that the store has found just now with its question, from
+// the second time on: most questions are not asked again in the same bytes. The
+// caller holds the store's mutex.
+func (s *Store) warm(at place, call *middleware.Call, id key, e *entry) {
+	if at.q == nil {
+		if s.hot.seen[at.slot] != at.hash {
+			s.hot.seen[at.slot] = at.hash
+			return
+		}
+		at.q = newQuestion(call, id)
+		if old := s.hot.slots[at.slot].Swap(at.q); old != nil {
+			s.cool(old)
+		}
+	}
+	if len(s.hot.filled) == hotSlots { // some have lost their place
+		s.coolAll()
+	}
+	if at.q.answer.Swap(&known{e.res, e.expires}) == nil {
+		s.hot.filled = append(s.hot.filled, at.q)
+	}
+}
+
+// cool takes a question's answer back.
+func (s *Store) cool(q *question) {
+	q.answer.Store(nil)
+	s.count(q)
+}
+
+// count counts the hits of a question. Its entry has been used, so it goes last.
+func (s *Store) count(q *question) {
+	if hits := q.hits.Swap(0); hits > 0 {
+		s.stats.Hits += hits
+		s.kept.get(q.id)
+	}
+}
+
+// coolAll does so with all of them: from here on nothing is answered but under the
+// mutex, which the caller holds.
+func (s *Store) coolAll() {
+	for _, q := range s.hot.filled {
+		s.cool(q)
+	}
+	clear(s.hot.filled)
+	s.hot.filled = s.hot.filled[:0]
+}
