@@ -72,8 +72,11 @@ func source(o Outcome, facts []note.Fact) string {
 		return ""
 	}
 	for _, f := range facts {
-		if f.Room == "cache" && (f.What == "hit" || f.What == "joined") {
+		switch {
+		case f.Room == "cache" && (f.What == "hit" || f.What == "joined"):
 			return "memory"
+		case o == InputRequired && f.Room == "hitl" && f.What == "pending":
+			return "" // the question is ours
 		}
 	}
 	return "server"

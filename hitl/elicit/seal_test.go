@@ -381,3 +381,43 @@ func TestAnAnswerWithoutAQuestion(t *testing.T) {
 	}
 	r.want(t, 0)
 }
+
+// A yes to a commit is for the draft that was shown, and for no later one of its name.
+func TestAnAnswerIsSealedToTheDrafts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change string // what the draft's tool answers between the legs
+		runs   bool
+	}{{"the same draft", `{"id":"d1","to":"ann"}`, true}, {"another draft of its name", `{"id":"d1","to":"eve"}`, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			draft := `{"id":"d1","to":"ann"}`
+			sent := 0
+			next := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				if call.Tool.Name() == "draft" {
+					return testserver.Text(draft), nil
+				}
+				sent++
+				return testserver.Text("sent"), nil
+			})
+			caller := hitl.New(elicit.New(elicit.Options{}), hitl.Options{TwoSteps: []hitl.TwoStep{{Server: "mail", Draft: "draft", Commit: "send"}}})(next)
+			ctx := elicit.WithRequest(t.Context(), modern())
+			drafts := middleware.Call{Tool: tool(t, "mail", "draft", annotation.Write())}
+			commits := middleware.Call{Tool: tool(t, "mail", "send", annotation.Destructive()), Arguments: json.RawMessage(`{"draft_id":"d1"}`)}
+			if _, err := caller.CallTool(ctx, drafts); err != nil {
+				t.Fatal(err)
+			}
+			_, err := caller.CallTool(ctx, commits)
+			_, state, _ := middleware.InputRequired(err)
+			draft = tt.change
+			if _, err := caller.CallTool(ctx, drafts); err != nil {
+				t.Fatal(err)
+			}
+			commits.Input = &middleware.Input{State: state, Responses: mcp.InputResponseMap{"fairlead.confirm": accepted}}
+			if _, err = caller.CallTool(ctx, commits); (err == nil) != tt.runs || (sent == 1) != tt.runs {
+				t.Errorf("got %v, sent %d times", err, sent)
+			}
+		})
+	}
+}
