@@ -208,6 +208,9 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	end := func(to approvals.State, what string, err error) (*agreed, *middleware.Call, error) {
 		o.what = what
 		a.decided(ctx, call, o)
+		if q.input != nil && to == approvals.Void {
+			to = approvals.Denied // only an open question can become it: a yes that came by another leg stands
+		}
 		_ = a.advance(context.WithoutCancel(ctx), id, approvals.Change{To: to, By: got.decision.By}) // a no stays one
 		return nil, nil, err
 	}

@@ -92,8 +92,8 @@ func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 
 // park leaves a question open, with nobody waiting here.
 func (a *asker) park(ctx context.Context, q query) error {
-	end := func() {
-		_ = a.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: approvals.Void}) // the log has it
+	end := func() { // as denied, which takes back no yes that came to another replica
+		_ = a.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: approvals.Denied}) // the log has it
 	}
 	if err := a.people.park(q.id, parked{scope: q.call.Scope, input: q.call.Input, until: q.deadline, end: end}); err != nil {
 		return err

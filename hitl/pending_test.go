@@ -175,10 +175,36 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 				t.Errorf("when the time of the others is over: %v", err)
 			}
 		}
-		if got := store.count(); got["pending void"] != 3 || got["pending approved spent done"] != 1 || got["pending"] != 3 {
+		if got := store.count(); got["pending denied"] != 3 || got["pending approved spent done"] != 1 || got["pending"] != 3 {
 			t.Errorf("the store was told %v", got)
 		}
 	})
+}
+
+// Nor are they more where many come at once.
+func TestOpenQuestionsAreBoundedAtOnce(t *testing.T) {
+	t.Parallel()
+	c := hitl.New(new(relay), hitl.Options{MaxPending: 3})(guarded(new(executor)))
+	var all sync.WaitGroup
+	open := make(chan bool, 300)
+	for i := range 300 {
+		call := numbered(t, i)
+		all.Go(func() {
+			_, err := c.CallTool(t.Context(), call)
+			open <- isQuestion(err)
+		})
+	}
+	all.Wait()
+	close(open)
+	n := 0
+	for is := range open {
+		if is {
+			n++
+		}
+	}
+	if n > 3 {
+		t.Errorf("%d questions are open, want 3 at most", n)
+	}
 }
 
 func isQuestion(err error) bool {

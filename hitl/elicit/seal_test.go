@@ -138,13 +138,15 @@ func TestAnAnswerIsSealedToItsQuestion(t *testing.T) {
 		wider := false
 		r := newReplica(elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always, Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
 			if wider {
-				return []hitl.Pattern{{{Name: "id", Value: json.RawMessage("7")}}}
+				return []hitl.Pattern{{{Name: "id", Glob: "*"}}}
 			}
-			return nil
+			return []hitl.Pattern{{{Name: "id", Value: json.RawMessage(`"7"`)}}}
 		}})
-		state := r.ask(t, deletion(t))
+		call := deletion(t)
+		call.Arguments = json.RawMessage(`{"id":"7"}`)
+		state := r.ask(t, call)
 		wider = true
-		if err := r.answer(deletion(t), state); !errors.Is(err, hitl.ErrDenied) {
+		if err := r.answer(call, state); !errors.Is(err, hitl.ErrDenied) {
 			t.Errorf("got %v", err)
 		}
 		r.want(t, 0)
