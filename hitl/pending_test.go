@@ -317,3 +317,23 @@ func TestPendingErrorSpeaks(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// An answer that comes a second time, while the call that the first one allowed is on its
+// way, is a no and takes nothing back.
+func TestASecondAnswerTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	e := new(executor)
+	var c middleware.ToolCaller
+	var second middleware.Call
+	c = between(new(relay), func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+		_, err := c.CallTool(t.Context(), second)
+		wantDenied(t, nil, err)
+		return next.CallTool(ctx, call)
+	}, e, hitl.Options{})
+	_, err := c.CallTool(t.Context(), deletes(t))
+	second = again(t, deletes(t), err, "accept")
+	if _, err := c.CallTool(t.Context(), second); err != nil {
+		t.Error(err)
+	}
+	e.want(t, 1)
+}

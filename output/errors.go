@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,8 +28,8 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 	if text == "" {
 		text = c.fallback(ctx, call.Tool) + facts(err)
 	}
-	if c.Unit.plain(text, c.Limit) > c.Limit {
-		text = c.Unit.cut(text, c.Limit, c.Unit.raw)
+	if unit := trim.Unit(c.Unit); unit.Text(text, c.Limit) > c.Limit {
+		text = unit.CutText(text, c.Limit)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
 }

@@ -33,8 +33,8 @@ func asking(version string, what mcp.InputRequest, got *atomic.Int64) *mcp.Serve
 		switch what := what.(type) {
 		case *mcp.ElicitParams:
 			_, err = r.Session.Elicit(ctx, what)
-		case *mcp.CreateMessageWithToolsParams:
-			_, err = r.Session.CreateMessageWithTools(ctx, what)
+		case *mcp.CreateMessageWithToolsParams: //nolint:staticcheck // a server may still ask
+			_, err = r.Session.CreateMessageWithTools(ctx, what) //nolint:staticcheck // as above
 		}
 		if err != nil {
 			return nil, err
@@ -154,9 +154,9 @@ func TestB319SamplingIsOff(t *testing.T) {
 			t.Run(version+", "+name, func(t *testing.T) {
 				t.Parallel()
 				var got atomic.Int64
-				what := &mcp.CreateMessageWithToolsParams{
+				what := &mcp.CreateMessageWithToolsParams{ //nolint:staticcheck // as above
 					MaxTokens: 1e9, Tools: []*mcp.Tool{testserver.Tool("delete_customer", "")},
-					Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: "Write a book."}}}},
+					Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: "Write a book."}}}}, //nolint:staticcheck // as above
 				}
 				res, err := remove(t, testserver.ConnectVersion(t, asking(version, what, &got), client, version))
 				if err == nil || got.Load() > 0 {

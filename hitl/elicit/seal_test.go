@@ -358,7 +358,7 @@ func TestWhatComesWithTheState(t *testing.T) {
 		{"under another name", mcp.InputResponseMap{"confirm": accepted}, 0},
 		{"two", mcp.InputResponseMap{"fairlead.confirm": accepted, "more": accepted}, 0},
 		{"nil", mcp.InputResponseMap{"fairlead.confirm": (*mcp.ElicitResult)(nil)}, 0},
-		{"of another kind", mcp.InputResponseMap{"fairlead.confirm": &mcp.ListRootsResult{}}, 0},
+		{"of another kind", mcp.InputResponseMap{"fairlead.confirm": &mcp.ListRootsResult{}}, 0}, //nolint:staticcheck // a client may still send one
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
