@@ -46,11 +46,6 @@ var comesWith = map[string]string{
 	"B233": "comes with hitl/inbox", // a replay
 	"B235": "comes with hitl/inbox", // a long reason
 	"B323": "comes with hitl/inbox", // ids that collide
-
-	"B313": "comes with hitl/elicit", // a secret in a form
-	"B315": "comes with hitl/elicit", // where a URL leads
-	"B319": "comes with hitl/elicit", // sampling
-
 }
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)

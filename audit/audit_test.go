@@ -191,6 +191,9 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 	no := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		return hitl.Decision{Reason: "not today"}, nil
 	})
+	later := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{}, &hitl.PendingError{}
+	})
 	needs := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"x": nil}}
 	seen := make(map[audit.Outcome]bool)
 	for _, tt := range []struct {
@@ -205,6 +208,7 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 		{"a failure of the tool", read, nil, nil, answering(&mcp.CallToolResult{IsError: true}, nil), audit.ToolError},
 		{"a question of the server's", read, nil, nil, answering(needs, nil), audit.InputRequired},
 		{"a no", danger, nil, no, answering(textResult("x"), nil), audit.Denied},
+		{"a question that waits for another leg", danger, nil, later, answering(textResult("x"), nil), audit.InputRequired},
 		{"nobody to ask", danger, nil, nil, answering(textResult("x"), nil), audit.Denied},
 		{"refused by the server", write, nil, nil, answering(nil, errorOf(false, false, true, 0)), audit.Refused},
 		{"refused for good", write, nil, nil, answering(nil, errorOf(true, true, false, 0)), audit.Refused},
@@ -230,6 +234,9 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 			_, _ = caller.CallTool(ctx, middleware.Call{Tool: tt.tool})
 			if got := s.end(t).Outcome; got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if from := s.end(t).From; from != "" && s.end(t).Approval == "" && tt.tool == danger {
+				t.Errorf("from %q, and nobody said yes", from)
 			}
 			if counts := trail.Counts(); len(counts) != 1 || counts[0].Outcome != tt.want || counts[0].Calls != 1 {
 				t.Errorf("counted %+v", counts)

@@ -12,9 +12,12 @@ import (
 
 // outcomeOf names what came of a call, what matters most first.
 func outcomeOf(res *mcp.CallToolResult, err error, facts []note.Fact) Outcome {
+	_, _, asks := middleware.InputRequired(err)
 	switch {
 	case err == nil:
 		return resultOf(res)
+	case asks:
+		return InputRequired
 	case has[*middleware.OutcomeUnknownError](err):
 		return Unknown
 	case has[*middleware.PanicError](err), errors.Is(err, errPanicked):
@@ -69,8 +72,11 @@ func source(o Outcome, facts []note.Fact) string {
 		return ""
 	}
 	for _, f := range facts {
-		if f.Room == "cache" && (f.What == "hit" || f.What == "joined") {
+		switch {
+		case f.Room == "cache" && (f.What == "hit" || f.What == "joined"):
 			return "memory"
+		case o == InputRequired && f.Room == "hitl" && f.What == "pending":
+			return "" // the question is ours
 		}
 	}
 	return "server"

@@ -74,6 +74,9 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	case errors.Is(err, ErrDenied):
 		said.Say("hitl", "denied", err.Error())
 		return nil, err
+	case isPending(err):
+		said.Say("hitl", "pending", "")
+		return nil, err
 	case err != nil:
 		said.Say("hitl", "given up", "")
 		return nil, err
@@ -95,6 +98,9 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 	drafts, err := a.drafts.named(call)
 	if err != nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: err}
+	}
+	if id, input, ok := answered(call.Input); ok {
+		return a.resume(ctx, query{id: id, call: call, drafts: drafts, input: input})
 	}
 	if yes, found, err := a.standing(ctx, call); found {
 		return yes, err
@@ -131,7 +137,7 @@ func (a *asker) lead(ctx context.Context, question *joined, call middleware.Call
 	if yes, found, err := a.standing(ctx, call); found {
 		return yes, err // given between a look and the turn
 	}
-	yes, err := a.question(ctx, call, drafts, place)
+	yes, err := a.question(ctx, call, drafts, false, place)
 	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.mine() {
 		question.no = denied
 	}
@@ -140,28 +146,16 @@ func (a *asker) lead(ctx context.Context, question *joined, call middleware.Call
 
 // question puts the call before a person, once more where an edit made it sterner,
 // and writes down what comes of it.
-func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Draft, place *place) (*agreed, error) {
-	edited := false
+func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Draft, edited bool, place *place) (*agreed, error) {
 	for {
-		id, began := rand.Text(), time.Now()
-		asked := approval(id, &call, drafts, began.Add(a.Timeout))
-		if err := a.Store.Add(context.WithoutCancel(ctx), asked); err != nil {
+		began := time.Now()
+		q := query{id: rand.Text(), call: call, drafts: drafts, edited: edited, began: began, deadline: began.Add(a.Timeout)}
+		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &call, drafts, q.deadline)); err != nil {
 			return nil, a.storeFailed(ctx, &call, err)
 		}
-		over := make(chan struct{})
-		q := query{id: id, call: call, drafts: drafts, deadline: asked.Until, over: over}
-		answer := a.confirm(ctx, q, place)
-		yes, sterner, err := a.settle(ctx, &call, id, began, answer)
-		close(over)
-		if answer.late != nil {
-			a.late(ctx, q, *answer.late)
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case yes != nil:
-			yes.draft, yes.edited = drafts, yes.edited || edited
-			return yes, nil
+		yes, sterner, err := a.put(ctx, q, place)
+		if sterner == nil {
+			return yes, err
 		}
 		call, edited = *sterner, true
 		another, err := a.people.enter(call.Scope)
@@ -170,6 +164,23 @@ func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Dra
 		}
 		place = another
 	}
+}
+
+// put puts a question that the store knows, and writes down what comes of it: a yes,
+// a sterner call to ask about, or an error.
+func (a *asker) put(ctx context.Context, q query, place *place) (yes *agreed, sterner *middleware.Call, err error) {
+	over := make(chan struct{})
+	q.over = over
+	answer := a.confirm(ctx, q, place)
+	yes, sterner, err = a.settle(ctx, q, answer)
+	close(over)
+	if answer.late != nil {
+		a.late(ctx, q, *answer.late)
+	}
+	if yes != nil {
+		yes.draft, yes.edited = q.drafts, yes.edited || q.edited
+	}
+	return yes, sterner, err
 }
 
 // approval is a question as the store keeps it.
@@ -191,17 +202,27 @@ func hash(b []byte) string {
 
 // settle makes of an answer a yes, a sterner call to ask about, or an error, and
 // writes it down.
-func (a *asker) settle(ctx context.Context, call *middleware.Call, id string, began time.Time, got answer) (yes *agreed, sterner *middleware.Call, err error) {
-	o := outcome{by: got.decision.By, edited: got.decision.Arguments != nil, took: time.Since(began)}
+func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, sterner *middleware.Call, err error) {
+	call, id := &q.call, q.id
+	o := outcome{by: got.decision.By, edited: got.decision.Arguments != nil, took: time.Since(q.began)}
 	end := func(to approvals.State, what string, err error) (*agreed, *middleware.Call, error) {
 		o.what = what
 		a.decided(ctx, call, o)
+		if q.input != nil && to == approvals.Void {
+			to = approvals.Denied // only an open question can become it: a yes that came by another leg stands
+		}
 		_ = a.advance(context.WithoutCancel(ctx), id, approvals.Change{To: to, By: got.decision.By}) // a no stays one
 		return nil, nil, err
 	}
+	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
 	case ctx.Err() != nil:
 		return end(approvals.Void, "given up", middleware.GivenUp(ctx))
+	case pending:
+		if err := a.park(ctx, q); err != nil {
+			return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
+		}
+		return nil, nil, &PendingError{Tool: call.Tool, Requests: asked.Requests, State: stateMark + id + "." + asked.State}
 	case middleware.NotSent(got.err):
 		return end(approvals.Void, "given up", got.err)
 	case got.err != nil:

@@ -18,6 +18,9 @@ type query struct {
 	id       string
 	call     middleware.Call
 	drafts   []Draft
+	edited   bool              // an earlier answer made the call what it is
+	input    *middleware.Input // of the second leg
+	began    time.Time
 	deadline time.Time
 	over     <-chan struct{} // closed when what came of it is written down
 }
@@ -102,7 +105,7 @@ func (a *asker) late(ctx context.Context, q query, got answer) {
 func (a *asker) request(ctx context.Context, q query) Request {
 	r := Request{
 		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope,
-		Drafts: append([]Draft(nil), q.drafts...), Offers: a.offers(ctx, q.call, len(q.drafts) > 0),
+		Drafts: append([]Draft(nil), q.drafts...), Offers: a.offers(ctx, q.call, len(q.drafts) > 0), Input: q.input,
 	}
 	r.Deadline, _ = ctx.Deadline()
 	if a.About != nil {

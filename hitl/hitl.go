@@ -43,6 +43,9 @@ type Request struct {
 	// Offers are what may be remembered with a yes, the first one exactly these
 	// arguments; none where nothing may be.
 	Offers []Offer
+	// Input is what came back with the second leg of a question that ended with a
+	// [*PendingError]; nil where the question is new. It is anybody's text.
+	Input *middleware.Input
 }
 
 // A Verdict is a person's answer. The zero value, and any that is not listed

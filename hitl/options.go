@@ -123,7 +123,7 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	o.SessionLifetime = cmp.Or(o.SessionLifetime, defaultSessionLifetime)
 	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, defaultAlwaysLifetime)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	people := &queue{most: o.MaxPending, mostOfScope: o.MaxPendingPerScope, scopes: make(map[string]int)}
+	people := &queue{most: o.MaxPending, mostOfScope: o.MaxPendingPerScope, scopes: make(map[string]int), parked: make(map[string]parked)}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		a := &asker{
 			Options: o, next: next, confirmer: confirmer, session: rand.Text(),

@@ -3,19 +3,29 @@ package hitl
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // A queue bounds how many calls wait for an answer, those included whose confirmer
-// has not returned.
+// has not returned, and those whose answer comes with another call.
 type queue struct {
 	most, mostOfScope int
 
 	mu     sync.Mutex
 	all    int
 	scopes map[string]int
+	parked map[string]parked // by the question's ID
+}
+
+// parked is a question that is open while nobody waits here.
+type parked struct {
+	scope string
+	input *middleware.Input // that the first leg brought for the tool itself
+	until time.Time
+	end   func() // writes down that nobody answered
 }
 
 // A place is one call's in the queue. The zero value is none.
@@ -25,17 +35,70 @@ type place struct {
 }
 
 func (q *queue) enter(scope string) (*place, error) {
+	q.expire()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if err := q.enterLocked(scope); err != nil {
+		return nil, err
+	}
+	return &place{q, scope}, nil
+}
+
+func (q *queue) enterLocked(scope string) error {
 	switch {
 	case q.all >= q.most:
-		return nil, fmt.Errorf("%d questions already wait for an answer: too many pending approvals", q.all)
+		return fmt.Errorf("%d questions already wait for an answer: too many pending approvals", q.all)
 	case q.scopes[scope] >= q.mostOfScope:
-		return nil, fmt.Errorf("%d questions of this scope already wait for an answer: too many pending approvals", q.scopes[scope])
+		return fmt.Errorf("%d questions of this scope already wait for an answer: too many pending approvals", q.scopes[scope])
 	}
 	q.all++
 	q.scopes[scope]++
-	return &place{q, scope}, nil
+	return nil
+}
+
+// park keeps a place for a question until somebody answers or its time is over.
+func (q *queue) park(id string, p parked) error {
+	q.expire()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.enterLocked(p.scope); err != nil {
+		return err
+	}
+	q.parked[id] = p
+	return nil
+}
+
+// unpark returns the place of a question that somebody answers, and what its first
+// leg brought. It is false for one that is not parked here.
+func (q *queue) unpark(id string) (*place, *middleware.Input, bool) {
+	q.expire()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p, ok := q.parked[id]
+	if !ok {
+		return nil, nil, false
+	}
+	delete(q.parked, id)
+	return &place{q, p.scope}, p.input, true
+}
+
+// expire ends the questions that nobody has answered in time. No lock is held while
+// that is written down.
+func (q *queue) expire() {
+	now := time.Now()
+	var over []parked
+	q.mu.Lock()
+	for id, p := range q.parked {
+		if !now.Before(p.until) {
+			over = append(over, p)
+			delete(q.parked, id)
+			q.leaveLocked(p.scope)
+		}
+	}
+	q.mu.Unlock()
+	for _, p := range over {
+		p.end()
+	}
 }
 
 // take moves the place to somebody else.
@@ -53,9 +116,13 @@ func (p *place) leave() {
 	p.queue = nil
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.leaveLocked(p.scope)
+}
+
+func (q *queue) leaveLocked(scope string) {
 	q.all--
-	if q.scopes[p.scope]--; q.scopes[p.scope] == 0 {
-		delete(q.scopes, p.scope)
+	if q.scopes[scope]--; q.scopes[scope] == 0 {
+		delete(q.scopes, scope)
 	}
 }
 

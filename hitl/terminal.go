@@ -156,10 +156,10 @@ func (t *terminal) show(request Request, most int) {
 	row("why", escape.Line(request.Why))
 	row("undo", escape.Line(request.Undo))
 	row("scope", escape.Line(request.Scope))
-	fold(&b, argumentRows(request.Arguments), most, "arguments")
+	fold(&b, escape.JSONRows(request.Arguments), most, "arguments")
 	for _, d := range request.Drafts {
 		row("draft", escape.Line(d.ID))
-		fold(&b, draftRows(d.Shown), most, "this draft")
+		fold(&b, escape.Rows(d.Shown), most, "this draft")
 	}
 	for i, o := range request.Offers {
 		row("remember", fmt.Sprintf("%d: %s", i+1, o))
@@ -210,67 +210,4 @@ func remembers(word string, offers []Offer) (Remember, int, bool) {
 		return Once, 0, false
 	}
 	return remember, n - 1, true
-}
-
-// draftRows lays a draft out as it came.
-func draftRows(shown string) []string {
-	if json.Valid([]byte(shown)) {
-		return argumentRows(json.RawMessage(shown))
-	}
-	var rows []string
-	for text := range strings.SplitSeq(escape.Text(shown), "\n") {
-		rows = append(rows, wrap([]rune(text))...)
-	}
-	return rows
-}
-
-// argumentRows lays the arguments out one member a line, long ones on several.
-func argumentRows(arguments json.RawMessage) []string {
-	var pretty bytes.Buffer
-	if len(arguments) == 0 {
-		return []string{"no arguments"}
-	}
-	if err := json.Indent(&pretty, arguments, "", "  "); err != nil {
-		pretty.Reset()
-		pretty.Write(arguments)
-	}
-	var rows []string
-	for text := range strings.Lines(pretty.String()) {
-		text = strings.TrimRight(text, "\n")
-		indent := len(text) - len(strings.TrimLeft(text, " "))
-		// What escape shows is JSON's own escape here, so JSON's backslashes stay single.
-		runes := []rune(text[:indent] + strings.ReplaceAll(escape.Line(breaks(text[indent:])), `\\`, `\`))
-		rows = append(rows, wrap(runes)...)
-	}
-	return rows
-}
-
-// breaks turns JSON's own \n into a line break, which escape shows as \n again,
-// and as a count where there are many, so that they push nothing out of sight.
-func breaks(text string) string {
-	if !strings.Contains(text, `\n\n`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			if i++; text[i] == 'n' {
-				b.WriteByte('\n')
-				continue
-			}
-			b.WriteByte('\\')
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
-func wrap(runes []rune) []string {
-	const width = 72
-	var rows []string
-	for len(runes) > width {
-		rows = append(rows, string(runes[:width]))
-		runes = append([]rune("    "), runes[width:]...)
-	}
-	return append(rows, string(runes))
 }

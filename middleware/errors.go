@@ -20,6 +20,9 @@ type (
 	permanent interface{ Permanent() bool }
 	retry     interface{ RetryAfter() time.Duration }
 	forModel  interface{ ForModel() string }
+	input     interface {
+		InputRequired() (requests mcp.InputRequestMap, state string)
+	}
 )
 
 // is reports whether an error in err's tree implements T and says yes.
@@ -88,6 +91,22 @@ func ForModel(err error) string {
 		return e.ForModel()
 	}
 	return ""
+}
+
+// InputRequired returns what the error says, by a method InputRequired()
+// (mcp.InputRequestMap, string), must be asked of whoever made the call, and whether
+// it says so. The same call comes again with the answers and the state as its
+// [Input]. The edge of a server of ours makes an input_required result of it.
+func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
+	e, ok := errors.AsType[interface {
+		error
+		input
+	}](err)
+	if !ok {
+		return nil, "", false
+	}
+	requests, state = e.InputRequired()
+	return requests, state, true
 }
 
 // A NotSentError is the end of a call that was given up before it left.

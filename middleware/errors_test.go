@@ -236,3 +236,21 @@ func TestForModel(t *testing.T) {
 		}
 	}
 }
+
+type asks struct{ error }
+
+func (asks) InputRequired() (mcp.InputRequestMap, string) {
+	return mcp.InputRequestMap{"who": &mcp.ElicitParams{Message: "Who?"}}, "state"
+}
+
+func TestInputRequired(t *testing.T) {
+	t.Parallel()
+	if requests, state, ok := middleware.InputRequired(fmt.Errorf("outer: %w", asks{errPlain})); !ok || state != "state" || len(requests) != 1 {
+		t.Errorf("got %v, %q, %t", requests, state, ok)
+	}
+	for _, err := range []error{nil, errPlain, fact{}} {
+		if requests, state, ok := middleware.InputRequired(err); ok || state != "" || requests != nil {
+			t.Errorf("%v: got %v, %q, %t", err, requests, state, ok)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package mount
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -151,8 +153,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if tool == nil {
 			return next(ctx, method, req)
 		}
-		res, err := chained.CallTool(context.WithValue(ctx, requestKey{}, r), s.call(tool, r))
-		if err != nil {
+		res, err := chained.CallTool(incoming.With(ctx, r), s.call(tool, r))
+		if res, err = asked(r, res, err); err != nil {
 			return nil, err
 		}
 		return res, nil
@@ -182,14 +184,28 @@ func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.
 	return call
 }
 
-type requestKey struct{}
+// asked makes a question to the client of an error that asks one: an input_required
+// result, where the client's revision has those. The SDK has no other way to say so
+// from outside than the words of the wire.
+func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
+	requests, state, ok := middleware.InputRequired(err)
+	if !ok || r.ProtocolVersion() < incoming.InputRequired {
+		return res, err
+	}
+	question := new(mcp.CallToolResult)
+	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"input_required"}`), question); err != nil {
+		return nil, err
+	}
+	question.InputRequests, question.RequestState = requests, state
+	return question, nil
+}
 
 // A handler is the way on into the SDK, beneath the chain.
 type handler struct{ next mcp.MethodHandler }
 
 func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	came, ok := ctx.Value(requestKey{}).(*mcp.CallToolRequest)
-	if !ok {
+	came := incoming.Of(ctx)
+	if came == nil {
 		return nil, refuse("the context of the call of %s has lost its request; a middleware must derive its context from the one it was given", call.Tool)
 	}
 	params := &mcp.CallToolParamsRaw{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: call.Arguments}
@@ -224,6 +240,7 @@ func ToolHandler(tool *middleware.Tool, chain middleware.Middleware, scope func(
 	}
 	chained := s.o.Chain(grant.Guard(handler{next}, s.accepted))
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return chained.CallTool(context.WithValue(ctx, requestKey{}, r), s.call(tool, r))
+		res, err := chained.CallTool(incoming.With(ctx, r), s.call(tool, r))
+		return asked(r, res, err)
 	}
 }

@@ -363,3 +363,40 @@ func ExampleNewServer() {
 	// queryMetrics safe metrics
 	// rotateMetrics moderate metrics
 }
+
+type asksForInput struct{ error }
+
+func (asksForInput) InputRequired() (mcp.InputRequestMap, string) {
+	return mcp.InputRequestMap{"who": &mcp.ElicitParams{Message: "Who?"}}, "state"
+}
+
+// An error that asks for input is a question to a client whose revision has those, and
+// an error to any other.
+func TestAnErrorThatAsksForInput(t *testing.T) {
+	t.Parallel()
+	for _, version := range testserver.Versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			server := testserver.New()
+			s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: func(middleware.ToolCaller) middleware.ToolCaller {
+				return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+					return nil, asksForInput{errors.New("nobody said who")}
+				})
+			}})
+			var calls atomic.Int64
+			register(t, s, &mcp.Tool{Name: "delete_customer"}, annotation.Annotations{}, &calls)
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}})
+			cs, _ := testserver.ConnectHTTP(t, server, client, version)
+			res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_customer", Arguments: row{"Ada"}})
+			if version == testserver.Legacy {
+				if err == nil || !strings.Contains(err.Error(), "nobody said who") {
+					t.Errorf("got %v, %v", res, err)
+				}
+				return
+			}
+			if err != nil || !res.NeedsInput() || res.RequestState != "state" || len(res.InputRequests) != 1 {
+				t.Errorf("got %v, %v", res, err)
+			}
+		})
+	}
+}

@@ -290,6 +290,23 @@ func TestRequestForInputPasses(t *testing.T) {
 	}
 }
 
+type asks struct{ error }
+
+func (asks) InputRequired() (mcp.InputRequestMap, string) { return nil, "s" }
+
+// An error that asks for input is for the edge that can put it on the wire.
+func TestAnErrorThatAsksForInputPasses(t *testing.T) {
+	t.Parallel()
+	want := asks{errors.New("who are you?")}
+	caller := output.New(output.Options{})(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, fmt.Errorf("outer: %w", want)
+	}))
+	res, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "", annotation.Destructive())})
+	if res != nil || !errors.Is(err, want) {
+		t.Errorf("got %v, %v", res, err)
+	}
+}
+
 func TestOptionsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	paging := func(p output.Paging) output.Options {

@@ -68,7 +68,8 @@ const (
 // Every error and every panic becomes a result with IsError set, save where ctx is
 // done: then nobody waits for a result, and the error is returned as it is. What
 // such an error would say to a model, [middleware.ForModel] tells. A result that asks
-// for input passes, without content, since it is no answer yet.
+// for input passes, without content, since it is no answer yet; and so does an error
+// that asks for it ([middleware.InputRequired]), for the edge that can put it on the wire.
 //
 // New panics where Limit is too small to say anything in, Unit is none of the units, or
 // a Paging is not usable.
@@ -126,8 +127,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if classed := noted.Read().Tool; classed != nil {
 		call.Tool = classed // as further in
 	}
+	_, _, asks := middleware.InputRequired(err)
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case err != nil && (asks || ctx.Err() != nil):
 		return nil, err
 	case err != nil:
 		return c.failed(ctx, call, err), nil

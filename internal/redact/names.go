@@ -41,6 +41,9 @@ func secretName(name string, member any) bool {
 	return isSecret(name)
 }
 
+// IsSecret reports whether a secret stands under a name, or is what a text speaks of.
+func IsSecret(name string) bool { return isSecret(name) }
+
 func isSecret(name string) bool {
 	p := plain(name)
 	if names[p] {

@@ -1,0 +1,128 @@
+// Package elicit asks the user of the client that called a server of ours, by MCP's
+// elicitation: a form with one choice, shown by the client before the tool runs.
+//
+// The client is the user's agent and can say what it likes, so that this guards
+// users against servers' tools and models, and not a server against its clients.
+package elicit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Key seals what travels through a client between the question and the answer; it
+	// has at least 32 bytes. Replicas of one server share it, together with the
+	// hitl.Options.Store, in which the question is open. Nil means a random one, so
+	// that a question ends with the process.
+	Key []byte
+}
+
+const leastKey = 32
+
+// New returns a Confirmer for hitl.New, in a chain that hangs before a server's tools
+// (mount.NewServer, mount.ToolHandler, or [WithRequest]).
+//
+// A client up to revision 2025-11-25 is sent elicitation/create while its call waits.
+// A newer one is answered with a result that asks for input (a [*hitl.PendingError]
+// within the chain), and makes the same call again with the answer. That second leg
+// is sealed to the question: to its ID, the tool, its definition and class, the scope,
+// the exact arguments and what was offered to be remembered, until the question
+// ends. What is forged, altered, swapped or late is a no, and so is a second answer,
+// since the store has the question open once.
+//
+// Only an accepted form that says allow is a yes. Where the client cannot be asked the
+// error is an [*UnsupportedError]. New panics on a Key that is too short.
+func New(o Options) hitl.Confirmer {
+	switch {
+	case o.Key == nil:
+		o.Key = make([]byte, leastKey)
+		_, _ = rand.Read(o.Key) // it never fails
+	case len(o.Key) < leastKey:
+		panic(fmt.Sprintf("elicit: Options.Key has %d bytes; it needs at least %d random ones, or nil", len(o.Key), leastKey))
+	}
+	return &confirmer{key: slices.Clone(o.Key)}
+}
+
+// WithRequest returns a context that carries a client's request to the chain, for a
+// host that hangs its chain itself. Package mount does it for those that it hangs.
+func WithRequest(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	return incoming.With(ctx, req)
+}
+
+// ErrUnsupported is in the tree of the error for a call that cannot be put to this
+// client. It is a no, unless the host asks somebody else.
+var ErrUnsupported = errors.New("elicit: the client cannot be asked")
+
+// An UnsupportedError says why a call cannot be put to a client.
+type UnsupportedError struct{ Reason string }
+
+func (e *UnsupportedError) Error() string { return "elicit: the client cannot be asked: " + e.Reason }
+
+// Is reports whether target is [ErrUnsupported].
+func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
+
+type confirmer struct{ key []byte }
+
+// inputKey is the name of our one question among the requests for input.
+const inputKey = "fairlead.confirm"
+
+func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+	req := incoming.Of(ctx)
+	if request.Input != nil {
+		return c.second(req, request)
+	}
+	if err := canAsk(req); err != nil {
+		return hitl.Decision{}, err
+	}
+	form, err := question(request)
+	if err != nil {
+		return hitl.Decision{}, err
+	}
+	if req.ProtocolVersion() >= incoming.InputRequired {
+		return hitl.Decision{}, &hitl.PendingError{Requests: mcp.InputRequestMap{inputKey: form}, State: c.seal(request)}
+	}
+	if req.Session == nil {
+		return hitl.Decision{}, &UnsupportedError{"its request has no session"}
+	}
+	res, err := req.Session.Elicit(ctx, form)
+	if err != nil {
+		return hitl.Decision{}, fmt.Errorf("elicit: no answer from the client: %w", err)
+	}
+	return decide(req, res, request.Offers)
+}
+
+// canAsk says why the client cannot be asked, by what this very request says of it.
+func canAsk(req *mcp.CallToolRequest) error {
+	if req == nil || req.Params == nil {
+		return &UnsupportedError{"the context has no client's request; hang the chain with package mount, or use elicit.WithRequest"}
+	}
+	caps := req.ClientCapabilities()
+	switch {
+	case caps == nil || caps.Elicitation == nil:
+		return &UnsupportedError{"it does not declare elicitation"}
+	case caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
+		return &UnsupportedError{"it declares no elicitation by forms"}
+	}
+	return nil
+}
+
+// second reads what came back with a call that answers a question.
+func (c *confirmer) second(req *mcp.CallToolRequest, request hitl.Request) (hitl.Decision, error) {
+	if err := c.open(request); err != nil {
+		return hitl.Decision{}, err
+	}
+	res, ok := request.Input.Responses[inputKey].(*mcp.ElicitResult)
+	if !ok || len(request.Input.Responses) != 1 {
+		return hitl.Decision{}, errForm
+	}
+	return decide(req, res, request.Offers)
+}

@@ -1,0 +1,169 @@
+package elicit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What is shown at most. A person who does not see all that will be sent cannot agree
+// to it, so that longer arguments are not asked about.
+const (
+	maxShown = 16 << 10 // bytes of arguments and drafts
+	maxText  = 160      // of a description
+	maxWords = 500      // of the host's own
+)
+
+// question is the form for a call. Whatever a server or a model wrote stands in rows
+// that are set in, where a client that reads Markdown shows it as it is.
+func question(request hitl.Request) (*mcp.ElicitParams, error) {
+	message, err := message(request)
+	if err != nil {
+		return nil, err
+	}
+	properties := map[string]any{
+		"decision": map[string]any{"type": "string", "title": "Decision", "enum": []string{"deny", "allow"}},
+	}
+	if choices := choices(request.Offers); len(choices) > 0 {
+		values := []string{"once"}
+		for _, c := range choices {
+			values = append(values, c.value)
+		}
+		properties["remember"] = map[string]any{"type": "string", "title": "Remember a yes", "enum": values}
+	}
+	return &mcp.ElicitParams{
+		Mode: "form", Message: message,
+		RequestedSchema: map[string]any{"type": "object", "properties": properties, "required": []string{"decision"}},
+	}, nil
+}
+
+func message(request hitl.Request) (string, error) {
+	var b strings.Builder
+	b.WriteString("Allow this call? If you do not know what it is for, deny it.\n\n")
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "    %s%s\n", name, text)
+		}
+	}
+	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
+	row("", escape.Line(heading))
+	for reason := range strings.Lines(strings.TrimPrefix(request.Tool.Explain(), heading+"\n")) { // the server's words in it are quoted
+		row("", strings.TrimSuffix(reason, "\n"))
+	}
+	row("it says of itself: ", escape.Cut(escape.Line(request.Tool.Definition.Description), maxText))
+	row("why: ", escape.Cut(escape.Line(request.Why), maxWords))
+	row("undo: ", escape.Cut(escape.Line(request.Undo), maxWords))
+	before := b.Len()
+	b.WriteString("\nArguments:\n\n")
+	for _, text := range escape.JSONRows(request.Arguments) {
+		row("", text)
+	}
+	for _, d := range request.Drafts {
+		b.WriteString("\nDraft:\n\n")
+		row("id: ", escape.Line(d.ID))
+		for _, text := range escape.Rows(d.Shown) {
+			row("", text)
+		}
+	}
+	if n := b.Len() - before; n > maxShown {
+		return "", &UnsupportedError{fmt.Sprintf("the arguments take %d bytes to show, and a form has room for %d", n, maxShown)}
+	}
+	if len(request.Offers) > 0 {
+		b.WriteString("\nWhat can be remembered:\n\n")
+	}
+	for i, o := range request.Offers {
+		row(fmt.Sprintf("%d: ", i+1), o.String())
+	}
+	return b.String(), nil
+}
+
+// A choice is one value of the form's remember.
+type choice struct {
+	value    string
+	remember hitl.Remember
+	offer    int
+}
+
+// choices are those beside "once": "session" and "always", of further offers with
+// their number.
+func choices(offers []hitl.Offer) []choice {
+	var all []choice
+	for i, o := range offers {
+		number := ""
+		if i > 0 {
+			number = fmt.Sprintf("-%d", i+1)
+		}
+		all = append(all, choice{"session" + number, hitl.Session, i})
+		if o.Longest == hitl.Always {
+			all = append(all, choice{"always" + number, hitl.Always, i})
+		}
+	}
+	return all
+}
+
+var (
+	errForm   = errors.New("elicit: the client's answer is not one that the form has")
+	errClosed = errors.New("elicit: the form was closed without a decision")
+)
+
+// decide reads a form that came back. What is not exactly one of its answers is none.
+func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, offers []hitl.Offer) (hitl.Decision, error) {
+	decision := hitl.Decision{By: user(req)}
+	switch {
+	case res == nil:
+		return hitl.Decision{}, errForm
+	case res.Action == "decline":
+		return decision, nil
+	case res.Action == "cancel":
+		return hitl.Decision{}, errClosed
+	case res.Action != "accept":
+		return hitl.Decision{}, errForm
+	}
+	allowed := false
+	for name, value := range res.Content {
+		text, ok := value.(string)
+		switch {
+		case !ok:
+			return hitl.Decision{}, errForm
+		case name == "decision" && (text == "allow" || text == "deny"):
+			allowed = text == "allow"
+		case name == "remember" && len(offers) > 0 && text == "once":
+		case name == "remember":
+			c, ok := chosen(text, offers)
+			if !ok {
+				return hitl.Decision{}, errForm
+			}
+			decision.Remember, decision.Offer = c.remember, c.offer
+		default:
+			return hitl.Decision{}, errForm
+		}
+	}
+	if _, there := res.Content["decision"]; !there {
+		return hitl.Decision{}, errForm
+	}
+	if allowed {
+		decision.Verdict = hitl.Approved
+	}
+	return decision, nil
+}
+
+func chosen(value string, offers []hitl.Offer) (choice, bool) {
+	for _, c := range choices(offers) {
+		if c.value == value {
+			return c, true
+		}
+	}
+	return choice{}, false
+}
+
+// user names who answered, where the request was authenticated.
+func user(req *mcp.CallToolRequest) string {
+	if req == nil || req.Extra == nil || req.Extra.TokenInfo == nil {
+		return ""
+	}
+	return req.Extra.TokenInfo.UserID
+}

@@ -1,0 +1,71 @@
+package escape
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Rows lays out a text for a place of rows: as [JSONRows] does where it is JSON.
+func Rows(s string) []string {
+	if json.Valid([]byte(s)) {
+		return JSONRows(json.RawMessage(s))
+	}
+	var rows []string
+	for text := range strings.SplitSeq(Text(s), "\n") {
+		rows = append(rows, wrap([]rune(text))...)
+	}
+	return rows
+}
+
+// JSONRows lays out the arguments of a call one member a row, long ones on several.
+func JSONRows(arguments json.RawMessage) []string {
+	var pretty bytes.Buffer
+	if len(arguments) == 0 {
+		return []string{"no arguments"}
+	}
+	if err := json.Indent(&pretty, arguments, "", "  "); err != nil {
+		pretty.Reset()
+		pretty.Write(arguments)
+	}
+	var rows []string
+	for text := range strings.Lines(pretty.String()) {
+		text = strings.TrimRight(text, "\n")
+		indent := len(text) - len(strings.TrimLeft(text, " "))
+		// What Line shows is JSON's own escape here, so JSON's backslashes stay single.
+		runes := []rune(text[:indent] + strings.ReplaceAll(Line(breaks(text[indent:])), `\\`, `\`))
+		rows = append(rows, wrap(runes)...)
+	}
+	return rows
+}
+
+// breaks turns JSON's own \n into a line break, which Line shows as \n again,
+// and as a count where there are many, so that they push nothing out of sight.
+func breaks(text string) string {
+	if !strings.Contains(text, `\n\n`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i++; text[i] == 'n' {
+				b.WriteByte('\n')
+				continue
+			}
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// wrap breaks a row where it is too long for a terminal.
+func wrap(runes []rune) []string {
+	const width = 72
+	var rows []string
+	for len(runes) > width {
+		rows = append(rows, string(runes[:width]))
+		runes = append([]rune("    "), runes[width:]...)
+	}
+	return append(rows, string(runes))
+}
