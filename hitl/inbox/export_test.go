@@ -30,3 +30,6 @@ const (
 	MaxBody    = maxBody
 	MaxStreams = maxStreams
 )
+
+// Editable is the text of the editor.
+var Editable = editable

@@ -134,7 +134,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
 	}
 	for i, reason := range c.Reasons {
-		c.Reasons[i] = strings.Join(strings.Fields(escape.Line(reason)), " ")
+		c.Reasons[i] = escape.Line(strings.Join(strings.Fields(reason), " "))
 	}
 	for _, d := range r.Drafts {
 		c.Drafts = append(c.Drafts, newRow(escape.Line(d.ID), draftText(d.Shown)))
