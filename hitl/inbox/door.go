@@ -107,7 +107,7 @@ func (d *doors) session(r *http.Request) (*session, error) {
 
 // setCookie is strict: no other site's page can make a browser send it.
 func (in *Inbox) setCookie(w http.ResponseWriter, r *http.Request, id string) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // loopback has no TLS, and a server with TLS gets a Secure cookie
 		Name: in.doors.cookie, Value: id, Path: in.path, MaxAge: int(sessionLifetime / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})

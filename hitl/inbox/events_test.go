@@ -15,7 +15,7 @@ import (
 // stream reads the events of one page until it is cancelled.
 func (b *browser) stream(ctx context.Context) (<-chan string, int) {
 	b.tb.Helper()
-	res, err := b.client.Do(b.request(http.MethodGet, "/approvals/events", "").WithContext(ctx))
+	res, err := b.client.Do(b.request(http.MethodGet, "/approvals/events", "").WithContext(ctx)) //nolint:bodyclose // by the goroutine below
 	if err != nil {
 		b.tb.Fatal(err)
 	}

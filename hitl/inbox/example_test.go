@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -35,8 +36,10 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	go denies(link)
+	var person sync.WaitGroup
+	person.Go(func() { denies(link) })
 	_, err = caller.CallTool(context.Background(), middleware.Call{Tool: tool})
+	person.Wait()
 	fmt.Println(err)
 	// Output:
 	// hitl: files/delete was denied by ada: archive it instead

@@ -60,7 +60,7 @@ func digestOf(r hitl.Request) string {
 	for _, o := range r.Offers {
 		shown.Offers = append(shown.Offers, fmt.Sprint(o, o.Longest))
 	}
-	form, err := json.Marshal(shown)
+	form, err := json.Marshal(shown) //nolint:musttag // nobody reads it
 	if err != nil {
 		panic(err) // texts and bytes only
 	}

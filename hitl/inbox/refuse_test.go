@@ -1,7 +1,6 @@
 package inbox_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -462,7 +461,7 @@ func TestHeaders(t *testing.T) {
 					t.Errorf("%s: %s is %q", path, name, p.header.Get(name))
 				}
 			}
-			if strings.Contains(p.text, "<script>") || strings.Contains(p.text, "style=") || bytes.Contains([]byte(p.text), []byte("javascript:")) {
+			if strings.Contains(p.text, "<script>") || strings.Contains(p.text, "style=") || strings.Contains(p.text, "javascript:") {
 				t.Errorf("%s: something stands in the page that the policy forbids", path)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,8 +98,8 @@ func (in *Inbox) listed(s *session, done string) listPage {
 	page := listPage{Version: in.version, Waiting: len(in.pending), By: escape.Line(s.by)}
 	waiting := append([]*question(nil), in.pending[:min(len(in.pending), maxCards)]...)
 	page.More = page.Waiting - len(waiting)
-	for i := len(in.history) - 1; i >= 0; i-- {
-		page.History = append(page.History, in.history[i].view())
+	for _, r := range slices.Backward(in.history) {
+		page.History = append(page.History, r.view())
 	}
 	if r := in.past[done]; r != nil {
 		page.Done = new(r.view())
