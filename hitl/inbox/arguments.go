@@ -107,7 +107,7 @@ func compare(now []row, before []byte) ([]row, string) {
 	if changes == 0 {
 		return now, "The same as the last approved call of this tool."
 	}
-	return now, fmt.Sprintf("Differs from the last approved call of this tool in %d arguments.", changes)
+	return now, fmt.Sprintf("Arguments that differ from the last approved call of this tool: %d.", changes)
 }
 
 func same(a, b json.RawMessage) bool {

@@ -120,7 +120,7 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 
 		again := ask(t.Context(), in, asks(t, "two", fmt.Sprintf(`{"body":%q,"mode":1.0,"path":"b.txt","force":true}`, long)))
 		p := b.get("/approvals/")
-		p.want(t, http.StatusOK, "Differs from the last approved call of this tool in 3 arguments", "new since the last approved call")
+		p.want(t, http.StatusOK, "Arguments that differ from the last approved call of this tool: 3.", "new since the last approved call")
 		if got := strings.Count(p.text, `class="changed"`); got != 3 { // mode, path, force: 1 and 1.0 may differ to a server
 			t.Errorf("%d arguments are marked, want 3", got)
 		}

@@ -136,7 +136,10 @@ func (in *Inbox) expire(q *question) bool {
 func (in *Inbox) end(q *question, r record) {
 	r.id, r.digest, r.at = q.request.ID, q.digest, time.Now()
 	r.tool = escape.Cut(escape.Line(q.request.Tool.String()), maxNameShown)
-	r.arguments = escape.Cut(escape.Line(string(q.request.Arguments[:min(len(q.request.Arguments), maxPast)])), maxPast)
+	arguments := q.request.Arguments
+	if r.arguments = escape.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
+		r.arguments += "…"
+	}
 	delete(in.waiting, r.id)
 	in.pending = slices.DeleteFunc(in.pending, func(p *question) bool { return p == q })
 	in.past[r.id] = &r

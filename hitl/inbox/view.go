@@ -190,7 +190,12 @@ func choices(offers []hitl.Offer) []choice {
 }
 
 // Folded reports whether a text is shown behind a line of its beginning.
-func (r row) Folded() bool { return len(r.Text) > 240 || strings.Count(r.Text, "\n") > 4 }
+func (r row) Folded() bool { return long(r.Text) }
+
+// WasFolded reports the same of what it was.
+func (r row) WasFolded() bool { return long(r.Was) }
+
+func long(text string) bool { return len(text) > 240 || strings.Count(text, "\n") > 4 }
 
 // Beginning is that line.
 func (r row) Beginning() string {

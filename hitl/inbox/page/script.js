@@ -86,7 +86,7 @@ function list(fresh) {
     if (waits.has(card.id)) continue;
     const past = fresh.querySelector(`[data-past="${CSS.escape(card.dataset.id)}"] .what`);
     const focused = card.contains(document.activeElement);
-    card.style.minHeight = `${card.offsetHeight}px`;
+    card.style.minHeight = `${card.getBoundingClientRect().height}px`;
     card.classList.add('over');
     const text = document.createElement('p');
     text.textContent = `${card.querySelector('h3').textContent}: ${past ? past.textContent : 'over'}.`;
