@@ -140,6 +140,9 @@ func TestRefused(t *testing.T) {
 		}},
 		{"an edit that is empty", http.StatusBadRequest, func(b *browser) page { return b.decides("one", "edit", "arguments", " ") }},
 		{"to remember what was not offered", http.StatusBadRequest, func(b *browser) page {
+			return b.decides("one", "approve", "remember", "session 1")
+		}},
+		{"to remember for longer than was offered", http.StatusBadRequest, func(b *browser) page {
 			return b.decides("one", "approve", "remember", "always 0")
 		}},
 		{"to remember the offer before the first", http.StatusBadRequest, func(b *browser) page {
@@ -150,7 +153,9 @@ func TestRefused(t *testing.T) {
 			log := new(logged)
 			served(t, inbox.Options{Logger: log.logger()}, func(t *testing.T, in *inbox.Inbox, n *network) {
 				b := enters(t, n, in, "bob")
-				a := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))
+				r := asks(t, "one", `{"path":"a.txt"}`)
+				r.Offers = []hitl.Offer{{Longest: hitl.Session}}
+				a := ask(t.Context(), in, r)
 				tt.send(b).want(t, tt.status)
 				a.waits(t)
 				if want := fmt.Sprintf("status=%d", tt.status); !strings.Contains(log.String(), want) {
@@ -182,6 +187,8 @@ func TestDecidedOnce(t *testing.T) {
 				second := b.form("one", tt.then, "arguments", `{"path":"/"}`)
 				b.decides("one", tt.first).want(t, http.StatusOK)
 				b.post("/approvals/question/one/decision", second).want(t, http.StatusConflict, tt.says)
+				second.Set("digest", "of another")
+				b.post("/approvals/question/one/decision", second).want(t, http.StatusConflict, "not what waits")
 				a.want(t, tt.want)
 			})
 		})
