@@ -34,7 +34,6 @@ var comesWith = map[string]string{
 	"B315": "comes with hitl/elicit", // where a URL leads
 	"B319": "comes with hitl/elicit", // sampling
 
-	"B253": "comes with route", // a name that two servers have
 }
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)

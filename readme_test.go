@@ -15,7 +15,8 @@ import (
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 // Every block of Go in the README and in docs/ is a whole program that compiles
-// against this checkout. None is skipped: what is no program is not fenced as Go.
+// against this checkout, and prints what the page shows after it. None is skipped:
+// what is no program is not fenced as Go.
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("docs/*.md")
@@ -34,7 +35,10 @@ func TestGoCodeInTheDocsCompiles(t *testing.T) {
 			line := 1 + bytes.Count(text[:at[2]], []byte("\n"))
 			t.Run(fmt.Sprintf("%s:%d", file, line), func(t *testing.T) {
 				t.Parallel()
-				compile(t, string(text[at[2]:at[3]]))
+				program := compile(t, string(text[at[2]:at[3]]))
+				if want, ok := shown(string(text[at[1]:])); ok && file != "README.md" && strings.HasPrefix(string(text[at[2]:]), "package main\n") {
+					prints(t, program, want)
+				}
 			})
 		}
 	}
@@ -43,9 +47,64 @@ func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	}
 }
 
+// A link to a file; what stands behind a name is an index of Go.
+var localLink = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+// A link from the README or from docs/ to a file of this repository leads to one.
+func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range append([]string{"README.md"}, files...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range localLink.FindAllSubmatch(text, -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), string(m[1]))); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no link was found; has their form changed?")
+	}
+}
+
+// shown returns the block that follows a program at once, or after "It prints":
+// what it writes.
+func shown(after string) (string, bool) {
+	after = strings.TrimPrefix(strings.TrimPrefix(after, "\n\nIt prints"), ":")
+	for _, fence := range []string{"```", "````"} {
+		for _, kind := range []string{"", "text"} {
+			if rest, ok := strings.CutPrefix(after, "\n\n"+fence+kind+"\n"); ok {
+				out, _, ok := strings.Cut(rest, "\n"+fence+"\n")
+				return out, ok
+			}
+		}
+	}
+	return "", false
+}
+
+// prints runs a program of the docs. The one in the README talks to a person and
+// to a server from the network, and is only compiled.
+func prints(t *testing.T, program, want string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
+		t.Errorf("it ends with %v and prints\n%s\nand not what is shown:\n%s", err, got, want)
+	}
+}
+
 // compile builds the source as a package of this module that exists for this one
-// build only.
-func compile(t *testing.T, source string) {
+// build only, and returns where the program is.
+func compile(t *testing.T, source string) string {
 	t.Helper()
 	if !strings.HasPrefix(source, "package ") {
 		t.Fatal("the block is no whole program: begin it with a package clause")
@@ -69,8 +128,10 @@ func compile(t *testing.T, source string) {
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayFile, "-o", os.DevNull, "./internal/docsblock")
+	program := filepath.Join(dir, "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayFile, "-o", program, "./internal/docsblock")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, out)
 	}
+	return program
 }

@@ -22,6 +22,12 @@ func (e *RefusedError) Error() string {
 		"do not call it again, tell the user that the record of calls does not work", e.Tool)
 }
 
+// ForModel says what the text says, with the tool's name as the model knows it.
+func (e *RefusedError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: its calls must be written down before they are made, and this one could not be. " +
+		"Do not call it again; tell the user that the record of calls does not work."
+}
+
 // Is reports whether target is [ErrRefused].
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 

@@ -42,21 +42,26 @@ type StoppedError struct {
 	After time.Duration
 }
 
-func (e *StoppedError) Error() string {
+func (e *StoppedError) Error() string { return "budget: " + e.text(e.Tool.String()) }
+
+// ForModel says what the text says, with the tool's name as the model knows it.
+func (e *StoppedError) ForModel() string { return e.text(e.Tool.ModelName()) + "." }
+
+func (e *StoppedError) text(tool string) string {
 	if e.Reason == Loop {
-		return fmt.Sprintf("budget: %s was stopped: %s. Use the answer that you have, change the arguments, or do something else; "+
-			"this call is let through again in %v", e.Tool, e.round(), shown(e.After))
+		return fmt.Sprintf("%s was stopped: %s. Use the answer that you have, change the arguments, or do something else; "+
+			"this call is let through again in %v", tool, e.round(), shown(e.After))
 	}
 	what := "this session"
 	if e.Class != "" {
 		what = fmt.Sprintf("this session, for %s calls,", e.Class)
 	}
 	if e.After <= 0 {
-		return fmt.Sprintf("budget: %s was stopped: one call of it costs more than all that %s may spend (%v); use another tool, or tell the user",
-			e.Tool, what, e.Limit.Cost)
+		return fmt.Sprintf("%s was stopped: one call of it costs more than all that %s may spend (%v); use another tool, or tell the user",
+			tool, what, e.Limit.Cost)
 	}
-	return fmt.Sprintf("budget: %s was stopped: %s has used up %s. Finish with what you have and tell the user what is missing; "+
-		"the budget begins anew in %v if no call is made until then", e.Tool, what, e.used(), shown(e.After))
+	return fmt.Sprintf("%s was stopped: %s has used up %s. Finish with what you have and tell the user what is missing; "+
+		"the budget begins anew in %v if no call is made until then", tool, what, e.used(), shown(e.After))
 }
 
 func (e *StoppedError) round() string {

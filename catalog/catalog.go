@@ -145,6 +145,10 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
 	}
+	return c.add(ctx, id, s, session.Executor(s))
+}
+
+func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller) error {
 	if !serverID.MatchString(id) || strings.Contains(id, "__") {
 		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
 	}
@@ -166,7 +170,7 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	entry.added, entry.session, entry.executor = true, s, session.Executor(s)
+	entry.added, entry.session, entry.executor = true, s, executor
 	c.install(ctx, id, l)
 	if joining.changed {
 		c.wake(id, entry, settle)
@@ -296,10 +300,14 @@ func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.To
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
-// An UnknownToolError says that the catalogue has no such tool.
+// An UnknownToolError says that the catalogue has no such tool. Server is "" where
+// the name was given without one.
 type UnknownToolError struct{ Server, Tool string }
 
 func (e *UnknownToolError) Error() string {
+	if e.Server == "" {
+		return fmt.Sprintf("catalog: there is no tool %q of any server; list the tools again", e.Tool)
+	}
 	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
 }
 

@@ -41,7 +41,7 @@ const (
 func (e Event) String() string {
 	switch {
 	case e.Kind == EventRefreshFailed:
-		return fmt.Sprintf("%s: %s: %v", e.Server, e.Kind, e.Err)
+		return fmt.Sprintf("%s: %s: %s", e.Server, e.Kind, line(e.Err))
 	case e.Kind == EventsDropped:
 		return fmt.Sprintf("%s: %d", e.Kind, e.Dropped)
 	case e.After == nil:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/defdiff"
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -204,7 +205,7 @@ func (r *lockReader) definition(key, tool string) ([]byte, error) {
 		}
 		return nil, r.faultAt(at, key+": definition", "cannot be taken: %v", err)
 	}
-	members, err := decodeForm(form)
+	members, err := defdiff.Members(form)
 	if err != nil {
 		return nil, r.fault(key+": definition", "is no object")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/defdiff"
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -50,27 +51,9 @@ func (c Change) String() string {
 	case c.accepted.digest == c.now.digest:
 		return fmt.Sprintf("%s: its class has become milder since it was accepted (%s → %s)", tool, c.Was, c.Is)
 	case c.Was == c.Is:
-		return fmt.Sprintf("%s: changed since it was accepted (%s)", tool, strings.Join(c.fields(), ", "))
+		return fmt.Sprintf("%s: changed since it was accepted (%s)", tool, strings.Join(defdiff.Fields(c.accepted.form, c.now.form), ", "))
 	}
-	return fmt.Sprintf("%s: changed since it was accepted (%s; %s → %s)", tool, strings.Join(c.fields(), ", "), c.Was, c.Is)
-}
-
-// fields returns which members of the definition differ.
-func (c Change) fields() []string {
-	was, _ := decodeForm(c.accepted.form)
-	is, _ := decodeForm(c.now.form)
-	var fields []string
-	for _, e := range edits(c.accepted.form, c.now.form) {
-		for _, members := range []map[string]any{was, is} {
-			for key := range members {
-				if shown := shownKey("", key); e.path == shown || strings.HasPrefix(e.path, shown+".") || strings.HasPrefix(e.path, shown+"[") {
-					fields = append(fields, shown)
-				}
-			}
-		}
-	}
-	slices.Sort(fields)
-	return slices.Compact(fields)
+	return fmt.Sprintf("%s: changed since it was accepted (%s; %s → %s)", tool, strings.Join(defdiff.Fields(c.accepted.form, c.now.form), ", "), c.Was, c.Is)
 }
 
 // Diff returns the change on many lines, safe to show to a person: the class and
@@ -92,7 +75,7 @@ func (c Change) Diff() string {
 		}
 	}
 	if c.Kind != ToolRemoved {
-		writeEdits(&b, edits(c.accepted.form, c.now.form))
+		defdiff.Write(&b, c.accepted.form, c.now.form)
 	}
 	return b.String()
 }

@@ -115,7 +115,7 @@ func (r *Replica) wake() {
 		r.began.Store(new(time.Now()))
 		r.waking.Store(false) // a change from now on is another list's
 		if err := r.Refresh(c.watcher.life); err != nil {
-			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.Any("error", err))
+			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
 		}
 	})
 }
@@ -142,5 +142,5 @@ func (e *ReplicaError) NotOffered() bool { return true }
 
 // ForModel returns what a model may read of it.
 func (e *ReplicaError) ForModel() string {
-	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.Name())
+	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.ModelName())
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/terms"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -111,7 +112,7 @@ func (x *index) find(q *Query) (found []int32, order func(a, b int32) int) {
 			found[i] = int32(i)
 		}
 	} else {
-		scores := x.words.Scores(x.terms(q.Text))
+		scores := x.words.Scores(terms.Of(x.words, q.Text))
 		found, relevance = positive(scores), byScore(scores)
 	}
 	if q.narrows() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/terms"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -94,7 +95,7 @@ func (s *snapshot) picked(o *SelectOptions) (picked []*middleware.Tool, err erro
 func (s *snapshot) fitting(ctx context.Context, message string, rank Ranker, may func(*middleware.Tool) bool, most int) ([]*middleware.Tool, error) {
 	if rank == nil {
 		x := s.index()
-		scores := x.words.Scores(x.terms(message))
+		scores := x.words.Scores(terms.Of(x.words, message))
 		at := firstOf(positive(scores), most, byScore(scores), func(at int32) bool { return may(x.tools[at]) })
 		return placed(x.tools, at), nil
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // ErrClosed is in the tree of what Add and Refresh return after Close.
-var ErrClosed = errors.New("the catalogue is closed")
+var ErrClosed = errors.New("the catalogue is closed; make a new one")
 
 // A watcher is what the catalogue does by itself. The catalogue's mutex guards it.
 type watcher struct {

@@ -23,6 +23,14 @@ func (c *Catalog) Trust(id string) {
 	c.rebuild(context.Background())
 }
 
+// Trusted reports whether what a server declares is believed.
+func (c *Catalog) Trusted(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.servers[id]
+	return s != nil && s.trusted
+}
+
 // Override is the host's word on one tool; it wins over everything else. What a
 // leaves unset stays as it is. An error means that a contradicts itself, and
 // nothing has changed.

@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -147,7 +146,10 @@ func (d *driver) call(t *middleware.Tool, scope, arguments string, within time.D
 		o.asked = d.asked() - asked
 		o.arrived, o.executed = d.end.counts()
 	}()
-	_, o.err = d.caller.CallTool(ctx, middleware.Call{ID: scope, Scope: scope, Tool: t, Arguments: json.RawMessage(arguments)})
+	res, err := d.caller.CallTool(ctx, middleware.Call{ID: scope, Scope: scope, Tool: t, Arguments: json.RawMessage(arguments)})
+	if o.err = err; err == nil && res != nil && res.IsError && !ours(res) {
+		o.err = errTold
+	}
 	return o
 }
 
@@ -165,7 +167,7 @@ func (d *driver) consent() {
 		d.faultf("a dangerous call was answered without being executed")
 	case first.executed > 0 && first.asked == 0 && d.counts:
 		d.faultf("a dangerous call was executed, and nobody was asked; put hitl into the chain, and let the guard stand")
-	case errors.Is(first.err, grant.ErrRefused) && first.asked > 0:
+	case first.arrived > first.executed && first.asked > 0:
 		d.faultf("what a person agreed to is not what reached the executor, which refused it: something inside the confirmation changes the call; put it outside")
 	}
 	if second := d.call(d.danger, scope, arguments, patience); second.silent() && !first.silent() {

@@ -129,7 +129,7 @@ func TestPayOnce(t *testing.T) {
 					res, err := caller.CallTool(context.Background(), call)
 					lost, ok := errors.AsType[*middleware.OutcomeUnknownError](err)
 					switch {
-					case ok && strings.Contains(lost.Check, "send_payment may or may not have happened"):
+					case ok && strings.Contains(lost.Check, "server__send_payment may or may not have happened"):
 						unknown.Add(1)
 					case err == nil && !res.IsError:
 						succeeded.Add(1)

@@ -3,6 +3,8 @@ package chain
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -37,7 +39,21 @@ func (r *recorder) CallTool(context.Context, middleware.Call) (*mcp.CallToolResu
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}, IsError: r.failed}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: recorded}}, IsError: r.failed}, nil
+}
+
+// recorded is the text of every answer of a recorder.
+const recorded = "chain: done, as Verify wants it"
+
+// errTold stands for an error that the outer edge has made into a result.
+var errTold = errors.New("chain: an error, as a model reads it")
+
+// ours reports whether a result is a recorder's, whatever stands around its text.
+func ours(res *mcp.CallToolResult) bool {
+	return slices.ContainsFunc(res.Content, func(c mcp.Content) bool {
+		text, ok := c.(*mcp.TextContent)
+		return ok && strings.Contains(text.Text, recorded)
+	})
 }
 
 func (r *recorder) answer(err error, failed bool) {

@@ -57,19 +57,27 @@ type Standard struct {
 	Route middleware.Middleware
 
 	// admit is the executor's own (middleware.Admitter). It stands there twice: for
-	// the tool, and for what preflight found of these arguments.
+	// the tool, and for what preflight found of these arguments. Where Route is set it
+	// stands before it once more, since replicas lead past the executor's guard.
 	admit middleware.Middleware
 }
 
 // links returns the middlewares that are there, outermost first.
 func (s Standard) links() []middleware.Middleware {
+	var beforeRoute, afterPreflight middleware.Middleware
+	if s.Route != nil {
+		beforeRoute = s.admit
+	}
+	if s.Preflight != nil { // the other recover knows only the tool, and not what its arguments make of it
+		afterPreflight = middleware.Recover()
+	}
 	all := slices.Concat(
 		s.Outermost,
-		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm},
+		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, afterPreflight},
 		s.PerCall,
 		[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},
 		s.PerAttempt,
-		[]middleware.Middleware{s.Timeout, s.Route},
+		[]middleware.Middleware{s.Timeout, beforeRoute, s.Route},
 	)
 	return slices.DeleteFunc(all, func(m middleware.Middleware) bool { return m == nil })
 }

@@ -141,6 +141,7 @@ func (a *asker) lead(ctx context.Context, question *joined, call middleware.Call
 // question puts the call before a person, once more where an edit made it sterner,
 // and writes down what comes of it.
 func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Draft, place *place) (*agreed, error) {
+	edited := false
 	for {
 		id, began := rand.Text(), time.Now()
 		asked := approval(id, &call, drafts, began.Add(a.Timeout))
@@ -159,10 +160,10 @@ func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Dra
 		case err != nil:
 			return nil, err
 		case yes != nil:
-			yes.draft = drafts
+			yes.draft, yes.edited = drafts, yes.edited || edited
 			return yes, nil
 		}
-		call = *sterner
+		call, edited = *sterner, true
 		another, err := a.people.enter(call.Scope)
 		if err != nil {
 			return nil, &DeniedError{Tool: call.Tool, Err: err}
@@ -231,7 +232,7 @@ func (a *asker) settle(ctx context.Context, call *middleware.Call, id string, be
 	}
 	o.what = "approved"
 	a.decided(ctx, call, o)
-	return &agreed{call: approved, id: id, until: until}, nil, nil
+	return &agreed{call: approved, id: id, until: until, edited: o.edited}, nil, nil
 }
 
 // advance writes down a step, and logs where it has no effect.

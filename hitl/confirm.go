@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -42,7 +43,7 @@ func (a *asker) confirm(ctx context.Context, q query, place *place) answer {
 		got := answer{err: errors.New("the confirmer ended its goroutine")}
 		defer func() {
 			if v := recover(); v != nil {
-				a.panicked(ctx, "hitl: the confirmer panicked", v)
+				a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
 				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 			}
 			held.leave() // first, so that who reads the answer may ask again

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -83,7 +84,7 @@ func (d *desk) note(ctx context.Context, log *slog.Logger, call middleware.Call,
 		id, shown, err := read(res, cmp.Or(pair.ID, "id"))
 		if err != nil {
 			log.LogAttrs(ctx, slog.LevelWarn, "hitl: a draft cannot be shown, so it cannot be committed",
-				slog.String("tool", call.Tool.String()), slog.Any("err", err))
+				slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: call, Value: err}))
 			continue
 		}
 		d.keep(draftKey{call.Scope, pair.Server, pair.Draft, id}, &draft{shown: shown, digest: hash([]byte(shown))})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -16,7 +17,7 @@ import (
 func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.panicked(ctx, "hitl: the check of an edit panicked", v)
+			a.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
 			err = errors.New("their check panicked; the log of the host has the stack")
 		}
 	}()

@@ -10,7 +10,9 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestEditIsValidatedAgain(t *testing.T) {
@@ -262,5 +264,39 @@ func TestTerminalAnnouncesWhatIsBelowTheFold(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `"text": "hello\{200 newlines}rm -rf /"`) {
 		t.Errorf("B247: the payload is not beside what it hides behind: %s", out)
+	}
+}
+
+// A yes to what an edit made dangerous is one execution, although the tool alone
+// would need none: the guard is told.
+func TestGuardKnowsWhatAnEditMadeOfTheCall(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]annotation.Annotations{"a write": annotation.Write(), "a deletion": annotation.Destructive()} {
+		e, asked := new(executor), 0
+		ask := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			if asked++; asked > 1 {
+				return yes, nil
+			}
+			return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"all":true}`)}, nil
+		})
+		classify := func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+			other := *call.Tool
+			other.Annotations = annotation.Destructive()
+			return &other, nil
+		}
+		its := deletes(t)
+		its.Tool = tool(t, "edit", before)
+		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return its.Tool, nil })
+		twice := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			if _, err := guard.CallTool(ctx, call); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			return guard.CallTool(ctx, call)
+		})
+		_, err := hitl.New(ask, hitl.Options{Writes: true, Classify: classify})(twice).CallTool(t.Context(), its)
+		if !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("%s, once more: %v", name, err)
+		}
+		e.want(t, 1)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/note"
@@ -15,15 +16,21 @@ import (
 
 // agreed is a call that somebody said yes to, as they did.
 type agreed struct {
-	call  middleware.Call
-	id    string // of the approval
-	until time.Time
-	draft []Draft // shown with it
+	call   middleware.Call
+	id     string // of the approval
+	until  time.Time
+	draft  []Draft // shown with it
+	edited bool    // by a person
 }
 
 // run makes the call with one grant, which is written down as spent before the
 // call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
+	if tool := yes.call.Tool; yes.edited { // the guard is told what the edit makes of it
+		ctx = grant.WithAnswer(ctx, &yes.call, grant.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
+			return annotation.Raise(accepted, tool.Annotations)
+		})
+	}
 	u := &use{asker: a, yes: yes}
 	ctx, once := grant.GiveRecorded(ctx, &yes.call, time.Until(yes.until), u.begin)
 	defer func() {

@@ -25,7 +25,7 @@ func advice(ws []word, i int) bool {
 // compound reports whether the word at i may be the first of two nouns: "pay
 // stubs of an employee".
 func (r *reading) compound(ws []word, i int) bool {
-	if ws[i].form != base || i+2 >= len(ws) || ws[i+1].is(english) {
+	if ws[i].form != base || ws[i].is(add|change) || i+2 >= len(ws) || ws[i+1].is(english) {
 		return false
 	}
 	after := r.table.words[ws[i+2].id]
@@ -198,9 +198,9 @@ func infinitive(ws []word, i int) bool {
 }
 
 // used reports whether the word at i is a verb here: a plain one, or one that
-// may be a noun between "and" and an article, "and charge the card".
+// may be a noun between "and" and an article or "it": "and charge the card".
 func used(ws []word, i int, before string) bool {
-	return ws[i].flags&capital == 0 && (ws[i].sense&noun == 0 || before == "and" && i+1 < len(ws) && ws[i+1].is(article))
+	return ws[i].flags&capital == 0 && (ws[i].sense&noun == 0 || before == "and" && i+1 < len(ws) && ws[i+1].is(lead) && ws[i+1].is(english) && !ws[i+1].is(prep|modal|subord))
 }
 
 // loose reports whether the word at i has no object, so that after a verb that

@@ -74,10 +74,12 @@ func (f finding) worse(g finding) finding {
 type object struct {
 	any, head sense
 	some      bool // something follows the verb, known or not
+	free      bool // two words of a request: an API request is whatever it is told
 }
 
 func (o *object) add(w *word) {
 	o.some = o.some || w.sense&lead == 0
+	o.free = o.free || w.sense&o.any&wire != 0
 	if w.sense&nouns != 0 && w.form <= third {
 		o.any |= w.sense
 	}
@@ -105,7 +107,7 @@ func effectOf(verb sense, o object) effect {
 		return takes
 	case verb&seals != 0 && o.head&(money|message|pact) != 0:
 		return leaves
-	case verb&(run|produce) != 0 && o.any&wire != 0 && o.any&outside != 0:
+	case verb&(run|produce) != 0 && o.any&wire != 0 && (o.any&outside != 0 || o.free && verb&(run|seals) != 0):
 		return commands
 	case verb&(read|compute) != 0 && verb&bends != 0 && o.head&kept != 0:
 		return adds

@@ -80,6 +80,9 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	}
 	f = f.worse(r.also)
 	f = f.worse(title)
+	if f.effect == reads && soft(v, r, f) {
+		f = f.worse(r.stays)
+	}
 	if r.warn.effect != unknown && (f.effect.writes() || f.effect == unknown) {
 		f = f.worse(r.warn)
 	}
@@ -90,7 +93,7 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 // was asked.
 func asked(v *verdict, r *reading) finding {
 	f, main := v.finding, r.main
-	if main.effect == reads && (r.odd && !r.understood || r.strange) {
+	if main.effect == reads && r.unreadable() {
 		main = finding{}
 	}
 	if r.vague && (f.effect.dangerous() || f.effect.writes() && v.verb.sense&noun == 0) {
@@ -103,10 +106,12 @@ func asked(v *verdict, r *reading) finding {
 		main = main.worse(f) // a shell that opens something is one
 	}
 	switch {
-	case main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous()):
+	case main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous() || main.effect == reads && !v.obj.some):
 		return main
 	case r.unread && f.effect == reads && main.effect == unknown:
 		return finding{} // a verb that we do not know
+	case r.unreadable() && f.effect == reads && v.verb.sense&weak != 0:
+		f.effect = adds // a verb that says little, and the rest in another language
 	}
 	return f
 }

@@ -18,16 +18,16 @@ var lexicon = []group{
 	// Verbs that read.
 	{read, `get/got/gotten fetch read retrieve describe inspect browse examine obtain lookup enumerate discover
 		identify recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare 
-		validate analyze/analyse/analyses/analysed/analysing assess classify peek explore observe measure geocode
-		gather summarize/summarise/summarises/summarised lint traverse introspect triage tail cat ls find/found
+		validate analyze/analyse/analyses/analysed/analysing assess classify peek measure geocode
+		lint introspect triage tail cat ls find/found
 		reveal consult demonstrate visualize/visualise echo wait learn understand
 		interpret determine troubleshoot traceroute whois explain whoami locate show
-		correlate aggregate debug autocomplete listen blame recognize/recognise appraise assert autodetect characterize/characterise
+		correlate aggregate autocomplete listen blame recognize/recognise appraise assert autodetect characterize/characterise
 		critique crosscheck deduce disambiguate gauge glob interrogate itemize/itemise judge outline paginate
 		pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet
 		inquire discern collate contrast recap recheck rediscover reread uncover weigh overhear spellcheck
 		scour glance foresee ascertain`},
-	{read | bends, `extract dump`},
+	{read | bends | weak, `extract dump`},
 	{read, `ask`},
 	{read | says, `return see/saw/seen contain receive answer present depict denote indicate represent exhibit illustrate`},
 	{read | seals, `collect`},
@@ -38,7 +38,7 @@ var lexicon = []group{
 	{read | supposes, `dry verify`},
 	{read | noun, `test info status overview tree top peer head map poll match monitor trace profile rank chat guess help
 		survey sample benchmark stream surface`},
-	{read | weak, `access screen provide`},
+	{read | weak, `access screen provide explore observe gather traverse summarize/summarise/summarises/summarised debug`},
 	{read | weak | either, `review`},
 
 	{read | agent, `reader viewer finder explorer`},
@@ -66,7 +66,7 @@ var lexicon = []group{
 		pad personalize/personalise pivot polish prepare preprocess postprocess reconstruct recompile redesign redraft redraw/redrew/redrawn reencode refine
 		repackage retouch retranslate rework separate sharpen shorten splice standardize/standardise structure stylize/stylise
 		tailor transcode unify upsample wrap assemble narrate
-		fuse precompute smooth`},
+		fuse precompute smooth collapse`},
 	{produce | noun, `build/built draft design sketch prototype mix package segment bundle`},
 	{produce | noun | supposes, `plan`},
 	{run, `run/ran/running execute perform invoke trigger rerun retry initiate commence retrigger kickstart orchestrate`},
@@ -82,7 +82,7 @@ var lexicon = []group{
 		bootstrap scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize/memorise
 		persist attach introduce embed print inject propose acquire mirror nest establish inscribe integrate jot nominate preload readd
 		recreate reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip
-		unpack untar handoff handover
+		unpack untar handoff handover spinup
 		accrue accumulate allot apportion author automate backfill backport declare engrave extrude favorite/favourite incorporate lodge
 		materialize/materialise plant prescribe recruit reimport repopulate reupload supplement impose`},
 	{add | seals, `submit enroll/enrol`},
@@ -126,8 +126,9 @@ var lexicon = []group{
 		    unbind/unbound unbookmark unclaim undock unfavorite/unfavourite unlist unmatch unmerge unplug 
 		unquarantine unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm widen wield
 		 sideload`},
-	{change | weak, `collapse authenticate distribute interact serve treat`},
-	{change | seals, `accept extend`},
+	{change | weak, `authenticate distribute interact serve treat`},
+	{change | seals, `extend`},
+	{change | seals | says, `accept`},
 	{change | says, `refuse prevent skip ignore reject deny`},
 	{change, `bump cap certify coerce dedicate deduct deduplicate degrade divert elect exempt grow/grew/grown inherit instruct manipulate mediate mimic mitigate
 		offload prohibit reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal
@@ -200,7 +201,7 @@ var lexicon = []group{
 	{wire, `request api endpoint`},
 	{number, `number integer float digit operand vector matrix fraction`},
 	{kept, `input file archive zip tar tarball database db volume disk vm instance cluster`},
-	{picture, `screenshot screen snapshot image photo picture page frame viewport window element dom video packet traffic region`},
+	{picture, `screenshot screen snapshot image photo picture page frame viewport window element dom video packet traffic region ui`},
 	{revision, `branch commit ref revision worktree`},
 	{many, `bulk mass all every everything entire any arbitrary raw`},
 
@@ -211,8 +212,8 @@ var lexicon = []group{
 	{article, `a an the`},
 	{question, `whether who whose what which how why where`},
 	{modal, `is are be will can could may`},
-	{lead, `this the a an it is are be can could may to for you your users user agents agent that which
-		tool tools function functions endpoint api method action operation command utility allows allow lets let enables enable helps help
+	{lead, `this the a an it its them is are be can could may to for you your users user agents agent that which
+		tool tools function functions endpoint api method action operation command utility allows allow lets enables enable helps help
 		used use using designed intended able ability please when whenever want wants need needs wish helper wrapper useful helpful convenience convenient handy`},
 	{aux, `also will automatically additionally shall must`},
 	{prep, `of in on at by with from into onto to for via per within across between under over about against through as using`},
@@ -221,7 +222,7 @@ var lexicon = []group{
 		irrevocable irrevocably`},
 	{unmade, `undone reversed recovered restored`},
 	{harmless, `readonly nondestructive`},
-	{english, `the a an of for from by in to into onto with and or this that all your any at on is are be as it its`},
+	{english, `the a an of for from by in to into onto with and or this that all your any at on is are be as it its them`},
 	{foreign, `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec dans sur aux il gli
 		della che nel uma com dos het een van voor met och att som`},
 	{outside, `web internet online external http https url website websites webpage thirdparty`},
@@ -230,10 +231,12 @@ var lexicon = []group{
 		per single multiple public basic general overall daily weekly monthly hourly cross realtime remaining active pending`},
 	{involved, `complex analyze/analyse/analyses/analysed/analysing process generate transform compute calculate`},
 	{chooser, `actions operations modes action operation op method command subcommand verb mode task event`},
-	{namer, `id uid uuid key name slug path number sha`},
+	{namer, `id uid uuid key name slug number sha`},
+	{location, `path file filename filepath folder dir directory`},
 	{force, `overwrite cascade permanent permanently hard`},
 	{body, `body payload patch`},
-	{trial, `dry confirm commit`},
+	{trial, `dry confirm commit persist append`},
+	{outlet, `output out dest destination save`},
 	{switcher, `reset delete remove purge erase wipe`},
 	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 	{settled, `set/setting put upsert configure update`},

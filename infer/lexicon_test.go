@@ -104,6 +104,11 @@ var rows = []struct{ tool, want, words string }{
 		resign retire rescind scrap scrub surrender unbook unfriend yank zap nullify dissolve deliver disclose
 		disseminate crosspost loan repost resell summon transmit fulfill airdrop exercise`},
 	{"billing _ | Lists the bills", "unknown", `ops management manager admin`},
+	{"gadget | Dump the _", "moderate", `archive zip`},
+	{"snapshot _", "safe", `ui`},
+	{"spinup widget", "moderate", `spinup`},
+	{"scan site | Scan a site and index _ pages", "moderate", `its`},
+	{"generate documentation | Generate documentation and commit _", "moderate", `it them`},
 	{"dump _", "moderate", `input file archive zip tar tarball database db volume disk vm instance cluster`},
 	{"capture _ grid", "safe", `screen`},
 	{"capture _", "safe", `screenshot snapshot image photo picture page frame viewport window element dom video packet traffic region`},
@@ -164,7 +169,7 @@ var rows = []struct{ tool, want, words string }{
 		unless until before after where whether so how what why`},
 	{"gadget | _ tool will delete all", "dangerous", `this the a an it is are be can could may to for you your users user agents
 		agent that which tool tools function functions endpoint api method action operation command utility allows allow lets
-		let enables enable helps help used use using designed intended able ability please when whenever want wants need needs wish helper
+		enables enable helps help used use using designed intended able ability please when whenever want wants need needs wish helper
 		wrapper useful helpful convenience convenient handy`},
 	{"gadget | _ update of a thing", "unknown", `a an the`},
 	{"get forecast | Get it. It _ delete the older ones", "dangerous", `also will automatically additionally shall must`},
@@ -178,7 +183,7 @@ var rows = []struct{ tool, want, words string }{
 	{`query logs | A _ query | {"properties":{"sql":{"type":"string"}}}`, "safe", `readonly nondestructive`},
 	{"gadget | Types _ fields", "moderate", `into onto`},
 	{"gadget | _ you to delete things", "dangerous", `help helps`},
-	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps let lets`},
+	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps lets`},
 	{"gadget | List xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
 		its`},
 	{"gadget | List _ xyz", "unknown", `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec
@@ -189,7 +194,11 @@ var rows = []struct{ tool, want, words string }{
 	{"gadget | A _ gadget", "complex", `complex analyze process generate transform compute calculate`},
 	{`gadget | | {"properties":{"_":{"enum":["delete","x"]}}}`, "dangerous", `action operation op method command subcommand verb mode
 		task event actions operations modes`},
-	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug path number sha`},
+	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug number sha`},
+	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `path file filename filepath folder dir directory`},
+	{`get widget | | {"properties":{"output._":{"type":"string"}}}`, "moderate", `path file filename filepath folder dir directory`},
+	{`get widget | | {"properties":{"_Path":{"type":"string"}}}`, "moderate", `output out dest destination save`},
+	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "moderate", `save persist append`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},
 	{`run gadget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `sql code script command shell bash powershell javascript

@@ -124,8 +124,9 @@ func (m *name) judge(from int) verdict {
 	ws := m.all()
 	at := headVerb(ws, from)
 	if at < 0 {
-		v := verdict{at: -1}
-		if last := len(ws) - 1; last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
+		last := len(ws) - 1
+		v := verdict{at: -1, told: last >= 0 && ws[last].is(report)}
+		if last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
 			v.finding = finding{reads, inName, ws[last].id} // printer_status: nothing is done
 		}
 		return v
@@ -221,7 +222,7 @@ func headVerb(ws []word, from int) int {
 		sure, plain,
 		func(i int) bool {
 			return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].sense&manage == 0 &&
-				(ws[i].form == base || ws[i].form == third && i < len(ws)-1)
+				(ws[i].form == base || ws[i].form == third && i < len(ws)-1 && !ws[len(ws)-1].is(report))
 		},
 		func(i int) bool {
 			return ws[i].is(take) && ws[i].form != third || i == len(ws)-1 && ws[i].is(out) && ws[i].form != third

@@ -22,7 +22,7 @@ type cues struct {
 	switched finding // a switch that takes something away
 	body     finding // a required parameter that holds what is to be written
 	items    bool    // what comes out is a list
-	tried    finding // a switch that only a tool which changes something has
+	tried    finding // a parameter that only a tool which changes something has
 	named    bool    // a parameter names what is acted on
 	nodes    int
 }
@@ -106,8 +106,11 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.choice(t, property)
 	}
 	kind, _ := property["type"].(string)
+	first := &m.words[0]
 	switch {
 	case depth > 0:
+	case kind != "boolean" && m.n > 1 && first.sense&outlet == outlet && holds(last.sense):
+		c.tried = graver(c.tried, finding{adds, inSchema, first.id})
 	case last.is(namer):
 		c.named = true
 	case m.n == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
@@ -116,9 +119,9 @@ func (c *cues) property(t *table, label string, property map[string]any, depth i
 		c.switched = graver(c.switched, finding{takes, inSchema, last.id})
 	case last.is(body) && required:
 		c.body = graver(c.body, finding{adds, inSchema, last.id})
-	case kind == "boolean" && m.words[0].is(trial):
-		c.tried = graver(c.tried, finding{changes, inSchema, m.words[0].id})
-	case last.is(force) && kind == "boolean":
+	case kind == "boolean" && first.is(trial) && (first.sense&force == 0 || first.is(verbs)):
+		c.tried = graver(c.tried, finding{changes, inSchema, first.id})
+	case kind == "boolean" && last.is(force) && last.sense&trial == 0:
 		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
 	}
 }

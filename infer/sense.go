@@ -76,7 +76,7 @@ const (
 	kept                              // an object of which something is left behind, and which is overwritten when written: a volume, a file
 	revision                          // a line of work: to check out a branch only goes there
 	picture                           // what a picture is taken of, and handed back
-	trial                             // a parameter that only a tool which changes something has: a dry run
+	trial                             // a parameter that only a tool which changes something has: a dry run, a file to save to
 	question                          // a sentence that begins with it says what is told
 	body                              // a parameter that holds what is to be written
 	pact                              // what one is bound by: an offer, a contract
@@ -85,5 +85,10 @@ const (
 
 const (
 	verbs = read | compute | produce | run | add | change | take | out | power | manage
+	// An outlet begins and a location ends the name of a parameter that says where
+	// the outcome is to stay: output_path, save_to_file.
+	outlet   = trial | force
+	location = namer | force
+
 	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | number | many | kept | revision | picture
 )

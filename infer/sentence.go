@@ -7,6 +7,8 @@ type reading struct {
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
 	warn   finding // says that there is no way back
+	stays  finding // says that the outcome does: "is saved to a file"
+	verb   sense   // the main verb
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
@@ -21,6 +23,9 @@ type reading struct {
 	strange        bool   // it has more small words of other languages
 }
 
+// unreadable reports whether the first sentence is in another language.
+func (r *reading) unreadable() bool { return r.odd && !r.understood || r.strange }
+
 // sentence reads one sentence.
 func (r *reading) sentence(s *sentence) {
 	ws := s.all()
@@ -34,6 +39,9 @@ func (r *reading) sentence(s *sentence) {
 	}
 	if s.senses&(warning|unmade|harmless) != 0 {
 		r.warnings(ws)
+	}
+	if s.senses&add != 0 {
+		r.outcome(ws)
 	}
 	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
 		r.actions(ws[2:])
@@ -81,6 +89,7 @@ func (r *reading) first(ws []word) {
 // itself, "perform actions like …", gives way to those that it lists.
 func (r *reading) leading(ws []word, i int) finding {
 	o := objectIn(ws, i)
+	r.verb = ws[i].sense
 	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].id}
 	if both := r.parted(ws, i); both.is(verbs) {
 		f = finding{effectOf(both.sense, o), mainOfDescription, both.id}
@@ -89,6 +98,7 @@ func (r *reading) leading(ws []word, i int) finding {
 		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
 		f.effect = reads // "report whether", "note which", "reports limits": it tells
 	}
+	r.goesInto(ws[i+1:])
 	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
 		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
 	r.beside(ws, i)
@@ -111,6 +121,7 @@ func (r *reading) nominal(ws []word) finding {
 			return finding{}
 		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
 			r.unread = true
+			r.beside(ws, 0)
 			return finding{}
 		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past, infinitive(ws, i), i == 0 && does(ws):
 			return r.leading(ws, i)

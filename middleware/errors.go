@@ -128,7 +128,7 @@ func OutcomeUnknown(call Call, err error) error {
 	return &OutcomeUnknownError{
 		Tool: call.Tool,
 		Check: fmt.Sprintf("%s may or may not have happened. Do not call it again now. Look first, with a tool that only reads, "+
-			"whether what it was to change has changed, and tell the user if you cannot see it.", call.Tool.Name()),
+			"whether what it was to change has changed, and tell the user if you cannot see it.", call.Tool.ModelName()),
 		Err: err,
 	}
 }

@@ -64,7 +64,7 @@ func Resolve(server *mcp.Server, tools ...Resolvable) error {
 	); err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
-	server.AddReceivingMiddleware(s.announce)
+	server.AddReceivingMiddleware(resolution.Announce(s.bound))
 	return nil
 }
 
@@ -140,8 +140,8 @@ func complete(a, tool annotation.Annotations) annotation.Annotations {
 }
 
 // answer returns what is said of a call, or the protocol's error.
-func (s *resolvables) answer(p *resolveParams) (r *resolvable, _ *wireHints, err error) {
-	invalid := func(format string, args ...any) (*resolvable, *wireHints, error) {
+func (s *resolvables) answer(p *resolution.Params) (r *resolvable, _ *resolution.Hints, err error) {
+	invalid := func(format string, args ...any) (*resolvable, *resolution.Hints, error) {
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 	}
 	if p == nil {
@@ -173,7 +173,14 @@ func (s *resolvables) answer(p *resolveParams) (r *resolvable, _ *wireHints, err
 	if !ok {
 		found = r.worst
 	}
-	return r, written(found), nil
+	return r, resolution.Written(found), nil
+}
+
+// bound reports whether a tool can be resolved by the definition that is listed. One
+// that was replaced by a definition that does not bound its answers cannot.
+func (s *resolvables) bound(listed *mcp.Tool) bool {
+	r := s.tools[listed.Name]
+	return r != nil && r.bounds(listed)
 }
 
 // bounds reports whether a definition, as it is listed, is no milder than any answer.
@@ -209,21 +216,21 @@ func speaksExtension(ss *mcp.ServerSession, meta mcp.Meta) bool {
 	return ok && len(settings) == 0
 }
 
-func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolveParams) (*annotationsResult, error) {
+func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.AnnotationsResult, error) {
 	_, hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
-	return &annotationsResult{ResultType: "complete", Annotations: hints}, nil
+	return &resolution.AnnotationsResult{ResultType: "complete", Annotations: hints}, nil
 }
 
-func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolveParams) (mcp.Result, error) {
+func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolution.Params) (mcp.Result, error) {
 	r, hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
 	if speaksExtension(ss, p.Meta) {
-		return &extensionResult{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
+		return &resolution.ExtensionResult{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
 	}
-	return &toolResult{ResultType: "complete", Tool: resolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
+	return &resolution.ToolResult{ResultType: "complete", Tool: resolution.ResolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
 }

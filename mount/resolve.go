@@ -61,36 +61,12 @@ func Resolver(session func(server string) *mcp.ClientSession, clients ...*mcp.Cl
 	}
 	for _, client := range clients {
 		for _, method := range []string{resolution.MethodResolve, resolution.MethodAnnotations} {
-			if err := mcp.AddSendingCustomMethod[*resolveParams, *resolveAnswer](client, method); err != nil {
+			if err := mcp.AddSendingCustomMethod[*resolution.Params, *resolution.Answer](client, method); err != nil {
 				panic(fmt.Sprintf("mount: the SDK does not send %s: %v", method, err))
 			}
 		}
 	}
 	return &ToolResolver{session}
-}
-
-// resolveParams are those of both methods.
-type resolveParams struct {
-	mcp.ParamsBase
-
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
-// A resolveAnswer is a result as the server wrote it.
-type resolveAnswer struct {
-	mcp.ResultBase
-
-	raw json.RawMessage
-}
-
-// UnmarshalJSON keeps the text; what it says is read once it is known who asked. A
-// text that is too long is not kept.
-func (a *resolveAnswer) UnmarshalJSON(raw []byte) error {
-	if len(raw) <= maxAnswer {
-		a.raw = bytes.Clone(raw)
-	}
-	return nil
 }
 
 // Resolve asks the server of the call's tool; ok is false where it did not offer to
@@ -101,63 +77,23 @@ func (r *ToolResolver) Resolve(ctx context.Context, call middleware.Call) (answe
 	if cs == nil {
 		return answer, false, nil
 	}
-	f := offered(cs, call.Tool.Definition)
-	if f == none {
+	form := resolution.Offered(cs, call.Tool.Definition)
+	if form == resolution.None {
 		return answer, false, nil
 	}
-	p := &resolveParams{Name: call.Tool.Name(), Arguments: call.Arguments}
+	p := &resolution.Params{Name: call.Tool.Name(), Arguments: call.Arguments}
 	if len(bytes.TrimSpace(p.Arguments)) == 0 {
 		p.Arguments = json.RawMessage("{}")
 	}
 	watched, wire := sdkerr.Watch(ctx)
-	res, err := mcp.CallCustomMethod[*resolveParams, *resolveAnswer](watched, cs, f.method(), p)
+	res, err := mcp.CallCustomMethod[*resolution.Params, *resolution.Answer](watched, cs, form.Method(), p)
 	if err != nil {
 		return answer, true, resolveError(sdkerr.Sort(ctx, wire, call.Tool.Server, call.Tool.Name(), err))
 	}
-	if answer, err = decodeAnswer(f, call.Tool.Name(), res.raw); err != nil {
-		return annotation.Annotations{}, true, &malformedError{fmt.Errorf("mount: %s answered %s with what cannot be read: %w", call.Tool.Server, f.method(), err)}
+	if answer, err = res.Read(form, call.Tool.Name()); err != nil {
+		return annotation.Annotations{}, true, &malformedError{fmt.Errorf("mount: %s answered %s with what cannot be read: %w", call.Tool.Server, form.Method(), err)}
 	}
 	return answer, true, nil
-}
-
-// A form is one way in which a server answers.
-type form int
-
-const (
-	none       form = iota
-	annotates       // tools/annotations of the first draft
-	resolves        // tools/resolve of the second, which answers with a whole tool
-	extensions      // tools/resolve of the extension
-)
-
-func (f form) method() string {
-	if f == annotates {
-		return resolution.MethodAnnotations
-	}
-	return resolution.MethodResolve
-}
-
-// offered returns the best way in which the server said that it answers about the
-// tool: by its capabilities and by the tool's mark.
-func offered(cs *mcp.ClientSession, tool *mcp.Tool) form {
-	init := cs.InitializeResult()
-	if init == nil || init.Capabilities == nil || tool == nil {
-		return none
-	}
-	caps := init.Capabilities.Extensions
-	settings, announced := caps[resolution.Extension].(map[string]any)
-	mark, _ := tool.Meta[resolution.Extension].(map[string]any)
-	lifted, _ := caps[resolution.MetaKey].(map[string]any)
-	marks, _ := tool.Meta[resolution.MetaKey].(map[string]any)
-	switch {
-	case announced && len(settings) == 0 && mark["resolvable"] == true: // settings that we do not know may ask for more
-		return extensions
-	case lifted[resolution.FieldResolve] == true && marks[resolution.FieldResolve] == true:
-		return resolves
-	case lifted[resolution.FieldDynamic] == true && marks[resolution.FieldDynamic] == true:
-		return annotates
-	}
-	return none
 }
 
 // resolveError marks what a server said of the arguments.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -138,7 +138,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 		{"about another tool", answers("other", `{}`), false, true, "about another tool"},
 		{"annotations that are a list", answers("act", `[]`), false, true, "no object"},
 		{"a hint that is a text", answers("act", `{"readOnlyHint":"yes"}`), false, true, "no boolean"},
-		{"too long", answers("act", `{"x":"`+strings.Repeat("a", mount.MaxAnswer)+`"}`), false, true, "more than"},
+		{"too long", answers("act", `{"x":"`+strings.Repeat("a", resolution.MaxAnswer)+`"}`), false, true, "more than"},
 	} {
 		for _, w := range wireWays {
 			if w.name == "process" {
@@ -244,121 +244,5 @@ func TestResolverPanicsOnWhatIsMissing(t *testing.T) {
 			}()
 			f()
 		}()
-	}
-}
-
-func TestAnswersAreReadStrictly(t *testing.T) {
-	t.Parallel()
-	const bad = "error"
-	four := `{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}`
-	for _, tt := range []struct{ name, form, raw, want string }{
-		{"all four", "annotations", `{"annotations":` + four + `}`, "ynyn"},
-		{"all four", "extension", `{"resultType":"complete","name":"act","annotations":` + four + `}`, "ynyn"},
-		{"all four", "resolve", `{"tool":{"name":"act","inputSchema":{},"annotations":` + four + `}}`, "ynyn"},
-		{"some", "annotations", `{"annotations":{"destructiveHint":false}}`, "-n--"},
-		{"some", "extension", `{"name":"act","annotations":{"readOnlyHint":true}}`, "y---"},
-		{"null is none", "annotations", `{"annotations":{"readOnlyHint":null}}`, "----"},
-		{"B101 {}", "annotations", `{}`, "----"},
-		{"B101 {}", "extension", `{}`, "----"},
-		{"B101 {}", "resolve", `{}`, "----"},
-		{"annotations are null", "annotations", `{"annotations":null}`, "----"},
-		{"no name, so about nothing", "extension", `{"annotations":` + four + `}`, "----"},
-		{"no name, so about nothing", "resolve", `{"tool":{"annotations":` + four + `}}`, "----"},
-		{"the extension's answer to a question of the draft", "resolve", `{"name":"act","annotations":` + four + `}`, "----"},
-		{"title and more are ignored", "annotations", `{"annotations":{"title":"T","x":1,"readOnlyHint":true},"x":1}`, "y---"},
-		{"_meta may be there", "extension", `{"name":"act","annotations":{},"_meta":{"a":1}}`, "----"},
-		{"another tool", "extension", `{"name":"other","annotations":` + four + `}`, bad},
-		{"another tool", "annotations", `{"name":"other","annotations":` + four + `}`, bad},
-		{"another tool", "resolve", `{"tool":{"name":"Act","annotations":` + four + `}}`, bad},
-		{"a name that is a number", "extension", `{"name":1,"annotations":` + four + `}`, bad},
-		{"a tool in the extension", "extension", `{"name":"act","tool":{},"annotations":` + four + `}`, bad},
-		{"a schema in the extension", "extension", `{"name":"act","inputSchema":{},"annotations":` + four + `}`, bad},
-		{"a title in the extension", "extension", `{"name":"act","annotations":{"title":"T"}}`, bad},
-		{"not complete", "extension", `{"resultType":"input_required","name":"act","annotations":` + four + `}`, bad},
-		{"a task", "annotations", `{"resultType":"task","annotations":` + four + `}`, bad},
-		{"resultType of another type", "annotations", `{"resultType":1,"annotations":` + four + `}`, bad},
-		{"a hint that is a number", "annotations", `{"annotations":{"readOnlyHint":1}}`, bad},
-		{"a hint that is a text", "annotations", `{"annotations":{"readOnlyHint":"true"}}`, bad},
-		{"a hint twice", "annotations", `{"annotations":{"readOnlyHint":false,"readOnlyHint":true}}`, bad},
-		{"annotations twice", "annotations", `{"annotations":{"destructiveHint":true},"annotations":` + four + `}`, bad},
-		{"a hint twice by an escape", "annotations", `{"annotations":{"readOnlyHint":false,"readOnly\u0048int":true}}`, bad},
-		{"annotations are a list", "annotations", `{"annotations":[]}`, bad},
-		{"annotations are a text", "annotations", `{"annotations":"read-only"}`, bad},
-		{"a list", "annotations", `[]`, bad},
-		{"null", "annotations", `null`, bad},
-		{"a text", "annotations", `"x"`, bad},
-		{"cut off", "annotations", `{"annotations":{`, bad},
-		{"a tool that is a text", "resolve", `{"tool":"act"}`, bad},
-		{"ill-formed UTF-8", "annotations", "{\"annotations\":{\"title\":\"\xff\"}}", bad},
-	} {
-		got, err := mount.DecodeAnswer(tt.form, "act", []byte(tt.raw))
-		word := brief(got)
-		if err != nil {
-			if word != "----" {
-				t.Errorf("%s, %s: an error and %s", tt.form, tt.name, word)
-			}
-			word = bad
-		}
-		if word != tt.want {
-			t.Errorf("%s, %s: %s (%v), want %s", tt.form, tt.name, word, err, tt.want)
-		}
-	}
-	if _, err := mount.DecodeAnswer("annotations", "act", nil); err == nil {
-		t.Error("an answer that was too long to keep was read")
-	}
-}
-
-func FuzzDecodeAnswer(f *testing.F) {
-	f.Add("extension", `{"resultType":"complete","name":"act","annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`)
-	f.Add("resolve", `{"tool":{"name":"act","annotations":{"readOnlyHint":true}}}`)
-	f.Add("annotations", `{"annotations":{"readOnlyHint":false,"destructiveHint":true}}`)
-	f.Add("annotations", `{"annotations":{"readOnlyHint":null},"annotations":{}}`)
-	f.Fuzz(func(t *testing.T, form, raw string) {
-		answer, err := mount.DecodeAnswer(form, "act", []byte(raw))
-		if err != nil {
-			if answer.Summary() != (annotation.Annotations{}).Summary() {
-				t.Errorf("an error and %s", answer.Summary())
-			}
-			return
-		}
-		// What counts as a yes must stand in the text, by its plain name or by an escape.
-		if answer.ReadOnly == annotation.Yes && !strings.Contains(raw, "true") {
-			t.Errorf("read-only out of %q", raw)
-		}
-		var any map[string]any
-		if json.Unmarshal([]byte(raw), &any) != nil {
-			t.Errorf("%q is no object", raw)
-		}
-	})
-}
-
-func TestMarks(t *testing.T) {
-	t.Parallel()
-	const key = `"io.github.fairlead-go/resolution"`
-	for _, tt := range []struct{ name, method, in, want string }{
-		{"capabilities", "initialize", `{"capabilities":{"tools":{"dynamicAnnotations":true}}}`,
-			`{"capabilities":{"extensions":{` + key + `:{"dynamicAnnotations":true}},"tools":{"dynamicAnnotations":true}}}`},
-		{"both", "server/discover", `{"capabilities":{"extensions":{"a/b":{}},"tools":{"dynamicAnnotations":true,"resolve":true}}}`,
-			`{"capabilities":{"extensions":{"a/b":{},` + key + `:{"dynamicAnnotations":true,"resolve":true}},"tools":{"dynamicAnnotations":true,"resolve":true}}}`},
-		{"tools", "tools/list", `{"tools":[{"name":"a","resolve":true},{"name":"b"}]}`,
-			`{"tools":[{"_meta":{` + key + `:{"resolve":true}},"name":"a","resolve":true},{"name":"b"}]}`},
-		{"a _meta of its own stays", "tools/list", `{"tools":[{"name":"a","dynamicAnnotations":true,"_meta":{"x":12345678901234567890}}]}`,
-			`{"tools":[{"_meta":{` + key + `:{"dynamicAnnotations":true},"x":12345678901234567890},"dynamicAnnotations":true,"name":"a"}]}`},
-		{"false is no mark", "tools/list", `{"tools":[{"name":"a","resolve":false}]}`, ""},
-		{"a text is no mark", "tools/list", `{"tools":[{"name":"a","resolve":"true"}]}`, ""},
-		{"a _meta that is no object", "tools/list", `{"tools":[{"name":"a","resolve":true,"_meta":1}]}`, ""},
-		{"tools that are no list", "tools/list", `{"tools":{}}`, ""},
-		{"a tool that is no object", "tools/list", `{"tools":[1,null]}`, ""},
-		{"no capabilities", "initialize", `{}`, ""},
-		{"no object", "initialize", `[1]`, ""},
-		{"not JSON", "initialize", `{`, ""},
-	} {
-		want := tt.want
-		if want == "" {
-			want = tt.in
-		}
-		if got := string(mount.Mark(tt.method, json.RawMessage(tt.in))); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, want)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -25,6 +26,14 @@ type ServerOptions struct {
 	// Scope says whose call it is, for the chain's memory and limits; nil means the user
 	// of the request's bearer token, else the session.
 	Scope func(req *mcp.CallToolRequest) string
+	// Permission says which permission a caller of the tool needs, as in
+	// catalog.Options. With it, tools/list shows and tools/call takes only what the
+	// scopes of the request cover, and a tool that was not added by AddTool needs
+	// "*.all". Nil means that everybody may use everything.
+	Permission func(tool *middleware.Tool) string
+	// Scopes returns what a request may do; nil means the scopes of its bearer token, for
+	// tools of the public level. What is no scope covers nothing.
+	Scopes func(extra *mcp.RequestExtra) []catalog.Scope
 }
 
 // A Server hangs a chain before the tools of a server of the host's own, and
@@ -55,8 +64,11 @@ func NewServer(s *mcp.Server, id string, o ServerOptions) *Server {
 	if o.Scope == nil {
 		o.Scope = caller
 	}
+	if o.Scopes == nil {
+		o.Scopes = granted
+	}
 	out := &Server{mcp: s, id: id, o: o, tools: make(map[string]*middleware.Tool)}
-	s.AddReceivingMiddleware(out.receive)
+	s.AddReceivingMiddleware(out.filter, out.receive) // the first is outermost
 	return out
 }
 

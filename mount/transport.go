@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,7 +34,7 @@ func Transport(t mcp.Transport) mcp.Transport {
 	}
 	h, ok := t.(*mcp.StreamableClientTransport)
 	if !ok {
-		return &transport{&markTransport{t}}
+		return &transport{resolution.Transport(t)}
 	}
 	// The SDK tells the connection of this transport things in ways that pass no
 	// wrapper, so the answers are read one layer below.
@@ -42,7 +43,7 @@ func Transport(t mcp.Transport) mcp.Transport {
 	if h.HTTPClient != nil {
 		client = *h.HTTPClient
 	}
-	client.Transport = lists{markRoundTripper{RoundTripper(client.Transport)}}
+	client.Transport = lists{resolution.RoundTripper(RoundTripper(client.Transport))}
 	prepared.HTTPClient = &client
 	return &prepared
 }

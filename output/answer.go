@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/paging"
+	"github.com/fairlead-go/fairlead/internal/schema"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -14,12 +18,12 @@ import (
 // structured content, or, where there is none, the first text that is JSON; a text that
 // says the same as the structured content is cut with it.
 type answer struct {
-	unit        Unit
+	unit        trim.Unit
 	limit       int
 	call        middleware.Call
 	res         *mcp.CallToolResult // only read
-	page        *page
-	contract    *contract
+	page        *paging.Page
+	contract    *schema.Contract
 	keepUnnamed bool
 	open, end   string // the fence, "" for none
 
@@ -30,7 +34,7 @@ type answer struct {
 	changed    bool // main does not say what it said
 	rewrite    bool // documents are written anew
 	isCut      bool
-	lost       loss
+	lost       trim.Loss
 	gone       int // parts for which there was no room
 	dropped    int // parts that do not keep to the contract
 	next       any // how to ask for the rest, nil for no way
@@ -42,7 +46,7 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	for _, content := range contents {
 		a.parts = append(a.parts, newPart(content))
 	}
-	a.rewrite = a.contract != nil || a.page != nil && a.page.skip > 0
+	a.rewrite = a.contract != nil || a.page.Skips()
 	if !a.rewrite && a.surelyFits() {
 		if moved {
 			return a.result(), nil
@@ -55,8 +59,8 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	if err := a.sanitize(); err != nil {
 		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
 	}
-	if a.hasMain && a.page != nil && a.page.skip > 0 {
-		a.main, a.changed = a.page.leaveOut(a.main), true
+	if a.hasMain && a.page.Skips() {
+		a.main, a.changed = a.page.LeaveOut(a.main), true
 	}
 	if err := a.cut(); err != nil {
 		return nil, withheld(a.call.Tool, "is too long", err)
@@ -87,7 +91,7 @@ func (a *answer) surelyFits() bool {
 
 // room is what the limit leaves for the contents inside the fence.
 func (a *answer) room() int {
-	return a.limit - a.unit.plain(a.open, a.limit) - a.unit.plain(a.end, a.limit)
+	return a.limit - a.unit.Text(a.open, a.limit) - a.unit.Text(a.end, a.limit)
 }
 
 // read takes the documents of the answer apart.
@@ -97,16 +101,16 @@ func (a *answer) read() error {
 		if err != nil {
 			return err
 		}
-		if a.main, err = decode(raw); err != nil {
+		if a.main, err = jsontree.Decode(raw); err != nil {
 			return err
 		}
 		a.hasMain, a.structured = true, true
 	}
 	for _, p := range a.parts {
-		if !p.isText || !looksLikeJSON(p.text) {
+		if !p.isText || !jsontree.Likely(p.text) {
 			continue
 		}
-		tree, err := decode([]byte(p.text))
+		tree, err := jsontree.Decode([]byte(p.text))
 		if err != nil {
 			continue
 		}
@@ -116,7 +120,7 @@ func (a *answer) read() error {
 		case !isText:
 		case !a.hasMain:
 			a.main, a.hasMain, p.isMain = tree, true, true
-		case a.structured && same(tree, a.main):
+		case a.structured && jsontree.Same(tree, a.main):
 			p.isMain = true
 		}
 	}
@@ -131,7 +135,7 @@ func (a *answer) sanitize() error {
 		return nil
 	}
 	if a.res.IsError {
-		if a.structured && (a.strip(a.main) > 0 || a.contract.check(a.main) != nil) {
+		if a.structured && (a.strip(a.main) > 0 || a.contract.Check(a.main) != nil) {
 			a.main, a.hasMain, a.structured, a.changed = nil, false, false, true
 			a.dropped++
 			for _, p := range a.parts {
@@ -145,7 +149,7 @@ func (a *answer) sanitize() error {
 	}
 	a.changed = a.strip(a.main) > 0
 	for _, p := range a.parts {
-		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !looksLikeJSON(p.text) {
+		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
 			continue
 		}
 		if !p.isDoc {
@@ -154,7 +158,7 @@ func (a *answer) sanitize() error {
 			continue
 		}
 		a.strip(p.tree)
-		if a.contract.check(p.tree) != nil {
+		if a.contract.Check(p.tree) != nil {
 			p.gone = true
 			a.dropped++
 		}
@@ -166,14 +170,14 @@ func (a *answer) strip(v any) int {
 	if a.keepUnnamed {
 		return 0
 	}
-	return a.contract.shape.strip(v)
+	return a.contract.Shape.Strip(v)
 }
 
 func (a *answer) check() error {
 	if a.contract == nil || !a.hasMain || a.res.IsError {
 		return nil
 	}
-	return a.contract.check(a.main)
+	return a.contract.Check(a.main)
 }
 
 // result puts together what is shown.
@@ -189,11 +193,11 @@ func (a *answer) result() *mcp.CallToolResult {
 		case p.gone:
 		case p.isMain && a.rewrite:
 			if main == "" {
-				main = encode(a.main)
+				main = jsontree.Encode(a.main)
 			}
 			out.Content = append(out.Content, p.with(main))
 		case p.isDoc && a.rewrite:
-			out.Content = append(out.Content, p.with(encode(p.tree)))
+			out.Content = append(out.Content, p.with(jsontree.Encode(p.tree)))
 		default:
 			out.Content = append(out.Content, p.with(p.text))
 		}
@@ -224,7 +228,7 @@ func (a *answer) structuredContent() any {
 	if !a.structured {
 		return nil
 	}
-	raw := json.RawMessage(encode(a.main))
+	raw := json.RawMessage(jsontree.Encode(a.main))
 	if _, isRaw := a.res.StructuredContent.(json.RawMessage); isRaw {
 		return raw
 	}

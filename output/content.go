@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -79,13 +80,13 @@ func newPart(content mcp.Content) *part {
 }
 
 // weight returns how much of the limit the part takes, or something above most.
-func (p *part) weight(u Unit, most int) int {
+func (p *part) weight(u trim.Unit, most int) int {
 	if p.isText {
-		return u.plain(p.text, most)
+		return u.Text(p.text, most)
 	}
 	switch c := p.content.(type) {
 	case *mcp.ResourceLink:
-		return u.plain(c.URI, most) + u.plain(c.Name, most) + u.plain(c.Title, most) + u.plain(c.Description, most)
+		return u.Text(c.URI, most) + u.Text(c.Name, most) + u.Text(c.Title, most) + u.Text(c.Description, most)
 	case *mcp.EmbeddedResource:
 		if c.Resource != nil {
 			return base64.StdEncoding.EncodedLen(len(c.Resource.Blob))
@@ -100,7 +101,7 @@ func (p *part) weight(u Unit, most int) int {
 	if err != nil {
 		return most + 1
 	}
-	return u.plain(string(raw), most)
+	return u.Text(string(raw), most)
 }
 
 // with returns the content with another text, a copy.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/schema"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,9 +23,9 @@ func (a *answer) weight(p *part, most int) int {
 	case p.gone:
 		return 0
 	case p.isMain && a.rewrite:
-		return a.unit.json(a.main, most)
+		return a.unit.JSON(a.main, most)
 	case p.isDoc && a.rewrite:
-		return a.unit.json(p.tree, most)
+		return a.unit.JSON(p.tree, most)
 	}
 	return p.weight(a.unit, most)
 }
@@ -44,7 +46,7 @@ func (a *answer) fits() bool {
 	if a.total(a.room()) > a.room() {
 		return false
 	}
-	return !a.structured || a.unit.json(a.main, a.limit) <= a.limit
+	return !a.structured || a.unit.JSON(a.main, a.limit) <= a.limit
 }
 
 // cut makes the answer small enough. Documents lose their blanks before they lose
@@ -58,7 +60,7 @@ func (a *answer) cut() error {
 		return nil
 	}
 	a.isCut = true
-	room := a.room() - a.unit.plain(a.longestNote(), a.limit)
+	room := a.room() - a.unit.Text(a.longestNote(), a.limit)
 	if room < leastPart { // for a cursor of the tool's own that is very long
 		return errTooLong
 	}
@@ -69,7 +71,7 @@ func (a *answer) cut() error {
 			weights = append(weights, a.weight(p, room))
 		}
 	}
-	share := max(leastPart, level(slices.Values(weights), len(weights), room))
+	share := max(leastPart, trim.Share(slices.Values(weights), room))
 	if err := a.cutMain(share); err != nil {
 		return err
 	}
@@ -96,96 +98,58 @@ func (a *answer) cutMain(share int) error {
 	if slices.ContainsFunc(a.parts, func(p *part) bool { return p.isMain }) {
 		room = min(room, share)
 	}
-	if a.unit.json(a.main, room) <= room {
+	if a.unit.JSON(a.main, room) <= room {
 		return nil
 	}
 	a.changed = true
 	a.markTruncated()
-	rows, paged := a.page.list(a.main)
-	paged = paged && a.page.goesOn(a.call.Tool)
+	rows, paged := a.page.List(a.main)
+	paged = paged && a.page.GoesOn(a.call.Tool)
 	restore := func(any, any) {}
 	if paged {
-		restore = a.page.reserve(a.main, len(rows))
+		restore = a.page.Reserve(a.main, len(rows))
 	}
-	fitted := a.unit.fit(a.main, room, a.shape(), 0)
-	a.lost.count(a.main, fitted)
-	if kept, _ := a.page.list(fitted); paged && len(kept) < len(rows) {
+	fitted := a.unit.CutJSON(a.main, room, a.shape())
+	a.lost.Count(a.main, fitted)
+	if kept, _ := a.page.List(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
 			return errTooLong // a cursor would lead to the same place again
 		}
-		a.lost.shown, a.lost.of = len(kept), len(rows)
-		a.next = a.page.after(len(kept))
+		a.lost.Shown, a.lost.Of = len(kept), len(rows)
+		a.next = a.page.After(len(kept))
 	}
 	restore(fitted, a.next)
 	a.main = fitted
-	if a.unit.json(fitted, room) > room {
+	if a.unit.JSON(fitted, room) > room {
 		return errTooLong
 	}
 	return nil
 }
 
-func (a *answer) shape() *shape {
+func (a *answer) shape() *schema.Shape {
 	if a.contract == nil {
 		return nil
 	}
-	return a.contract.shape
+	return a.contract.Shape
 }
 
 // markTruncated sets meta.truncated in the main document where it is an object
 // whose schema has a place for it.
 func (a *answer) markTruncated() {
-	root, ok := a.main.(object)
-	meta, named := a.shape().lookup("meta")
+	root, ok := a.main.(map[string]any)
+	meta, named := a.shape().Lookup("meta")
 	if !ok || !named {
 		return
 	}
-	if _, named := meta.lookup("truncated"); !named {
+	if _, named := meta.Lookup("truncated"); !named {
 		return
 	}
 	switch at := root["meta"].(type) {
-	case object:
+	case map[string]any:
 		at["truncated"] = true
 	case nil:
-		if _, isNull := root["meta"]; !isNull && meta.needsNothingBut("truncated") {
-			root["meta"] = object{"truncated": true}
-		}
-	}
-}
-
-// reserve puts into the document, where it says how to go on, values that are not
-// cut and leave room for what restore puts there in the end: next, or where that is
-// nil what stood there.
-func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
-	was, hasNext := p.next.in(v)
-	more, hasMore := p.more.in(v)
-	if p.hasNext {
-		place := p.after(rows)
-		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(place)) {
-			place = whole(s)
-		}
-		p.next.set(v, place)
-	}
-	if p.hasMore && hasMore {
-		p.more.set(v, false) // the longer word
-	}
-	return func(v, next any) {
-		if w, ok := next.(whole); ok {
-			next = string(w)
-		}
-		if p.hasMore && hasMore {
-			if next != nil {
-				more = true
-			}
-			p.more.set(v, more)
-		}
-		switch {
-		case !p.hasNext:
-		case next != nil:
-			p.next.set(v, next)
-		case hasNext:
-			p.next.set(v, was)
-		default:
-			p.next.remove(v)
+		if _, isNull := root["meta"]; !isNull && meta.NeedsNothingBut("truncated") {
+			root["meta"] = map[string]any{"truncated": true}
 		}
 	}
 }
@@ -215,12 +179,12 @@ func (a *answer) cutParts(room, share int) {
 func (a *answer) cutPart(p *part, most int) bool {
 	switch {
 	case p.isDoc:
-		fitted := a.unit.fit(p.tree, most, nil, 0)
-		a.lost.count(p.tree, fitted)
+		fitted := a.unit.CutJSON(p.tree, most, nil)
+		a.lost.Count(p.tree, fitted)
 		p.tree = fitted
 	case p.isText:
-		p.text = a.unit.cut(p.text, most, a.unit.raw)
-		a.lost.texts++
+		p.text = a.unit.CutText(p.text, most)
+		a.lost.Texts++
 	}
 	return a.weight(p, most) <= most
 }
@@ -230,10 +194,10 @@ func (a *answer) longestNote() string {
 	const many = 999_999_999
 	longest := answer{
 		page: a.page, call: a.call, gone: many,
-		lost: loss{shown: many, of: many + 1, texts: many, members: many},
+		lost: trim.Loss{Shown: many, Of: many + 1, Texts: many, Members: many},
 	}
-	if _, paged := a.page.list(a.main); paged { // and goes on, perhaps
-		longest.next = a.page.after(many)
+	if _, paged := a.page.List(a.main); paged { // and goes on, perhaps
+		longest.next = a.page.After(many)
 	}
 	return longest.note()
 }
@@ -246,17 +210,17 @@ func (a *answer) note() string {
 			lost = append(lost, fmt.Sprintf(format, args...))
 		}
 	}
-	add(a.lost.of, "%d of %d items are shown", a.lost.shown, a.lost.of)
-	add(a.lost.texts, "texts shortened: %d", a.lost.texts)
-	add(a.lost.members, "fields left out: %d", a.lost.members)
+	add(a.lost.Of, "%d of %d items are shown", a.lost.Shown, a.lost.Of)
+	add(a.lost.Texts, "texts shortened: %d", a.lost.Texts)
+	add(a.lost.Members, "fields left out: %d", a.lost.Members)
 	add(a.gone, "parts left out: %d", a.gone)
 	how := "The rest cannot be had in this way; ask for less at a time if the tool allows it."
 	if a.next != nil {
 		value := fmt.Sprint(a.next) // a number
-		if cursor, ok := a.next.(whole); ok {
-			value = strconv.Quote(string(cursor))
+		if cursor, ok := a.next.(string); ok {
+			value = strconv.Quote(cursor)
 		}
-		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.argument(), value)
+		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.Argument(), value)
 	}
 	return fmt.Sprintf("[The answer was too long: %s. %s]", strings.Join(lost, "; "), how)
 }
@@ -264,18 +228,11 @@ func (a *answer) note() string {
 // meta is what the _meta of the result says.
 func (a *answer) meta() mcp.Meta {
 	m := mcp.Meta{"truncated": true}
-	if a.lost.of > 0 {
-		m["shown"], m["of"] = a.lost.shown, a.lost.of
+	if a.lost.Of > 0 {
+		m["shown"], m["of"] = a.lost.Shown, a.lost.Of
 	}
 	if a.next != nil {
-		m["next"] = map[string]any{a.page.argument(): plain(a.next)}
+		m["next"] = map[string]any{a.page.Argument(): a.next}
 	}
 	return m
-}
-
-func plain(next any) any {
-	if w, ok := next.(whole); ok {
-		return string(w)
-	}
-	return next
 }

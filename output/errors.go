@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -16,9 +18,9 @@ import (
 // model reads what the error has to say to a model, or the fallback and the facts
 // that the error tells.
 func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
-	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", err)}
+	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
 	if p, ok := errors.AsType[*middleware.PanicError](err); ok {
-		attrs = append(attrs, slog.Any("panic", p.Value), slog.String("stack", string(p.Stack)))
+		attrs = append(attrs, slog.Any("panic", redact.Said{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
 	}
 	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)
 
@@ -27,8 +29,8 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 	if text == "" {
 		text = c.fallback(ctx, call.Tool) + facts(err)
 	}
-	if c.Unit.plain(text, c.Limit) > c.Limit {
-		text = c.Unit.cut(text, c.Limit, c.Unit.raw)
+	if unit := trim.Unit(c.Unit); unit.Text(text, c.Limit) > c.Limit {
+		text = unit.CutText(text, c.Limit)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
 }

@@ -69,7 +69,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 	read, pay := tool(t, "", annotation.ReadOnly()), tool(t, "", annotation.Destructive())
 	_, wire := sdkerr.Watch(t.Context())
 	const failed = "crm__list failed. Try other arguments or another tool, or tell the user that it does not work."
-	const look = "list may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it."
+	const look = "crm__list may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it."
 	for _, tt := range []struct {
 		name string
 		tool *middleware.Tool
@@ -238,7 +238,7 @@ func TestClassIsTheOneFurtherIn(t *testing.T) {
 		t.Errorf("got %q, want %q…", got, want)
 	}
 	got = said(show(t, output.Options{}, unclassed, failing(errInside)))
-	if want := "list may or may not have happened. "; !strings.HasPrefix(got, want) {
+	if want := "crm__list may or may not have happened. "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q…", got, want)
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"runtime/debug"
 
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/paging"
+	"github.com/fairlead-go/fairlead/internal/schema"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,8 +59,8 @@ type Options struct {
 const (
 	defaultLimit  = 25_000
 	defaultTokens = defaultLimit / 4
-	// maxContracts is how many output schemas are kept ready.
-	maxContracts = 1024
+	// maxPromises is how many output schemas are kept ready.
+	maxPromises = 1024
 )
 
 // New returns the middleware. Put it outside all others.
@@ -80,28 +83,28 @@ func New(opts Options) middleware.Middleware {
 	if opts.Unit == Tokens {
 		normal = defaultTokens
 	}
-	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * opts.Unit.scale()
+	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * trim.Unit(opts.Unit).Scale()
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	pagings := make(map[string]*paging, len(opts.Paging))
+	pagings := make(map[string]*paging.Paging, len(opts.Paging))
 	for tool, p := range opts.Paging {
 		pagings[tool] = newPaging(tool, p)
 	}
-	contracts, err := lru.New[middleware.Digest, *contract](maxContracts)
+	promises, err := lru.New[middleware.Digest, promise](maxPromises)
 	if err != nil {
 		panic("output: " + err.Error()) // only for a size below 1
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &caller{Options: opts, next: next, safe: middleware.Recover()(next), pagings: pagings, contracts: contracts}
+		return &caller{Options: opts, next: next, safe: middleware.Recover()(next), pagings: pagings, promises: promises}
 	}
 }
 
 type caller struct {
 	Options
 
-	next      middleware.ToolCaller
-	safe      middleware.ToolCaller // next, whose panics are errors
-	pagings   map[string]*paging
-	contracts *lru.Cache[middleware.Digest, *contract] // safe for concurrent use
+	next     middleware.ToolCaller
+	safe     middleware.ToolCaller // next, whose panics are errors
+	pagings  map[string]*paging.Paging
+	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
 }
 
 // Kind names the room for those who read an order.
@@ -149,23 +152,15 @@ func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 	return &out
 }
 
-// begin is [paging.begin] for the tool of the call.
-func (c *caller) begin(call middleware.Call) (middleware.Call, *page, error) {
-	if len(c.pagings) == 0 {
-		return call, nil, nil
-	}
-	return c.pagings[call.Tool.String()].begin(call)
-}
-
 // present returns what the model sees of a result, which it does not write to.
-func (c *caller) present(ctx context.Context, call middleware.Call, page *page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
+func (c *caller) present(ctx context.Context, call middleware.Call, page *paging.Page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
 			err = withheld(call.Tool, "could not be prepared",
 				&middleware.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
-	a := answer{unit: c.Unit, limit: c.Limit, call: call, res: res, page: page}
+	a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}
 	if a.contract, err = c.contract(call.Tool); err != nil {
 		return nil, withheld(call.Tool, "cannot be checked", err)
 	}
@@ -186,17 +181,25 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 	return out, err
 }
 
+// A promise is an output schema that was read, or why it is not usable.
+type promise struct {
+	contract *schema.Contract
+	err      error
+}
+
 // contract returns what the tool promises, nil where it promises nothing.
-func (c *caller) contract(tool *middleware.Tool) (*contract, error) {
+func (c *caller) contract(tool *middleware.Tool) (*schema.Contract, error) {
 	if tool == nil || tool.Definition == nil || tool.Definition.OutputSchema == nil {
 		return nil, nil //nolint:nilnil // many tools promise nothing
 	}
-	known, ok := c.contracts.Get(tool.Digest)
+	known, ok := c.promises.Get(tool.Digest)
 	if !ok {
-		known = newContract(tool.Definition.OutputSchema)
+		if known.contract, known.err = schema.ReadContract(tool.Definition.OutputSchema); known.err != nil {
+			known.err = fmt.Errorf("the output schema is not usable: %w", known.err)
+		}
 		if tool.Digest != (middleware.Digest{}) {
-			c.contracts.Add(tool.Digest, known)
+			c.promises.Add(tool.Digest, known)
 		}
 	}
-	return known, known.err
+	return known.contract, known.err
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,6 +50,8 @@ func anyValue(depth int) *rapid.Generator[any] {
 	})
 }
 
+func weigh(unit output.Unit, text string) int { return trim.Unit(unit).Text(text, math.MaxInt) }
+
 // Whatever an answer holds, what is shown of it is valid JSON and no longer than the
 // limit, or it is an error that says that it is too long.
 func TestWhateverIsShownFits(t *testing.T) {
@@ -81,7 +86,7 @@ func TestWhateverIsShownFits(t *testing.T) {
 		if unit == output.Tokens {
 			scale = 4
 		}
-		if n := unit.Plain(strings.Join(texts(got), "")); n > most*scale {
+		if n := weigh(unit, strings.Join(texts(got), "")); n > most*scale {
 			rt.Fatalf("the texts weigh %d, more than %d", n, most*scale)
 		}
 		if got.IsError {
@@ -91,33 +96,16 @@ func TestWhateverIsShownFits(t *testing.T) {
 			return
 		}
 		raw := encoded(t, got.StructuredContent)
-		weight, written, err := unit.Weigh(raw)
+		tree, err := jsontree.Decode([]byte(raw))
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if weight > most*scale {
-			rt.Fatalf("the structured content weighs %d, more than %d: %s", weight, most*scale, written)
+		if n := weigh(unit, jsontree.Encode(tree)); n > most*scale {
+			rt.Fatalf("the structured content weighs %d, more than %d: %s", n, most*scale, raw)
 		}
 		for _, c := range got.Content {
 			if text, ok := c.(*mcp.TextContent); ok && !utf8.ValidString(text.Text) {
 				rt.Fatalf("%q is no UTF-8", text.Text)
-			}
-		}
-	})
-}
-
-// What is weighed is what is written.
-func TestWeightIsThatOfWhatIsWritten(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		v := anyValue(3).Draw(rt, "value")
-		for _, unit := range []output.Unit{output.Characters, output.Bytes, output.Tokens} {
-			weight, written, err := unit.Weigh(encoded(t, v))
-			if err != nil {
-				rt.Fatal(err)
-			}
-			if want := unit.Plain(written); weight != want {
-				rt.Fatalf("unit %d: weighed %d, want %d: %s", unit, weight, want, written)
 			}
 		}
 	})

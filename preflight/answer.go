@@ -101,13 +101,13 @@ func hosts(a annotation.Annotations) annotation.Annotations {
 // unanswered is what becomes of a call whose server failed to answer. The static
 // class stands where somebody stated it; where it is only inferred, a person is
 // asked and sees what happened.
-func unanswered(tool *middleware.Tool, err error) grant.Over {
+func unanswered(tool *middleware.Tool, said string) grant.Over {
 	declared, _ := annotation.FromTool(tool.Definition)
 	if stated(declared) || stated(hosts(tool.Annotations)) {
 		return nil
 	}
 	ask := annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, tool.Server)
-	ask.Evidence[0].Word, ask.Evidence[0].Place = cut(err.Error(), maxReason), "came instead of an answer"
+	ask.Evidence[0].Word, ask.Evidence[0].Place = said, "came instead of an answer"
 	return raising(ask)
 }
 

@@ -18,6 +18,11 @@ func (e *InvalidArgumentsError) Error() string {
 	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, cut(e.Err.Error(), maxMessage))
 }
 
+// ForModel leaves out the server's own words, which may tell of its inside.
+func (e *InvalidArgumentsError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: its server says that the arguments are invalid. Compare them with what the tool takes, and call it again with others."
+}
+
 // Unwrap returns what the server said.
 func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
 

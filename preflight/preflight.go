@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -176,7 +177,7 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 		if err != nil {
 			return finding{what: "refused"}, err
 		}
-		if v, ok := j.apply(ctx, call.Tool, rule, arguments); ok {
+		if v, ok := j.apply(ctx, call, rule, arguments); ok {
 			return finding{v.over(), "rule", v.Why}, nil
 		}
 	}
@@ -194,16 +195,19 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 }
 
 // apply asks a rule.
-func (j *Judge) apply(ctx context.Context, tool *middleware.Tool, rule Rule, a Arguments) (v Verdict, ok bool) {
+func (j *Judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Arguments) (v Verdict, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			err := &panicError{"the rule"}
 			j.log.LogAttrs(ctx, slog.LevelError, "preflight: the rule panicked",
-				slog.String("tool", tool.String()), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: p}), slog.String("stack", string(debug.Stack())))
 			v, ok = Verdict{Why: err.Error()}, true
 		}
 	}()
-	return rule(a)
+	if v, ok = rule(a); ok {
+		v.Why = new(redact.Redactor).Text(v.Why) // it may be a part of an argument
+	}
+	return v, ok
 }
 
 // resolve makes of the server's answer what may count.
@@ -215,8 +219,10 @@ func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	case invalid(err):
 		return finding{what: "invalid arguments"}, &InvalidArgumentsError{Tool: call.Tool, Err: err}
 	case err != nil:
-		j.warn(ctx, call.Tool, "preflight: no answer", slog.Any("err", err))
-		return finding{unanswered(call.Tool, err), "no answer", cut(err.Error(), maxReason)}, nil
+		said := redact.Said{Call: call, Value: err}.String()
+		j.warn(ctx, call.Tool, "preflight: no answer", slog.String("err", said))
+		said = cut(said, maxReason)
+		return finding{unanswered(call.Tool, said), "no answer", said}, nil
 	case !ok:
 		return finding{}, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -60,7 +61,7 @@ func (j *Judge) once(ctx context.Context, call middleware.Call) (answer annotati
 	defer func() {
 		if v := recover(); v != nil {
 			j.log.LogAttrs(ctx, slog.LevelError, "preflight: the resolver panicked",
-				slog.String("tool", call.Tool.String()), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+				slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
 			answer, ok, err = annotation.Annotations{}, false, &panicError{"the resolver"}
 		}
 	}()

@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -172,7 +173,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		}
 		r.log.LogAttrs(ctx, slog.LevelInfo, "retry: again",
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
-			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", err))
+			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Said{Call: call, Value: err}))
 		if gone := sleep(ctx, wait); gone != nil {
 			r.budget.give(serverOf(call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)

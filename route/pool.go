@@ -87,7 +87,7 @@ func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 	case server == "":
 		panic("route: NewPool was given no server")
 	case strategy > Affinity:
-		panic("route: NewPool was given a strategy that there is not")
+		panic(fmt.Sprintf("route: the strategy of the pool of %s is %d; use one of RoundRobin to Affinity", server, strategy))
 	case len(replicas) == 0 || len(replicas) > maxReplicas:
 		panic(fmt.Sprintf("route: the pool of %s has %d replicas; it needs 1 to %d", server, len(replicas), maxReplicas))
 	}

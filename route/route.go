@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -141,7 +142,7 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 			return nil, err
 		}
 		p.log.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
-			slog.String("after", r.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", err))
+			slog.String("after", r.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Said{Call: call, Value: err}))
 		last = err
 	}
 }

@@ -392,13 +392,13 @@ func TestWrongPoolsPanicAtOnce(t *testing.T) {
 		"0 to 100": func() {
 			route.NewPool("db", route.RoundRobin, route.Replica{ID: "a", Caller: new(server), Weight: 101})
 		},
-		"that there is not":   func() { route.NewPool("db", route.Affinity+1, a) },
-		"nil pool":            func() { route.New(route.Options{}, nil) },
-		"in use already":      func() { route.New(route.Options{}, used) },
-		"two pools":           func() { route.New(route.Options{}, route.NewPool("db", 0, a), route.NewPool("db", 0, a)) },
-		"Options.Pause is":    func() { route.New(route.Options{Pause: -1}) },
-		"Options.Failures is": func() { route.New(route.Options{Failures: -1}) },
-		"Options.Successes":   func() { route.New(route.Options{Successes: -1}) },
+		"use one of RoundRobin to Affinity": func() { route.NewPool("db", route.Affinity+1, a) },
+		"nil pool":                          func() { route.New(route.Options{}, nil) },
+		"in use already":                    func() { route.New(route.Options{}, used) },
+		"two pools":                         func() { route.New(route.Options{}, route.NewPool("db", 0, a), route.NewPool("db", 0, a)) },
+		"Options.Pause is":                  func() { route.New(route.Options{Pause: -1}) },
+		"Options.Failures is":               func() { route.New(route.Options{Failures: -1}) },
+		"Options.Successes":                 func() { route.New(route.Options{Successes: -1}) },
 	} {
 		func() {
 			defer func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/route"
@@ -77,14 +78,25 @@ func decisions(call middleware.Call, said note.Reading) []attribute.KeyValue {
 		out = append(out, attribute.String(attrApproval, said.Approval))
 	}
 	if len(said.Facts) > 0 {
-		whys := make([]string, len(said.Facts))
-		for i, f := range said.Facts {
-			whys[i] = f.Room + ": " + f.What
-			if f.Why != "" {
-				whys[i] += ", " + f.Why
-			}
+		out = append(out, attribute.StringSlice(attrWhys, whys(call, said.Facts)))
+	}
+	return out
+}
+
+// whys puts decisions into words. The reasons are of servers and of the host's own
+// parts, which repeat what the call was made with.
+func whys(call middleware.Call, facts []note.Fact) []string {
+	out := make([]string, len(facts))
+	var secrets *redact.Redactor
+	for i, f := range facts {
+		out[i] = f.Room + ": " + f.What
+		if f.Why == "" {
+			continue
 		}
-		out = append(out, attribute.StringSlice(attrWhys, whys))
+		if secrets == nil {
+			secrets = redact.Of(call)
+		}
+		out[i] += ", " + secrets.Text(f.Why)
 	}
 	return out
 }

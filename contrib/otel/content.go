@@ -34,11 +34,7 @@ func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue
 }
 
 // message returns what a server said, without the secrets that it was sent.
-func message(call middleware.Call, said string) string {
-	var secrets redact.Redactor
-	secrets.JSON(call.Arguments, inputSchema(call.Tool))
-	return secrets.Text(said)
-}
+func message(call middleware.Call, said string) string { return redact.Of(call).Text(said) }
 
 func inputSchema(t *middleware.Tool) any {
 	if t == nil || t.Definition == nil {

@@ -4,10 +4,12 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/prompt"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -19,14 +21,14 @@ const patience = 10 * time.Minute
 
 // standard is the chain that every call goes through. Nothing in it names a tool:
 // what happens to a call follows from its class.
-func (h *host) standard() chain.Standard {
+func (h *host) standard() (chain.Standard, error) {
 	log := slog.New(marks{})
 	pace := ratelimit.Options{Logger: log}
 	if h.rate > 0 {
 		pace.PerMinute, pace.Burst = h.rate, 1
 	}
-	return chain.Standard{
-		Outermost:  []middleware.Middleware{h.watch},
+	s := chain.Standard{
+		Telemetry:  h.watch,
 		Confirm:    hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: patience, Logger: log}),
 		Cache:      cache.New(cache.Options{Logger: log}),
 		Retry:      retry.New(retry.Options{Logger: log}),
@@ -34,6 +36,11 @@ func (h *host) standard() chain.Standard {
 		PerAttempt: []middleware.Middleware{attempts},
 		Timeout:    timeout.New(timeout.Options{}),
 	}
+	if h.modelPlans() { // a program reads errors, and whole answers
+		s.Output = output.New(output.Options{})
+		s.Budget = budget.New(budget.Options{})
+	}
+	return s, h.record(&s)
 }
 
 // systemPrompt is what a model is told of this chain and these tools.

@@ -121,6 +121,9 @@ func target(server string) (dial.Target, error) {
 }
 
 func (h *host) close() {
+	if h.endRecord != nil {
+		_ = h.endRecord() // the run has ended with an error of its own
+	}
 	_ = h.tools.Close() // it has nothing to say
 	if h.where.session != nil {
 		// A server that ended badly was reported where a call noticed it.

@@ -24,6 +24,7 @@ type options struct {
 	repl   bool
 	script string
 	server string
+	audit  string
 	json   bool
 	goal   string
 }
@@ -59,6 +60,7 @@ func (p *Program) parse() (options, error) {
 	f.BoolVar(&o.repl, "repl", false, "call the tools by hand")
 	f.StringVar(&o.script, "script", "", `play the calls of a JSON `+"`FILE`"+`: [{"tool": …, "arguments": {…}}, …]`)
 	f.StringVar(&o.server, "server", "", "use another MCP `SERVER`: an URL, a command line, or memory")
+	f.StringVar(&o.audit, "audit", "", "write every call down in `FILE`, one JSON record a line, without secrets")
 	f.BoolVar(&o.json, "json", false, "print one JSON event a line; the last is the summary")
 	switch err := f.Parse(p.Args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -102,6 +104,8 @@ func (o options) check(given map[string]bool, model bool) error {
 		return both("server", "dir")
 	case o.server != "" && o.flaky > 0:
 		return both("server", "flaky")
+	case given["audit"] && o.audit == "":
+		return errors.New("--audit is empty; name a file")
 	case given["server"] && strings.TrimSpace(o.server) == "":
 		return errors.New("--server is empty; give an URL, a command line, or memory")
 	case o.goal != "" && (!model || o.repl || o.script != ""):

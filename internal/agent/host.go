@@ -38,6 +38,9 @@ type host struct {
 	refused int
 	errored int
 	lost    error // the server went away
+
+	endRecord   func() error // nil without --audit
+	interrupted []string     // calls of a run before this one
 }
 
 // host connects to the server, lists its tools and hangs the chain in front.
@@ -54,7 +57,11 @@ func (p *Program) host(ctx context.Context, o options) (*host, error) {
 		h.close()
 		return nil, h.where.explain(err)
 	}
-	h.chain = h.standard()
+	var err error
+	if h.chain, err = h.standard(); err != nil {
+		h.close()
+		return nil, err
+	}
 	h.caller = h.chain.Then(h.tools)
 	return h, nil
 }
@@ -73,6 +80,9 @@ func (h *host) progress(_ context.Context, req *mcp.ProgressNotificationClientRe
 	}
 	h.screen.Progress(screen.Progress{Done: req.Params.Progress, Total: req.Params.Total, Message: req.Params.Message})
 }
+
+// modelPlans reports whether a language model chooses the calls.
+func (h *host) modelPlans() bool { return !h.repl && h.script == "" && h.program.hasModel() }
 
 // planner chooses who plans.
 func (h *host) planner() (plan.Planner, error) {
@@ -106,6 +116,10 @@ func (p *Program) hasModel() bool {
 func (h *host) conclude(err error) (int, error) {
 	if h.lost != nil {
 		err = errors.Join(h.where.explain(h.lost), err)
+	}
+	if h.endRecord != nil {
+		err = errors.Join(err, h.endRecord())
+		h.endRecord = nil
 	}
 	twice := h.ledger()
 	if err != nil && h.json {

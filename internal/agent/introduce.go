@@ -14,7 +14,7 @@ import (
 
 // introduce says who plans and what there is, before the first call.
 func (h *host) introduce(planner plan.Planner) {
-	start := screen.Start{Planner: planner.Name(), Server: h.where.name, Folder: h.where.folder}
+	start := screen.Start{Planner: planner.Name(), Server: h.where.name, Folder: h.where.folder, Record: h.audit}
 	if _, rules := planner.(*plan.Tidy); rules {
 		start.Hint = "set OPENAI_BASE_URL or ANTHROPIC_API_KEY for one"
 	}
@@ -22,6 +22,9 @@ func (h *host) introduce(planner plan.Planner) {
 	h.screen.Tools(h.table())
 	for _, f := range h.tools.Findings() {
 		h.screen.Problem(f.String())
+	}
+	for _, text := range h.interrupted {
+		h.screen.Problem(text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -52,10 +53,17 @@ func (h *host) call(ctx context.Context, request plan.Request) plan.Outcome {
 		Meta:      mcp.Meta{"progressToken": id},
 	})
 	l.write(func() { request.Arguments = l.sent })
-	return outcome(request, res, err)
+	if l.came == nil || err != nil {
+		return outcome(request, res, err)
+	}
+	o := outcome(request, l.came.res, l.came.err)
+	if h.chain.Output != nil { // what is told is what it made of that
+		o.Told = plan.ResultText(res)
+	}
+	return o
 }
 
-// outcome sorts how a call ended. The chain's errors say what a model should do.
+// outcome sorts how a call ended.
 func outcome(request plan.Request, res *mcp.CallToolResult, err error) plan.Outcome {
 	o := plan.Outcome{Request: request, Result: res, Err: err}
 	var unknown *middleware.OutcomeUnknownError
@@ -65,10 +73,10 @@ func outcome(request plan.Request, res *mcp.CallToolResult, err error) plan.Outc
 	case err == nil:
 		o.State = plan.Done
 	case errors.As(err, &unknown):
-		o.State, o.Advice = plan.Unknown, unknown.Check
+		o.State, o.Told = plan.Unknown, unknown.Check
 	case errors.Is(err, hitl.ErrDenied):
 		o.State = plan.Denied
-	case errors.Is(err, ratelimit.ErrLimited):
+	case errors.Is(err, ratelimit.ErrLimited), errors.Is(err, budget.ErrStopped):
 		o.State = plan.Limited
 	default:
 		o.State = plan.Errored

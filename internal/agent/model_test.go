@@ -87,7 +87,7 @@ func TestAModelPlansOverChatCompletions(t *testing.T) {
 		t.Errorf("the results were not handed back: %s", second)
 	}
 	third := s.text(2)
-	for _, want := range []string{"was denied", `there is no tool \"no_such\"`, "arguments of files/read_file are refused", `"reasoning":"kept"`, "budget.csv.bak"} {
+	for _, want := range []string{"files__delete_file was not called, since nobody said yes", `there is no tool \"no_such\"`, "arguments for files__read_file are refused", `"reasoning":"kept"`, "budget.csv.bak"} {
 		if !strings.Contains(third, want) {
 			t.Errorf("the third request does not say %q:\n%s", want, third)
 		}
@@ -152,7 +152,10 @@ func TestAModelThatNeverStopsIsStopped(t *testing.T) {
 		s.replies = append(s.replies, `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"files__list_files","arguments":"{}"}}]}}]}`)
 	}
 	r := playReal(t, map[string]string{"OPENAI_BASE_URL": s.start()}, "--json")
-	if f := r.summary(t); r.code != 1 || !strings.Contains(r.err, "did not finish in 40 turns") || f["cache_hits"] != 39 {
+	if f := r.summary(t); r.code != 1 || !strings.Contains(r.err, "did not finish in 40 turns") || f["cache_hits"] != 3 || f["limited"] != 36 {
 		t.Errorf("exit %d, %v, %q", r.code, f, r.err)
+	}
+	if last := s.text(5); !strings.Contains(last, "files__list_files was stopped: it was called 4 times in a row") {
+		t.Errorf("the model is not told that it goes round in a loop:\n%s", last)
 	}
 }

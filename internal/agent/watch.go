@@ -33,6 +33,14 @@ type line struct {
 	by       string
 	since    time.Time     // of the question that waits
 	thought  time.Duration // how long a person took to answer
+
+	came *came // for the one who made the call, nil while nothing has
+}
+
+// came is how a call ended further in, before output made it fit for a model.
+type came struct {
+	res *mcp.CallToolResult
+	err error
 }
 
 type lineKey struct{}
@@ -48,8 +56,8 @@ func newLine(ctx context.Context, request plan.Request) (context.Context, *line)
 	return context.WithValue(ctx, lineKey{}, l), l
 }
 
-// watch is the outermost middleware: it sees every call as the planner made it
-// and the final answer.
+// watch stands in the place of telemetry: it sees every call as the planner made
+// it, and what came of it as it is.
 func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		l := lineOf(ctx)
@@ -61,6 +69,7 @@ func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 		res, err := next.CallTool(ctx, call)
 		took := time.Since(start)
 		h.current.Store(nil)
+		l.came = &came{res, err}
 		h.note(l, call, outcome(plan.Request{}, res, err), took)
 		return res, err
 	})

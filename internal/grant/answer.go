@@ -72,18 +72,25 @@ func answerTo(a *answer, want Binding) *answer {
 }
 
 // answered returns the accepted tool as preflight's answer changes it for these
-// arguments. What must be recorded stays so.
+// arguments. An answer to a call that was changed after it counts only where it
+// raises: other bytes, another scope or definition do not make tame what was found
+// wild. What must be recorded stays so.
 func answered(ctx context.Context, call middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	a, _ := ctx.Value(answerKey{}).(*answer)
 	if a == nil {
 		return accepted
 	}
 	call.Tool = accepted
-	if a = answerTo(a, Bind(&call)); a == nil {
-		return accepted
-	}
 	tool := *accepted
-	tool.Annotations = a.over(accepted.Annotations)
+	if exactly := answerTo(a, Bind(&call)); exactly != nil {
+		tool.Annotations = exactly.over(accepted.Annotations)
+	} else {
+		for ; a != nil; a = a.outer {
+			if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
+				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
+			}
+		}
+	}
 	if accepted.Annotations.AuditRequired == annotation.Yes {
 		tool.Annotations.AuditRequired = annotation.Yes
 	}

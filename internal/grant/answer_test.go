@@ -157,3 +157,33 @@ func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
 		}
 	}
 }
+
+// What was found wild stays so, whatever somebody changes of the call afterwards.
+func TestAnswerThatRaisesOutlivesAChange(t *testing.T) {
+	t.Parallel()
+	static := deletes(t)
+	static.Tool = tool(t, "edit_files", annotation.Write())
+	raised := answering(static, annotation.Destructive())
+	ctx := withAnswer(context.Background(), &raised)
+	for name, change := range map[string]func(*middleware.Call){
+		"other arguments":    func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"all": true}`) },
+		"another scope":      func(c *middleware.Call) { c.Scope = "else" },
+		"another definition": func(c *middleware.Call) { other := *c.Tool; other.Digest[0]++; c.Tool = &other },
+	} {
+		e := new(executor)
+		call := raised
+		change(&call)
+		accepted := *call.Tool
+		accepted.Annotations = annotation.Write()
+		if _, err := grant.Guard(e, as(&accepted)).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+		e.want(t, 0)
+	}
+	e := new(executor) // and another tool is none of its business
+	other := raised
+	other.Tool = tool(t, "add_files", annotation.Write())
+	if _, err := grant.Guard(e, as(other.Tool)).CallTool(ctx, other); err != nil {
+		t.Error(err)
+	}
+}

@@ -63,7 +63,7 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	tool = answered(ctx, call, tool)
 	call.Tool = tool
 	if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {
-		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit's links in the chain"}
+		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit's links in the chain", Err: unrecordedError{}}
 	}
 	ctx = note.End(ctx) // what an executor does is no part of this call
 	if !tool.Safety().MustConfirm() {
@@ -98,7 +98,7 @@ var ErrRefused = errors.New("fairlead: refused by the guard")
 type RefusedError struct {
 	Tool   *middleware.Tool
 	Reason string
-	Err    error // what keeps a yes from being used, nil where there was none
+	Err    error // what keeps a yes from being used, or the call from being recorded; nil where there was no yes
 }
 
 func (e *RefusedError) Error() string {
@@ -123,6 +123,14 @@ func (e *RefusedError) ForModel() string {
 	}
 	return e.Tool.ModelName() + " was not called: it needs a person's agreement, and there is none. " +
 		"Do not call it again; tell the user, or choose a tool that only reads."
+}
+
+// An unrecordedError is about the host's record of calls, which no person's yes mends.
+type unrecordedError struct{}
+
+func (unrecordedError) Error() string { return "nothing has recorded the call" }
+func (unrecordedError) ForModel() string {
+	return "its calls must be recorded before they are made, and they are not. Do not call it again; tell the user that the record of calls does not work"
 }
 
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }

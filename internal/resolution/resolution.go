@@ -1,7 +1,6 @@
-// Package resolution holds what client and server share of the three ways in which
-// a server answers what a call with exactly these arguments would do: the draft
-// that called it dynamic annotations, the one that called it tool resolution, and
-// the experimental extension that came of both.
+// Package resolution speaks the three ways in which a server answers what a call with
+// exactly these arguments would do: the draft that called it dynamic annotations, the
+// one that called it tool resolution, and the experimental extension that came of both.
 package resolution
 
 import "github.com/fairlead-go/fairlead/annotation"

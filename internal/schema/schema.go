@@ -1,5 +1,5 @@
-// Package schema says which JSON Schemas may be given to a validator, and walks
-// those that may. A schema is a stranger's text: a validator that follows a hostile
+// Package schema says which JSON Schemas may be given to a validator, and reads in
+// those that may what they say of each place of a value. A schema is a stranger's text: a validator that follows a hostile
 // one runs out of stack or of time.
 package schema
 

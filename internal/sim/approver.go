@@ -89,7 +89,8 @@ func (w *world) answer(ctx context.Context, r *record, how manner, request hitl.
 	case exits:
 		runtime.Goexit()
 	case edits:
-		bytes, yes.Arguments = edited, json.RawMessage(edited)
+		bytes = w.edit(r, bytes)
+		yes.Arguments = json.RawMessage(bytes)
 	case editsBadly:
 		yes.Arguments = json.RawMessage(ambiguous)
 		return yes, nil
@@ -104,9 +105,18 @@ func (w *world) answer(ctx context.Context, r *record, how manner, request hitl.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	deadline, ok := ctx.Deadline()
-	if ctx.Err() == nil && (!ok || time.Now().Before(deadline)) {
-		r.yes = &approval{at: time.Now(), bytes: bytes}
-		w.say(r.id, "approved", bytes)
+	if ctx.Err() != nil || ok && !time.Now().Before(deadline) {
+		return yes, nil
+	}
+	w.say(r.id, "approved", bytes)
+	if how == edits && r.worse == "" && !request.Tool.Safety().MustConfirm() && w.wild(r, bytes) {
+		r.worse = bytes // nobody has been shown what this is
+		return yes, nil
+	}
+	r.yes = &approval{at: time.Now(), bytes: bytes}
+	if w.settings.standing && how == approves && r.n%2 == 0 && len(request.Offers) > 0 {
+		yes.Remember = hitl.Session
+		w.standing[r.question(bytes, w.meaningOf(r, bytes))] = true
 	}
 	return yes, nil
 }
@@ -125,7 +135,10 @@ func (w *world) question(request hitl.Request) (*record, manner, time.Duration) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.calls[request.CallID]
-	dice := w.dice(forApprover, uint64(r.n), 0)
+	dice, shown, before := w.dice(forApprover, uint64(r.n), 0), r.text, 0
+	if r.worse != "" {
+		dice, shown, before = w.dice(forApprover, uint64(r.n), 1), r.worse, 1
+	}
 	how, wait := approves, span(dice, 10*time.Millisecond, 12*time.Second)
 	if !w.epilogue && dice.IntN(100) < 50 {
 		how = manner(dice.IntN(int(lastManner)))
@@ -137,14 +150,16 @@ func (w *world) question(request hitl.Request) (*record, manner, time.Duration) 
 	r.asked++
 	w.asking++
 	switch {
-	case r.asked > 1:
+	case r.asked > 1+before:
 		w.badf("I1", r, "was asked about %d times", r.asked)
 	case w.asking > w.settings.maxPending && !w.epilogue:
 		w.badf("I19", r, "%d questions wait, more than %d", w.asking, w.settings.maxPending)
 	case request.Scope != r.scope || request.Tool.Server != r.server || request.Tool.Name() != r.tool.name || request.Tool.Digest != r.digest:
 		w.badf("I1", r, "a person was shown %v of %q", request.Tool, request.Scope)
-	case string(request.Arguments) != r.text:
-		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, r.text)
+	case string(request.Arguments) != shown:
+		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, shown)
+	case r.narrow && r.server == trusty:
+		w.badf("I22", r, "a person was asked about what its caller may not see")
 	}
 	if r.smears {
 		smear(r.sent)

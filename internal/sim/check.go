@@ -22,11 +22,13 @@ func (w *world) begin(r *record, tool *middleware.Tool) {
 	r.begun = time.Now()
 	r.revision = revisionOf(tool.Definition)
 	r.digest = tool.Digest
-	r.law = w.policy.law(r.server, r.tool, r.revision)
-	r.epoch = w.epoch[r.server]
+	r.static = w.policy.law(r.server, r.tool, r.revision)
+	r.trusted = w.policy.trusted[r.server]
+	r.law = w.lawOf(r, r.server, r.revision, r.text)
+	r.epoch = len(w.writes[r.server])
 	w.say(r.id, "begins", fmt.Sprintf("%q %s/%s@%d %s %s %v", r.scope, r.server, r.tool.name, r.revision, r.text, r.law, r.rogue))
-	if !r.law.agrees(tool.Annotations) {
-		w.badf("I5", r, "is %v and must be under the law %q", tool.Safety(), r.law)
+	if !r.static.agrees(tool.Annotations) {
+		w.badf("I5", r, "is %v and must be under the law %q", tool.Safety(), r.static)
 	}
 }
 
@@ -40,6 +42,8 @@ func (w *world) gone(r *record, panicked any) {
 	if panicked != nil || !slices.ContainsFunc(r.execs, func(e *exec) bool { return e.fault == goexit }) {
 		w.badf("contract", r, "ended its goroutine: %v", panicked)
 	}
+	r.counts = true
+	w.checkRecorded(r, nil, errGone)
 }
 
 // end checks what came back.
@@ -52,6 +56,13 @@ func (w *world) end(ctx context.Context, r *record, res *mcp.CallToolResult, err
 		w.badf("contract", r, "returned %v and %v", res, err)
 		return
 	}
+	if w.settings.shown {
+		if res, err = w.checkShown(ctx, r, res, err); res == nil && err == nil {
+			return
+		}
+	}
+	w.checkRecorded(r, res, err)
+	w.checkBudget(r, err)
 	w.checkPrompt(r)
 	if err != nil {
 		w.checkError(ctx, r, err)
@@ -102,7 +113,7 @@ func (w *world) occupied(r *record) bool {
 	if r.asked > 0 && r.passes == 0 || r.law == reads && r.meaning < distinctMeanings {
 		return true
 	}
-	if r.law == asks && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
+	if (r.law == asks || w.settings.careful && r.law != reads) && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
 		return true // it waited for the answer to another's question, which was like its own
 	}
 	return w.hinted(r.server, r.tool.name)
@@ -162,13 +173,14 @@ func (w *world) checkAnswer(r *record, res *mcp.CallToolResult) {
 	if e == nil {
 		return
 	}
-	if r.rogue != honest && r.law == asks && e.law != asks {
+	w.checkSeen(r, e)
+	if r.rogue != honest && (r.law == asks && e.law != asks || r.lowered()) {
 		return // the host led its call to another tool, which needs no yes
 	}
 	if e.call != r {
 		w.checkShared(r, res, e)
 	}
-	if e.epoch < r.epoch && e.server == r.server {
+	if e.epoch < r.epoch && e.server == r.server && touch(w.writes[r.server][e.epoch:r.epoch], w.names(r.server, r.tool.name, r.text)) {
 		w.badf("I4", r, "got execution %d, after which %d writes had gone out before it began", e.n, r.epoch-e.epoch)
 	}
 	if r.rogue == honest && r.law >= writes && e.law >= writes {
@@ -219,7 +231,7 @@ func (w *world) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
 		w.badf("I3", r, "got the error of execution %d from memory", e.n)
 	case res.RequestState != "":
 		w.badf("I3", r, "got what execution %d asks another", e.n)
-	case fromMemory && r.overlaps && !remembered:
+	case fromMemory && r.touched && !remembered:
 		w.badf("I4", r, "was answered from memory while a write was under way")
 	}
 }

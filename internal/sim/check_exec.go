@@ -13,9 +13,10 @@ import (
 
 // handOver notes that a call is in the hands of a server, and checks that it may
 // be.
-func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToolParams) (*exec, time.Duration) {
+func (w *world) handOver(ctx context.Context, at *session, params *mcp.CallToolParams) (*exec, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	server := at.name
 	id, _ := params.Meta["call"].(string)
 	r := w.calls[id]
 	if r == nil {
@@ -24,7 +25,7 @@ func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToo
 	}
 	bytes, _ := params.Arguments.(json.RawMessage)
 	sent := string(bytes)
-	e := &exec{n: len(w.execs), call: r, server: server, start: time.Now(), meaning: w.meaningOf(r, sent)}
+	e := &exec{n: len(w.execs), call: r, server: server, replica: at.replica, start: time.Now(), meaning: w.meaningOf(r, sent)}
 	if seen, ok := ctx.Value(seenKey{}).(*middleware.Call); ok {
 		e.scope, e.digest = seen.Scope, seen.Tool.Digest
 	}
@@ -32,10 +33,13 @@ func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToo
 	if ok {
 		e.revision = revisionOf(accepted.Definition)
 	}
-	e.law = w.policy.law(server, r.tool, e.revision)
+	e.law = w.lawOf(r, server, e.revision, sent)
 	var latency time.Duration
-	e.fault, latency = w.drawFault(r, len(r.execs))
+	e.fault, latency = w.drawFault(r, len(r.execs), at.replica)
 	e.text = fmt.Sprintf("%d: %v %s", e.n, r, sent)
+	if w.settings.shown && e.n%3 == 0 {
+		e.text += long
+	}
 	w.say(r.id, "executes", fmt.Sprintf("%d %s %v %v %s", e.n, server, e.fault, e.law, sent))
 
 	// A middleware of the host that goes round the cache is its own affair, as long
@@ -49,11 +53,14 @@ func (w *world) handOver(ctx context.Context, server string, params *mcp.CallToo
 			w.badf("I7", r, "was sent, and its definition is no longer the accepted one")
 		}
 		w.checkStampede(r)
+		w.checkIntended(r, e)
+		w.checkPinned(r, e)
 	}
+	w.checkPlace(r, e)
 	if e.law != reads && r.law != reads && r.rogue != kinder {
-		w.epoch[server]++
+		w.writes[server] = append(w.writes[server], w.names(server, r.tool.name, sent))
 	}
-	e.epoch = w.epoch[server]
+	e.epoch = len(w.writes[server])
 	w.execs = append(w.execs, e)
 	r.execs = append(r.execs, e)
 	return e, latency
@@ -98,6 +105,7 @@ func (w *world) checkConsent(r *record, e *exec, sent string) {
 	}
 	yes := r.yes
 	switch {
+	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.standing[r.question(sent, e.meaning)]:
 	case yes == nil:
 		w.badf("I1", r, "was executed without a yes")
 	case e.scope != r.scope:
@@ -128,7 +136,7 @@ func (w *world) checkOnce(r *record, e *exec) {
 // checkPatience: I11. A server that asked to be left alone is, by this call.
 func (w *world) checkPatience(r *record, e *exec) {
 	last := r.last()
-	if last == nil || r.rogue != honest {
+	if last == nil || r.rogue != honest || last.replica != e.replica {
 		return
 	}
 	if early := last.end.Add(last.after).Sub(e.start); early > time.Microsecond {
@@ -161,7 +169,10 @@ func (w *world) awaited(r *record, e *exec) bool {
 }
 
 func (r *record) asksTheSame(o *record) bool {
-	return r.law == reads && r.scope == o.scope && r.server == o.server && r.tool == o.tool && r.digest == o.digest && r.meaning == o.meaning
+	if (r.lowered() && r.rogue != honest) || (o.lowered() && o.rogue != honest) {
+		return false
+	}
+	return r.law == reads && o.law == reads && r.scope == o.scope && r.server == o.server && r.tool == o.tool && r.digest == o.digest && r.meaning == o.meaning
 }
 
 // checkStampede: I14. A read is not made while the same one is under way that

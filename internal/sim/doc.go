@@ -7,7 +7,10 @@
 // panics, executors that fail before, after and in the middle of an execution,
 // definitions that change with and without being accepted, a host that changes
 // its policy while it runs, and middlewares of the host that go wrong after the
-// yes. A recorder inside the fake servers knows what was really handed over, and
+// yes. In some of them the arguments decide the class, a server has replicas, a
+// session has a budget, calls are recorded where the disk fails now and then,
+// answers are cut, callers see a part of the tools, definitions must be accepted,
+// arguments name what they are about, or a yes is remembered. A recorder inside the fake servers knows what was really handed over, and
 // works out what must hold without asking the rooms.
 //
 //	go test -v ./internal/sim -seeds 20000
@@ -39,10 +42,10 @@ var Invariants = []Invariant{
 	{Name: "I3", Says: "a remembered answer is one to the same question of the same tenant, and young"},
 	{Name: "I4", Says: "no read is older than a write that went out before it began"},
 	{Name: "I5", Says: "what an untrusted server declares never lowers a class"},
-	{Name: "I5 resolved", Says: "nor does what it resolves", Comes: "comes with preflight"},
+	{Name: "I5 resolved", Says: "nor does what it resolves, and what the arguments make worse stays so"},
 	{Name: "I6", Says: "a write that succeeds was executed once, by itself"},
 	{Name: "I7", Says: "no call is executed under a definition other than the accepted one"},
-	{Name: "I7 pins", Says: "nor under one that the server has changed and nobody has looked at", Comes: "comes with pins"},
+	{Name: "I7 pins", Says: "nor, with a lock, under one that the server has changed and nobody has looked at"},
 	{Name: "I8", Says: "nobody gets another's cancellation or deadline"},
 	{Name: "I9", Says: "a call is back when its time is over, and nothing is sent then"},
 	{Name: "I10", Says: "nobody waits for a time that will not come"},
@@ -50,13 +53,17 @@ var Invariants = []Invariant{
 	{Name: "I12", Says: "late, odd and second answers of the approver have no effect"},
 	{Name: "I12 inbox", Says: "nor have answers to another question or an unknown one", Comes: "comes with hitl/inbox"},
 	{Name: "I13", Says: "what is not a clear yes is a no"},
-	{Name: "I13 audit", Says: "what cannot be recorded is not done", Comes: "comes with audit"},
+	{Name: "I13 audit", Says: "what must be recorded, or needs a yes and has a trail, is not done where it cannot be recorded"},
 	{Name: "I14", Says: "identical reads at one time are one execution"},
 	{Name: "I15", Says: "nobody sees what another writes to his own arguments and answers"},
-	{Name: "I16", Says: "every call has one record of its end, every hand-over one before it", Comes: "comes with audit"},
-	{Name: "I17", Says: "no secret reaches a sink, an error or a prompt", Comes: "comes with audit"},
+	{Name: "I16", Says: "every call has one record of its end, which is true, every hand-over of a write one before it"},
+	{Name: "I17", Says: "no secret reaches a sink, an error or a prompt", Comes: "comes with the tests of audit"},
 	{Name: "I18", Says: "what is shown cannot be forged", Comes: "comes with the renderer's fuzzing"},
 	{Name: "I19", Says: "all comes to rest, and what came after it is as good as the first"},
 	{Name: "I20", Says: "one more rule never allows what was refused", Comes: "comes with policy files"},
 	{Name: "I21", Says: "any order is refused or keeps all this", Comes: "comes with chain.Verify"},
+	{Name: "I22", Says: "nobody is served, answered from memory or asked about what the caller may not see"},
+	{Name: "I23", Says: "no error comes out before the caller's time is over, nothing too long is shown, and what is remembered is whole"},
+	{Name: "I24", Says: "what is dangerous goes to primaries alone, and nothing to a replica with another definition"},
+	{Name: "I25", Says: "a session makes no more calls than it may, and as many"},
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func (w *world) outermost(next middleware.ToolCaller) middleware.ToolCaller {
 func (w *world) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
-		if r.law != asks {
+		if !w.tempting(r) {
 			return next.CallTool(ctx, call)
 		}
 		// again is what still runs when the call has returned; whatever becomes of it
@@ -121,7 +122,7 @@ func otherServer(server string) string {
 func (w *world) perAttempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
-		if r.law == asks {
+		if w.tempting(r) {
 			switch r.rogue {
 			case freshens:
 				if now, ok := w.tools.Lookup(call.Tool.Server, call.Tool.Name()); ok {
@@ -145,19 +146,22 @@ func (w *world) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 		r := w.calls[call.ID]
 		r.passes++
 		r.entered = time.Now()
-		server := call.Tool.Server
+		server, named := call.Tool.Server, w.names(call.Tool.Server, call.Tool.Name(), string(call.Arguments))
 		isWrite := call.Tool.Safety() != annotation.Safe
 		if isWrite {
 			w.writeEvents[server] = append(w.writeEvents[server], time.Now())
-			w.writing[server]++
+			w.writing[server] = append(w.writing[server], named)
 		}
-		r.overlaps = w.writing[server] > 0
+		r.overlaps = len(w.writing[server]) > 0
+		r.touched = touch(w.writing[server], named)
 		w.mu.Unlock()
 		if isWrite {
 			defer func() {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.writing[server]--
+				under := w.writing[server]
+				at := slices.Index(under, named)
+				w.writing[server] = slices.Delete(under, at, at+1)
 				w.writeEvents[server] = append(w.writeEvents[server], time.Now())
 			}()
 		}
@@ -183,6 +187,14 @@ func (w *world) atExecutor(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		return next.CallTool(context.WithValue(ctx, seenKey{}, &call), call)
 	})
+}
+
+// tempting reports whether a middleware of the host's may do harm with the call
+// that only a guard can keep it from.
+func (w *world) tempting(r *record) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.law == asks || r.worse != "" || r.lowered() && (r.rogue == tampers || r.rogue == fiddles)
 }
 
 func (w *world) wasAsked(r *record) bool {

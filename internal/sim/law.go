@@ -85,6 +85,15 @@ func (t *toolSpec) declared(server string, revision int) law {
 
 type place struct{ server, tool string }
 
+// A pin is what was accepted of a tool: its definition, and what held for it then.
+type pin struct {
+	revision int
+	law      law
+}
+
+// milder reports whether a law is of a milder class than another.
+func (l law) milder(than law) bool { return l < than && (l == reads || than == asks) }
+
 // A policy is what the host has said up to now.
 type policy struct {
 	trusted    map[string]bool

@@ -15,6 +15,8 @@ var arguments = [][]string{
 	{`{"a":1,"b":{"d":2,"c":3}}`, `{"b":{"c":3,"d":2},"a":1}`, `{ "b":{"c":3,"d":2}, "a":1 }`},
 	{``, `{}`},
 	{`{"id":"x"}`},
+	{`{"id":"x","mode":"read"}`, `{"mode":"read", "id":"x"}`},
+	{`{"id":"x","mode":"purge"}`},
 }
 
 // ambiguous is what two parsers read differently; it must never be sent.
@@ -23,11 +25,16 @@ const ambiguous = `{"id":1,"id":2}`
 // edited is what an approver puts instead of the arguments.
 const edited = `{"id":"edited"}`
 
+// editedWorse is the same where it makes of a tame call a wild one.
+const editedWorse = `{"id":"edited","mode":"purge"}`
+
 // tampered is what a middleware of the host puts there after the yes.
 const tampered = `{"id":"tampered"}`
 
 // settings are drawn for each scenario.
 type settings struct {
+	rooms
+
 	nested     nesting
 	perMinute  float64
 	burst      int
@@ -68,6 +75,9 @@ const (
 	forApprover
 	forBackoff
 	forHost
+	forRooms
+	forSink
+	forResolver
 )
 
 // span draws a duration with a part of nanoseconds, so that no two events share
@@ -221,7 +231,15 @@ func (w *world) changes() []change {
 		at := span(r, 0, 50*time.Second)
 		all = append(all, change{at, "rug pull of " + server + "/" + tool.name, func(w *world) { w.revise(server, tool.name, revision) }})
 		if r.IntN(3) > 0 {
-			all = append(all, change{at + span(r, 0, 8*time.Second), "accepted " + server, func(w *world) { w.refresh(server) }})
+			at += span(r, 0, 8*time.Second)
+			all = append(all, change{at, "listed " + server, func(w *world) { w.refresh(server) }})
+		}
+		if w.settings.locked && r.IntN(2) == 0 {
+			all = append(all, change{at + span(r, 0, 8*time.Second), "accepted", func(w *world) { w.accept() }})
+		}
+		if w.settings.pooled && r.IntN(2) == 0 {
+			id := []string{first, losesAnswers, second}[r.IntN(3)]
+			all = append(all, change{at + span(r, 0, 8*time.Second), "replica " + id + " of another version", func(w *world) { w.stray(id, tool.name, revision) }})
 		}
 	}
 	for _, c := range w.order {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -27,23 +28,35 @@ type record struct {
 	scribbles   bool // writes over everything that was its own, once it has returned
 	smears      bool // writes over its arguments while a person looks at them
 	rogue       rogue
+	narrow      bool // may not see everything
 
 	sent      []byte // the arguments, as they were handed in
 	begun     time.Time
 	ended     time.Time // zero while it runs
 	revision  int       // of the definition that it was made for
 	digest    middleware.Digest
-	law       law       // when it began
+	static    law       // of the tool, when it began
+	trusted   bool      // its server was, when it began
+	law       law       // of the tool with these arguments, when it began
 	epoch     int       // writes that had been handed over to the server when it began
 	deadline  time.Time // zero for none
 	cancelled time.Time // when it was cancelled
 	entered   time.Time // when it last came to the cache
 	passes    int       // how often it came there
 	overlaps  bool      // a write to the server was under way then
+	touched   bool      // and one that may change what the call reads
 	attempts  int       // how often it came through the rate limit
 	asked     int
+	worse     string // the arguments after an edit that makes it need another yes
 	yes       *approval
 	execs     []*exec
+	edge      *edge // what came out of the chain before it was made presentable
+	counts    bool  // it has used up one of its session's calls
+	records   int   // in the trail
+	intents   int
+	intended  bool // one of them was kept
+	ends      int
+	outcome   audit.Outcome
 }
 
 // An approval is a yes that counts.
@@ -57,6 +70,7 @@ type exec struct {
 	n        int
 	call     *record
 	server   string
+	replica  string // "" where the server has none
 	scope    string
 	digest   middleware.Digest // of the definition that it was sent for
 	start    time.Time

@@ -39,7 +39,11 @@ func (w *world) run(r *record) {
 			w.gone(r, recover())
 		}
 	}()
-	res, err := w.caller.CallTool(ctx, call)
+	caller := w.caller
+	if r.narrow {
+		caller = w.narrow
+	}
+	res, err := caller.CallTool(ctx, call)
 	returned = true
 	w.end(ctx, r, res, err)
 	if r.scribbles {

@@ -16,8 +16,9 @@ import (
 // A session is a server as the catalogue sees it. It keeps the books: what was
 // really handed over, when, and for whom.
 type session struct {
-	w    *world
-	name string
+	w       *world
+	name    string
+	replica string // "" where it has no replicas
 }
 
 // ListTools lists what the server declares now.
@@ -26,7 +27,13 @@ func (s *session) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToo
 	defer s.w.mu.Unlock()
 	var all []*mcp.Tool
 	for i := range toolSpecs {
-		if def := definition(s.name, toolSpecs[i].name, s.w.revision[place{s.name, toolSpecs[i].name}]); def != nil {
+		tool := toolSpecs[i].name
+		revision := s.w.revision[place{s.name, tool}]
+		if stray, ok := s.w.strays[place{s.replica, tool}]; ok {
+			revision = stray
+		}
+		s.w.listed[place{s.name + s.replica, tool}] = revision
+		if def := definition(s.name, tool, revision); def != nil {
 			all = append(all, def)
 		}
 	}
@@ -75,7 +82,7 @@ var errLeft = errors.New("connection reset by peer")
 
 // CallTool executes a call as its fault has it.
 func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-	e, latency := s.w.handOver(ctx, s.name, params)
+	e, latency := s.w.handOver(ctx, s, params)
 	defer s.w.over(e)
 	if err := e.wait(ctx, latency); err != nil {
 		return nil, err
@@ -145,7 +152,7 @@ func (w *world) retryAfter(ctx context.Context, e *exec) json.RawMessage {
 }
 
 // drawFault says how an attempt ends and how long it takes.
-func (w *world) drawFault(r *record, attempt int) (fault, time.Duration) {
+func (w *world) drawFault(r *record, attempt int, replica string) (fault, time.Duration) {
 	dice := w.dice(forFault, uint64(r.n), uint64(attempt))
 	latency := span(dice, time.Millisecond, 1500*time.Millisecond)
 	if w.epilogue {
@@ -154,6 +161,9 @@ func (w *world) drawFault(r *record, attempt int) (fault, time.Duration) {
 	f := none
 	if dice.IntN(100) < 45 {
 		f = fault(1 + dice.IntN(int(lastFault)-1))
+	}
+	if replica == losesAnswers && dice.IntN(3) == 0 {
+		f = dropped
 	}
 	switch f {
 	case slow, stubborn:

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"sync"
@@ -10,15 +9,9 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/ratelimit"
-	"github.com/fairlead-go/fairlead/retry"
-	"github.com/fairlead-go/fairlead/timeout"
 )
 
 // A world is one scenario: servers, tenants, a host and a person, around one
@@ -29,6 +22,9 @@ type world struct {
 	settings settings
 	tools    *catalog.Catalog
 	caller   middleware.ToolCaller
+	narrow   middleware.ToolCaller // for those who may not see everything
+	replicas map[string]*catalog.Replica
+	ledger   *budget.Ledger
 	// background is what the host's own middlewares leave running.
 	background sync.WaitGroup
 
@@ -36,11 +32,15 @@ type world struct {
 	epilogue    bool
 	policy      policy
 	revision    map[place]int // what each server declares now
+	strays      map[place]int // what a replica declares instead, by replica
+	listed      map[place]int // what was last listed, of servers and replicas
+	pinned      map[place]pin // what was accepted, where that is needed
+	standing    map[question]bool
 	calls       map[string]*record
 	order       []*record // by number
 	execs       []*exec
-	epoch       map[string]int // writes handed over to each server
-	writing     map[string]int // writes under way in the cache
+	writes      map[string][]string // what each write that was handed over to a server names
+	writing     map[string][]string // what those under way in the cache name
 	writeEvents map[string][]time.Time
 	buckets     map[bucketKey]*bucket
 	asking      int
@@ -62,8 +62,13 @@ func Run(t *testing.T, seed uint64) (out Outcome) {
 		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},
 		revision:    make(map[place]int),
 		calls:       make(map[string]*record),
-		epoch:       make(map[string]int),
-		writing:     make(map[string]int),
+		strays:      make(map[place]int),
+		listed:      make(map[place]int),
+		pinned:      make(map[place]pin),
+		standing:    make(map[question]bool),
+		replicas:    make(map[string]*catalog.Replica),
+		writes:      make(map[string][]string),
+		writing:     make(map[string][]string),
 		writeEvents: make(map[string][]time.Time),
 		buckets:     make(map[bucketKey]*bucket),
 	}
@@ -82,8 +87,10 @@ func Run(t *testing.T, seed uint64) (out Outcome) {
 func (w *world) play(t *testing.T) {
 	w.start = time.Now()
 	w.settings = drawSettings(w.dice(forSettings, 0, 0))
+	w.settings.rooms = drawRooms(w.dice(forRooms, 0, 0))
 	w.build(t)
 	for _, r := range w.plan() {
+		r.narrow = w.settings.viewed && r.n%2 == 1
 		w.enlist(r)
 	}
 	var running sync.WaitGroup
@@ -123,9 +130,9 @@ func (w *world) build(t *testing.T) {
 			w.revision[place{server, toolSpecs[i].name}] = 1
 		}
 	}
-	w.tools = catalog.New(catalog.Options{})
+	w.tools = catalog.New(w.catalogOptions())
 	for _, server := range servers {
-		if err := w.tools.Add(t.Context(), server, &session{w, server}); err != nil {
+		if err := w.tools.Add(t.Context(), server, &session{w, server, ""}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,36 +147,13 @@ func (w *world) build(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.caller = w.assemble()
-}
-
-// assemble hangs the chains in front of the catalogue.
-func (w *world) assemble() middleware.ToolCaller {
-	s := w.settings
-	ask := hitl.New(hitl.ConfirmerFunc(w.Confirm), hitl.Options{Timeout: askTimeout, Lifetime: s.lifetime, MaxPending: s.maxPending})
-	remembered := cache.Options{TTL: ttl}
-	if s.remembered {
-		remembered.Idempotent = []string{trusty + "/set_note"}
+	if w.settings.required {
+		if err := w.tools.Override(replica, "create_note", annotation.Annotations{AuditRequired: annotation.Yes}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	inner := chain.Standard{
-		Outermost:  []middleware.Middleware{w.outermost},
-		Infer:      infer.New(infer.Options{}),
-		Confirm:    ask,
-		PerCall:    []middleware.Middleware{w.perCall, w.atCache},
-		Cache:      cache.New(remembered),
-		Retry:      retry.New(retry.Options{Attempts: s.attempts, First: 500 * time.Millisecond, Rand: w.jitter}),
-		RateLimit:  ratelimit.New(ratelimit.Options{PerMinute: s.perMinute, Burst: s.burst}),
-		PerAttempt: []middleware.Middleware{w.atLimit, w.perAttempt, w.atExecutor},
-		Timeout:    timeout.New(timeout.Options{Default: attemptTimeout}),
-	}.Then(w.tools)
-	outer := chain.Standard{Confirm: ask}
-	switch s.nested {
-	case twoAsk:
-		return outer.Then(inner)
-	case guarded:
-		return outer.Then(w.tools.Guard(inner))
-	}
-	return inner
+	w.accept()
+	w.assemble(t)
 }
 
 // jitter depends on the instant, so that a replay draws the same.
@@ -184,13 +168,12 @@ func (w *world) revise(server, tool string, revision int) {
 	w.revision[place{server, tool}] = revision
 }
 
-// refresh accepts what a server declares.
-func (w *world) refresh(server string) {
-	if err := w.tools.Refresh(context.Background(), server); err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.badf("harness", w.order[0], "refresh: %v", err)
-	}
+// stray changes what a replica declares, and lists it again.
+func (w *world) stray(id, tool string, revision int) {
+	w.mu.Lock()
+	w.strays[place{id, tool}] = revision
+	w.mu.Unlock()
+	w.refresh(trusty)
 }
 
 // swap changes the host's policy, in the books and in the catalogue at once.
@@ -212,13 +195,19 @@ func (w *world) override(server, tool string, l law, a annotation.Annotations) {
 func (w *world) close() {
 	w.mu.Lock()
 	w.epilogue = true
+	clear(w.strays)
 	w.mu.Unlock()
+	for _, server := range servers {
+		w.refresh(server)
+	}
+	w.accept()
 	for _, server := range servers {
 		for _, tool := range []string{"get_note", "get_note", "delete_note"} {
 			n := len(w.order)
 			r := &record{n: n, id: callID(n), server: server, tool: spec(tool), scope: scopes[0], text: `{"id":"epilogue ` + strconv.Itoa(len(server)) + `"}`}
 			r.meaning = distinctMeanings
 			w.enlist(r)
+			w.ledger.Forget(r.scope)
 			w.run(r)
 			w.checkRest(r)
 		}

@@ -50,7 +50,7 @@ type Outcome struct {
 	State   State
 	Result  *mcp.CallToolResult
 	Err     error
-	Advice  string // what a model should do about Err
+	Told    string // what is read of it; "" means the text of Result or Err
 }
 
 // A State says how a call ended.
@@ -62,16 +62,16 @@ const (
 	Failed  State = "failed"  // the tool says that it could not
 	Denied  State = "denied"  // a person, or the rule that stands for one, said no
 	Unknown State = "unknown" // it may have happened
-	Limited State = "limited" // the rate limit turned it away
+	Limited State = "limited" // the rate limit turned it away, or the end of a loop
 	Errored State = "error"   // it could not be made
 )
 
 // Text returns what a model or a person reads of the outcome.
 func (o Outcome) Text() string {
-	if o.Err != nil {
-		if o.Advice != "" {
-			return o.Advice
-		}
+	switch {
+	case o.Told != "":
+		return o.Told
+	case o.Err != nil:
 		return o.Err.Error()
 	}
 	return ResultText(o.Result)

@@ -29,6 +29,7 @@ type Start struct {
 	Hint    string `json:"-"` // what another planner would need
 	Server  string `json:"server"`
 	Folder  string `json:"folder,omitempty"`
+	Record  string `json:"record,omitempty"` // the file that every call is written to
 }
 
 // A Tool is a row of the table.

@@ -39,6 +39,9 @@ func (t *transcript) Start(s Start) {
 	if s.Folder != "" {
 		t.linef("%s %s", t.paint(dim, "folder: "), escape.Line(s.Folder))
 	}
+	if s.Record != "" {
+		t.linef("%s %s", t.paint(dim, "record: "), escape.Line(s.Record))
+	}
 }
 
 func (t *transcript) Say(text string) {

@@ -21,6 +21,11 @@ func TestMutantsHaveTheirLines(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for name := range byTests {
+		if !seen[name] {
+			t.Errorf("there is no mutant %q for a room's tests to catch", name)
+		}
+	}
 	if len(seen) < 30 {
 		t.Errorf("there are %d mutants, want at least 30", len(seen))
 	}

@@ -66,7 +66,7 @@ func projectRoot(ctx context.Context) (string, error) {
 type verdict struct {
 	caught bool
 	seed   string // that caught it
-	what   string // the first broken invariant
+	what   string // the first broken invariant, or the test that fails
 	err    error  // the mutant could not be tried
 }
 
@@ -82,6 +82,14 @@ func (v verdict) String() string {
 
 var violation = regexp.MustCompile(`(?m)^violation at seed (\d+): (.*)$`)
 
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// roomTests are tests of one room.
+type roomTests struct {
+	folder string
+	run    string // which of them, as a regular expression
+}
+
 // try builds the simulation over the changed source and runs it. The source
 // itself is not touched: the compiler reads one file from somewhere else.
 func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict {
@@ -96,13 +104,20 @@ func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict
 	if err := errors.Join(os.WriteFile(changed, p.source, 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
 		return verdict{err: err}
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, "./internal/sim")
+	room, tested := byTests[p.name]
+	if !tested {
+		room = roomTests{"./internal/sim", "^TestScenarios$"}
+	}
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, room.folder)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return verdict{err: fmt.Errorf("it does not build: %w\n%s", err, out)}
 	}
-	play := exec.CommandContext(ctx, binary, "-test.run=^TestScenarios$", "-test.timeout=5m", fmt.Sprintf("-seeds=%d", seeds))
-	play.Dir = filepath.Join(root, "internal", "sim")
+	play := exec.CommandContext(ctx, binary, "-test.run="+room.run, "-test.timeout=10m")
+	if !tested {
+		play.Args = append(play.Args, fmt.Sprintf("-seeds=%d", seeds))
+	}
+	play.Dir = filepath.Join(root, room.folder)
 	out, err := play.CombinedOutput()
 	if ctx.Err() != nil {
 		return verdict{err: ctx.Err()}
@@ -112,6 +127,9 @@ func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict
 	}
 	if err == nil {
 		return verdict{}
+	}
+	if found := failure.FindSubmatch(out); tested && found != nil {
+		return verdict{caught: true, seed: "-", what: string(found[1])}
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	return verdict{caught: true, seed: "?", what: "the run ended with " + first}

@@ -1,4 +1,7 @@
-package output
+// Package jsontree takes a JSON text apart into a tree of Go values, finds places in
+// it, and writes it again: numbers stay as they were written, and the tree is ours to
+// write to.
+package jsontree
 
 import (
 	"bytes"
@@ -11,9 +14,10 @@ import (
 	"strings"
 )
 
-// decode returns what the JSON text says, its numbers as they were written. The
-// value is our own, to be written to.
-func decode(raw []byte) (any, error) {
+// Decode returns what the JSON text says, its numbers as they were written
+// ([json.Number]). The value is the caller's own, to be written to. It refuses a text
+// that goes on behind its value, and a number that no float64 holds.
+func Decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
@@ -50,25 +54,25 @@ func checkNumbers(v any) error {
 	return nil
 }
 
-// encode writes a value that decode made, in as few characters as there can be.
-func encode(v any) string {
+// Encode writes a value that [Decode] made, in as few characters as there can be.
+func Encode(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic("output: " + err.Error()) // it was decoded from JSON
+		panic("jsontree: " + err.Error()) // it was decoded from JSON
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// looksLikeJSON reports whether the text may be an object or a list.
-func looksLikeJSON(text string) bool {
+// Likely reports whether the text may be an object or a list.
+func Likely(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n\ufeff")
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// same reports whether two values say the same, however their numbers are written.
-func same(a, b any) bool {
+// Same reports whether two values say the same, however their numbers are written.
+func Same(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
 		b, ok := b.(json.Number)
@@ -80,14 +84,14 @@ func same(a, b any) bool {
 		return x == y
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
+		return ok && slices.EqualFunc(a, b, Same)
 	case map[string]any:
 		b, ok := b.(map[string]any)
 		if !ok || len(a) != len(b) {
 			return false
 		}
 		for k, v := range a {
-			if w, ok := b[k]; !ok || !same(v, w) {
+			if w, ok := b[k]; !ok || !Same(v, w) {
 				return false
 			}
 		}
@@ -96,10 +100,11 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// A pointer is a JSON Pointer (RFC 6901), taken apart; empty is the whole value.
-type pointer []string
+// A Pointer is a JSON Pointer (RFC 6901), taken apart; empty is the whole value.
+type Pointer []string
 
-func parsePointer(s string) (pointer, error) {
+// ParsePointer takes a JSON Pointer apart.
+func ParsePointer(s string) (Pointer, error) {
 	if s == "" {
 		return nil, nil
 	}
@@ -113,8 +118,8 @@ func parsePointer(s string) (pointer, error) {
 	return parts, nil
 }
 
-// in returns what the pointer leads to.
-func (p pointer) in(v any) (any, bool) {
+// In returns what the pointer leads to.
+func (p Pointer) In(v any) (any, bool) {
 	for _, part := range p {
 		switch at := v.(type) {
 		case map[string]any:
@@ -136,13 +141,13 @@ func (p pointer) in(v any) (any, bool) {
 	return v, true
 }
 
-// set returns v with the value at the pointer replaced, where its parent is there.
+// Set returns v with the value at the pointer replaced, where its parent is there.
 // It writes into the objects and lists on the way.
-func (p pointer) set(v, value any) any {
+func (p Pointer) Set(v, value any) any {
 	if len(p) == 0 {
 		return value
 	}
-	parent, _ := p[:len(p)-1].in(v)
+	parent, _ := p[:len(p)-1].In(v)
 	last := p[len(p)-1]
 	switch at := parent.(type) {
 	case map[string]any:
@@ -155,12 +160,12 @@ func (p pointer) set(v, value any) any {
 	return v
 }
 
-// remove takes the member at the pointer out of its object.
-func (p pointer) remove(v any) {
+// Remove takes the member at the pointer out of its object.
+func (p Pointer) Remove(v any) {
 	if len(p) == 0 {
 		return
 	}
-	parent, _ := p[:len(p)-1].in(v)
+	parent, _ := p[:len(p)-1].In(v)
 	if at, ok := parent.(map[string]any); ok {
 		delete(at, p[len(p)-1])
 	}

@@ -1,16 +1,22 @@
-package output
+// Package trim weighs a text or a tree of JSON values as it will be written, and cuts
+// it to a weight: what is cut stays valid JSON, keeps to the shape of its schema as
+// far as that allows, and says of each text how much is missing.
+package trim
 
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
-// A whole is a text of ours inside a document, a cursor for one, that is not cut.
-type whole string
+// A Whole is a text inside a document, a cursor for one, that is not cut.
+type Whole string
 
 // maxFitDepth is how deep a document is cut; what is nested deeper stays whole or
 // goes.
@@ -20,13 +26,15 @@ const maxFitDepth = 100
 // there are too many members.
 const leastRoom = 48
 
-// fit returns v cut to the room, as far as its shape allows it: lists lose their
+// CutJSON returns v cut to the room, as far as its shape allows it: lists lose their
 // tail, texts their end, and objects, where they have too many members, those that
 // need not be there. What cannot be cut so far comes back too large. The cost is
 // linear in the size of v, with no more than the room of each member looked at. It
 // writes to nothing.
-func (u Unit) fit(v any, room int, s *shape, depth int) any {
-	if depth > maxFitDepth || u.json(v, room) <= room {
+func (u Unit) CutJSON(v any, room int, s *schema.Shape) any { return u.fit(v, room, s, 0) }
+
+func (u Unit) fit(v any, room int, s *schema.Shape, depth int) any {
+	if depth > maxFitDepth || u.JSON(v, room) <= room {
 		return v
 	}
 	switch v := v.(type) {
@@ -45,10 +53,10 @@ func (u Unit) fit(v any, room int, s *shape, depth int) any {
 
 // fitList keeps as many elements from the beginning as there is room for, and at
 // least a part of the first.
-func (u Unit) fitList(v []any, room int, s *shape, depth int) []any {
+func (u Unit) fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	left, n := room-2, 0
 	for ; n < len(v); n++ {
-		weight := u.json(v[n], left)
+		weight := u.JSON(v[n], left)
 		if n > 0 {
 			weight++ // the comma
 		}
@@ -59,31 +67,31 @@ func (u Unit) fitList(v []any, room int, s *shape, depth int) []any {
 	}
 	kept := slices.Clone(v[:n])
 	if n == 0 && len(v) > 0 {
-		kept = append(kept, u.fit(v[0], left, s.item(0), depth+1))
+		kept = append(kept, u.fit(v[0], left, s.Item(0), depth+1))
 	}
 	return kept
 }
 
 // fitObject shares the room out among the members: small ones stay as they are.
-func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[string]any {
+func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[string]any {
 	keys, left := u.admit(v, room, s)
 	out := make(map[string]any, len(keys))
 	weights := make(map[string]int, len(keys))
 	for _, k := range keys {
-		weights[k] = u.json(v[k], room)
+		weights[k] = u.JSON(v[k], room)
 	}
 	// What cannot be cut to its share goes, or the others make room for it.
 	share := 0
 	for range 8 {
-		share = level(maps.Values(weights), len(weights), left)
+		share = Share(maps.Values(weights), left)
 		settled := true
 		for k, weight := range weights {
-			if weight <= share || !u.isStiff(v[k], s.member(k)) {
+			if weight <= share || !u.isStiff(v[k], s.Member(k)) {
 				continue
 			}
 			settled = false
 			delete(weights, k)
-			if s.requires(k) {
+			if s.Requires(k) {
 				out[k] = v[k]
 				left -= weight
 			} else {
@@ -95,8 +103,8 @@ func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[str
 		}
 	}
 	for k := range weights {
-		e := u.fit(v[k], share, s.member(k), depth+1)
-		if s.requires(k) || u.json(e, share) <= share {
+		e := u.fit(v[k], share, s.Member(k), depth+1)
+		if s.Requires(k) || u.JSON(e, share) <= share {
 			out[k] = e
 		}
 	}
@@ -105,15 +113,15 @@ func (u Unit) fitObject(v map[string]any, room int, s *shape, depth int) map[str
 
 // admit returns the members that there is room for, the required ones first, and
 // the room that their names leave.
-func (u Unit) admit(v map[string]any, room int, s *shape) (keys []string, left int) {
+func (u Unit) admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int) {
 	left = room - 2
 	least := 0
 	all := slices.Sorted(maps.Keys(v))
-	slices.SortStableFunc(all, func(a, b string) int { return rank(s.requires(b)) - rank(s.requires(a)) })
+	slices.SortStableFunc(all, func(a, b string) int { return rank(s.Requires(b)) - rank(s.Requires(a)) })
 	for _, k := range all {
 		name := u.quoted(k, room) + 2 // with the colon and the comma
-		need := name + u.json(v[k], leastRoom)
-		if least+need > room-2 && !s.requires(k) {
+		need := name + u.JSON(v[k], leastRoom)
+		if least+need > room-2 && !s.Requires(k) {
 			continue
 		}
 		least += need
@@ -132,34 +140,37 @@ func rank(yes bool) int {
 
 // isStiff reports whether nothing can be cut from v: it is no list, no object and
 // no text that may be any text.
-func (u Unit) isStiff(v any, s *shape) bool {
+func (u Unit) isStiff(v any, s *schema.Shape) bool {
 	switch v := v.(type) {
 	case []any, map[string]any:
 		return false
 	case string:
-		return s.isFixed() || len(v) < 2*len(cutMark(0))
+		return s.IsFixed() || len(v) < 2*len(cutMark(0))
 	}
 	return true
 }
 
-// level returns how much each may have so that all n together have no more than
-// the room: those that need less have what they need.
-func level(weights func(func(int) bool), n, room int) int {
+// Share returns how much each may have so that all together have no more than the
+// room: those that need less than others have what they need.
+func Share(weights iter.Seq[int], room int) int {
+	sorted := slices.Sorted(weights)
 	share := room
-	for _, weight := range slices.Sorted(weights) {
-		share = max(0, room/n)
+	for i, weight := range sorted {
+		share = max(0, room/(len(sorted)-i))
 		if weight > share {
 			return share
 		}
 		room -= weight
-		n--
 	}
 	return max(share, room)
 }
 
-// cut returns the beginning of s and a mark that says how much is missing.
+// CutText returns the beginning of s and a mark that says how much is missing.
+func (u Unit) CutText(s string, room int) string { return u.cut(s, room, u.raw) }
+
+// cut is [Unit.CutText] for a text whose runes weigh as weigh says.
 func (u Unit) cut(s string, room int, weigh func(string) (weight, size int)) string {
-	room -= u.plain(cutMark(len(s)), room)
+	room -= u.Text(cutMark(len(s)), room)
 	end := 0
 	for end < len(s) {
 		weight, size := weigh(s[end:])
@@ -184,33 +195,34 @@ func (u Unit) raw(s string) (weight, size int) {
 	return u.of(size), size
 }
 
-// A loss says what was cut from a document.
-type loss struct {
-	shown, of int // of the list that lost most, 0 of 0 where none did
-	texts     int // that lost their end
-	members   int // of objects that are gone
+// A Loss says what was cut from a document.
+type Loss struct {
+	Shown, Of int // elements of the list that lost most, 0 of 0 where none did
+	Texts     int // that lost their end
+	Members   int // of objects that are gone
 }
 
-func (l *loss) count(was, is any) {
+// Count adds what is missing in is, which [Unit.CutJSON] made of was.
+func (l *Loss) Count(was, is any) {
 	switch was := was.(type) {
 	case string:
 		if got, ok := is.(string); ok && got != was {
-			l.texts++
+			l.Texts++
 		}
 	case []any:
 		got, _ := is.([]any)
-		if lost := len(was) - len(got); lost > l.of-l.shown {
-			l.shown, l.of = len(got), len(was)
+		if lost := len(was) - len(got); lost > l.Of-l.Shown {
+			l.Shown, l.Of = len(got), len(was)
 		}
 		for i, e := range got {
-			l.count(was[i], e)
+			l.Count(was[i], e)
 		}
 	case map[string]any:
 		got, _ := is.(map[string]any)
-		l.members += len(was) - len(got)
+		l.Members += len(was) - len(got)
 		for k, e := range got {
-			l.count(was[k], e)
+			l.Count(was[k], e)
 		}
-	case json.Number, whole: // never cut
+	case json.Number, Whole: // never cut
 	}
 }

@@ -1,4 +1,4 @@
-package output
+package schema
 
 import (
 	"errors"
@@ -7,104 +7,35 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"encoding/json"
-
-	"github.com/fairlead-go/fairlead/internal/schema"
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A contract is what a tool promises about its structured content.
-type contract struct {
-	shape     *shape
-	validator *jsonschema.Resolved
-	err       error // why nothing can be checked against it, nil where it can
-}
-
-// newContract reads an output schema.
-func newContract(output any) *contract {
-	c := new(contract)
-	if err := c.read(output); err != nil {
-		return &contract{err: fmt.Errorf("the output schema is not usable: %w", err)}
-	}
-	return c
-}
-
-func (c *contract) read(output any) error {
-	checked, err := schema.Open(output)
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(output)
-	if err != nil {
-		return err
-	}
-	var parsed jsonschema.Schema
-	if err := json.Unmarshal(raw, &parsed); err != nil {
-		return err
-	}
-	if c.validator, err = parsed.Resolve(nil); err != nil {
-		return err
-	}
-	w := &shaper{schema: checked, known: make(map[string]*shape)}
-	c.shape, err = w.shape(w.apply(nil, checked.Root()))
-	return err
-}
-
-// check says where the value is not what the tool promises. Use it on what has been
-// cut: a hostile schema makes it slow.
-func (c *contract) check(v any) error {
-	var plain any // the validator takes a json.Number for a text
-	if err := json.Unmarshal([]byte(encode(v)), &plain); err != nil {
-		return err
-	}
-	if err := c.validator.Validate(plain); err != nil {
-		return fmt.Errorf("%s is not kept to", where(err))
-	}
-	return nil
-}
-
-// where returns the place in the schema and the keyword that a validator names; what
-// it says of the value behind them is no matter for a log.
-func where(err error) string {
-	place := "the schema"
-	for step := range strings.SplitSeq(err.Error(), ": ") {
-		inner, ok := strings.CutPrefix(step, "validating ")
-		if !ok {
-			return fmt.Sprintf("%.200s: %.40s", place, step)
-		}
-		place = inner
-	}
-	return place
-}
-
-// A shape is what the schemas that apply to one place of a document name there. A
-// nil shape is a place of which they say nothing: all may stand there.
-type shape struct {
+// A Shape is what the schemas that apply to one place of a document name there. A
+// nil Shape is a place of which they say nothing: all may stand there.
+type Shape struct {
 	named    bool // the schemas name members here, so that others are outside them
-	members  map[string]*shape
+	members  map[string]*Shape
 	patterns []pattern
-	others   *shape // of the members that a map may have, whatever their names
+	others   *Shape // of the members that a map may have, whatever their names
 	isMap    bool
 	needed   map[string]bool
-	first    []*shape // of the elements at the beginning of a list
-	items    *shape
+	first    []*Shape // of the elements at the beginning of a list
+	items    *Shape
 	fixed    bool // not any text may stand here
 }
 
 type pattern struct {
 	names *regexp.Regexp
-	shape *shape
+	shape *Shape
 }
 
-// member returns the shape of a member, nil where nothing is said of it.
-func (s *shape) member(name string) *shape {
-	m, _ := s.lookup(name)
+// Member returns the shape of a member, nil where nothing is said of it.
+func (s *Shape) Member(name string) *Shape {
+	m, _ := s.Lookup(name)
 	return m
 }
 
-// lookup also reports whether the schemas name the member.
-func (s *shape) lookup(name string) (*shape, bool) {
+// Lookup is [Shape.Member] that also reports whether the schemas name the member.
+func (s *Shape) Lookup(name string) (*Shape, bool) {
 	if s == nil {
 		return nil, true
 	}
@@ -122,8 +53,8 @@ func (s *shape) lookup(name string) (*shape, bool) {
 	return nil, !s.named
 }
 
-// item returns the shape of an element.
-func (s *shape) item(i int) *shape {
+// Item returns the shape of an element.
+func (s *Shape) Item(i int) *Shape {
 	switch {
 	case s == nil:
 		return nil
@@ -133,18 +64,20 @@ func (s *shape) item(i int) *shape {
 	return s.items
 }
 
-func (s *shape) requires(name string) bool { return s != nil && s.needed[name] }
+// Requires reports whether the schemas require the member.
+func (s *Shape) Requires(name string) bool { return s != nil && s.needed[name] }
 
-// needsNothingBut reports whether an object with that member alone can be complete.
-func (s *shape) needsNothingBut(name string) bool {
+// NeedsNothingBut reports whether an object with that member alone can be complete.
+func (s *Shape) NeedsNothingBut(name string) bool {
 	return s == nil || len(s.needed) == 0 || len(s.needed) == 1 && s.needed[name]
 }
 
-func (s *shape) isFixed() bool { return s != nil && s.fixed }
+// IsFixed reports whether not any text may stand here.
+func (s *Shape) IsFixed() bool { return s != nil && s.fixed }
 
-// strip takes out of v, which is ours to write to, every member that the schemas
+// Strip takes out of v, which is ours to write to, every member that the schemas
 // do not name, at every depth, and returns how many.
-func (s *shape) strip(v any) int {
+func (s *Shape) Strip(v any) int {
 	if s == nil {
 		return 0
 	}
@@ -152,17 +85,17 @@ func (s *shape) strip(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			member, named := s.lookup(k)
+			member, named := s.Lookup(k)
 			if !named {
 				delete(v, k)
 				n++
 				continue
 			}
-			n += member.strip(e)
+			n += member.Strip(e)
 		}
 	case []any:
 		for i, e := range v {
-			n += s.item(i).strip(e)
+			n += s.Item(i).Strip(e)
 		}
 	}
 	return n
@@ -176,8 +109,8 @@ var errParts = errors.New("it has too many different parts")
 // A shaper works the shapes out, one for each set of schemas that apply to one
 // place together. Since they may refer to themselves, so may the shapes.
 type shaper struct {
-	schema *schema.Schema
-	known  map[string]*shape
+	schema *Schema
+	known  map[string]*Shape
 }
 
 type object = map[string]any
@@ -192,7 +125,7 @@ func (w *shaper) apply(set []object, sub any) []object {
 }
 
 // shape returns the shape of a set of schemas, nil for none.
-func (w *shaper) shape(set []object) (*shape, error) {
+func (w *shaper) shape(set []object) (*Shape, error) {
 	if len(set) == 0 {
 		return nil, nil //nolint:nilnil // nil is the shape of a place of which nothing is said
 	}
@@ -203,7 +136,7 @@ func (w *shaper) shape(set []object) (*shape, error) {
 	if len(w.known) == maxShapes {
 		return nil, errParts
 	}
-	s := &shape{members: make(map[string]*shape), needed: make(map[string]bool)}
+	s := &Shape{members: make(map[string]*Shape), needed: make(map[string]bool)}
 	w.known[key] = s
 	for _, o := range set {
 		s.note(o)
@@ -222,7 +155,7 @@ func (w *shaper) key(set []object) string {
 }
 
 // note reads what the schema says of the place itself.
-func (s *shape) note(o object) {
+func (s *Shape) note(o object) {
 	for _, k := range []string{"const", "enum", "pattern", "format", "minLength", "contentEncoding", "contentMediaType"} {
 		if _, ok := o[k]; ok {
 			s.fixed = true
@@ -249,7 +182,7 @@ func (s *shape) note(o object) {
 	}
 }
 
-func (w *shaper) shapeObject(s *shape, set []object) (err error) {
+func (w *shaper) shapeObject(s *Shape, set []object) (err error) {
 	var patterns, others []any
 	for _, o := range set {
 		byPattern, _ := o["patternProperties"].(object)
@@ -304,7 +237,7 @@ func (w *shaper) memberSet(set []object, names []pattern, patterns []any, name s
 	return sub
 }
 
-func (w *shaper) shapeList(s *shape, set []object) (err error) {
+func (w *shaper) shapeList(s *Shape, set []object) (err error) {
 	var items []object
 	first := 0
 	for _, o := range set {

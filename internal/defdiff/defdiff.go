@@ -1,4 +1,6 @@
-package catalog
+// Package defdiff shows a person in which fields two definitions of a tool differ, in
+// words that no server can make dangerous to look at.
+package defdiff
 
 import (
 	"bytes"
@@ -31,8 +33,8 @@ type edit struct {
 	was, is any
 }
 
-// decodeForm returns the members of a definition, its numbers as they are written.
-func decodeForm(form []byte) (map[string]any, error) {
+// Members returns the members of a definition, its numbers as they are written.
+func Members(form []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(form))
 	d.UseNumber()
 	var members map[string]any
@@ -47,7 +49,7 @@ func decodeForm(form []byte) (map[string]any, error) {
 
 // edits returns in what two definitions differ, sorted by path. Lists are values:
 // where one differs, all of it is shown.
-func edits(was, is []byte) []edit {
+func edits(before, after map[string]any) []edit {
 	var found []edit
 	var walk func(path string, old, now map[string]any)
 	walk = func(path string, old, now map[string]any) {
@@ -61,19 +63,17 @@ func edits(was, is []byte) []edit {
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			was, had := old[key]
 			is, has := now[key]
-			before, beforeIsObject := was.(map[string]any)
-			after, afterIsObject := is.(map[string]any)
+			wasMembers, wasObject := was.(map[string]any)
+			isMembers, isObject := is.(map[string]any)
 			switch at := path + shownKey(path, key); {
-			case beforeIsObject && afterIsObject:
-				walk(at, before, after)
+			case wasObject && isObject:
+				walk(at, wasMembers, isMembers)
 			case had && has && reflect.DeepEqual(was, is):
 			default:
 				found = append(found, edit{path: at, was: present(was, had), is: present(is, has)})
 			}
 		}
 	}
-	before, _ := decodeForm(was) // none before the first, none after the last
-	after, _ := decodeForm(is)
 	walk("", before, after)
 	return found
 }
@@ -101,9 +101,31 @@ func shownKey(path, key string) string {
 	return "." + key
 }
 
-// writeEdits writes each edit on lines of its own, the old value after a minus
-// and the new one after a plus.
-func writeEdits(b *strings.Builder, found []edit) {
+// Fields returns which members of a definition differ, safe to show.
+func Fields(was, is []byte) []string {
+	before, _ := Members(was) // none before the first, none after the last
+	after, _ := Members(is)
+	var fields []string
+	for _, e := range edits(before, after) {
+		for _, members := range []map[string]any{before, after} {
+			for key := range members {
+				if shown := shownKey("", key); e.path == shown || strings.HasPrefix(e.path, shown+".") || strings.HasPrefix(e.path, shown+"[") {
+					fields = append(fields, shown)
+				}
+			}
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+// Write writes each field in which two definitions differ on lines of its own, the
+// old value after a minus and the new one after a plus. Long values are cut to what
+// differs.
+func Write(b *strings.Builder, was, is []byte) {
+	before, _ := Members(was)
+	after, _ := Members(is)
+	found := edits(before, after)
 	for i, e := range found {
 		if i == maxEdits {
 			fmt.Fprintf(b, "  … and %d more\n", len(found)-i)

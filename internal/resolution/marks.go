@@ -1,4 +1,4 @@
-package mount
+package resolution
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -22,11 +21,11 @@ var marked = map[string]func(result map[string]json.RawMessage) bool{
 	"tools/list":      markTools,
 }
 
-// mark returns a result with what the SDK drops put where it does not. What is not
-// as expected stays as it is.
-func mark(method string, raw json.RawMessage) json.RawMessage {
+// Mark returns the result of initialize, server/discover or tools/list with what the
+// SDK drops put where it does not. What is not as expected stays as it is.
+func Mark(method string, raw json.RawMessage) json.RawMessage {
 	var result map[string]json.RawMessage
-	if json.Unmarshal(raw, &result) != nil || result == nil || !marked[method](result) {
+	if json.Unmarshal(raw, &result) != nil || result == nil || marked[method] == nil || !marked[method](result) {
 		return raw
 	}
 	out, err := json.Marshal(result)
@@ -73,7 +72,7 @@ func markTools(result map[string]json.RawMessage) bool {
 // alone that is no object.
 func copyMarks(from, into map[string]json.RawMessage, member string) bool {
 	marks := make(map[string]bool)
-	for _, field := range []string{resolution.FieldResolve, resolution.FieldDynamic} {
+	for _, field := range []string{FieldResolve, FieldDynamic} {
 		if string(from[field]) == "true" {
 			marks[field] = true
 		}
@@ -89,7 +88,7 @@ func copyMarks(from, into map[string]json.RawMessage, member string) bool {
 		holder = make(map[string]json.RawMessage)
 	}
 	var err error
-	if holder[resolution.MetaKey], err = json.Marshal(marks); err != nil {
+	if holder[MetaKey], err = json.Marshal(marks); err != nil {
 		return false
 	}
 	into[member], err = json.Marshal(holder)
@@ -103,6 +102,10 @@ func members(raw json.RawMessage) (o map[string]json.RawMessage) {
 	}
 	return o
 }
+
+// Transport returns a transport on which the results say, where the SDK's types keep
+// it, what a server resolves.
+func Transport(t mcp.Transport) mcp.Transport { return &markTransport{t} }
 
 type markTransport struct{ mcp.Transport }
 
@@ -145,13 +148,15 @@ func (c *markConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		delete(c.asked, r.ID.Raw())
 		c.mu.Unlock()
 		if ok && r.Error == nil {
-			r.Result = mark(method, r.Result)
+			r.Result = Mark(method, r.Result)
 		}
 	}
 	return msg, err
 }
 
-// markRoundTripper does over HTTP what markConnection does.
+// RoundTripper does over HTTP what [Transport] does.
+func RoundTripper(base http.RoundTripper) http.RoundTripper { return markRoundTripper{base} }
+
 type markRoundTripper struct{ base http.RoundTripper }
 
 func (t markRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -260,7 +265,7 @@ func (b *markBody) message(raw []byte) []byte {
 	if m == nil || m["result"] == nil {
 		return raw
 	}
-	m["result"] = mark(b.method, m["result"])
+	m["result"] = Mark(b.method, m["result"])
 	out, err := json.Marshal(m)
 	if err != nil {
 		return raw

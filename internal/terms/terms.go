@@ -1,4 +1,7 @@
-package catalog
+// Package terms says what a question in a person's words asks an index of tools for:
+// which of its words tell something, what else they are called, and how the tools
+// write them.
+package terms
 
 import (
 	"slices"
@@ -10,12 +13,12 @@ import (
 // synonymWeight is what a synonym is worth beside the word itself.
 const synonymWeight = 0.6
 
-// terms returns what a text asks for. Words that carry no meaning of their own
+// Of returns what a text asks the index for. Words that carry no meaning of their own
 // are left out, unless there are no others.
-func (x *index) terms(text string) []bm25.Term {
+func Of(x *bm25.Index, text string) []bm25.Term {
 	var all, telling []bm25.Term
 	seen := make(map[string]bool)
-	for _, word := range x.spoken(kinds(text)) {
+	for _, word := range spoken(x, kinds(text)) {
 		stem := bm25.Stem(word)
 		if seen[stem] {
 			continue
@@ -39,30 +42,30 @@ func (x *index) terms(text string) []bm25.Term {
 // spoken returns the words of a question. Where the tools know a word in one piece
 // and the question has it in two (web page), or the other way round, it is
 // returned as the tools know it, too.
-func (x *index) spoken(text string) (spoken []string) {
+func spoken(x *bm25.Index, text string) (all []string) {
 	before := ""
 	for run := range bm25.Runs(text) {
 		word := strings.ToLower(run)
-		if spoken = append(spoken, word); !x.knows(word) {
-			spoken = append(spoken, x.split(run)...)
+		if all = append(all, word); !knows(x, word) {
+			all = append(all, split(x, run)...)
 		}
-		if joined := before + word; before != "" && x.words.Has(bm25.Stem(joined)) {
-			spoken = append(spoken, joined)
+		if joined := before + word; before != "" && x.Has(bm25.Stem(joined)) {
+			all = append(all, joined)
 		}
 		before = word
 	}
-	return spoken
+	return all
 }
 
 // knows reports whether a word, or what else it is called, stands in any tool.
-func (x *index) knows(word string) bool {
+func knows(x *bm25.Index, word string) bool {
 	stem := bm25.Stem(word)
-	return x.words.Has(stem) || slices.ContainsFunc(words().same[stem], x.words.Has)
+	return x.Has(stem) || slices.ContainsFunc(words().same[stem], x.Has)
 }
 
 // split returns the parts of a word that no tool has: those of camelCase, or else
 // the two halves that the tools do have.
-func (x *index) split(run string) []string {
+func split(x *bm25.Index, run string) []string {
 	if parts := slices.Collect(bm25.Parts(run)); len(parts) > 1 {
 		return parts
 	}
@@ -72,7 +75,7 @@ func (x *index) split(run string) []string {
 		return nil
 	}
 	for i := least; i <= len(word)-least; i++ {
-		if x.words.Has(bm25.Stem(word[:i])) && x.words.Has(bm25.Stem(word[i:])) {
+		if x.Has(bm25.Stem(word[:i])) && x.Has(bm25.Stem(word[i:])) {
 			return []string{word[:i], word[i:]}
 		}
 	}

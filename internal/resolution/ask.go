@@ -1,17 +1,85 @@
-package mount
+package resolution
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxAnswer is how long an answer may be. One of the second draft repeats the whole
+// A Form is one way in which a server answers.
+type Form int
+
+// The forms.
+const (
+	None      Form = iota
+	Annotates      // tools/annotations of the first draft
+	Resolves       // tools/resolve of the second, which answers with a whole tool
+	Extends        // tools/resolve of the extension
+)
+
+// Method returns what is called.
+func (f Form) Method() string {
+	if f == Annotates {
+		return MethodAnnotations
+	}
+	return MethodResolve
+}
+
+// Offered returns the best way in which the server said that it answers about the
+// tool: by its capabilities and by the tool's mark.
+func Offered(cs *mcp.ClientSession, tool *mcp.Tool) Form {
+	init := cs.InitializeResult()
+	if init == nil || init.Capabilities == nil || tool == nil {
+		return None
+	}
+	caps := init.Capabilities.Extensions
+	settings, announced := caps[Extension].(map[string]any)
+	mark, _ := tool.Meta[Extension].(map[string]any)
+	lifted, _ := caps[MetaKey].(map[string]any)
+	marks, _ := tool.Meta[MetaKey].(map[string]any)
+	switch {
+	case announced && len(settings) == 0 && mark["resolvable"] == true: // settings that we do not know may ask for more
+		return Extends
+	case lifted[FieldResolve] == true && marks[FieldResolve] == true:
+		return Resolves
+	case lifted[FieldDynamic] == true && marks[FieldDynamic] == true:
+		return Annotates
+	}
+	return None
+}
+
+// Params are those of both methods.
+type Params struct {
+	mcp.ParamsBase
+
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// An Answer is a result as the server wrote it.
+type Answer struct {
+	mcp.ResultBase
+
+	raw json.RawMessage
+}
+
+// UnmarshalJSON keeps the text; what it says is read once it is known who asked. A
+// text that is too long is not kept.
+func (a *Answer) UnmarshalJSON(raw []byte) error {
+	if len(raw) <= MaxAnswer {
+		a.raw = bytes.Clone(raw)
+	}
+	return nil
+}
+
+// MaxAnswer is how long an answer may be. One of the second draft repeats the whole
 // definition of the tool.
-const maxAnswer = 256 << 10
+const MaxAnswer = 256 << 10
 
 // Members that an answer of the extension may have.
 var (
@@ -21,14 +89,14 @@ var (
 	}
 )
 
-// decodeAnswer reads a server's answer about the tool. A hint that is missing is
+// Read returns what the answer of that form says of the tool. A hint that is missing is
 // unset, and so are all where the annotations are missing or the name that they need:
 // such a server has said nothing, and for each hint the default counts. Everything
 // else that is not as it must be is an error.
-func decodeAnswer(f form, tool string, raw []byte) (annotation.Annotations, error) {
-	var nothing annotation.Annotations
+func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
+	raw, nothing := a.raw, annotation.Annotations{}
 	if raw == nil {
-		return nothing, fmt.Errorf("it has more than %d bytes", maxAnswer)
+		return nothing, fmt.Errorf("it has more than %d bytes", MaxAnswer)
 	}
 	if _, err := canonical.AppendObject(nil, raw); err != nil {
 		return nothing, err
@@ -41,7 +109,7 @@ func decodeAnswer(f form, tool string, raw []byte) (annotation.Annotations, erro
 		return nothing, fmt.Errorf("its resultType is %.40s and not complete", result["resultType"])
 	}
 	about := result
-	if f == resolves {
+	if f == Resolves {
 		var err error
 		if about, err = object(result, "tool"); err != nil {
 			return nothing, err
@@ -58,7 +126,7 @@ func decodeAnswer(f form, tool string, raw []byte) (annotation.Annotations, erro
 	if err != nil {
 		return nothing, err
 	}
-	if f == extensions {
+	if f == Extends {
 		for member := range result {
 			if !slices.Contains(answerMembers, member) {
 				return nothing, fmt.Errorf("it has a member that it must not have: %.40q", member)
@@ -70,7 +138,7 @@ func decodeAnswer(f form, tool string, raw []byte) (annotation.Annotations, erro
 			}
 		}
 	}
-	if hints == nil || name == "" && f != annotates { // about what?
+	if hints == nil || name == "" && f != Annotates { // about what?
 		return nothing, nil
 	}
 	answer, err := annotation.Parse(about["annotations"])

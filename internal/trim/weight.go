@@ -1,11 +1,12 @@
-package output
+package trim
 
 import (
 	"encoding/json"
 	"unicode/utf8"
 )
 
-// A Unit is what a limit counts.
+// A Unit is what is counted. All weights are counted in characters, bytes or, for
+// Tokens, quarters of one.
 type Unit uint8
 
 // The units.
@@ -19,20 +20,12 @@ const (
 	Tokens
 )
 
-// scale is how many weights one unit has.
-func (u Unit) scale() int {
+// Scale is how many weights one unit has.
+func (u Unit) Scale() int {
 	if u == Tokens {
 		return 4
 	}
 	return 1
-}
-
-// least is the smallest limit: room for the marks and a few words.
-func (u Unit) least() int {
-	if u == Tokens {
-		return 250
-	}
-	return 1000
 }
 
 // of returns the weight of a rune that is not ASCII; an ASCII character weighs 1.
@@ -46,8 +39,8 @@ func (u Unit) of(size int) int {
 	return 1
 }
 
-// plain returns the weight of s as it is, or something above most.
-func (u Unit) plain(s string, most int) int {
+// Text returns the weight of s as it is, or something above most.
+func (u Unit) Text(s string, most int) int {
 	n := 0
 	for i := 0; i < len(s) && n <= most; {
 		if s[i] < utf8.RuneSelf {
@@ -73,7 +66,7 @@ func (u Unit) quoted(s string, most int) int {
 	return n
 }
 
-// escaped returns the weight of the first rune of s as encode writes it, and its
+// escaped returns the weight of the first rune of s as jsontree.Encode writes it, and its
 // length.
 func (u Unit) escaped(s string) (weight, size int) {
 	switch c := s[0]; {
@@ -91,9 +84,9 @@ func (u Unit) escaped(s string) (weight, size int) {
 	return u.of(size), size
 }
 
-// json returns the weight of a value as encode writes it, or something above most.
+// JSON returns the weight of a value as jsontree.Encode writes it, or something above most.
 // It looks at no more than that much of the value.
-func (u Unit) json(v any, most int) int {
+func (u Unit) JSON(v any, most int) int {
 	switch v := v.(type) {
 	case nil:
 		return len("null")
@@ -106,7 +99,7 @@ func (u Unit) json(v any, most int) int {
 		return len(v)
 	case string:
 		return u.quoted(v, most)
-	case whole:
+	case Whole:
 		return u.quoted(string(v), most)
 	case []any:
 		n := 2 + max(0, len(v)-1)
@@ -114,7 +107,7 @@ func (u Unit) json(v any, most int) int {
 			if n > most {
 				break
 			}
-			n += u.json(e, most-n)
+			n += u.JSON(e, most-n)
 		}
 		return n
 	case map[string]any:
@@ -124,9 +117,9 @@ func (u Unit) json(v any, most int) int {
 				break
 			}
 			n += u.quoted(k, most-n) + 1
-			n += u.json(e, most-n)
+			n += u.JSON(e, most-n)
 		}
 		return n
 	}
-	return most + 1 // decode makes no other
+	return most + 1 // jsontree.Decode makes no other
 }

@@ -1,4 +1,4 @@
-package catalog
+package terms
 
 import (
 	"strings"

@@ -1,0 +1,139 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func echoes(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return testserver.Text(call.Tool.Name() + string(call.Arguments)), nil
+}
+
+func declaring(name string, w mcp.ToolAnnotations) *mcp.Tool {
+	t := testserver.Tool(name, "")
+	t.Annotations = &w
+	return t
+}
+
+// A tool from a Go func or of a foreign definition is inferred, merged, checked and
+// listed like any other, and guarded.
+func TestToolsOfTheHostsOwn(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	err := c.AddTools("local", middleware.ToolCallerFunc(echoes),
+		testserver.Tool("list_notes", ""), testserver.Tool("delete_note", ""), declaring("frobnicate", mcp.ToolAnnotations{ReadOnlyHint: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]annotation.Safety{"list_notes": annotation.Safe, "delete_note": annotation.Dangerous, "frobnicate": annotation.Unknown}
+	for name, class := range want {
+		tool, ok := c.Lookup("local", name)
+		if !ok || tool.Safety() != class {
+			t.Errorf("%s is %v, want %v", name, tool.Safety(), class)
+		}
+		_, err := chain.Standard{}.Then(c).CallTool(t.Context(), middleware.Call{Tool: tool})
+		if class == annotation.Safe && err != nil || class != annotation.Safe && !errors.Is(err, chain.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.Trust("local")
+	if tool, _ := c.Lookup("local", "frobnicate"); tool.Safety() != annotation.Safe || !c.Trusted("local") || c.Trusted("other") {
+		t.Errorf("trusted, it is %v", tool.Safety())
+	}
+	if err := c.Refresh(t.Context(), "local"); err != nil || len(c.List()) != 3 {
+		t.Errorf("after a refresh: %v, %d tools", err, len(c.List()))
+	}
+	if f := c.Findings(); len(f) != 0 {
+		t.Errorf("findings: %v", f)
+	}
+}
+
+// The host's own contradiction is refused with the fault named; nothing was added.
+func TestToolsOfTheHostsOwnAreChecked(t *testing.T) {
+	t.Parallel()
+	good := testserver.Tool("list_notes", "")
+	for want, tools := range map[string][]*mcp.Tool{
+		"bad_tool: readOnlyHint and destructiveHint are both true": {good, declaring("bad_tool", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)})},
+		"number 1 is nil":                        {good, nil},
+		`"list_notes" is there twice`:            {good, good},
+		"its input schema is not usable":         {{Name: "no_schema"}},
+		`odd: annotation: "7" is no JSON object`: {{Name: "odd", InputSchema: good.InputSchema, Meta: mcp.Meta{annotation.MetaKey: 7}}},
+		`the tools of "local": a b: `:            {testserver.Tool("a b", "")},
+	} {
+		c := catalog.New(catalog.Options{})
+		err := c.AddTools("local", middleware.ToolCallerFunc(echoes), tools...)
+		if err == nil || !strings.HasPrefix(err.Error(), "catalog: ") || !strings.Contains(err.Error(), want) || len(c.List()) != 0 {
+			t.Errorf("got %v, want one that says %q", err, want)
+		}
+	}
+	if err := catalog.New(catalog.Options{}).AddTools("local", nil, good); err == nil {
+		t.Error("tools without an executor were added")
+	}
+	if err := catalog.New(catalog.Options{}).AddTools("a/b", middleware.ToolCallerFunc(echoes), good); err == nil {
+		t.Error("a wrong id was taken")
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return tool.Server + ".use" }})
+	for _, id := range []string{"docs", "wiki"} {
+		tools := []*mcp.Tool{testserver.Tool("search", ""), testserver.Tool("list_"+id, "")}
+		if err := c.AddTools(id, middleware.ToolCallerFunc(echoes), tools...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"docs/search": "docs/search", "wiki__search": "wiki/search", "list_docs": "docs/list_docs"} {
+		if tool, err := c.Find(name); err != nil || tool.String() != want {
+			t.Errorf("%s: %v, %v", name, tool, err)
+		}
+	}
+	for _, name := range []string{"docs/list_wiki", "nothing", "", "a/b/c"} {
+		if tool, err := c.Find(name); !errors.Is(err, catalog.ErrUnknownTool) || tool != nil {
+			t.Errorf("%s: %v, %v", name, tool, err)
+		}
+	}
+	t.Run("B253 two servers offer search", func(t *testing.T) {
+		t.Parallel()
+		tool, err := c.Find("search")
+		if tool != nil || !errors.Is(err, catalog.ErrAmbiguous) || !strings.HasSuffix(fmt.Sprint(err), "write docs/search or wiki/search") || !middleware.NotSent(err) {
+			t.Errorf("%v, %v", tool, err)
+		}
+	})
+	view, err := c.View(catalog.Scope{Permission: "docs.use"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tool, err := view.Find("search"); err != nil || tool.Server != "docs" {
+		t.Errorf("where only one is seen: %v, %v", tool, err)
+	}
+	if _, err := view.Find("wiki/search"); !errors.Is(err, catalog.ErrUnknownTool) {
+		t.Errorf("what is not seen: %v", err)
+	}
+}
+
+func ExampleCatalog_AddTools() {
+	tools := catalog.New(catalog.Options{})
+	err := tools.AddTools("notes", middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		fmt.Println("called", call.Tool.Name())
+		return new(mcp.CallToolResult), nil
+	}), &mcp.Tool{Name: "list_notes", InputSchema: map[string]any{"type": "object"}})
+	tool, _ := tools.Find("list_notes")
+	fmt.Println(err, tool.Safety())
+	_, err = tools.CallTool(context.Background(), middleware.Call{Tool: tool})
+	fmt.Println(err)
+	// Output:
+	// <nil> safe
+	// called list_notes
+	// <nil>
+}

@@ -1,0 +1,143 @@
+package resolution
+
+import (
+	"context"
+	"maps"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Hints are the four hints, all of them written.
+type Hints struct {
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
+}
+
+// Written returns the hints as they are sent: what is not yes is false.
+func Written(a annotation.Annotations) *Hints {
+	return &Hints{a.ReadOnly == annotation.Yes, a.Destructive == annotation.Yes, a.Idempotent == annotation.Yes, a.OpenWorld == annotation.Yes}
+}
+
+type (
+	// An AnnotationsResult answers [Annotates].
+	AnnotationsResult struct {
+		mcp.ResultBase
+
+		ResultType  string `json:"resultType"`
+		Annotations *Hints `json:"annotations"`
+	}
+	// An ExtensionResult answers [Extends].
+	ExtensionResult struct {
+		mcp.ResultBase
+
+		ResultType  string `json:"resultType"`
+		Name        string `json:"name"`
+		Annotations *Hints `json:"annotations"`
+	}
+	// A ToolResult answers [Resolves].
+	ToolResult struct {
+		mcp.ResultBase
+
+		ResultType string       `json:"resultType"`
+		Tool       ResolvedTool `json:"tool"`
+	}
+	// A ResolvedTool is the definition, with what holds for the one call.
+	ResolvedTool struct {
+		*mcp.Tool
+
+		Annotations *Hints `json:"annotations"`
+		Resolve     bool   `json:"resolve"`
+	}
+)
+
+// What the SDK's results cannot say by themselves. The embedded one keeps what makes
+// it a result.
+type (
+	announcingInit struct {
+		*mcp.InitializeResult
+
+		Capabilities announcedCapabilities `json:"capabilities"`
+	}
+	announcingDiscovery struct {
+		*mcp.DiscoverResult
+
+		Capabilities announcedCapabilities `json:"capabilities"`
+	}
+	announcedCapabilities struct {
+		*mcp.ServerCapabilities
+
+		Tools announcedTools `json:"tools"`
+	}
+	announcedTools struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+		Dynamic     bool `json:"dynamicAnnotations"`
+		Resolve     bool `json:"resolve"`
+	}
+	markedList struct {
+		*mcp.ListToolsResult
+
+		Tools []markedTool `json:"tools"`
+	}
+	markedTool struct {
+		*mcp.Tool
+
+		Dynamic bool `json:"dynamicAnnotations,omitempty"`
+		Resolve bool `json:"resolve,omitempty"`
+	}
+)
+
+// Announce says in a server's capabilities that it resolves, and of which tools in its
+// lists: those that resolvable holds for.
+func Announce(resolvable func(listed *mcp.Tool) bool) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return res, err
+			}
+			switch res := res.(type) {
+			case *mcp.InitializeResult:
+				return &announcingInit{res, announced(res.Capabilities)}, nil
+			case *mcp.DiscoverResult:
+				return &announcingDiscovery{res, announced(res.Capabilities)}, nil
+			case *mcp.ListToolsResult:
+				return withMarks(res, resolvable), nil
+			}
+			return res, nil
+		}
+	}
+}
+
+func announced(caps *mcp.ServerCapabilities) announcedCapabilities {
+	var own mcp.ServerCapabilities
+	if caps != nil {
+		own = *caps
+	}
+	own.Extensions = maps.Clone(own.Extensions)
+	own.AddExtension(Extension, nil)
+	return announcedCapabilities{&own, announcedTools{
+		ListChanged: own.Tools != nil && own.Tools.ListChanged, Dynamic: true, Resolve: true,
+	}}
+}
+
+// withMarks returns a list in which each tool that can be resolved says so.
+func withMarks(list *mcp.ListToolsResult, resolvable func(*mcp.Tool) bool) mcp.Result {
+	out := &markedList{ListToolsResult: list, Tools: make([]markedTool, len(list.Tools))}
+	for i, t := range list.Tools {
+		out.Tools[i].Tool = t
+		if !resolvable(t) {
+			continue
+		}
+		own := *t
+		own.Meta = maps.Clone(t.Meta)
+		if own.Meta == nil {
+			own.Meta = mcp.Meta{}
+		}
+		own.Meta[Extension] = map[string]any{"resolvable": true}
+		out.Tools[i] = markedTool{Tool: &own, Dynamic: true, Resolve: true}
+	}
+	return out
+}

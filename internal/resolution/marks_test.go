@@ -1,0 +1,39 @@
+package resolution_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/resolution"
+)
+
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	const key = `"io.github.fairlead-go/resolution"`
+	for _, tt := range []struct{ name, method, in, want string }{
+		{"capabilities", "initialize", `{"capabilities":{"tools":{"dynamicAnnotations":true}}}`,
+			`{"capabilities":{"extensions":{` + key + `:{"dynamicAnnotations":true}},"tools":{"dynamicAnnotations":true}}}`},
+		{"both", "server/discover", `{"capabilities":{"extensions":{"a/b":{}},"tools":{"dynamicAnnotations":true,"resolve":true}}}`,
+			`{"capabilities":{"extensions":{"a/b":{},` + key + `:{"dynamicAnnotations":true,"resolve":true}},"tools":{"dynamicAnnotations":true,"resolve":true}}}`},
+		{"tools", "tools/list", `{"tools":[{"name":"a","resolve":true},{"name":"b"}]}`,
+			`{"tools":[{"_meta":{` + key + `:{"resolve":true}},"name":"a","resolve":true},{"name":"b"}]}`},
+		{"a _meta of its own stays", "tools/list", `{"tools":[{"name":"a","dynamicAnnotations":true,"_meta":{"x":12345678901234567890}}]}`,
+			`{"tools":[{"_meta":{` + key + `:{"dynamicAnnotations":true},"x":12345678901234567890},"dynamicAnnotations":true,"name":"a"}]}`},
+		{"false is no mark", "tools/list", `{"tools":[{"name":"a","resolve":false}]}`, ""},
+		{"a text is no mark", "tools/list", `{"tools":[{"name":"a","resolve":"true"}]}`, ""},
+		{"a _meta that is no object", "tools/list", `{"tools":[{"name":"a","resolve":true,"_meta":1}]}`, ""},
+		{"tools that are no list", "tools/list", `{"tools":{}}`, ""},
+		{"a tool that is no object", "tools/list", `{"tools":[1,null]}`, ""},
+		{"no capabilities", "initialize", `{}`, ""},
+		{"no object", "initialize", `[1]`, ""},
+		{"not JSON", "initialize", `{`, ""},
+	} {
+		want := tt.want
+		if want == "" {
+			want = tt.in
+		}
+		if got := string(resolution.Mark(tt.method, json.RawMessage(tt.in))); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, want)
+		}
+	}
+}

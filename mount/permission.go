@@ -1,0 +1,86 @@
+package mount
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/scope"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// granted are the scopes of the request's bearer token, which say nothing of levels.
+func granted(extra *mcp.RequestExtra) []catalog.Scope {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	scopes := make([]catalog.Scope, len(extra.TokenInfo.Scopes))
+	for i, s := range extra.TokenInfo.Scopes {
+		scopes[i] = catalog.Scope{Permission: s}
+	}
+	return scopes
+}
+
+// filter shows each caller what its scopes cover, and calls nothing else. Nothing
+// that was filtered for one request is kept for another.
+func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
+	if s.o.Permission == nil {
+		return next
+	}
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case methodCallTool:
+			r, ok := req.(*mcp.CallToolRequest)
+			if !ok || r.Params == nil || !s.covers(s.scopes(r.Extra), r.Params.Name) {
+				return nil, unknownTool(r)
+			}
+		case methodListTools:
+			res, err := next(ctx, method, req)
+			page, ok := res.(*mcp.ListToolsResult)
+			if err != nil || !ok {
+				return res, err
+			}
+			scopes := s.scopes(req.GetExtra())
+			seen := *page
+			seen.CacheScope = "private" // nobody on the way may give it to others
+			seen.Tools = slices.DeleteFunc(slices.Clone(page.Tools), func(t *mcp.Tool) bool { return !s.covers(scopes, t.Name) })
+			return &seen, nil
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// scopes reads one after the other, so that what is no scope takes nothing away
+// from the rest.
+func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
+	var sets []scope.Set
+	for _, one := range s.o.Scopes(extra) {
+		if set, err := scope.New(one); err == nil {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+func (s *Server) covers(sets []scope.Set, name string) bool {
+	permission, tool := "", s.tool(name)
+	if tool == nil {
+		tool = new(middleware.Tool)
+	} else {
+		permission = s.o.Permission(tool)
+	}
+	return slices.ContainsFunc(sets, func(set scope.Set) bool { return set.Covers(permission, tool.Annotations.SecurityLevel) })
+}
+
+// unknownTool is what the SDK says of a tool that is not there, so that nobody
+// learns which tools there are.
+func unknownTool(r *mcp.CallToolRequest) error {
+	name := ""
+	if r != nil && r.Params != nil {
+		name = r.Params.Name
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+}

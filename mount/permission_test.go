@@ -1,0 +1,136 @@
+package mount_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// permission is what the tools of the tests need: "customers.read".
+func permission(tool *middleware.Tool) string {
+	verb, noun, _ := strings.Cut(tool.Name(), "_")
+	return noun + "." + map[string]string{"list": "read", "add": "write", "audit": "read"}[verb]
+}
+
+// A bearer is a client's transport with a token.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// guardedServer serves a server over HTTP to those who bring a token; its scopes are
+// the token itself, with spaces between them.
+func guardedServer(t *testing.T, server *mcp.Server) string {
+	t.Helper()
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{Scopes: strings.Split(token, ","), UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	h := httptest.NewServer(auth.RequireBearerToken(verify, nil)(handler))
+	t.Cleanup(h.Close)
+	return h.URL
+}
+
+func dialAs(t *testing.T, url, token string) *mcp.ClientSession {
+	t.Helper()
+	transport := &mcp.StreamableClientTransport{Endpoint: url, MaxRetries: -1, DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: bearer(token)}}
+	return testserver.Dial(t, testserver.NewClient(), transport, testserver.Legacy)
+}
+
+// On a server of ours the scopes of the request say what is listed and what may be
+// called, for each caller anew.
+func TestScopesOfTheRequestFilterListAndCalls(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server := testserver.New()
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
+	restricted := annotation.ReadOnly()
+	restricted.SecurityLevel = annotation.Restricted
+	for name, own := range map[string]annotation.Annotations{"list_customers": {}, "add_customers": {}, "list_orders": {}, "audit_customers": restricted} {
+		register(t, s, &mcp.Tool{Name: name}, own, &calls)
+	}
+	testserver.Add(server, testserver.Tool("raw_tool", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		calls.Add(1)
+		return testserver.Text("raw"), nil
+	})
+	url := guardedServer(t, server)
+	var all sync.WaitGroup
+	for token, want := range map[string][]string{
+		"customers.read":            {"list_customers"},
+		"customers.all":             {"add_customers", "list_customers"},
+		"*.read":                    {"list_customers", "list_orders"},
+		"orders.read,,**,customers": {"list_orders"}, // what is no scope takes nothing away
+		"openid":                    nil,
+		"*.all":                     {"add_customers", "list_customers", "list_orders", "raw_tool"},
+	} {
+		all.Go(func() {
+			cs := dialAs(t, url, token)
+			for range 20 {
+				res, err := cs.ListTools(context.Background(), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var got []string
+				for _, tool := range res.Tools {
+					got = append(got, tool.Name)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s sees %v, want %v", token, got, want)
+				}
+				for _, name := range []string{"list_customers", "add_customers", "list_orders", "audit_customers", "raw_tool", "nothing"} {
+					_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: row{"x"}})
+					allowed := slices.Contains(want, name)
+					if (err == nil) != allowed || !allowed && !strings.Contains(err.Error(), `unknown tool "`+name+`"`) {
+						t.Errorf("%s calls %s: %v", token, name, err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Without a token nothing is covered; the host's own word on scopes may reach
+// higher levels.
+func TestScopesOfTheHostsOwn(t *testing.T) {
+	t.Parallel()
+	restricted := annotation.ReadOnly()
+	restricted.SecurityLevel = annotation.Restricted
+	for ceiling, want := range map[annotation.SecurityLevel]int{"": 0, annotation.Internal: 0, annotation.Restricted: 1} {
+		server := testserver.New()
+		s := mount.NewServer(server, "crm", mount.ServerOptions{
+			Permission: permission,
+			Scopes: func(*mcp.RequestExtra) []catalog.Scope {
+				return []catalog.Scope{{Permission: "customers.read", Ceiling: ceiling}}
+			},
+		})
+		register(t, s, &mcp.Tool{Name: "audit_customers"}, restricted, new(atomic.Int64))
+		if got := len(listed(t, server)); got != want {
+			t.Errorf("with the ceiling %q %d tools are listed, want %d", ceiling, got, want)
+		}
+	}
+	server := testserver.New()
+	register(t, mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission}), &mcp.Tool{Name: "list_customers"}, annotation.Annotations{}, new(atomic.Int64))
+	if got := listed(t, server); len(got) != 0 {
+		t.Errorf("without a token %v is listed", got)
+	}
+}
