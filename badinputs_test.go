@@ -29,23 +29,6 @@ var comesWith = map[string]string{
 	"B201": "comes with policy", // a rule that is never reached
 	"B203": "comes with policy", // a time without a unit
 	"B205": "comes with policy", // 10,000 rules
-
-	"B207": "comes with hitl/inbox", // GET decides nothing
-	"B209": "comes with hitl/inbox", // no credentials
-	"B211": "comes with hitl/inbox", // the requester approves
-	"B213": "comes with hitl/inbox", // another origin
-	"B215": "comes with hitl/inbox", // another content type
-	"B217": "comes with hitl/inbox", // an unknown id
-	"B219": "comes with hitl/inbox", // ids that are guessed
-	"B221": "comes with hitl/inbox", // approved twice
-	"B223": "comes with hitl/inbox", // denied, then approved
-	"B225": "comes with hitl/inbox", // too late
-	"B227": "comes with hitl/inbox", // another digest
-	"B229": "comes with hitl/inbox", // a member twice
-	"B231": "comes with hitl/inbox", // a large body, a slow body
-	"B233": "comes with hitl/inbox", // a replay
-	"B235": "comes with hitl/inbox", // a long reason
-	"B323": "comes with hitl/inbox", // ids that collide
 }
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)

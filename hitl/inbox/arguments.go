@@ -1,0 +1,139 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// A row is one member of the arguments, escaped for the eye.
+type row struct {
+	Name, Text string
+	Note       string // what changed since the last approved call
+	Was        string
+
+	raw json.RawMessage
+}
+
+func newRow(name, text string) row { return row{Name: name, Text: text} }
+
+// rows lays arguments out, one member a row, in their own order. What is no object
+// is one row without a name.
+func rows(arguments json.RawMessage) []row {
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		return nil
+	}
+	var list []row
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') || !json.Valid(arguments) {
+		return []row{{Text: escape.Text(string(arguments)), raw: arguments}}
+	}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return []row{{Text: escape.Text(string(arguments)), raw: arguments}}
+		}
+		list = append(list, row{Name: escape.Line(fmt.Sprint(name)), Text: valueText(value), raw: value})
+	}
+	return list
+}
+
+// valueText shows a text as a reader knows it, in quotes, and anything else as
+// JSON.
+func valueText(value json.RawMessage) string {
+	var text string
+	if value[0] == '"' && json.Unmarshal(value, &text) == nil && !strings.ContainsRune(text, utf8.RuneError) {
+		return `"` + escape.Text(text) + `"`
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, value, "", "  ") != nil {
+		return escape.Text(string(value))
+	}
+	// What escape shows is no escape of JSON's, so JSON's backslashes may stay single.
+	return strings.ReplaceAll(escape.Text(pretty.String()), `\\`, `\`)
+}
+
+func draftText(shown string) string {
+	if json.Valid([]byte(shown)) {
+		return valueText(bytes.TrimSpace([]byte(shown)))
+	}
+	return escape.Text(shown)
+}
+
+// compare notes in each row what differs from the last approved call, adds what
+// that one had and this one has not, and says it in a sentence.
+func compare(now []row, before []byte) ([]row, string) {
+	switch {
+	case before == nil:
+		return now, "No call of this tool was approved here before."
+	case len(before) > maxCompared:
+		return now, "The last approved call of this tool is too long to compare."
+	}
+	was := make(map[string]row)
+	for _, r := range rows(before) {
+		was[r.Name] = r
+	}
+	changes := 0
+	for i := range now {
+		old, known := was[now[i].Name]
+		delete(was, now[i].Name)
+		switch {
+		case !known:
+			now[i].Note = "new since the last approved call"
+		case !same(old.raw, now[i].raw):
+			now[i].Note, now[i].Was = "changed since the last approved call", old.Text
+		default:
+			continue
+		}
+		changes++
+	}
+	for _, r := range rows(before) { // in their order
+		if old, gone := was[r.Name]; gone {
+			delete(was, r.Name)
+			now = append(now, row{Name: r.Name, Note: "no longer there; the last approved call had it", Was: old.Text})
+			changes++
+		}
+	}
+	if changes == 0 {
+		return now, "The same as the last approved call of this tool."
+	}
+	return now, fmt.Sprintf("Arguments that differ from the last approved call of this tool: %d.", changes)
+}
+
+func same(a, b json.RawMessage) bool {
+	x, errX := canonical.Append(nil, a)
+	y, errY := canonical.Append(nil, b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// editable is the arguments as JSON in which everything can be seen: what would be
+// invisible is written as JSON writes it, so that the meaning stays.
+func editable(arguments json.RawMessage) string {
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, arguments, "", "  ") != nil {
+		return "{}"
+	}
+	var b strings.Builder
+	for _, r := range pretty.String() {
+		switch {
+		case r == '\n' || !escape.Invisible(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

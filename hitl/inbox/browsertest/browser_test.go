@@ -1,0 +1,373 @@
+// Package browsertest drives a real Chromium over the pages of the inbox. It is a
+// module of its own, so that the driver is nobody's dependency.
+//
+// FAIRLEAD_CHROMIUM names the browser; without it the usual names are looked for.
+// FAIRLEAD_AXE names a file axe.min.js, and FAIRLEAD_SCREENSHOTS a directory.
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// chromium finds the browser, and skips loudly where there is none.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("FAIRLEAD_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Skip("SKIPPED: no Chromium: nobody looks at the inbox with a real browser; set FAIRLEAD_CHROMIUM")
+	return ""
+}
+
+// A desk is an inbox with a chain behind it and a browser in front of it.
+type desk struct {
+	t        *testing.T
+	in       *inbox.Inbox
+	origin   string
+	caller   middleware.ToolCaller
+	tool     *middleware.Tool
+	executed atomic.Int64
+	last     atomic.Value
+	browser  context.Context // the first tab
+}
+
+func newDesk(t *testing.T, lifetime time.Duration) *desk {
+	t.Helper()
+	path := chromium(t)
+	d := &desk{t: t, in: inbox.New(inbox.Options{})}
+	ready, stopped := make(chan string, 1), make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { stopped <- d.in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { ready <- origin }) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	d.origin = <-ready
+	executor := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		d.executed.Add(1)
+		d.last.Store(string(call.Arguments))
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil
+	})
+	d.caller = chain.Standard{Confirm: hitl.New(d.in, hitl.Options{Timeout: lifetime, Remember: hitl.Always})}.Then(executor)
+	var err error
+	d.tool, err = middleware.NewTool("files", &mcp.Tool{Name: "delete_file", Description: "Delete a file."}, annotation.Destructive())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1000, 900))
+	allocated, end := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(end)
+	tab, closeTab := chromedp.NewContext(allocated)
+	t.Cleanup(closeTab)
+	if err := chromedp.Do(tab); err != nil { // the first one begins the browser
+		t.Fatal(err)
+	}
+	bounded, cancel := context.WithTimeout(tab, 90*time.Second)
+	t.Cleanup(cancel)
+	d.browser = bounded
+	return d
+}
+
+// enter opens a link and goes in.
+func (d *desk) enter() {
+	d.t.Helper()
+	d.do(d.browser, chromedp.Navigate(d.in.Link(d.origin, "ada")), click("button.yes"), visible("#waiting"))
+}
+
+func (d *desk) do(tab context.Context, actions ...chromedp.Action[chromedp.Void]) {
+	d.t.Helper()
+	if err := chromedp.Do(tab, actions...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// got evaluates an expression.
+func got[T any](d *desk, tab context.Context, expression string, o ...chromedp.EvaluateOption) T {
+	d.t.Helper()
+	value, err := chromedp.Run(tab, chromedp.Evaluate[T](expression, o...))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return value
+}
+
+// until waits for an expression to hold, on whatever page the tab is by then.
+func until(expression string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		end := time.After(20 * time.Second)
+		for {
+			holds, err := chromedp.Evaluate[bool](expression)(ctx, tab)
+			if err == nil && holds { // an error is a page that is being left
+				return chromedp.Void{}, nil
+			}
+			select {
+			case <-tick.C:
+			case <-end:
+				text, _ := chromedp.Evaluate[string]("document.body.innerText")(ctx, tab)
+				return chromedp.Void{}, fmt.Errorf("it is never so: %s; %w; the page says\n%s", expression, err, text)
+			case <-ctx.Done():
+				return chromedp.Void{}, context.Cause(ctx)
+			}
+		}
+	}
+}
+
+func reads(text string) chromedp.Action[chromedp.Void] {
+	return until("document.body.innerText.includes(" + quoted(text) + ")")
+}
+
+func visible(css string) chromedp.Action[chromedp.Void] {
+	return until("document.querySelector(" + quoted(css) + ")?.checkVisibility() === true")
+}
+
+func click(css string) chromedp.Action[chromedp.Void] { return chromedp.Click(chromedp.CSS(css)) }
+
+func quoted(text string) string {
+	form, _ := json.Marshal(text)
+	return string(form)
+}
+
+// calls begins a call.
+func (d *desk) calls(arguments string) <-chan error {
+	over := make(chan error, 1)
+	go func() {
+		_, err := d.caller.CallTool(d.t.Context(), middleware.Call{Tool: d.tool, Arguments: json.RawMessage(arguments), Scope: "session 1"})
+		over <- err
+	}()
+	return over
+}
+
+func (d *desk) wantExecuted(times int64, last string) {
+	d.t.Helper()
+	if got := d.executed.Load(); got != times || last != "" && d.last.Load() != last {
+		d.t.Errorf("executed %d times, the last one with %v; want %d and %s", got, d.last.Load(), times, last)
+	}
+}
+
+func (d *desk) screenshot(tab context.Context, name string) {
+	d.t.Helper()
+	dir := os.Getenv("FAIRLEAD_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func TestApproveDenyEdit(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	d.enter()
+	over := d.calls(`{"path":"a.txt"}`)
+	d.do(d.browser, reads("1 waiting"), visible("article .yes")) // it came without reloading
+	d.screenshot(d.browser, "list")
+	d.do(d.browser, click("article .yes"), reads("files/delete_file: approved."))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(1, `{"path":"a.txt"}`)
+
+	over = d.calls(`{"path":"b.txt"}`)
+	d.do(d.browser, click("article .open"), visible("#reason"),
+		reads("changed since the last approved call"))
+	d.screenshot(d.browser, "question")
+	d.do(d.browser, chromedp.SendKeys(chromedp.CSS("#reason"), "archive it instead"), click("button.no"), reads("files/delete_file: denied."))
+	if denied, ok := errors.AsType[*hitl.DeniedError](<-over); !ok || denied.Reason != "archive it instead" || denied.By != "ada" {
+		t.Errorf("got %+v", denied)
+	}
+	d.wantExecuted(1, "")
+
+	over = d.calls(`{"path":"b.txt"}`)
+	d.do(d.browser, click("article .open"), visible("#arguments"),
+		chromedp.SetValue(chromedp.CSS("#arguments"), `{"path":"c.txt"}`), click(`button[value="edit"]`), reads("approved as edited"))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(2, `{"path":"c.txt"}`)
+
+	over = d.calls(`{"path":"d.txt"}`)
+	d.do(d.browser, click("article .open"), click(`input[value="session 0"]`),
+		click(`button[value="approve"]`), reads("files/delete_file: approved."))
+	if err := errors.Join(<-over, <-d.calls(`{"path":"d.txt"}`)); err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(4, `{"path":"d.txt"}`)
+}
+
+func TestExpires(t *testing.T) {
+	d := newDesk(t, 3*time.Second)
+	d.enter()
+	over := d.calls(`{"path":"a.txt"}`)
+	d.do(d.browser, visible("article .left"), reads("s left"))
+	if err := <-over; !errors.Is(err, hitl.ErrDenied) {
+		t.Errorf("got error %v", err)
+	}
+	d.do(d.browser, reads("nobody answered in time"), until(`document.querySelector("article .yes") === null`))
+	d.wantExecuted(0, "")
+}
+
+// What one tab decides the other one sees; its buttons do not move, and are gone.
+func TestTwoTabs(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	d.enter()
+	second, closeSecond := chromedp.NewContext(d.browser)
+	defer closeSecond()
+	d.do(second, chromedp.Navigate(d.origin+"/approvals/"), visible("#waiting"))
+	a, b := d.calls(`{"path":"a.txt"}`), d.calls(`{"path":"b.txt"}`)
+	for _, tab := range []context.Context{d.browser, second} {
+		d.do(tab, reads("2 waiting"))
+	}
+	const top = `document.querySelectorAll("article")[1].getBoundingClientRect().top + scrollY`
+	before := got[float64](d, second, top)
+	d.do(d.browser, click("article .yes"), reads("approved."))
+	d.do(second, reads("1 waiting"), until(`document.querySelectorAll("article.over").length === 1`))
+	if after := got[float64](d, second, top); math.Abs(before-after) >= 1 {
+		t.Errorf("the second question moved from %v to %v", before, after)
+	}
+	d.do(second, click("article:not(.over) .no"), reads("denied."))
+	d.do(d.browser, reads("Nothing waits"))
+	first, other := <-a, <-b
+	if (first == nil) == (other == nil) {
+		t.Errorf("got errors %v and %v, want one", first, other)
+	}
+	d.wantExecuted(1, "")
+}
+
+// Without a pointer: keys move, Enter presses.
+func TestKeyboard(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	d.enter()
+	over := d.calls(`{"path":"a.txt"}`)
+	d.do(d.browser, reads("1 waiting"), visible("article .yes"),
+		chromedp.KeyEvent("y"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"))
+	d.wantExecuted(0, "") // a key alone decides nothing
+	const focused = `document.activeElement.getAttribute("aria-label") ?? ""`
+	if focused := got[string](d, d.browser, focused); focused != "Approve files/delete_file" {
+		t.Errorf("the focus is on %q", focused)
+	}
+	d.do(d.browser, chromedp.KeyEvent("n"), chromedp.KeyEvent(kb.Enter), reads("files/delete_file: denied."))
+	if err := <-over; !errors.Is(err, hitl.ErrDenied) {
+		t.Errorf("got error %v", err)
+	}
+	over = d.calls(`{"path":"b.txt"}`)
+	d.do(d.browser, reads("1 waiting"), visible("article .yes"))
+	for range 20 { // with the tabulator alone
+		d.do(d.browser, chromedp.KeyEvent(kb.Tab))
+		if strings.HasPrefix(got[string](d, d.browser, focused), "Approve") {
+			break
+		}
+	}
+	d.do(d.browser, chromedp.KeyEvent(kb.Enter), reads("files/delete_file: approved."))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(1, `{"path":"b.txt"}`)
+}
+
+// Without JavaScript: forms, links, and a page that looks again by itself.
+func TestWithoutJavaScript(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	d.do(d.browser, chromedp.Navigate("about:blank"))
+	if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.enter()
+	over := d.calls(`{"path":"a.txt"}`)
+	d.do(d.browser, visible("article .open"), click("article .open"), // after at most ten seconds
+		visible("#reason"), chromedp.SendKeys(chromedp.CSS("#reason"), "not today"), click("button.no"), visible(".done"))
+	if denied, ok := errors.AsType[*hitl.DeniedError](<-over); !ok || denied.Reason != "not today" {
+		t.Errorf("got %+v", denied)
+	}
+	over = d.calls(`{"path":"b.txt"}`)
+	d.do(d.browser, visible("article .yes"), click("article .yes"), visible(".done"))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(1, `{"path":"b.txt"}`)
+}
+
+// A page of the server's text runs nothing, and the browser has nothing to say
+// against the page.
+func TestHostileText(t *testing.T) {
+	d := newDesk(t, time.Minute)
+	d.enter()
+	d.tool.Definition.Description = `</dd><script>window.ran = 1</script><img src=x onerror="window.ran = 1">`
+	over := d.calls(`{"path":"<script>window.ran = 1</script>"}`)
+	d.do(d.browser, visible("article .open"), click("article .open"), visible("#reason"))
+	ran := got[bool](d, d.browser, `"ran" in window`)
+	if text := got[string](d, d.browser, "document.body.innerText"); ran || !strings.Contains(text, "<script>window.ran") {
+		t.Errorf("it ran: %t\n%s", ran, text)
+	}
+	d.do(d.browser, click("button.no"))
+	<-over
+}
+
+// axe-core finds nothing, in the light, in the dark and on a phone.
+func TestAccessible(t *testing.T) {
+	source, err := os.ReadFile(os.Getenv("FAIRLEAD_AXE"))
+	if err != nil {
+		t.Skip("SKIPPED: FAIRLEAD_AXE names no axe.min.js: nobody checks that everybody can use the inbox")
+	}
+	d := newDesk(t, time.Minute)
+	over := []<-chan error{d.calls(`{"path":"a.txt","body":"` + strings.Repeat("word ", 100) + `"}`)}
+	d.enter()
+	d.do(d.browser, click("article .yes"), reads("approved."))
+	over = append(over, d.calls(`{"path":"b.txt"}`))
+	d.do(d.browser, reads("1 waiting"), visible("article .open"))
+	for _, path := range []string{"list", "question"} {
+		if path == "question" {
+			d.do(d.browser, click("article .open"), visible("#reason"))
+		}
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range []int64{1000, 320} {
+				name := path + "-" + scheme + map[int64]string{1000: "", 320: "-phone"}[width]
+				d.do(d.browser, chromedp.EmulateViewport(width, 700))
+				if _, err := chromedp.Call(d.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+					t.Fatal(err)
+				}
+				got[chromedp.Void](d, d.browser, string(source))
+				problems := got[[]string](d, d.browser, `axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("; ")))`, chromedp.EvalAwaitPromise)
+				tooWide := got[bool](d, d.browser, `document.documentElement.scrollWidth > innerWidth`)
+				if len(problems) > 0 || tooWide {
+					t.Errorf("%s: too wide: %t\n%s", name, tooWide, strings.Join(problems, "\n"))
+				}
+				d.screenshot(d.browser, name)
+			}
+		}
+	}
+	d.do(d.browser, click("button.no"))
+	for _, o := range over {
+		<-o
+	}
+}

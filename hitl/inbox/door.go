@@ -1,0 +1,114 @@
+package inbox
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Doors are the ways in: links that work once, and the sessions that they began.
+// Of secrets they hold hashes, so that a look-up takes no time that tells anything.
+type doors struct {
+	cookie string // its name; each inbox has its own, since ports share cookies
+	guess  *rate.Limiter
+
+	mu       sync.Mutex
+	links    map[secret]link
+	sessions map[secret]*session
+}
+
+type secret [sha256.Size]byte
+
+func hash(text string) secret { return sha256.Sum256([]byte(text)) }
+
+type link struct {
+	by    string
+	until time.Time
+}
+
+// A session is one browser that came in by a link.
+type session struct {
+	by    string
+	until time.Time
+	guess *rate.Limiter // of questions
+}
+
+func newDoors() doors {
+	return doors{
+		cookie: "fairlead_" + strings.ToLower(rand.Text()[:8]), guess: attempts(),
+		links: make(map[secret]link), sessions: make(map[secret]*session),
+	}
+}
+
+// Link returns the address of the page with a token that lets one browser in,
+// once, within an hour. Show it to the person who is to decide and to nobody else:
+// who opens it decides, for the twelve hours that follow. Origin is where the page
+// is served, such as "http://127.0.0.1:8080"; by is the name that the person's
+// decisions get, "" for none.
+func (in *Inbox) Link(origin, by string) string {
+	token := rand.Text()
+	now := time.Now()
+	d := &in.doors
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for t, l := range d.links {
+		if !now.Before(l.until) {
+			delete(d.links, t)
+		}
+	}
+	d.links[hash(token)] = link{by, now.Add(linkLifetime)}
+	return strings.TrimSuffix(origin, "/") + in.path + "?token=" + url.QueryEscape(token)
+}
+
+// enter makes a session of a link.
+func (d *doors) enter(token string) (id string, err error) {
+	now := time.Now()
+	if d.guess.Tokens() < 1 {
+		return "", errHurry
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.links[hash(token)]
+	if !ok || !now.Before(l.until) {
+		d.guess.Allow()
+		return "", errLink
+	}
+	delete(d.links, hash(token))
+	for id, s := range d.sessions {
+		if !now.Before(s.until) {
+			delete(d.sessions, id)
+		}
+	}
+	id = rand.Text()
+	d.sessions[hash(id)] = &session{by: l.by, until: now.Add(sessionLifetime), guess: attempts()}
+	return id, nil
+}
+
+// session returns whose request this is.
+func (d *doors) session(r *http.Request) (*session, error) {
+	c, err := r.Cookie(d.cookie)
+	if err != nil {
+		return nil, errNobody
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sessions[hash(c.Value)]
+	if s == nil || !time.Now().Before(s.until) {
+		return nil, errNobody
+	}
+	return s, nil
+}
+
+// setCookie is strict: no other site's page can make a browser send it.
+func (in *Inbox) setCookie(w http.ResponseWriter, r *http.Request, id string) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // loopback has no TLS, and a server with TLS gets a Secure cookie
+		Name: in.doors.cookie, Value: id, Path: in.path, MaxAge: int(sessionLifetime / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+	})
+}

@@ -1,0 +1,35 @@
+package inbox
+
+import (
+	"context"
+	"net"
+)
+
+// Serve serves on a listener of the test's.
+func (in *Inbox) Serve(ctx context.Context, l net.Listener) error { return in.serve(ctx, l) }
+
+// Waiting is how many questions are open.
+func (in *Inbox) Waiting() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.pending)
+}
+
+// Kept is how many questions are known at all.
+func (in *Inbox) Kept() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.waiting) + len(in.past)
+}
+
+// Limits.
+const (
+	MaxHistory = maxHistory
+	MaxCards   = maxCards
+	MaxReason  = maxReason
+	MaxBody    = maxBody
+	MaxStreams = maxStreams
+)
+
+// Editable is the text of the editor.
+var Editable = editable

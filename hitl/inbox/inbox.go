@@ -1,0 +1,132 @@
+// Package inbox asks people on a web page: what waits, why it is dangerous, and
+// buttons for yes and no. It is a [hitl.Confirmer] for the chain and an
+// [http.Handler] for the host's own server, made for loopback.
+//
+// Whoever is to decide comes in by a link that works once; there is no other way
+// in, and so none for the model or the tool that asks.
+package inbox
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Path is where the page is, as a browser sees it; "" means "/approvals/". It
+	// begins and ends with a slash.
+	Path string
+	// Hosts are the names, without ports, by which the page may be reached. Nil means
+	// localhost, 127.0.0.1 and ::1; any other is refused, since a name that leads here
+	// may be somebody else's (DNS rebinding).
+	Hosts []string
+	// MaxPending is how many questions may wait at once; 0 means 1000. The one after
+	// that is a no.
+	MaxPending int
+	// OwnCalls lets a person approve calls whose scope is that person's own name. The
+	// default is that somebody else has to.
+	OwnCalls bool
+	// Logger gets a line for each decision and for each request that was refused; nil
+	// is silent.
+	Logger *slog.Logger
+}
+
+// Limits of one inbox.
+const (
+	defaultPath       = "/approvals/"
+	defaultMaxPending = 1000
+
+	maxHistory   = 200      // decided questions that the page shows
+	maxApproved  = 1000     // tools whose last approved arguments are kept for comparison
+	maxCompared  = 16 << 10 // bytes of arguments that are compared
+	maxStreams   = 64       // pages that are kept up to date
+	maxNameShown = 300      // bytes of a tool's name
+	maxPast      = 300      // bytes of arguments in the history
+
+	maxBody   = 16 << 20 // of a request; arguments of 4 MiB, percent-encoded
+	maxReason = 4096     // bytes
+	slowBody  = 10 * time.Second
+
+	sessionLifetime = 12 * time.Hour
+	linkLifetime    = time.Hour
+)
+
+// An Inbox holds the questions that wait for a person. Make one with [New].
+type Inbox struct {
+	path       string
+	hosts      map[string]bool
+	maxPending int
+	ownCalls   bool
+	log        *slog.Logger
+	mux        http.Handler
+	doors      doors
+	approved   *lru.Cache[toolKey, []byte] // the last arguments that were approved
+	streams    chan struct{}
+
+	mu      sync.Mutex
+	pending []*question          // oldest first
+	waiting map[string]*question // the same by ID
+	past    map[string]*record
+	history []*record // newest last
+	version int       // counts the changes
+	changed chan struct{}
+}
+
+var _ hitl.Confirmer = (*Inbox)(nil)
+
+// New returns an inbox in which nothing waits. Hand it to [hitl.New] as the
+// confirmer, with a Timeout that leaves people time to look, and serve it: by
+// [Inbox.ListenAndServe], or as a handler for Options.Path in a server of the
+// host's. It panics on a path that does not begin and end with a slash, on an
+// empty host and on a negative number.
+func New(o Options) *Inbox {
+	o.Path = cmp.Or(o.Path, defaultPath)
+	if !strings.HasPrefix(o.Path, "/") || !strings.HasSuffix(o.Path, "/") || strings.ContainsAny(o.Path, "{}?# ;,\"\\") {
+		panic(fmt.Sprintf("inbox: Options.Path %q does not begin and end with a slash, or is no plain path", o.Path))
+	}
+	if o.MaxPending < 0 {
+		panic("inbox: Options.MaxPending is negative")
+	}
+	if o.Hosts == nil {
+		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	approved, err := lru.New[toolKey, []byte](maxApproved)
+	if err != nil {
+		panic(err) // the size is a constant above zero
+	}
+	in := &Inbox{
+		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, defaultMaxPending), ownCalls: o.OwnCalls,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved, streams: make(chan struct{}, maxStreams),
+		waiting: make(map[string]*question), past: make(map[string]*record), changed: make(chan struct{}),
+		doors: newDoors(),
+	}
+	for _, host := range o.Hosts {
+		if host == "" {
+			panic("inbox: one of Options.Hosts is empty")
+		}
+		in.hosts[strings.ToLower(strings.Trim(host, "[]"))] = true
+	}
+	in.mux = in.routes()
+	return in
+}
+
+// hostAllowed looks at a Host header; its port is the listener's affair.
+func (in *Inbox) hostAllowed(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return in.hosts[strings.ToLower(strings.Trim(host, "[]"))]
+}
+
+// attempts bounds how fast somebody may guess: twenty at once, then one a second.
+func attempts() *rate.Limiter { return rate.NewLimiter(1, 20) }

@@ -1,0 +1,134 @@
+// The page works without this: it only keeps what is shown up to date, counts the
+// time down and adds keys. It never decides anything.
+'use strict';
+
+const page = document.body.dataset.page;
+const path = document.body.dataset.path;
+let version = Number(document.body.dataset.version);
+const live = document.getElementById('live');
+
+if (page === 'list' || page === 'question') {
+  document.documentElement.classList.add('scripted');
+  count();
+  setInterval(count, 1000);
+  watch();
+}
+if (page === 'list') {
+  document.addEventListener('keydown', keys);
+}
+
+// count shows the time that is left, by this page's own clock.
+function count() {
+  for (const left of document.querySelectorAll('[data-left]')) {
+    left.end ??= performance.now() + Number(left.dataset.left);
+    const seconds = Math.max(0, Math.ceil((left.end - performance.now()) / 1000));
+    left.textContent = seconds < 60 ? `${seconds} s left` : `${Math.floor(seconds / 60)} min left`;
+  }
+}
+
+// watch hears of changes while the page can be seen; a browser has few connections
+// for each server.
+function watch() {
+  let source = null;
+  const toggle = () => {
+    if (document.hidden) {
+      source?.close();
+      source = null;
+    } else if (!source) {
+      source = new EventSource(path + 'events');
+      source.addEventListener('change', (event) => {
+        if (Number(event.data) !== version) refresh();
+      });
+    }
+  };
+  document.addEventListener('visibilitychange', toggle);
+  toggle();
+}
+
+let busy = false;
+let again = false;
+
+async function refresh() {
+  if (busy) {
+    again = true;
+    return;
+  }
+  busy = true;
+  try {
+    const response = await fetch(page === 'list' ? path : location.pathname);
+    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+    if (page === 'list' && response.ok) list(fresh);
+    if (page === 'question' && !response.ok) over(fresh);
+    if (response.ok) version = Number(fresh.body.dataset.version);
+  } catch {
+    // The program has ended or is away; the next event, if one comes, tries again.
+  } finally {
+    busy = false;
+    if (again) {
+      again = false;
+      refresh();
+    }
+  }
+}
+
+// list adds what is new below and leaves what is over in its place, so that no
+// button moves under a finger.
+function list(fresh) {
+  const cards = document.getElementById('cards');
+  const waits = new Set();
+  for (const card of fresh.querySelectorAll('#cards > article')) {
+    waits.add(card.id);
+    if (document.getElementById(card.id)) continue;
+    cards.append(document.adoptNode(card));
+    say(`${card.querySelector('h3').textContent} waits for your answer.`);
+  }
+  for (const card of cards.querySelectorAll('article:not(.over)')) {
+    if (waits.has(card.id)) continue;
+    const past = fresh.querySelector(`[data-past="${CSS.escape(card.dataset.id)}"] .what`);
+    const focused = card.contains(document.activeElement);
+    card.style.minHeight = `${card.getBoundingClientRect().height}px`;
+    card.classList.add('over');
+    const text = document.createElement('p');
+    text.textContent = `${card.querySelector('h3').textContent}: ${past ? past.textContent : 'over'}.`;
+    card.removeAttribute('aria-labelledby');
+    card.replaceChildren(text);
+    if (focused) card.focus();
+    say(text.textContent);
+  }
+  for (const id of ['history', 'waiting-title', 'more']) {
+    document.getElementById(id).replaceChildren(...fresh.getElementById(id).childNodes);
+  }
+  document.title = fresh.title;
+  count();
+}
+
+// over closes the page of a question that is decided.
+function over(fresh) {
+  for (const control of document.querySelectorAll('button, textarea, input')) control.disabled = true;
+  live.textContent = fresh.querySelector('.problem')?.textContent ?? 'It is over.';
+  for (const left of document.querySelectorAll('[data-left]')) left.remove();
+}
+
+function say(text) {
+  live.textContent = text;
+}
+
+// keys move the focus and press nothing; Enter does that.
+function keys(event) {
+  const typing = event.target.closest('input, textarea, select');
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const cards = [...document.querySelectorAll('#cards > article')];
+  const card = document.activeElement.closest('article');
+  const at = cards.indexOf(card);
+  let to = null;
+  switch (event.key) {
+    case 'j': to = cards[Math.min(at + 1, cards.length - 1)]; break;
+    case 'k': to = cards[Math.max(at - 1, 0)]; break;
+    case 'y': to = card?.querySelector('.yes'); break;
+    case 'n': to = card?.querySelector('.no'); break;
+    case 'o': to = card?.querySelector('.open'); break;
+  }
+  if (!to) return;
+  event.preventDefault();
+  to.focus();
+}

@@ -1,0 +1,240 @@
+package inbox_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+)
+
+// hostile does all that a text can do to a page, a terminal and an eye.
+const hostile = "\x1b[8m</pre><script>alert(1)</script>\u202egpj\u200b\U000e0041\x00\"'><img src=x onerror=alert(1)>{{.}}\\x1b"
+
+// What a server, a model and a person wrote is shown and never obeyed.
+func TestHostileTextIsSeen(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		put  func(r *hitl.Request)
+	}{
+		{"the tool's name", func(r *hitl.Request) { r.Tool.Definition.Name = hostile }},
+		{"the server's id", func(r *hitl.Request) { r.Tool.Server = hostile }},
+		{"the description", func(r *hitl.Request) { r.Tool.Definition.Description = hostile }},
+		{"why", func(r *hitl.Request) { r.Why = hostile }},
+		{"undo", func(r *hitl.Request) { r.Undo = hostile }},
+		{"whose call", func(r *hitl.Request) { r.Scope = hostile }},
+		{"the call's id", func(r *hitl.Request) { r.CallID = hostile }},
+		{"a value", func(r *hitl.Request) { r.Arguments = object(hostile, "x") }},
+		{"a value in a list", func(r *hitl.Request) { r.Arguments, _ = json.Marshal(map[string]any{"a": []string{hostile}}) }},
+		{"a member's name", func(r *hitl.Request) { r.Arguments = object("x", hostile) }},
+		{"no JSON", func(r *hitl.Request) { r.Arguments = json.RawMessage(hostile) }},
+		{"a draft", func(r *hitl.Request) { r.Drafts = []hitl.Draft{{ID: hostile, Shown: hostile}} }},
+		{"an offer", func(r *hitl.Request) {
+			r.Offers = []hitl.Offer{{Pattern: approvals.Pattern{{Name: hostile, Glob: hostile}}, Longest: hitl.Always}}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+				b := enters(t, n, in, hostile)
+				r := asks(t, "one", `{"path":"a.txt"}`)
+				tt.put(&r)
+				a := ask(t.Context(), in, r)
+				for _, path := range []string{"/approvals/", "/approvals/question/one"} {
+					wantHarmless(t, b.get(path).text)
+				}
+				if text := b.get("/approvals/question/one").text; !strings.Contains(text, `\u202egpj`) {
+					t.Errorf("it is not to be seen:\n%s", text)
+				}
+				b.decides("one", "deny", "reason", hostile).want(t, http.StatusOK)
+				reason := a.want(t, hitl.Denied).Reason
+				if strings.ContainsFunc(reason, func(r rune) bool { return unicode.Is(unicode.C, r) }) {
+					t.Errorf("the reason is %q", reason)
+				}
+				wantHarmless(t, b.get("/approvals/").text)
+			})
+		})
+	}
+	t.Run("B235: a reason with ANSI and a script", func(t *testing.T) {
+		served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+			b := enters(t, n, in, "")
+			a := ask(t.Context(), in, asks(t, "one", `{}`))
+			b.decides("one", "deny", "reason", "\x1b[31m<script>no</script>").want(t, http.StatusOK, "“[31m&lt;script&gt;no&lt;/script&gt;”")
+			a.want(t, hitl.Denied)
+		})
+	})
+}
+
+func object(value, name string) json.RawMessage {
+	text, _ := json.Marshal(map[string]string{name: value}) // two texts
+	return text
+}
+
+var (
+	scripts   = regexp.MustCompile(`<script[^>]*>`)
+	ownScript = `<script src="/approvals/script.js" defer>`
+)
+
+func wantHarmless(t *testing.T, text string) {
+	t.Helper()
+	for _, tag := range scripts.FindAllString(text, -1) {
+		if tag != ownScript {
+			t.Errorf("got %s", tag)
+		}
+	}
+	if strings.Contains(text, "<img") {
+		t.Error("got an image")
+	}
+	shown := html.UnescapeString(text)
+	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && (unicode.Is(unicode.C, r) || r == '\ufffd') }); i >= 0 {
+		t.Errorf("%q reaches the page", shown[max(0, i-20):min(len(shown), i+20)])
+	}
+}
+
+// A person sees what belongs to the question, and what is different this time.
+func TestPageShowsTheWholeQuestion(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "")
+		long := strings.Repeat("a long line. ", 200)
+		r := asks(t, "one", fmt.Sprintf(`{"path":"a.txt","mode":1,"body":%q}`, long))
+		r.Why, r.Undo = "to make room", "it is kept for a week"
+		r.Offers = []hitl.Offer{{Longest: hitl.Session}}
+		r.Drafts = []hitl.Draft{{ID: "7", Shown: `{"to":"bob"}`}}
+		first := ask(t.Context(), in, r)
+		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
+			b.get(path).want(t, http.StatusOK, "files/delete", "dangerous", "<li>destructive yes inferred by &#34;delete&#34;", "Delete a file.", "to make room",
+				"it is kept for a week", "ann", "call-1", "1 min left", "&#34;a.txt&#34;", "<summary><bdi>&#34;a long line.", long,
+				"&#34;to&#34;: &#34;bob&#34;", "No call of this tool was approved here before")
+		}
+		b.get("/approvals/question/one").want(t, http.StatusOK, "until this session ends: exactly these arguments")
+		b.decides("one", "approve").want(t, http.StatusOK)
+		first.want(t, hitl.Approved)
+
+		again := ask(t.Context(), in, asks(t, "two", fmt.Sprintf(`{"body":%q,"mode":1.0,"path":"b.txt","force":true}`, long)))
+		p := b.get("/approvals/")
+		p.want(t, http.StatusOK, "Arguments that differ from the last approved call of this tool: 3.", "new since the last approved call")
+		if got := strings.Count(p.text, `class="changed"`); got != 3 { // mode, path, force: 1 and 1.0 may differ to a server
+			t.Errorf("%d arguments are marked, want 3", got)
+		}
+		b.decides("two", "deny")
+		again.want(t, hitl.Denied)
+
+		same := ask(t.Context(), in, asks(t, "three", fmt.Sprintf(`{"mode":1,"body":%q, "path":"a.txt"}`, long)))
+		b.get("/approvals/").want(t, http.StatusOK, "The same as the last approved call") // a no is nothing to compare with
+		b.decides("three", "edit", "arguments", `{"path":"c.txt"}`)
+		same.want(t, hitl.Approved)
+		last := ask(t.Context(), in, asks(t, "four", `{}`))
+		b.get("/approvals/question/four").want(t, http.StatusOK, "no longer there; the last approved call had it", "&#34;c.txt&#34;")
+		b.decides("four", "deny")
+		last.want(t, hitl.Denied)
+		other := asks(t, "five", `{}`)
+		other.Scope = "carl"
+		ask(t.Context(), in, other)
+		b.get("/approvals/question/five").want(t, http.StatusOK, "None.")
+		if strings.Contains(b.get("/approvals/question/five").text, "c.txt") {
+			t.Error("one caller's arguments are shown with another's")
+		}
+		b.decides("five", "deny")
+	})
+}
+
+// What a list leaves out cannot be approved from it.
+func TestListApprovesOnlyWhatItShows(t *testing.T) {
+	many := make(map[string]int)
+	for i := range 100 {
+		many[fmt.Sprint("member ", i)] = i
+	}
+	members, err := json.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		r     func(r *hitl.Request)
+		whole bool
+	}{
+		{"a little", func(*hitl.Request) {}, true},
+		{"a long value", func(r *hitl.Request) { r.Arguments = object(strings.Repeat("x", 5000)+"rm -rf", "a") }, false},
+		{"a long name", func(r *hitl.Request) { r.Arguments = object("a", strings.Repeat("x", 5000)+"rm -rf") }, false},
+		{"many members", func(r *hitl.Request) { r.Arguments = members }, false},
+		{"a long description", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("x", 5000) }, false},
+		{"a long draft", func(r *hitl.Request) { r.Drafts = []hitl.Draft{{ID: "1", Shown: strings.Repeat("x", 5000)}} }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+				b := enters(t, n, in, "")
+				r := asks(t, "one", `{"path":"a.txt"}`)
+				tt.r(&r)
+				ask(t.Context(), in, r)
+				list := b.get("/approvals/").text
+				if got := strings.Contains(list, `value="approve"`); got != tt.whole {
+					t.Errorf("the list approves: %t, want %t", got, tt.whole)
+				}
+				b.get("/approvals/question/one").want(t, http.StatusOK, `value="approve"`)
+				if len(list) > 64<<10 {
+					t.Errorf("the list has %d bytes", len(list))
+				}
+				b.decides("one", "deny")
+			})
+		})
+	}
+}
+
+// What was typed is not lost with a mistake in it.
+func TestMistakeKeepsWhatWasTyped(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "")
+		a := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))
+		b.decides("one", "edit", "arguments", `{"path":"<b>.txt",}`).want(t, http.StatusBadRequest, `role="alert"`, "&lt;b&gt;.txt&#34;,}</textarea>")
+		b.decides("one", "deny", "reason", strings.Repeat("long ", inbox.MaxReason)).want(t, http.StatusBadRequest, "long long", "at most 4096")
+		a.waits(t)
+		b.decides("one", "deny")
+	})
+}
+
+// The editor's text means what the arguments mean, and hides nothing.
+func FuzzEditable(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":"\u202e\u0000"}`, `{"a":[1.0,1e400,{"b":null}]}`, "{\"a\":\"\u202e\U000e0041\"}", `{"a":1,"a":2}`, `[`, "{\"\u2028\":1}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, arguments string) {
+		want, err := canonical.AppendObject(nil, []byte(arguments))
+		if err != nil || strings.TrimSpace(arguments) == "" {
+			return
+		}
+		text := inbox.Editable(json.RawMessage(arguments))
+		got, err := canonical.AppendObject(nil, []byte(text))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q became %q, error %v", arguments, text, err)
+		}
+		if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.Is(unicode.C, r) }) {
+			t.Errorf("%q hides something", text)
+		}
+	})
+}
+
+// Landmarks, labels and headings, without a browser.
+func TestPageIsMadeForEverybody(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "")
+		a := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))
+		b.get("/approvals/").want(t, http.StatusOK, `<html lang="en">`, "width=device-width", "<main>", "<h1>", `class="skip"`, `role="status"`,
+			`aria-label="Approve files/delete"`, `aria-labelledby="t-one"`, `<noscript><meta http-equiv="refresh" content="10; url=/approvals/">`)
+		p := b.get("/approvals/question/one")
+		p.want(t, http.StatusOK, `<label for="reason">`, `<label for="arguments">`, "<main>", "<nav")
+		if strings.Contains(p.text, "http-equiv") {
+			t.Error("the page with the editor reloads under the person's hands")
+		}
+		b.get("/approvals/style.css").want(t, http.StatusOK, "color-scheme: light dark", "max-width: 36rem")
+		b.decides("one", "deny").want(t, http.StatusOK, `role="status" tabindex="-1" autofocus`)
+		a.want(t, hitl.Denied)
+	})
+}

@@ -1,0 +1,237 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// A question is one request that waits.
+type question struct {
+	ctx     context.Context
+	request hitl.Request
+	digest  string // of all that is shown; a decision has to name it
+	before  []byte // the arguments that were last approved of this tool, nil for none
+	answer  chan hitl.Decision
+}
+
+// A record is what is kept of a question that is over.
+type record struct {
+	id, digest      string
+	tool, arguments string // safe to show
+	what            string // approved, denied, …
+	by, reason      string
+	late            bool // nobody decided
+	at              time.Time
+}
+
+type toolKey struct{ scope, server, tool string }
+
+func (q *question) key() toolKey {
+	return toolKey{q.request.Scope, q.request.Tool.Server, q.request.Tool.Name()}
+}
+
+// digestOf is over what a person is shown and what a yes is to. Who answers what
+// was shown on another page, or for another question, is told so.
+func digestOf(r hitl.Request) string {
+	type draft struct{ ID, Shown string }
+	shown := struct {
+		ID, Scope, Server, Tool, Definition, Class string
+		Arguments                                  []byte
+		Drafts                                     []draft
+		Offers                                     []string
+	}{ID: r.ID, Scope: r.Scope, Server: r.Tool.Server, Tool: r.Tool.Name(), Definition: r.Tool.Digest.String(),
+		Class: r.Tool.Explain(), Arguments: r.Arguments}
+	for _, d := range r.Drafts {
+		shown.Drafts = append(shown.Drafts, draft{d.ID, d.Shown})
+	}
+	for _, o := range r.Offers {
+		shown.Offers = append(shown.Offers, fmt.Sprint(o, o.Longest))
+	}
+	form, err := json.Marshal(shown) //nolint:musttag // nobody reads it
+	if err != nil {
+		panic(err) // texts and bytes only
+	}
+	sum := sha256.Sum256(form)
+	return hex.EncodeToString(sum[:])
+}
+
+// Confirm puts the request on the page and waits until somebody decides or ctx is
+// done. A full inbox, and a request whose ID is empty or was used before, is an
+// error, and so a no.
+func (in *Inbox) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+	q, err := in.add(ctx, request)
+	if err != nil {
+		return hitl.Decision{}, err
+	}
+	select {
+	case d := <-q.answer:
+		return d, nil
+	case <-ctx.Done():
+	}
+	if in.expire(q) {
+		return hitl.Decision{}, context.Cause(ctx)
+	}
+	return <-q.answer, nil // somebody decided first; the caller sees whether it is too late
+}
+
+func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, error) {
+	if request.Tool == nil || request.Tool.Definition == nil || request.ID == "" {
+		return nil, errors.New("inbox: a request without a tool or an ID cannot be shown")
+	}
+	if deadline, ok := ctx.Deadline(); ok && (request.Deadline.IsZero() || deadline.Before(request.Deadline)) {
+		request.Deadline = deadline
+	}
+	q := &question{ctx: ctx, request: request, digest: digestOf(request), answer: make(chan hitl.Decision, 1)}
+	q.before, _ = in.approved.Get(q.key())
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case in.waiting[request.ID] != nil || in.past[request.ID] != nil:
+		return nil, fmt.Errorf("inbox: a question with the ID %.40q is known already; IDs must not be used twice", request.ID)
+	case len(in.pending) >= in.maxPending:
+		return nil, fmt.Errorf("inbox: %d questions already wait for an answer", len(in.pending))
+	}
+	in.pending = append(in.pending, q)
+	in.waiting[request.ID] = q
+	in.tell()
+	return q, nil
+}
+
+// tell wakes those who watch. The caller holds the lock.
+func (in *Inbox) tell() {
+	in.version++
+	close(in.changed)
+	in.changed = make(chan struct{})
+}
+
+// expire ends a question that nobody decided, and reports whether that is so.
+func (in *Inbox) expire(q *question) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.waiting[q.request.ID] != q {
+		return false
+	}
+	what := "denied: nobody answered in time"
+	if errors.Is(context.Cause(q.ctx), context.Canceled) {
+		what = "given up by the caller"
+	}
+	in.end(q, record{what: what, late: true})
+	return true
+}
+
+// end moves a question to the history. The caller holds the lock.
+func (in *Inbox) end(q *question, r record) {
+	r.id, r.digest, r.at = q.request.ID, q.digest, time.Now()
+	r.tool = escape.Cut(escape.Line(q.request.Tool.String()), maxNameShown)
+	arguments := q.request.Arguments
+	if r.arguments = escape.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
+		r.arguments += "…"
+	}
+	delete(in.waiting, r.id)
+	in.pending = slices.DeleteFunc(in.pending, func(p *question) bool { return p == q })
+	in.past[r.id] = &r
+	if in.history = append(in.history, &r); len(in.history) > maxHistory {
+		delete(in.past, in.history[0].id)
+		in.history = slices.Delete(in.history, 0, 1)
+	}
+	in.tell()
+}
+
+// An answer is what a form says of one question.
+type answer struct {
+	decision hitl.Decision
+	digest   string // that was shown
+}
+
+// decide gives a question its answer, the first and only one. A refusal leaves it
+// as it was.
+func (in *Inbox) decide(ctx context.Context, id string, a answer, s *session) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	q, over := in.waiting[id], in.past[id]
+	approves := a.decision.Verdict == hitl.Approved
+	switch {
+	case over != nil:
+		return over.refuses(a.digest)
+	case q == nil:
+		return errUnknown
+	case q.digest != a.digest:
+		return errOther
+	case q.late():
+		return errLate
+	case approves && !in.ownCalls && s.by != "" && s.by == q.request.Scope:
+		return errOwn
+	}
+	r := record{what: "denied", by: s.by, reason: a.decision.Reason}
+	if approves {
+		ran := q.request.Arguments
+		if r.what = "approved"; a.decision.Arguments != nil {
+			r.what, ran = "approved as edited", a.decision.Arguments
+		}
+		in.approved.Add(q.key(), bytes.Clone(ran[:min(len(ran), maxCompared+1)]))
+	}
+	in.end(q, r)
+	a.decision.By = s.by
+	q.answer <- a.decision // it has room, and this is the only one
+	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", id), slog.String("tool", q.request.Tool.String()),
+		slog.String("outcome", r.what), slog.String("by", r.by))
+	return nil
+}
+
+// late reports whether the time of a question is over, whether its end was noticed
+// yet or not.
+func (q *question) late() bool {
+	return q.ctx.Err() != nil || !q.request.Deadline.IsZero() && !time.Now().Before(q.request.Deadline)
+}
+
+// refuses says why a question that is over takes no answer.
+func (r *record) refuses(digest string) error {
+	switch {
+	case r.digest != digest:
+		return errOther
+	case r.late:
+		return errLate
+	}
+	by := ""
+	if r.by != "" {
+		by = " by " + escape.Line(r.by)
+	}
+	return refuse(http.StatusConflict, "This was decided already: %s%s. It stays so.", r.what, by)
+}
+
+// edited returns the arguments of an edit: nil where they say what was asked, in
+// another spelling maybe.
+func (q *question) edited(text string) (json.RawMessage, error) {
+	form, err := canonical.AppendObject(nil, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace([]byte(text))) == 0 {
+		return nil, errors.New("empty; write {} for none")
+	}
+	asked, err := canonical.AppendObject(nil, q.request.Arguments)
+	if err == nil && bytes.Equal(form, asked) {
+		return nil, nil
+	}
+	return json.RawMessage(text), nil
+}
+
+// find returns a question that waits, or what came of it, or neither.
+func (in *Inbox) find(id string) (*question, *record) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.waiting[id], in.past[id]
+}

@@ -1,0 +1,271 @@
+package inbox
+
+import (
+	"embed"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+//go:embed page
+var files embed.FS
+
+func (in *Inbox) routes() http.Handler {
+	m := http.NewServeMux()
+	for _, route := range []struct {
+		method, path string
+		handler      http.HandlerFunc
+	}{
+		{http.MethodGet, "{$}", in.list},
+		{http.MethodPost, "enter", in.enter},
+		{http.MethodGet, "question/{id}", in.known(in.show)},
+		{http.MethodPost, "question/{id}/decision", in.known(in.decision)},
+		{http.MethodGet, "events", in.known(in.events)},
+		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
+		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},
+	} {
+		m.HandleFunc(route.method+" "+in.path+route.path, route.handler)
+		m.HandleFunc(in.path+route.path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", route.method)
+			in.refused(w, r, errMethod)
+		})
+	}
+	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { in.refused(w, r, errUnknown) })
+	return m
+}
+
+// The page runs its own script and nothing else, sends forms to itself only, and
+// is shown in no frame.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP serves the page. What asks for it by another name, and what was sent
+// by another page, is refused before anything is looked at.
+func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// Not no-referrer, under which a browser says of the page's own forms that they
+	// come from nowhere.
+	h.Set("Referrer-Policy", "same-origin")
+	switch {
+	case !in.hostAllowed(r.Host):
+		in.refused(w, r, errHost)
+	case r.Method == http.MethodPost && !sameOrigin(r):
+		in.refused(w, r, errOrigin)
+	default:
+		in.mux.ServeHTTP(w, r)
+	}
+}
+
+// sameOrigin is stricter than the library's check, which lets through what no
+// browser has sent.
+func sameOrigin(r *http.Request) bool {
+	var check http.CrossOriginProtection
+	return check.Check(r) == nil && (r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != "")
+}
+
+// known hands on what a browser sent that came in by a link.
+func (in *Inbox) known(next func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, err := in.doors.session(r)
+		if err != nil {
+			in.refused(w, r, err)
+			return
+		}
+		next(w, r, s)
+	}
+}
+
+func static(name, kind string) http.HandlerFunc {
+	text, err := files.ReadFile("page/" + name)
+	if err != nil {
+		panic(err) // it is in the binary
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(text)
+	}
+}
+
+// list shows what waits. With a token it shows the door: a button, since a GET
+// changes nothing, and since programs that look at links before people do would
+// use it up.
+func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
+	if token := r.URL.Query().Get("token"); token != "" {
+		in.render(w, http.StatusOK, "door", door{Token: token})
+		return
+	}
+	in.known(func(w http.ResponseWriter, r *http.Request, s *session) {
+		in.render(w, http.StatusOK, "list", in.listed(s, r.URL.Query().Get("done")))
+	})(w, r)
+}
+
+func (in *Inbox) enter(w http.ResponseWriter, r *http.Request) {
+	form, err := readForm(w, r, "token")
+	if err != nil {
+		in.refused(w, r, err)
+		return
+	}
+	id, err := in.doors.enter(form.Get("token"))
+	if err != nil {
+		in.refused(w, r, err)
+		return
+	}
+	in.setCookie(w, r, id)
+	http.Redirect(w, r, in.path, http.StatusSeeOther)
+}
+
+func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
+	switch q, over := in.find(r.PathValue("id")); {
+	case q != nil:
+		in.render(w, http.StatusOK, "question", in.whole(s, q))
+	case over != nil:
+		in.render(w, http.StatusGone, "message", message{Status: http.StatusGone, Title: over.tool, Text: "It is over: " + over.what + "."})
+	case !s.guess.Allow():
+		in.refused(w, r, errHurry)
+	default:
+		in.refused(w, r, errUnknown)
+	}
+}
+
+// decision reads a form and obeys it, or refuses it and leaves the question open.
+func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
+	id := r.PathValue("id")
+	q, over := in.find(id)
+	if q == nil && over == nil && !s.guess.Allow() {
+		in.refused(w, r, errHurry)
+		return
+	}
+	form, err := readForm(w, r, "decision", "digest", "reason", "arguments", "remember")
+	if err == nil {
+		var a answer
+		if a, err = read(form, q); err == nil {
+			err = in.decide(r.Context(), id, a, s)
+		}
+	}
+	switch {
+	case err == nil:
+		http.Redirect(w, r, in.path+"?done="+url.QueryEscape(id), http.StatusSeeOther)
+	case q != nil && status(err) == http.StatusBadRequest: // what was typed is not lost
+		in.logRefused(r, err)
+		page := in.whole(s, q)
+		page.Problem, page.Reason = err.Error(), form.Get("reason")
+		if form.Has("arguments") {
+			page.Editable = form.Get("arguments")
+		}
+		in.render(w, http.StatusBadRequest, "question", page)
+	default:
+		in.refused(w, r, err)
+	}
+}
+
+// readForm reads a body of the page's forms: each field once, and none that the
+// form does not have.
+func readForm(w http.ResponseWriter, r *http.Request, fields ...string) (url.Values, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		return nil, errForm
+	}
+	// Where the host's server cannot set it, a slow body holds one goroutine and no more.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(slowBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, errLarge
+	}
+	if err != nil {
+		return nil, errSlow
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "The form cannot be read. Nothing was decided.")
+	}
+	for name, values := range form {
+		known := false
+		for _, f := range fields {
+			known = known || f == name
+		}
+		if !known || len(values) != 1 {
+			return form, refuse(http.StatusBadRequest, "The form has %d fields %q. Nothing was decided.", len(values), escape.Cut(escape.Line(name), 40))
+		}
+	}
+	return form, nil
+}
+
+// read makes an answer of a form. The question is nil where it is over.
+func read(form url.Values, q *question) (answer, error) {
+	a := answer{digest: form.Get("digest")}
+	bad := func(format string, args ...any) (answer, error) {
+		return answer{}, refuse(http.StatusBadRequest, format+" Nothing was decided.", args...)
+	}
+	switch form.Get("decision") {
+	case "deny":
+		reason := strings.ReplaceAll(form.Get("reason"), "\r\n", "\n")
+		if len(reason) > maxReason {
+			return bad("The reason has %d bytes; at most %d are passed on.", len(reason), maxReason)
+		}
+		a.decision.Reason = strings.TrimSpace(plain(reason))
+	case "approve":
+		a.decision.Verdict = hitl.Approved
+		if q == nil {
+			return a, nil
+		}
+		remember, offer, err := remembered(form.Get("remember"), q.request.Offers)
+		if err != nil {
+			return bad("The page offered no such thing to remember.")
+		}
+		a.decision.Remember, a.decision.Offer = remember, offer
+	case "edit":
+		a.decision.Verdict = hitl.Approved
+		if q == nil {
+			return a, nil
+		}
+		arguments, err := q.edited(form.Get("arguments"))
+		if err != nil {
+			return bad("The arguments are no JSON object with each member once: %v.", err)
+		}
+		a.decision.Arguments = arguments
+	default:
+		return bad("The form says neither yes nor no.")
+	}
+	return a, nil
+}
+
+// plain drops what a reader of the reason could not see.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && escape.Invisible(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+}
+
+// remembered reads "once", or for how long and which offer: "always 0".
+func remembered(text string, offers []hitl.Offer) (hitl.Remember, int, error) {
+	how, number, _ := strings.Cut(text, " ")
+	remember := hitl.Once
+	switch how {
+	case "", "once":
+		return hitl.Once, 0, nil
+	case "session":
+		remember = hitl.Session
+	case "always":
+		remember = hitl.Always
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || n >= len(offers) || remember == hitl.Once || remember > offers[n].Longest {
+		return 0, 0, errors.New("not offered")
+	}
+	return remember, n, nil
+}

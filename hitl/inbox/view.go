@@ -1,0 +1,204 @@
+package inbox
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+var pages = template.Must(template.ParseFS(files, "page/*.html"))
+
+// What the list shows; the page of one question shows all of it.
+const (
+	maxCards = 100
+	maxRows  = 40
+	maxValue = 4 << 10
+)
+
+// What a template gets. Texts are safe to look at: escaped for the eye here, for
+// HTML by the template.
+type (
+	frame struct {
+		Path string
+		Page any
+	}
+	door    struct{ Token string }
+	message struct {
+		Status      int
+		Title, Text string
+	}
+	listPage struct {
+		Version, Waiting, More int
+		By                     string
+		Done                   *past // what the person has just decided
+		Cards                  []card
+		History                []past
+	}
+	past struct {
+		ID, Tool, Arguments, What, By, Reason string
+		At                                    time.Time
+	}
+	card struct {
+		ID, Digest, Tool, Class string
+		Reasons                 []string
+		Does, Why, Undo         string
+		Scope, CallID           string
+		Left                    time.Duration // 0 where there is no limit
+		Compared                string        // with the last approved call
+		Rows                    []row
+		Drafts                  []row
+		Own                     bool
+		Whole                   bool // nothing is left out, so it may be approved here
+	}
+	questionPage struct {
+		card
+		Version           int
+		Remember          []choice
+		Editable          string
+		Problem, Reason   string
+		ReasonMax, Editor int
+	}
+	choice struct{ Value, Label string }
+)
+
+// Millis is for the page's clock.
+func (c card) Millis() int64 { return c.Left.Milliseconds() }
+
+// Says is how long is left, in words.
+func (c card) Says() string {
+	if c.Left < time.Minute {
+		return fmt.Sprintf("%d s left", int(c.Left.Seconds()))
+	}
+	return fmt.Sprintf("%d min left", int(c.Left.Minutes()))
+}
+
+func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name+".html", frame{in.path, page}); err != nil {
+		in.log.Error("inbox: the page cannot be drawn", slog.String("page", name), slog.Any("err", err))
+		http.Error(w, "The page cannot be drawn; the log of the host says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // who has gone needs no page
+}
+
+func (in *Inbox) listed(s *session, done string) listPage {
+	in.mu.Lock()
+	page := listPage{Version: in.version, Waiting: len(in.pending), By: escape.Line(s.by)}
+	waiting := append([]*question(nil), in.pending[:min(len(in.pending), maxCards)]...)
+	page.More = page.Waiting - len(waiting)
+	for _, r := range slices.Backward(in.history) {
+		page.History = append(page.History, r.view())
+	}
+	if r := in.past[done]; r != nil {
+		page.Done = new(r.view())
+	}
+	in.mu.Unlock()
+	for _, q := range waiting {
+		page.Cards = append(page.Cards, in.card(s, q, maxRows, maxValue))
+	}
+	return page
+}
+
+func (r *record) view() past {
+	return past{
+		ID: r.id, Tool: r.tool, Arguments: r.arguments, What: r.what, At: r.at,
+		By: escape.Cut(escape.Line(r.by), maxNameShown), Reason: escape.Text(r.reason),
+	}
+}
+
+// card draws a question with at most so many arguments of at most so many bytes.
+func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
+	r := q.request
+	// The tool's name is the server's text, so its own line is told from the reasons
+	// by length and not by its end.
+	heading := fmt.Sprintf("%s: %s\n", r.Tool, r.Tool.Safety())
+	reasons := strings.TrimSuffix(strings.TrimPrefix(r.Tool.Explain(), heading), "\n")
+	c := card{
+		ID: r.ID, Digest: q.digest, Tool: escape.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
+		Reasons: strings.Split(reasons, "\n"), Does: escape.Text(r.Tool.Definition.Description),
+		Why: escape.Text(r.Why), Undo: escape.Text(r.Undo), Scope: escape.Line(r.Scope), CallID: escape.Line(r.CallID),
+		Own: !in.ownCalls && s.by != "" && s.by == r.Scope, Whole: true,
+	}
+	if !r.Deadline.IsZero() {
+		c.Left = max(time.Until(r.Deadline), time.Millisecond)
+	}
+	for i, reason := range c.Reasons {
+		c.Reasons[i] = escape.Line(strings.Join(strings.Fields(reason), " "))
+	}
+	for _, d := range r.Drafts {
+		c.Drafts = append(c.Drafts, newRow(escape.Line(d.ID), draftText(d.Shown)))
+	}
+	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
+	c.limit(mostRows, mostBytes)
+	return c
+}
+
+// limit leaves out what is too much for a list. It says so, and then there is no
+// button for yes.
+func (c *card) limit(mostRows, mostBytes int) {
+	for _, text := range []*string{&c.Does, &c.Why, &c.Undo, &c.Tool, &c.Scope, &c.CallID} {
+		if len(*text) > mostBytes {
+			*text, c.Whole = escape.Cut(*text, mostBytes), false
+		}
+	}
+	for _, list := range []*[]row{&c.Rows, &c.Drafts} {
+		if len(*list) > mostRows {
+			*list, c.Whole = (*list)[:mostRows], false
+		}
+		for i := range *list {
+			if r := &(*list)[i]; len(r.Text)+len(r.Name)+len(r.Was) > mostBytes {
+				r.Name, r.Text, r.Was = escape.Cut(r.Name, mostBytes/4), escape.Cut(r.Text, mostBytes/2), escape.Cut(r.Was, mostBytes/4)
+				c.Whole = false
+			}
+		}
+	}
+}
+
+func (in *Inbox) whole(s *session, q *question) questionPage {
+	const all = 1 << 30
+	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: choices(q.request.Offers)}
+	page.Editable = editable(q.request.Arguments)
+	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
+	in.mu.Lock()
+	page.Version = in.version
+	in.mu.Unlock()
+	return page
+}
+
+// choices are what may be remembered, with the names that a form uses.
+func choices(offers []hitl.Offer) []choice {
+	var list []choice
+	for i, o := range offers {
+		list = append(list, choice{fmt.Sprintf("session %d", i), "until this session ends: " + o.String()})
+		if o.Longest == hitl.Always {
+			list = append(list, choice{fmt.Sprintf("always %d", i), "for as long as the host allows: " + o.String()})
+		}
+	}
+	return list
+}
+
+// Folded reports whether a text is shown behind a line of its beginning.
+func (r row) Folded() bool { return long(r.Text) }
+
+// WasFolded reports the same of what it was.
+func (r row) WasFolded() bool { return long(r.Was) }
+
+func long(text string) bool { return len(text) > 240 || strings.Count(text, "\n") > 4 }
+
+// Beginning is that line.
+func (r row) Beginning() string {
+	first, _, _ := strings.Cut(r.Text, "\n")
+	return cmp.Or(escape.Cut(first, 120), "…")
+}
