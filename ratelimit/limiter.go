@@ -19,9 +19,16 @@ type limiter struct {
 	maxWait    time.Duration
 	maxWaiters int
 	log        *slog.Logger
+	shared     Shared // nil where this process keeps the quota
+	outage     Outage
+	part       int // replicas that share a quota while shared is out
+	share      int // of how many this limiter is one; 0 for one of its own
+	opts       Options
 
-	mu      sync.Mutex // guards what follows, and every bucket and waiter
-	buckets *buckets
+	mu        sync.Mutex // guards what follows, and every bucket and waiter
+	buckets   *buckets
+	own       *limiter // for calls that shared does not answer
+	lastAlone time.Time
 }
 
 // A waiter is one call that has to wait. It stands in the tool's queue first, and
@@ -60,6 +67,12 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	}
 	if byTool == (limit{}) && byServer == (limit{}) {
 		return nil
+	}
+	if l.shared != nil {
+		return l.admitShared(ctx, scope, tool, byTool, byServer)
+	}
+	if l.share > 1 {
+		byTool, byServer = byTool.of(l.share), byServer.of(l.share)
 	}
 	w, wait, err := l.enter(ctx, scope, tool, byTool, byServer)
 	if w == nil {
