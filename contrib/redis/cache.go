@@ -6,12 +6,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 const (
@@ -107,7 +109,7 @@ return 1`)
 // it is about.
 func (m *remote) keys(q cache.Question) []string {
 	s := (*Store)(m)
-	about, id := s.seal.name("server", q.Server), s.seal.name("question", string(q.ID[:]))
+	about, id := s.about(q.Server), s.seal.name("question", string(q.ID[:]))
 	keys := append(make([]string, 0, 3+len(q.Names)), s.key("c", about, id), s.key("f", about, id))
 	if len(q.Names) == 0 {
 		return append(keys, s.key("t", about, "last"))
@@ -119,6 +121,16 @@ func (m *remote) keys(q cache.Question) []string {
 	return keys
 }
 
+// about is what the keys of one server have in common.
+func (s *Store) about(server string) string {
+	if known, ok := s.servers.Load(server); ok {
+		return known.(string)
+	}
+	about := s.seal.name("server", server)
+	s.servers.Store(server, about)
+	return about
+}
+
 func (m *remote) entity(name cache.Name) string {
 	return "e" + m.seal.name("entity", string(name[:]))
 }
@@ -126,7 +138,7 @@ func (m *remote) entity(name cache.Name) string {
 // writeKeys are a token and the writes under way, for all that a write may change.
 func (m *remote) writeKeys(w cache.Write) []string {
 	s := (*Store)(m)
-	about := s.seal.name("server", w.Server)
+	about := s.about(w.Server)
 	things := []string{"last"}
 	if len(w.Names) == 0 {
 		things = append(things, "whole")
@@ -177,7 +189,7 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	}
 	if len(got) == 2 {
 		entry, _ := got[1].(string)
-		if value, ok := m.value(keys[0], ticket, entry); ok {
+		if value, ok := m.value(keys[0], ticket, []byte(entry)); ok {
 			m.found.add(q.ID)
 			return cache.Found{Value: value, Ticket: ticket}, nil
 		}
@@ -185,27 +197,34 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	return cache.Found{Ticket: ticket}, nil
 }
 
-// peek reads a value and its tokens, which no write can have come between.
+// peek reads a value and then its tokens in one go: while they are those that it
+// bears, no write has come since it was asked for.
 func (m *remote) peek(ctx context.Context, keys []string) (f cache.Found, ok bool, err error) {
 	s := (*Store)(m)
-	var got []any
-	err = s.do(ctx, ofCache, func(ctx context.Context) (err error) {
-		got, err = s.client.MGet(ctx, append([]string{keys[0]}, keys[2:]...)...).Result()
-		return err
+	var entry []byte
+	var tokens []any
+	err = s.do(ctx, ofCache, func(ctx context.Context) error {
+		pipe := s.client.Pipeline()
+		first, rest := pipe.Get(ctx, keys[0]), pipe.MGet(ctx, keys[2:]...)
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+			return err
+		}
+		entry, _ = first.Bytes()
+		tokens = rest.Val()
+		return rest.Err()
 	})
-	if err != nil || len(got) != len(keys)-1 || !s.contact.believes() {
+	if err != nil || len(tokens) != len(keys)-2 || !s.contact.believes() {
 		return cache.Found{}, err == nil && !s.contact.believes(), err
 	}
 	var ticket strings.Builder
 	ticket.WriteString(entryVersion)
-	for i, token := range got[1:] {
+	for i, token := range tokens {
 		text, _ := token.(string)
 		if i > 0 {
 			ticket.WriteByte(',')
 		}
 		ticket.WriteString(text)
 	}
-	entry, _ := got[0].(string)
 	if !m.alive(ticket.String()) {
 		return cache.Found{}, false, nil
 	}
@@ -229,12 +248,11 @@ func (m *remote) alive(ticket string) bool {
 }
 
 // value takes an entry apart: its ticket, and contents that were sealed for it.
-func (m *remote) value(place, ticket, entry string) ([]byte, bool) {
-	rest, ok := strings.CutPrefix(entry, ticket)
-	if !ok || rest == "" || rest[0] != '\n' {
+func (m *remote) value(place, ticket string, entry []byte) ([]byte, bool) {
+	if len(entry) <= len(ticket) || string(entry[:len(ticket)]) != ticket || entry[len(ticket)] != '\n' {
 		return nil, false
 	}
-	return m.seal.open(place+ticket, []byte(rest[1:]))
+	return m.seal.open(place+ticket, entry[len(ticket)+1:])
 }
 
 // Keep implements [cache.Remote].

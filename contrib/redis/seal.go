@@ -6,16 +6,20 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
+	"strings"
+	"sync"
 )
 
 // A sealer writes contents so that only replicas of the same host read them, or
 // refuses to write them.
 type sealer struct {
-	aead  cipher.AEAD // nil without a key
-	key   []byte
-	plain bool
+	aead   cipher.AEAD // nil without a key
+	plain  bool
+	hashes *sync.Pool // of hash.Hash, with the secret in it
 }
 
 // The first byte of contents says how they are written; any other is foreign.
@@ -28,7 +32,7 @@ var errContents = errors.New("redis: contents are not stored without Options.Key
 
 func newSealer(key []byte, plain bool) (sealer, error) {
 	if len(key) == 0 {
-		return sealer{plain: plain}, nil
+		return sealer{plain: plain, hashes: &sync.Pool{New: func() any { return sha256.New() }}}, nil
 	}
 	// One secret, two uses, two keys.
 	derive := func(use string) []byte {
@@ -44,7 +48,8 @@ func newSealer(key []byte, plain bool) (sealer, error) {
 	if err != nil {
 		return sealer{}, fmt.Errorf("redis: %w", err)
 	}
-	return sealer{aead: aead, key: derive("fairlead names 1")}, nil
+	names := derive("fairlead names 1")
+	return sealer{aead: aead, hashes: &sync.Pool{New: func() any { return hmac.New(sha256.New, names) }}}, nil
 }
 
 // allowed reports whether contents may be stored.
@@ -78,25 +83,21 @@ func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 // name returns a text of 22 characters that stands for the parts in a key. Hostile
 // names have no braces, no length and, with a secret, no meaning in it.
 func (s sealer) name(parts ...string) string {
-	var h interface {
-		Write(p []byte) (int, error)
-		Sum(b []byte) []byte
-	}
-	if h = sha256.New(); s.key != nil {
-		h = hmac.New(sha256.New, s.key)
-	}
+	h, _ := s.hashes.Get().(hash.Hash)
+	defer s.hashes.Put(h)
+	h.Reset()
+	var buffer [256]byte
+	text := buffer[:0]
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
+		text = binary.AppendUvarint(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+	h.Write(text)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(buffer[:0])[:16])
 }
 
 // key is a key of a kind about something. All about one thing lie in one slot of a
 // cluster.
 func (s *Store) key(kind, about string, rest ...string) string {
-	key := s.prefix + ":" + kind + ":{" + about + "}"
-	for _, r := range rest {
-		key += ":" + r
-	}
-	return key
+	return s.prefix + ":" + kind + ":{" + about + "}" + strings.Join(append([]string{""}, rest...), ":")
 }
