@@ -1,0 +1,49 @@
+// Package stores is what the programs take of an engine that replicas share. The
+// engines themselves are in modules of their own, whose mains are these programs
+// with more in them.
+package stores
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/ratelimit"
+)
+
+// Stores are the options of the rooms that replicas have in common. The zero value
+// is a process on its own.
+type Stores struct {
+	Cache     cache.Remote     // cache.Options.Remote
+	Limiter   ratelimit.Shared // ratelimit.Options.Shared
+	Approvals approvals.Store  // hitl.Options.Store
+	Board     approvals.Board  // inbox.Options.Board
+	Close     func() error     // nil where there is nothing to close
+}
+
+// An Opener connects to the engine at a URL. What stands under one name is shared
+// by the programs that give the same: it has to mean the same servers.
+type Opener func(ctx context.Context, url, name string, log *slog.Logger) (Stores, error)
+
+// Open opens the stores at a URL, none where that is "". A nil open is a program
+// that has no engine in it; the error then names the one that has.
+func (open Opener) Open(ctx context.Context, url, name, instead string, log *slog.Logger) (Stores, error) {
+	switch {
+	case url == "":
+		return Stores{}, nil
+	case open == nil:
+		return Stores{}, fmt.Errorf("--store needs the program that has Redis in it: go -C contrib/redis run %s --store %s", instead, cmp.Or(url, "redis://…"))
+	}
+	return open(ctx, url, name, log)
+}
+
+// End closes what there is to close.
+func (s Stores) End() error {
+	if s.Close == nil {
+		return nil
+	}
+	return s.Close()
+}
