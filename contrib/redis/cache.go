@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,9 +21,11 @@ const (
 	// tokenLife is how long a token is known after the last write: a value whose
 	// tokens are gone is not believed any more.
 	tokenLife = 24 * time.Hour
-	// writeLease and flightLease are how long a call counts whose replica may have died.
-	writeLease  = 10 * time.Minute
-	flightLease = 30 * time.Second
+	// writeLease is how long a write counts whose replica may have died.
+	writeLease = 10 * time.Minute
+	// flightLease likewise; who leads renews it every so often.
+	flightLease = 1500 * time.Millisecond
+	renewEvery  = 500 * time.Millisecond
 
 	entryVersion = "1"
 	nonceSize    = 16
@@ -76,6 +79,8 @@ if redis.call('GET',KEYS[2])==ARGV[3] then redis.call('DEL',KEYS[2]) end
 return 1`)
 
 	drop = script(`if redis.call('GET',KEYS[1])==ARGV[1] then redis.call('DEL',KEYS[1]) end return 1`)
+
+	renew = script(`if redis.call('GET',KEYS[1])==ARGV[1] then redis.call('PEXPIRE',KEYS[1],ARGV[2]) end return 1`)
 
 	begin = script(`
 local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
@@ -162,10 +167,11 @@ func nonce() string {
 // Look implements [cache.Remote]. What was found before is looked for by a plain
 // read; else one script looks and takes the lead.
 func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
-	if m.owed.has(q.Server) {
-		return cache.Found{}, nil // this process knows of a write that the others have not heard of
+	s := (*Store)(m)
+	if m.owed.has(q.Server) || s.contact.settling() {
+		return cache.Found{}, nil // a write is known of that others have not heard of, here or there
 	}
-	s, keys := (*Store)(m), m.keys(q)
+	keys := m.keys(q)
 	if m.found.has(q.ID) {
 		if f, ok, err := m.peek(ctx, keys); ok || err != nil {
 			return f, err
@@ -177,12 +183,16 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 		got, err = look.Run(ctx, s.client, keys, nonce(), flightLease.Milliseconds(), tokenLife.Milliseconds()).Slice()
 		return err
 	})
-	if err != nil || len(got) == 0 || !s.contact.believes() {
+	if err != nil || len(got) == 0 {
 		return cache.Found{}, err
 	}
 	ticket, _ := got[0].(string)
-	if !m.alive(ticket) {
-		return cache.Found{}, nil // Redis has started again since
+	if len(got) == 1 {
+		m.leads.add(keys[1], ticket)
+	}
+	if s.contact.settling() || !m.alive(ticket) { // or Redis has started again since
+		m.Drop(ctx, q, ticket)
+		return cache.Found{}, nil
 	}
 	if len(got) > 2 {
 		return cache.Found{Ticket: ticket, Busy: true}, nil
@@ -213,8 +223,8 @@ func (m *remote) peek(ctx context.Context, keys []string) (f cache.Found, ok boo
 		tokens = rest.Val()
 		return rest.Err()
 	})
-	if err != nil || len(tokens) != len(keys)-2 || !s.contact.believes() {
-		return cache.Found{}, err == nil && !s.contact.believes(), err
+	if err != nil || len(tokens) != len(keys)-2 || s.contact.settling() {
+		return cache.Found{}, err == nil && s.contact.settling(), err
 	}
 	var ticket strings.Builder
 	ticket.WriteString(entryVersion)
@@ -265,6 +275,7 @@ func (m *remote) Keep(ctx context.Context, q cache.Question, ticket string, valu
 		return nil
 	}
 	s, keys := (*Store)(m), m.keys(q)
+	m.leads.end(keys[1], ticket)
 	entry, err := m.seal.seal([]byte(ticket+"\n"), keys[0]+ticket, value)
 	if err == nil {
 		err = s.do(ctx, ofCache, func(ctx context.Context) error {
@@ -284,10 +295,11 @@ func (m *remote) Drop(ctx context.Context, q cache.Question, ticket string) {
 	if ticket == "" {
 		return
 	}
-	s := (*Store)(m)
+	s, flight := (*Store)(m), m.keys(q)[1]
+	m.leads.end(flight, ticket)
 	s.soon(ctx, func(ctx context.Context) {
 		_ = s.do(ctx, ofCache, func(ctx context.Context) error {
-			return drop.Run(ctx, s.client, m.keys(q)[1:2], ticket).Err()
+			return drop.Run(ctx, s.client, []string{flight}, ticket).Err()
 		})
 	})
 }
@@ -420,6 +432,53 @@ func (s *Store) payOwed(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Leads are the flights that this process leads.
+type leads struct {
+	mu      sync.Mutex
+	tickets map[string]string // by the flight's key
+	next    time.Time
+}
+
+func (l *leads) add(flight, ticket string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tickets == nil {
+		l.tickets = make(map[string]string)
+	}
+	l.tickets[flight] = ticket
+}
+
+func (l *leads) end(flight, ticket string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tickets[flight] == ticket {
+		delete(l.tickets, flight)
+	}
+}
+
+// due returns the flights once in a while.
+func (l *leads) due(now time.Time) map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Before(l.next) || len(l.tickets) == 0 {
+		return nil
+	}
+	l.next = now.Add(renewEvery)
+	return maps.Clone(l.tickets)
+}
+
+// renewLeads says that this process still leads. What it cannot say ends the lead.
+func (s *Store) renewLeads(ctx context.Context) {
+	for flight, ticket := range s.leads.due(time.Now()) {
+		within, cancel := context.WithTimeout(ctx, s.timeout)
+		err := renew.Run(within, s.client, []string{flight}, ticket, flightLease.Milliseconds()).Err()
+		cancel()
+		if !isAnswer(err) {
+			return
+		}
+	}
 }
 
 // Hits are the questions that were answered lately, so that a plain read will do.

@@ -44,7 +44,7 @@ func (s *Store) dial(address string, pool int) (goredis.UniversalClient, error) 
 		if err != nil {
 			return nil, urlError(address, err)
 		}
-		o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
 		o.OnConnect, o.MaintNotificationsConfig = s.runs.met, off
 		if pool > 0 {
@@ -56,7 +56,7 @@ func (s *Store) dial(address string, pool int) (goredis.UniversalClient, error) 
 	if err != nil {
 		return nil, urlError(address, err)
 	}
-	o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
 	o.OnConnect, o.MaintNotificationsConfig = s.runs.met, off
 	if pool > 0 {

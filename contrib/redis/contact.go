@@ -18,8 +18,8 @@ const (
 	// silence is the time without an answer after which nothing is believed that
 	// Redis knew before.
 	silence = time.Second
-	// settling is how long after that nothing is believed nor kept.
-	settling = 500 * time.Millisecond
+	// settle is how long after that nothing is believed nor kept.
+	settle = 500 * time.Millisecond
 )
 
 // errGone is what operations end with while Redis is known to be gone.
@@ -45,16 +45,16 @@ func (c *contact) answered(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.last.IsZero() && now.Sub(c.last) > silence {
-		c.believed = now.Add(settling)
+		c.believed = now.Add(settle)
 	}
 	c.last = now
 }
 
-// believes reports whether what an answer said that has just come is believed.
-func (c *contact) believes() bool {
+// settling reports whether nothing is believed yet after a silence.
+func (c *contact) settling() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !time.Now().Before(c.believed)
+	return time.Now().Before(c.believed)
 }
 
 func (c *contact) isDown() bool {
@@ -107,6 +107,7 @@ func (s *Store) watch(ctx context.Context) {
 		if isAnswer(err) {
 			s.contact.answered(time.Now())
 			err = s.payOwed(ctx)
+			s.renewLeads(ctx)
 		}
 		if s.contact.turn(err != nil) {
 			s.said.change(ctx, ofServer, err)

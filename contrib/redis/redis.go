@@ -63,6 +63,7 @@ type Store struct {
 	runs     *runs
 	said     said
 	owed     owed
+	leads    leads
 	found    hits
 	servers  sync.Map // of each server's id, what its keys have in common
 	answers  answers
