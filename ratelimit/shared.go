@@ -149,7 +149,7 @@ func (l limit) of(n int) limit {
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(max(d, time.Millisecond))
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -173,8 +173,8 @@ func (b Bucket) until(tokens float64, n int) time.Duration {
 	if missing <= 0 {
 		return 0
 	}
-	if d := missing / b.PerSecond * float64(time.Second); d < math.MaxInt64 {
-		return max(time.Duration(d), 1)
+	if d := math.Ceil(missing / b.PerSecond * float64(time.Second)); d < math.MaxInt64 {
+		return time.Duration(d)
 	}
 	return math.MaxInt64
 }

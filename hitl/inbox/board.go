@@ -73,13 +73,13 @@ func (q *question) sheet() ([]byte, error) {
 		return nil, fmt.Errorf("inbox: what is known of %s: %w", r.Tool, err)
 	}
 	s.Known = b.Bytes()
-	return json.Marshal(s)
+	return json.Marshal(s) //nolint:musttag // the names are the fields'; nobody else reads it
 }
 
 // readSheet makes a question of what hangs on the board.
 func readSheet(n approvals.Notice) (*question, error) {
 	var s sheet
-	if err := json.Unmarshal(n.Question, &s); err != nil {
+	if err := json.Unmarshal(n.Question, &s); err != nil { //nolint:musttag // as it is written
 		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
 	}
 	if s.Version != sheetVersion {
@@ -152,7 +152,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 		return hitl.Decision{}, fmt.Errorf("inbox: no answer: %w", err)
 	}
 	var a reply
-	switch err := json.Unmarshal(given, &a); {
+	switch err := json.Unmarshal(given, &a); { //nolint:musttag // as it is written
 	case err != nil:
 		return hitl.Decision{}, fmt.Errorf("inbox: an answer that cannot be read: %w", err)
 	case a.Version != sheetVersion:

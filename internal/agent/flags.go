@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +30,9 @@ type options struct {
 	copies int
 	goal   string
 }
+
+// program is this one, as it is run in a module that has more in it.
+const program = "./examples/agent"
 
 var errHelp = errors.New("help was asked for")
 
@@ -111,9 +113,8 @@ func (p *Program) check(o options, given map[string]bool) error {
 		return both("server", "flaky")
 	case given["store"] && o.store == "":
 		return errors.New("--store is empty; give an URL such as redis://localhost:6379/0")
-	case o.store != "" && p.Stores == nil:
-		_, err := p.Stores.Open(context.Background(), o.store, "", "./examples/agent", nil)
-		return err
+	case p.Stores.Lacks(o.store, program) != nil:
+		return p.Stores.Lacks(o.store, program)
 	case given["replicas"] && o.store == "":
 		return errors.New("--replicas needs --store")
 	case o.copies < 1:

@@ -61,7 +61,7 @@ func (p *Program) host(ctx context.Context, o options) (*host, error) {
 		return nil, h.where.explain(err)
 	}
 	var err error
-	if h.shared, err = p.Stores.Open(ctx, o.store, h.where.sharedName(), "./examples/agent", slog.New(slog.NewTextHandler(p.Stderr, nil))); err != nil {
+	if h.shared, err = p.Stores.Open(ctx, o.store, h.where.sharedName(), program, slog.New(slog.NewTextHandler(p.Stderr, nil))); err != nil {
 		h.close()
 		return nil, err
 	}

@@ -4,7 +4,6 @@
 package stores
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -28,16 +27,21 @@ type Stores struct {
 // by the programs that give the same: it has to mean the same servers.
 type Opener func(ctx context.Context, url, name string, log *slog.Logger) (Stores, error)
 
-// Open opens the stores at a URL, none where that is "". A nil open is a program
-// that has no engine in it; the error then names the one that has.
+// Open opens the stores at a URL, none where that is "". Instead is the program
+// that has an engine in it, in case this one has none.
 func (open Opener) Open(ctx context.Context, url, name, instead string, log *slog.Logger) (Stores, error) {
-	switch {
-	case url == "":
-		return Stores{}, nil
-	case open == nil:
-		return Stores{}, fmt.Errorf("--store needs the program that has Redis in it: go -C contrib/redis run %s --store %s", instead, cmp.Or(url, "redis://…"))
+	if err := open.Lacks(url, instead); url == "" || err != nil {
+		return Stores{}, err
 	}
 	return open(ctx, url, name, log)
+}
+
+// Lacks says which program to use for a URL where this one has no engine in it.
+func (open Opener) Lacks(url, instead string) error {
+	if open != nil || url == "" {
+		return nil
+	}
+	return fmt.Errorf("--store needs the program that has Redis in it: go -C contrib/redis run %s --store %s", instead, url)
 }
 
 // End closes what there is to close.
