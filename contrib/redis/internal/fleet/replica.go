@@ -60,14 +60,21 @@ type event struct {
 // Main makes this process a replica where it was started as one, and does not
 // return then.
 func Main() {
-	text := os.Getenv(childVariable)
-	if text == "" {
+	asker, text := os.Getenv(askerVariable), os.Getenv(childVariable)
+	if text == "" && asker == "" {
 		return
 	}
-	var o orders
-	err := json.Unmarshal([]byte(text), &o)
-	if err == nil {
-		err = replica(o)
+	var err error
+	if asker != "" {
+		var a Asker
+		if err = json.Unmarshal([]byte(asker), &a); err == nil {
+			err = a.run()
+		}
+	} else {
+		var o orders
+		if err = json.Unmarshal([]byte(text), &o); err == nil {
+			err = replica(o)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "replica:", err)
