@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 const (
@@ -199,7 +197,7 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	}
 	if len(got) == 2 {
 		entry, _ := got[1].(string)
-		if value, ok := m.value(keys[0], ticket, []byte(entry)); ok {
+		if value, ok := m.value(keys[0], ticket, entry); ok {
 			m.found.add(q.ID)
 			return cache.Found{Value: value, Ticket: ticket}, nil
 		}
@@ -207,39 +205,60 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	return cache.Found{Ticket: ticket}, nil
 }
 
-// peek reads a value and then its tokens in one go: while they are those that it
-// bears, no write has come since it was asked for.
+// peek reads a value and its tokens at one instant. It asks nothing else of Redis,
+// and costs little more than a GET.
 func (m *remote) peek(ctx context.Context, keys []string) (f cache.Found, ok bool, err error) {
 	s := (*Store)(m)
-	var entry []byte
-	var tokens []any
-	err = s.do(ctx, ofCache, func(ctx context.Context) error {
-		pipe := s.client.Pipeline()
-		first, rest := pipe.Get(ctx, keys[0]), pipe.MGet(ctx, keys[2:]...)
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
-			return err
-		}
-		entry, _ = first.Bytes()
-		tokens = rest.Val()
-		return rest.Err()
-	})
-	if err != nil || len(tokens) != len(keys)-2 || s.contact.settling() {
+	place, flight := keys[0], keys[1]
+	keys[1] = place // the value in front of its tokens
+	got, err := s.mget(ctx, keys[1:])
+	keys[1] = flight
+	if err != nil || len(got) != len(keys)-1 || s.contact.settling() {
 		return cache.Found{}, err == nil && s.contact.settling(), err
 	}
-	var ticket strings.Builder
-	ticket.WriteString(entryVersion)
-	for i, token := range tokens {
-		text, _ := token.(string)
-		if i > 0 {
-			ticket.WriteByte(',')
-		}
-		ticket.WriteString(text)
-	}
-	if !m.alive(ticket.String()) {
+	entry, _ := got[0].(string)
+	ticket, ok := m.bears(entry, got[1:])
+	if !ok {
 		return cache.Found{}, false, nil
 	}
-	value, ok := m.value(keys[0], ticket.String(), entry)
-	return cache.Found{Value: value, Ticket: ticket.String()}, ok, nil
+	value, ok := m.value(place, ticket, entry)
+	return cache.Found{Value: value, Ticket: ticket}, ok, nil
+}
+
+// mget is an operation without a timer of its own: the client's timeouts and the
+// caller's deadline bound it.
+func (s *Store) mget(ctx context.Context, keys []string) (got []any, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if s.contact.isDown() {
+		return nil, errGone
+	}
+	got, err = s.client.MGet(ctx, keys...).Result()
+	return got, s.ended(ctx, ofCache, err)
+}
+
+// bears returns the ticket of an entry that bears exactly these tokens, all of
+// servers that have not started again.
+func (m *remote) bears(entry string, tokens []any) (ticket string, ok bool) {
+	if !strings.HasPrefix(entry, entryVersion) {
+		return "", false
+	}
+	end := len(entryVersion)
+	for i, t := range tokens {
+		token, _ := t.(string)
+		if i > 0 {
+			if end >= len(entry) || entry[end] != ',' {
+				return "", false
+			}
+			end++
+		}
+		if !m.runs.live(token) || !strings.HasPrefix(entry[end:], token) {
+			return "", false
+		}
+		end += len(token)
+	}
+	return entry[:end], true
 }
 
 // alive reports whether all tokens of a ticket are of servers that have not
@@ -258,11 +277,11 @@ func (m *remote) alive(ticket string) bool {
 }
 
 // value takes an entry apart: its ticket, and contents that were sealed for it.
-func (m *remote) value(place, ticket string, entry []byte) ([]byte, bool) {
-	if len(entry) <= len(ticket) || string(entry[:len(ticket)]) != ticket || entry[len(ticket)] != '\n' {
+func (m *remote) value(place, ticket, entry string) ([]byte, bool) {
+	if len(entry) <= len(ticket) || entry[:len(ticket)] != ticket || entry[len(ticket)] != '\n' {
 		return nil, false
 	}
-	return m.seal.open(place+ticket, entry[len(ticket)+1:])
+	return m.seal.open(place+ticket, []byte(entry[len(ticket)+1:]))
 }
 
 // Keep implements [cache.Remote].

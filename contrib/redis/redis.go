@@ -145,9 +145,12 @@ func (s *Store) do(ctx context.Context, facility string, operation func(context.
 	}
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	err := operation(within)
-	answered := isAnswer(err)
-	if answered {
+	return s.ended(ctx, facility, operation(within))
+}
+
+// ended notes how an operation went.
+func (s *Store) ended(ctx context.Context, facility string, err error) error {
+	if isAnswer(err) {
 		s.contact.answered(time.Now())
 	} else if ctx.Err() == nil {
 		s.contact.doubt()

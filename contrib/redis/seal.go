@@ -72,7 +72,7 @@ func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 	switch {
 	case len(contents) == 0:
 	case s.aead != nil && contents[0] == sealedContents:
-		text, err := s.aead.Open(nil, nil, contents[1:], []byte(place))
+		text, err := s.aead.Open(contents[1:1], nil, contents[1:], []byte(place))
 		return text, err == nil
 	case s.aead == nil && s.plain && contents[0] == plainContents:
 		return contents[1:], true

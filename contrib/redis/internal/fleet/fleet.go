@@ -216,3 +216,6 @@ func (r *Result) judgeLedger(o Options, events []event, ledger []execution) {
 		r.broke("the quota was exceeded by %.0f calls, which is more than one burst of %d", r.Over, o.Burst)
 	}
 }
+
+// InTheMiddle is when a trouble comes of which both sides are to be seen.
+const InTheMiddle = 800 * time.Millisecond
