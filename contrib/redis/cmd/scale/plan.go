@@ -14,7 +14,7 @@ const (
 	ttl       = 5 * 60 * 1000 // milliseconds
 	servers   = 200
 	records   = 50_000 // entities of each server
-	shared    = 0.30   // of the reads, of what all tenants see alike; the rest is a session's own
+	shared    = 0.30   // of the reads, of what all sessions see alike; the rest is one of 16 things of a session's own
 	writes    = 0.08   // of the calls
 	dangerous = 0.01
 	lists     = 0.10 // of the reads
@@ -26,6 +26,11 @@ func plan() {
 	dice := rand.New(rand.NewPCG(1, 2))
 	popular := rand.NewZipf(dice, 1.1, 8, records-1)
 	busiest := rand.NewZipf(dice, 1.2, 4, servers-1)
+	own := rand.NewZipf(dice, 1.5, 2, 15)
+	home := make([]uint64, int(sessions*active)) // each session works with one server
+	for i := range home {
+		home[i] = busiest.Uint64()
+	}
 	type entry struct{ asked, since int32 }
 	known := make(map[uint64]entry)
 	last, touched := make([]int32, servers), make(map[uint64]int32)
@@ -34,11 +39,15 @@ func plan() {
 	onBusiest := 0
 	for i := range calls {
 		now := int32(float64(i) / float64(calls) * minutes * 60 * 1000)
-		server := busiest.Uint64()
+		session := dice.Uint64N(sessions * active)
+		server := home[session]
 		if server == 0 {
 			onBusiest++
 		}
 		record := server<<32 | popular.Uint64()
+		if dice.Float64() >= shared { // one of the things that the session itself is about
+			record = 1<<63 | session<<8 | own.Uint64()
+		}
 		switch at := dice.Float64(); {
 		case at < dangerous:
 			danger++
@@ -50,10 +59,7 @@ func plan() {
 		}
 		key, changed := record, touched[record]
 		if dice.Float64() < lists {
-			key, changed = server<<32|1<<31|dice.Uint64N(20), last[server]
-		}
-		if dice.Float64() >= shared { // a session asks for its own some times over
-			key |= (1 + dice.Uint64N(sessions*active)) << 40
+			key, changed = 1<<62|server<<8|dice.Uint64N(20), last[server]
 		}
 		e, ok := known[key]
 		if ok && now-e.asked < ttl && (changed == 0 || changed <= e.since) {
