@@ -31,8 +31,11 @@ func Words(words ...string) Target {
 	if len(words) == 1 && strings.Contains(words[0], "://") {
 		return Target{ID: defaultID, URL: words[0]}
 	}
-	return Target{ID: defaultID, Command: words}
+	return Command(words...)
 }
+
+// Command is the target of a command and its arguments.
+func Command(words ...string) Target { return Target{ID: defaultID, Command: words} }
 
 // defaultID is what a server is called that nobody named.
 const defaultID = "server"

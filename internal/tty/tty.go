@@ -90,4 +90,3 @@ func Wrap(text string, n int) []string {
 	}
 	return append(lines, line)
 }
-
