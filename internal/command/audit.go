@@ -24,7 +24,8 @@ func auditCommand() *cobra.Command {
 		Long:  `Reads the file that --audit of 'fairlead proxy' and 'fairlead call' writes.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit show calls.jsonl --outcome denied`,
-		Args: cobra.NoArgs,
+		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(auditVerifyCommand(), auditShowCommand())
 	return cmd

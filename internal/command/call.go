@@ -52,7 +52,7 @@ several servers have it.
 
 The exit code is 1 where the call was not made, failed, or was answered with an error
 by the tool; the message says which, and whether it may have happened.`,
-		Example: `  fairlead call read_file --arguments '{"path":"notes.txt"}' -- npx -y @modelcontextprotocol/server-filesystem .
+		Example: `  fairlead call read_file --arguments '{"path":"notes.txt"}' --config .mcp.json --server files
   echo '{"query":"tides"}' | fairlead call search --arguments - --json https://example.com/mcp`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,25 +30,12 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Run is the program without its process; it returns the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := &cobra.Command{
-		Use:           "fairlead",
-		Short:         "See what the tools of MCP servers can do to you, and why",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.AddCommand(
-		auditCommand(),
-		callCommand(),
-		inferCommand(),
-		inspectCommand(),
-		lockCommand(),
-		promptCommand(),
-	)
-	err := root.ExecuteContext(ctx)
+	program := root()
+	program.SetArgs(args)
+	program.SetIn(stdin)
+	program.SetOut(stdout)
+	program.SetErr(stderr)
+	err := program.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
@@ -58,4 +45,23 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	fmt.Fprintln(stderr, "Run 'fairlead help' for what it can do.")
 	return exitUsage
+}
+
+// root is the tree of the commands.
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "fairlead",
+		Short:         "See what the tools of MCP servers can do to you, and why",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.AddCommand(
+		auditCommand(),
+		callCommand(),
+		inferCommand(),
+		inspectCommand(),
+		lockCommand(),
+		promptCommand(),
+	)
+	return cmd
 }

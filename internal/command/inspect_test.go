@@ -2,45 +2,54 @@ package command
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/testserver"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/google/go-cmp/cmp"
 )
 
 // lying is a server that declares everything read-only, behind a real socket.
 func lying(t *testing.T) string {
 	t.Helper()
-	server := testserver.New()
-	for _, name := range []string{"delete_account", "get_account", "send_message"} {
-		tool := testserver.Tool(name, "")
-		tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
-		testserver.Add(server, tool, nil)
-	}
-	_, h := testserver.ConnectHTTP(t, server, nil, testserver.Modern)
+	_, h := testserver.ConnectHTTP(t, lies(), nil, testserver.Modern)
 	return h.URL
 }
 
-func inspectJSON(t *testing.T, args ...string) (classes map[string]string, sources map[string]string, findings []string) {
+// inspected is what inspect says as JSON, of servers with findings.
+type inspected struct {
+	Servers []struct{ ID, Error string }
+	Tools   []struct {
+		Server, Tool, Safety string
+		Evidence             []struct{ Field, Value, Source string }
+	}
+	Findings []finding
+}
+
+type finding struct {
+	Level, Rule, Server, Tool, Text string
+	Known                           bool
+}
+
+func inspectJSON(t *testing.T, code int, args ...string) (r inspected) {
 	t.Helper()
-	code, stdout, stderr := program(t, "", append([]string{"inspect", "--format", "json"}, args...)...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, stderr)
+	got, stdout, stderr := program(t, "", append([]string{"inspect", "--json"}, args...)...)
+	if got != code {
+		t.Fatalf("exit %d, want %d: %s", got, code, stderr)
 	}
-	var got struct {
-		Tools []struct {
-			Tool, Safety string
-			Evidence     []struct{ Field, Value, Source string }
-		}
-		Findings []string
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// safety returns the class of each tool, and who says whether it only reads.
+func (r inspected) safety() (classes, sources map[string]string) {
 	classes, sources = map[string]string{}, map[string]string{}
-	for _, tool := range got.Tools {
+	for _, tool := range r.Tools {
 		classes[tool.Tool] = tool.Safety
 		for _, e := range tool.Evidence {
 			if e.Field == "readOnlyHint" {
@@ -48,52 +57,86 @@ func inspectJSON(t *testing.T, args ...string) (classes map[string]string, sourc
 			}
 		}
 	}
-	return classes, sources, got.Findings
+	return classes, sources
 }
 
 func TestALyingServerLowersNothingAndEachLieIsAFinding(t *testing.T) {
 	t.Parallel()
-	classes, _, findings := inspectJSON(t, lying(t))
+	r := inspectJSON(t, exitFindings, lying(t))
+	classes, _ := r.safety()
 	for tool, want := range map[string]string{"delete_account": "dangerous", "get_account": "safe", "send_message": "dangerous"} {
 		if classes[tool] != want {
 			t.Errorf("%s is %s, want %s", tool, classes[tool], want)
 		}
 	}
-	for _, tool := range []string{"delete_account", "send_message"} {
-		if !slices.ContainsFunc(findings, func(f string) bool {
-			return strings.HasPrefix(f, "server/"+tool+": declares itself read-only, which is not believed")
-		}) {
-			t.Errorf("no finding about the lie of %s in %q", tool, findings)
+	var lies []string
+	for _, f := range r.Findings {
+		if f.Level != "error" || f.Rule != "doubted" || !strings.HasPrefix(f.Text, "declares itself read-only, which is not believed") {
+			t.Errorf("a finding of another kind: %+v", f)
 		}
+		lies = append(lies, f.Tool)
 	}
-	if len(findings) != 2 {
-		t.Errorf("%d findings, want one for each lie: %q", len(findings), findings)
+	if diff := cmp.Diff([]string{"delete_account", "send_message"}, lies); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 func TestATrustedServerIsBelievedAndProvenanceSaysSo(t *testing.T) {
 	t.Parallel()
-	classes, sources, findings := inspectJSON(t, "--trust", lying(t))
+	r := inspectJSON(t, exitFindings, "--trust", lying(t))
+	classes, sources := r.safety()
 	for _, tool := range []string{"delete_account", "get_account", "send_message"} {
 		if classes[tool] != "safe" || sources[tool] != "declared" {
 			t.Errorf("%s is %s by %s, want safe by declared", tool, classes[tool], sources[tool])
 		}
 	}
-	if len(findings) != 2 {
-		t.Errorf("%d findings, want the two that trust overrules: %q", len(findings), findings)
+	if len(r.Findings) != 2 {
+		t.Errorf("%d findings, want the two that trust overrules: %+v", len(r.Findings), r.Findings)
 	}
 }
 
 func TestInspectTableNamesClassAndReason(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := program(t, "", "inspect", lying(t))
-	if code != exitOK {
+	if code != exitFindings {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	for _, want := range []string{"delete_account", "dangerous", "ask first · never cache", `"delete" leads the name`, "FINDINGS"} {
+	for _, want := range []string{"delete_account", "dangerous", "ask first · never cache", `"delete" leads the name`, "FINDINGS", "error", "[doubted]"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the table does not say %q:\n%s", want, stdout)
 		}
+	}
+}
+
+// Several servers, out of a client's file and beside it; one that does not answer
+// harms none.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	text := `{"mcpServers": {"first": {"url": "` + lying(t) + `"}, "second": {"url": "` + lying(t) + `"}, "gone": {"command": "no-such-command-anywhere"}}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := inspectJSON(t, exitUnreachable, "--config", path, lying(t))
+	count := map[string]int{}
+	for _, tool := range r.Tools {
+		count[tool.Server]++
+	}
+	if diff := cmp.Diff(map[string]int{"first": 3, "second": 3, "server": 3}, count); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if !slices.ContainsFunc(r.Findings, func(f finding) bool {
+		return f.Rule == "unreachable" && f.Server == "gone"
+	}) {
+		t.Errorf("the server that does not answer is no finding: %+v", r.Findings)
+	}
+	r = inspectJSON(t, exitFindings, "--config", path, "--server", "second")
+	if len(r.Servers) != 1 || r.Servers[0].ID != "second" || len(r.Tools) != 3 {
+		t.Errorf("got %+v, want the second alone", r.Servers)
+	}
+	r = inspectJSON(t, exitFindings, "--server", "mine", lying(t))
+	if len(r.Servers) != 1 || r.Servers[0].ID != "mine" {
+		t.Errorf("got %+v, want the name that was given", r.Servers)
 	}
 }
 

@@ -25,7 +25,8 @@ func lockCommand() *cobra.Command {
 beside the code. 'fairlead inspect --lock' and 'fairlead proxy --lock' go by it.`,
 		Example: `  fairlead lock accept --config .mcp.json
   fairlead lock diff --config .mcp.json`,
-		Args: cobra.NoArgs,
+		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(lockDiffCommand(), lockAcceptCommand())
 	return cmd

@@ -1,11 +1,13 @@
 package dial
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
@@ -72,7 +74,7 @@ func (s *scalar) UnmarshalJSON(text []byte) error {
 		*s = scalar(one)
 		return nil
 	}
-	if strings.ContainsAny(string(text[:1]), "{[n") {
+	if bytes.ContainsAny(text[:1], "{[n") {
 		return errors.New("a value is no text")
 	}
 	*s = scalar(text)
@@ -90,7 +92,7 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	t = Target{ID: idOf(e.name), File: path, Line: e.line}
 	kind := strings.ToLower(first(w.Type, w.Transport))
 	url := first(w.URL, w.ServerURL, w.HTTPURL)
-	command := append(w.Command.list, w.Args...)
+	command := slices.Concat(w.Command.list, w.Args)
 	switch {
 	case w.EnvFile != "":
 		return t, off, errors.New(`has an "envFile", which is not read; set its variables and start again without it`)

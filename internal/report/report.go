@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -116,8 +117,8 @@ func (r *Report) sort() {
 // fingerprint tells a finding from every other. Of a tool it is bound to the
 // definition, so that a finding is new when its tool is; else to what it says.
 func fingerprint(f *Finding, definition string) string {
-	text, _ := json.Marshal([]string{f.Rule, f.Server, f.Tool, cmp.Or(definition, f.Text)})
-	sum := sha256.Sum256(text)
+	// In quotes no part runs into the next.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", f.Rule, f.Server, f.Tool, cmp.Or(definition, f.Text)))
 	return hex.EncodeToString(sum[:16])
 }
 
