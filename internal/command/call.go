@@ -113,7 +113,7 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 	}
 	res, err := std.Then(all.tools).CallTool(ctx, middleware.Call{Tool: tool, Arguments: arguments})
 	if err != nil {
-		return &exitError{exitFindings, errors.New(escape.Text(err.Error()))}
+		return &exitError{exitFindings, err}
 	}
 	if err := o.print(cmd.OutOrStdout(), res); err != nil {
 		return &exitError{exitFindings, fmt.Errorf("writing the result: %w", err)}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/spf13/cobra"
 )
 
@@ -39,12 +41,21 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(stderr, "fairlead:", err)
+	fmt.Fprintln(stderr, "fairlead:", harmless(err.Error()))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code
 	}
 	fmt.Fprintln(stderr, "Run 'fairlead help' for what it can do.")
 	return exitUsage
+}
+
+// harmless is a text for a terminal that may hold what a server wrote. Most have
+// nothing to hide, and stay as they are.
+func harmless(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && escape.Invisible(r) }) {
+		return escape.Text(text)
+	}
+	return text
 }
 
 // root is the tree of the commands.

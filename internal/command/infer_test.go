@@ -144,7 +144,11 @@ func TestUsage(t *testing.T) {
 		"no such level":      {"inspect", "--fail-on", "bad", "http://127.0.0.1:1"},
 		"no command":         {"inspect", "--"},
 		"no such file":       {"inspect", "--config", "nowhere.json"},
-		"two names":          {"inspect", "--server", "a", "--server", "b", "http://127.0.0.1:1"},
+		"a name for two":     {"inspect", "--name", "a", "http://127.0.0.1:1", "http://127.0.0.1:2"},
+		"no such name":       {"inspect", "--name", "a__b", "http://127.0.0.1:1"},
+		"a name of no file":  {"inspect", "--server", "a", "http://127.0.0.1:1"},
+		"a name of nothing":  {"inspect", "--server", "a="},
+		"an open quote":      {"inspect", "--server", "a='b"},
 		"no tool":            {"call"},
 		"command is no tool": {"call", "--", "npx", "server"},
 	} {

@@ -134,9 +134,15 @@ func TestSeveralServers(t *testing.T) {
 	if len(r.Servers) != 1 || r.Servers[0].ID != "second" || len(r.Tools) != 3 {
 		t.Errorf("got %+v, want the second alone", r.Servers)
 	}
-	r = inspectJSON(t, exitFindings, "--server", "mine", lying(t))
-	if len(r.Servers) != 1 || r.Servers[0].ID != "mine" {
-		t.Errorf("got %+v, want the name that was given", r.Servers)
+	for _, args := range [][]string{{"--name", "mine", lying(t)}, {"--server", "mine=" + lying(t)}} {
+		r = inspectJSON(t, exitFindings, args...)
+		if len(r.Servers) != 1 || r.Servers[0].ID != "mine" {
+			t.Errorf("%q: got %+v, want the name that was given", args, r.Servers)
+		}
+	}
+	r = inspectJSON(t, exitFindings, "--config", path, "--server", "second", "--server", "third="+lying(t), "--server", "fourth="+lying(t))
+	if len(r.Tools) != 9 {
+		t.Errorf("got %+v, want three servers", r.Servers)
 	}
 }
 
@@ -158,5 +164,14 @@ func TestAnUnreachableServerIsNamed(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d and one line that names %q", code, stdout, stderr, exitUnreachable, c.want)
 			}
 		})
+	}
+}
+
+// A server's error is text, on the terminal too.
+func TestHostileErrorIsText(t *testing.T) {
+	t.Parallel()
+	_, stdout, stderr := program(t, "", "inspect", "--", "sh", "-c", `read line; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"\\u001b[31mred\\u202e"}}\n'; sleep 1`)
+	if stdout != "" || !strings.Contains(stderr, "red") || strings.ContainsAny(stderr, "\x1b\u202e") {
+		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
 }

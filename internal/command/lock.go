@@ -121,7 +121,7 @@ servers that are not named here stay in it as they are.
 
 ` + naming,
 		Example: `  fairlead lock accept --config .mcp.json
-  fairlead lock accept --server files -- npx -y @modelcontextprotocol/server-filesystem .`,
+  fairlead lock accept --name files -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			targets, err := f.targets(args, cmd.ArgsLenAtDash())
 			if err != nil {

@@ -59,12 +59,12 @@ func TestLockOfOtherServersStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fairlead.lock")
 	url := lying(t)
 	for _, id := range []string{"first", "second"} {
-		if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, "--server", id, url); code != exitOK {
+		if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, "--name", id, url); code != exitOK {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 	}
 	for _, id := range []string{"first", "second"} {
-		if code, stdout, _ := program(t, "", "lock", "diff", "--lock", path, "--server", id, url); code != exitOK {
+		if code, stdout, _ := program(t, "", "lock", "diff", "--lock", path, "--name", id, url); code != exitOK {
 			t.Errorf("%s: exit %d: %s", id, code, stdout)
 		}
 	}

@@ -56,8 +56,8 @@ func built(t *testing.T) string {
 	return path
 }
 
-// shell runs the built program, with nothing on standard input, with one of the servers of this binary as "SERVER".
-func shell(t *testing.T, path, server string, args ...string) (code int, stdout, stderr string) {
+// runs runs the built program, with nothing on standard input, with one of the servers of this binary as "SERVER".
+func runs(t *testing.T, path, server string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -87,12 +87,12 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 	path, dir := built(t), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	baseline := at("baseline.json")
-	if code, out, errs := shell(t, path, "lying", "inspect", "--json", "--fail-on", "none", "--", "SERVER"); code != 0 {
+	if code, out, errs := runs(t, path, "lying", "inspect", "--json", "--fail-on", "none", "--", "SERVER"); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	} else if err := os.WriteFile(baseline, []byte(out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := shell(t, path, "honest", "lock", "accept", "--yes", "--lock", at("a.lock"), "--", "SERVER"); code != 0 {
+	if code, _, errs := runs(t, path, "honest", "lock", "accept", "--yes", "--lock", at("a.lock"), "--", "SERVER"); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for name, c := range map[string]struct {
@@ -136,7 +136,7 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := shell(t, path, c.server, c.args...)
+			code, stdout, stderr := runs(t, path, c.server, c.args...)
 			if code != c.code {
 				t.Errorf("exit %d, want %d; stdout %.300q, stderr %q", code, c.code, stdout, stderr)
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,29 +13,31 @@ import (
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+	"mvdan.cc/sh/v3/shell"
 )
 
 // serverArgs is how the servers are named, for the lines of usage.
 const serverArgs = "[URL...] [-- COMMAND [ARG...]]"
 
 // naming is the part of a command's help that says so.
-const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, or by --config
-with the configuration file of a client, as Claude Desktop, Claude Code, Cursor,
-Windsurf, VS Code and Zed write it; several of these may stand together. --server
-takes one server out of such a file. Without a file it is the name by which the one
-server is known here, in findings and in the lock file.`
+const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, by --server
+NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client, as
+Claude Desktop, Claude Code, Cursor, Windsurf, VS Code and Zed write it; several of
+these may stand together. --server NAME takes that server alone out of such a file.`
 
 // A serverFlags is the servers that a command line names.
 type serverFlags struct {
 	configs []string
-	names   []string
+	servers []string
+	name    string
 	trust   bool
 	wait    time.Duration
 }
 
 func (f *serverFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "`FILE` of a client that names servers (may be given again)")
-	cmd.Flags().StringArrayVar(&f.names, "server", nil, "`NAME` of a server in that file (may be given again), or for the one server")
+	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "a server of that file by its `NAME`, or another one as NAME=URL or NAME=COMMAND (may be given again)")
+	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default server)")
 	cmd.Flags().BoolVar(&f.trust, "trust", false, "believe what the servers declare")
 	cmd.Flags().DurationVar(&f.wait, "timeout", 2*time.Minute, "how long a server may take to start and to list its tools")
 	must(cmd.MarkFlagFilename("config", "json"))
@@ -55,20 +57,16 @@ func (f *serverFlags) targets(words []string, dash int) ([]dial.Target, error) {
 	if dash >= 0 {
 		urls, command = words[:dash], words[dash:]
 	}
-	var all []dial.Target
-	for _, path := range f.configs {
-		found, err := dial.Configured(path, f.names...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
+	all, err := f.named()
+	if err != nil {
+		return nil, err
 	}
 	for _, word := range urls {
-		u, err := url.Parse(word)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		t := dial.Words(word)
+		if t.URL == "" {
 			return nil, fmt.Errorf("%q is no http or https URL; a server's command stands behind two hyphens: -- COMMAND ARGS", word)
 		}
-		all = append(all, dial.Words(word))
+		all = append(all, t)
 	}
 	switch {
 	case dash >= 0 && len(command) == 0:
@@ -78,14 +76,49 @@ func (f *serverFlags) targets(words []string, dash int) ([]dial.Target, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, errors.New("no server is named: give an URL, -- COMMAND ARGS, or --config FILE")
-	case len(f.configs) > 0 || len(f.names) == 0:
-	case len(f.names) > 1 || len(all) > 1:
-		return nil, errors.New("--server names one server; for several, name them in a file (--config)")
-	default:
-		all[0].ID = f.names[0]
+		return nil, errors.New("no server is named: give an URL, -- COMMAND ARGS, --server NAME=URL, or --config FILE")
+	case f.name != "" && len(all) > 1:
+		return nil, errors.New("--name is for one server; give several their names by --server NAME=URL or NAME=COMMAND")
+	case f.name != "":
+		all[0].ID = f.name
+	}
+	for _, t := range all {
+		if err := t.Check(); err != nil {
+			return nil, err
+		}
 	}
 	return dial.Several(all), nil
+}
+
+// named returns the servers of the files and those of --server.
+func (f *serverFlags) named() ([]dial.Target, error) {
+	var all, own []dial.Target
+	var names []string
+	for _, text := range f.servers {
+		name, what, defines := strings.Cut(text, "=")
+		if !defines {
+			names = append(names, name)
+			continue
+		}
+		words, err := shell.Fields(what, nil)
+		if err != nil || len(words) == 0 {
+			return nil, fmt.Errorf("--server %q is neither NAME=URL nor NAME=COMMAND", text)
+		}
+		t := dial.Words(words...)
+		t.ID = name
+		own = append(own, t)
+	}
+	if len(names) > 0 && len(f.configs) == 0 {
+		return nil, fmt.Errorf("--server %s: of which file? Name one by --config, or write --server %s=URL", names[0], names[0])
+	}
+	for _, path := range f.configs {
+		found, err := dial.Configured(path, names...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return append(all, own...), nil
 }
 
 // A fleet is the servers that answered, and their tools.

@@ -75,9 +75,9 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if code, stdout, _ := program(t, "", "completion", shell); code != exitOK || len(stdout) < 1000 {
-			t.Errorf("%s: exit %d and %d bytes", shell, code, len(stdout))
+	for _, sh := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, stdout, _ := program(t, "", "completion", sh); code != exitOK || len(stdout) < 1000 {
+			t.Errorf("%s: exit %d and %d bytes", sh, code, len(stdout))
 		}
 	}
 }

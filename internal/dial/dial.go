@@ -34,7 +34,7 @@ type Server struct {
 // catalogue. The error names the target, what a
 // command last wrote to its standard error, and what to do.
 func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error) {
-	if err := t.check(); err != nil {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
 	s := &Server{target: t}

@@ -119,7 +119,7 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	default:
 		return t, off, fmt.Errorf("speaks %.60q; this program speaks stdio, http and sse", kind)
 	}
-	return t, off, errors.Join(x.fault, t.check())
+	return t, off, errors.Join(x.fault, t.Check())
 }
 
 func first(texts ...string) string {

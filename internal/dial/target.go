@@ -53,8 +53,15 @@ func (t Target) String() string {
 	return new(redact.Redactor).Text(text)
 }
 
-// check says what keeps the target from being one.
-func (t Target) check() error {
+// ids are what a catalogue takes, and what is told from a tool in "server/tool" and
+// "server__tool".
+var ids = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// Check says what keeps the target from being one.
+func (t Target) Check() error {
+	if !ids.MatchString(t.ID) || strings.Contains(t.ID, "__") {
+		return fmt.Errorf("%w: %q cannot be a server's name here: use 1 to 64 letters, digits, '.', '-' and single '_'", ErrUsage, t.ID)
+	}
 	if t.URL == "" {
 		if len(t.Command) == 0 || t.Command[0] == "" {
 			return fmt.Errorf("%w: name one by an URL, by a command line, or out of a configuration file", ErrUsage)
