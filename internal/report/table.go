@@ -92,12 +92,12 @@ func (r *Report) narrow(w io.Writer, s tty.Style) {
 	several := len(r.Servers) > 1
 	for _, t := range r.Tools {
 		class := t.Safety.String()
-		fmt.Fprintf(w, "%s %s\n", s.Paint(classPaint(class), tty.Pad("● "+class, len("● dangerous"))),
+		fmt.Fprintf(w, "%s %s\n", s.Paint(classPaint(class), tty.Pad("● "+class, tty.Wide("● dangerous"))),
 			s.Paint(tty.Bold, tty.Fit(t.shown(several), max(s.Width-13, 20))))
 		for _, text := range []string{
 			will(t),
 			"declared: " + hints(t.Declared) + " · inferred: " + hints(t.Inferred),
-			"because " + escape.Line(because(t)),
+			escape.Line(because(t)),
 		} {
 			for _, part := range tty.Wrap(text, s.Width-4) {
 				fmt.Fprintln(w, "    "+s.Paint(tty.Dim, tty.Fit(part, s.Width-4)))
