@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/prompt"
 	"github.com/spf13/cobra"
 )
@@ -15,7 +16,8 @@ func promptCommand() *cobra.Command {
 		Use:   "prompt " + serverArgs,
 		Short: "Print the system prompt for the tools of servers, as the chain enforces it",
 		Long: `Prints a system prompt: the tools by class, and how each class is to be treated. What it
-says of the chain holds where calls go through 'fairlead proxy' or 'fairlead call'.
+says of the chain holds where calls go through 'fairlead proxy'. Tools of one server have
+their own names in it, those of several SERVER__NAME, as the proxy has it.
 
 ` + naming,
 		Example: `  fairlead prompt https://example.com/mcp
@@ -33,7 +35,11 @@ says of the chain holds where calls go through 'fairlead proxy' or 'fairlead cal
 			if err := all.unreached(); err != nil { // a prompt that lacks tools would be used all the same
 				return err
 			}
-			text := prompt.New(prompt.Options{Identity: identity, Enforced: standard(nobody).Enforces()}).For(all.tools.List())
+			o := prompt.Options{Identity: identity, Enforced: standard(nobody).Enforces()}
+			if len(targets) == 1 { // whose tools keep their names behind the proxy
+				o.Name = (*middleware.Tool).Name
+			}
+			text := prompt.New(o).For(all.tools.List())
 			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
 				return &exitError{exitFindings, fmt.Errorf("writing the prompt: %w", err)}
 			}

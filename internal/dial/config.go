@@ -100,38 +100,59 @@ type entry struct {
 	raw  json.RawMessage
 }
 
-// places are where the clients keep their servers, the first that is there counts.
-var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}}
+// places are where the clients keep their servers; the first that names any counts.
+var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"amp.mcpServers"}}
 
 func entries(text []byte) ([]entry, error) {
 	if err := valid(text); err != nil {
 		return nil, err
 	}
+	var found []entry
+	there := false
 	for _, place := range places {
-		at, raw, found := 0, json.RawMessage(text), true
-		for _, key := range place {
-			var offset int
-			offset, raw, found = member(raw, key)
-			if at += offset; !found {
-				break
-			}
+		list, is, err := entriesAt(text, place)
+		if err != nil {
+			return nil, err
 		}
-		if !found {
-			continue
+		there = there || is
+		if found = list; len(found) > 0 {
+			break
 		}
-		var list []entry
-		err := walk(raw, func(key string, offset int, value json.RawMessage) {
-			list = append(list, entry{key, 1 + bytes.Count(text[:at+offset], []byte("\n")), value})
-		})
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%q is no object", strings.Join(place, "."))
-		case len(list) == 0:
-			return nil, fmt.Errorf("%q names no server", strings.Join(place, "."))
-		}
-		return list, nil
 	}
-	return nil, errors.New(`it has none of "mcpServers", "servers" and "context_servers", which is where clients keep their servers`)
+	// Claude Code keeps those of one project beside those for all.
+	if dir, err := os.Getwd(); err == nil {
+		list, is, err := entriesAt(text, []string{"projects", dir, "mcpServers"})
+		if err != nil {
+			return nil, err
+		}
+		there, found = there || is, append(found, list...)
+	}
+	switch {
+	case !there:
+		return nil, errors.New(`it has none of "mcpServers", "servers" and "context_servers", which is where clients keep their servers`)
+	case len(found) == 0:
+		return nil, errors.New("it names no server")
+	}
+	return found, nil
+}
+
+// entriesAt returns the servers of one place, in their order, and whether it is there.
+func entriesAt(text []byte, place []string) (list []entry, there bool, err error) {
+	at, raw := 0, json.RawMessage(text)
+	for _, key := range place {
+		offset, value, found := member(raw, key)
+		if !found {
+			return nil, false, nil
+		}
+		at, raw = at+offset, value
+	}
+	err = walk(raw, func(key string, offset int, value json.RawMessage) {
+		list = append(list, entry{key, 1 + bytes.Count(text[:at+offset], []byte("\n")), value})
+	})
+	if err != nil {
+		return nil, true, fmt.Errorf("%q is no object", strings.Join(place, "."))
+	}
+	return list, true, nil
 }
 
 // valid says in which line a text is no JSON object.

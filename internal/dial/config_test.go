@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +27,10 @@ func config(t testing.TB, name, text string) string {
 
 func TestConfigured(t *testing.T) {
 	t.Setenv("FAIRLEAD_TEST_KEY", "k-1")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		text  string
 		names []string
@@ -56,6 +61,10 @@ func TestConfigured(t *testing.T) {
 				{ID: "a", Command: []string{"x", "1"}, Env: map[string]string{}, Line: 1},
 				{ID: "b", Command: []string{"y", "2"}, Env: map[string]string{"A": "1"}, Line: 1},
 			},
+		},
+		"Claude Code, of this project": {
+			`{"mcpServers": {}, "projects": {` + strconv.Quote(here) + `: {"mcpServers": {"a": {"command": "x"}}}, "/elsewhere": {"mcpServers": {"b": {"command": "y"}}}}}`, nil,
+			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
 		},
 		"Windsurf":        {`{"mcpServers": {"a": {"serverUrl": "https://example.com/sse"}}}`, nil, []dial.Target{{ID: "a", URL: "https://example.com/sse", Header: map[string]string{}, Line: 1}}},
 		"Gemini":          {`{"mcpServers": {"a": {"httpUrl": "https://example.com/mcp"}}}`, nil, []dial.Target{{ID: "a", URL: "https://example.com/mcp", Header: map[string]string{}, Line: 1}}},
