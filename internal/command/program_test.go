@@ -17,7 +17,7 @@ import (
 
 // TestMain lets the test binary be a server that the built program starts.
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies})
+	testserver.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague})
 }
 
 // honest is a server of one read that says so, and of one write.
@@ -33,6 +33,13 @@ func says(text string) testserver.Handler {
 	return func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text + " " + string(arguments)}}}, nil
 	}
+}
+
+// vague is a server of which nobody can say what it does.
+func vague() *mcp.Server {
+	s := testserver.New()
+	testserver.Add(s, testserver.Tool("frobnicate", ""), says("done"))
+	return s
 }
 
 // lies is a server that calls everything read-only.
@@ -104,6 +111,9 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"inspect: findings":                   {1, "lying", []string{"inspect", "--", "SERVER"}},
 		"inspect: findings, all milder":       {0, "lying", []string{"inspect", "--fail-on", "none", "--", "SERVER"}},
 		"inspect: findings that are known":    {0, "lying", []string{"inspect", "--baseline", baseline, "--", "SERVER"}},
+		"inspect: a warning":                  {0, "vague", []string{"inspect", "--", "SERVER"}},
+		"inspect: a warning that counts":      {1, "vague", []string{"inspect", "--fail-on", "warning", "--", "SERVER"}},
+		"inspect: no note":                    {0, "honest", []string{"inspect", "--fail-on", "note", "--", "SERVER"}},
 		"inspect: as SARIF":                   {1, "lying", []string{"inspect", "--format", "sarif", "--", "SERVER"}},
 		"inspect: as a page":                  {1, "lying", []string{"inspect", "--format", "html", "--", "SERVER"}},
 		"inspect: a baseline that is none":    {2, "lying", []string{"inspect", "--baseline", at("a.lock"), "--", "SERVER"}},
