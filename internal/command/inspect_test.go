@@ -170,8 +170,9 @@ func TestAnUnreachableServerIsNamed(t *testing.T) {
 // A server's error is text, on the terminal too.
 func TestHostileErrorIsText(t *testing.T) {
 	t.Parallel()
-	_, stdout, stderr := program(t, "", "inspect", "--", "sh", "-c", `read line; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"\\u001b[31mred\\u202e"}}\n'; sleep 1`)
-	if stdout != "" || !strings.Contains(stderr, "red") || strings.ContainsAny(stderr, "\x1b\u202e") {
-		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	const script = `i=0; while read line; do i=$((i+1)); printf '{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"\\u001b[31mred\\u202e"}}\n' $i; done`
+	code, stdout, stderr := program(t, "", "inspect", "--", "sh", "-c", script)
+	if code != exitUnreachable || stdout != "" || !strings.Contains(stderr, `\x1b[31mred\u202e`) || strings.ContainsAny(stderr, "\x1b\u202e") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
