@@ -167,6 +167,41 @@ func TestAnUnreachableServerIsNamed(t *testing.T) {
 	}
 }
 
+// What a client's file says of a server's process holds here too.
+func TestServerRunsAsItsClientRunsIt(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{"a": map[string]any{
+		"command": "sh", "args": []string{"-c", `[ "$(pwd)" = "$WANT" ] && exec "$EXE"`}, "cwd": dir,
+		"env": map[string]string{"WANT": dir, "EXE": exe, "FAIRLEAD_TEST_CHILD": "honest"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := inspectJSON(t, exitOK, "--config", path); len(r.Tools) != 1 || r.Tools[0].Tool != "get_account" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestServerThatSaysNothingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := program(t, "", "inspect", "--timeout", "50ms", "--", "sleep", "60")
+	if code != exitUnreachable || stdout != "" || !strings.Contains(stderr, "no answer within 50ms (--timeout)") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
 // A server's error is text, on the terminal too.
 func TestHostileErrorIsText(t *testing.T) {
 	t.Parallel()
