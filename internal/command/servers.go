@@ -25,22 +25,32 @@ NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client
 Claude Desktop, Claude Code, Cursor, Windsurf, VS Code and Zed write it; several of
 these may stand together. --server NAME takes that server alone out of such a file.`
 
-// A serverFlags is the servers that a command line names.
-type serverFlags struct {
+// A serverNames is the servers that a command line names.
+type serverNames struct {
 	configs []string
 	servers []string
 	name    string
-	trust   bool
-	wait    time.Duration
 }
 
-func (f *serverFlags) register(cmd *cobra.Command) {
+func (f *serverNames) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "`FILE` of a client that names servers (may be given again)")
 	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "a server of that file by its `NAME`, or another one as NAME=URL or NAME=COMMAND (may be given again)")
 	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default server)")
+	must(cmd.MarkFlagFilename("config", "json"))
+}
+
+// A serverFlags is the servers whose tools a command lists.
+type serverFlags struct {
+	serverNames
+
+	trust bool
+	wait  time.Duration
+}
+
+func (f *serverFlags) register(cmd *cobra.Command) {
+	f.serverNames.register(cmd)
 	cmd.Flags().BoolVar(&f.trust, "trust", false, "believe what the servers declare")
 	cmd.Flags().DurationVar(&f.wait, "timeout", 2*time.Minute, "how long a server may take to start and to list its tools")
-	must(cmd.MarkFlagFilename("config", "json"))
 }
 
 // must panics where a command is put together wrongly.
@@ -52,7 +62,7 @@ func must(err error) {
 
 // targets returns the servers; dash is how many of the words stand before the two
 // hyphens, negative where there are none.
-func (f *serverFlags) targets(words []string, dash int) ([]dial.Target, error) {
+func (f *serverNames) targets(words []string, dash int) ([]dial.Target, error) {
 	urls, command := words, []string(nil)
 	if dash >= 0 {
 		urls, command = words[:dash], words[dash:]
@@ -91,7 +101,7 @@ func (f *serverFlags) targets(words []string, dash int) ([]dial.Target, error) {
 }
 
 // named returns the servers of the files and those of --server.
-func (f *serverFlags) named() ([]dial.Target, error) {
+func (f *serverNames) named() ([]dial.Target, error) {
 	var all, own []dial.Target
 	var names []string
 	for _, text := range f.servers {
