@@ -95,7 +95,7 @@ func TestPageOfTheCommands(t *testing.T) {
 	if !found {
 		t.Fatalf("%s has lost the line\n%s", path, mark)
 	}
-	want := page()
+	want := helpPage()
 	if *update {
 		if err := os.WriteFile(path, []byte(own+mark+want), 0o600); err != nil {
 			t.Fatal(err)
@@ -107,8 +107,8 @@ func TestPageOfTheCommands(t *testing.T) {
 	}
 }
 
-// page is the help of every command as Markdown.
-func page() string {
+// helpPage is the help of every command as Markdown.
+func helpPage() string {
 	var b bytes.Buffer
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n", c.CommandPath(), c.Short)
