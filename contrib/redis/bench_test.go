@@ -10,13 +10,13 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	goredis "github.com/redis/go-redis/v9"
 )
 
 // A hit against a bare GET of the same bytes.
 func BenchmarkHit(b *testing.B) {
-	e := engine.Of(b)
+	e := enginetest.Of(b)
 	for _, size := range []int{200, 4000, 64000} {
 		value := []byte(strings.Repeat("x", size))
 		o, err := goredis.ParseURL(e.URL())

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/fleet"
 )
 
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 
 // Four processes, one Redis, one server with a ledger, 20,000 calls.
 func TestFourReplicas(t *testing.T) {
-	r, err := fleet.Run(t.Context(), engine.Of(t), fleet.Options{})
+	r, err := fleet.Run(t.Context(), enginetest.Of(t), fleet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestFourReplicas(t *testing.T) {
 func TestTroubles(t *testing.T) {
 	for _, trouble := range fleet.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {
-			r, err := fleet.Run(t.Context(), engine.Of(t), fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble.Do, After: 800 * time.Millisecond})
+			r, err := fleet.Run(t.Context(), enginetest.Of(t), fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble.Do, After: 800 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

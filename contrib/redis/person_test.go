@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/fleet"
 )
 
@@ -171,7 +172,7 @@ func (p *person) decides(id, digest, decision string) (status int, text string) 
 // dies before and after that.
 func TestPersonAtAnotherReplica(t *testing.T) {
 	t.Parallel()
-	e := engine.Of(t)
+	e := enginetest.Of(t)
 	ledger, err := fleet.NewLedger()
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 )
 
 // answers is a server that answers each command as the func says, and does not
@@ -49,11 +49,11 @@ func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), t
 // Whatever cannot be used is a clear error at the start, without the password.
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	locked := engine.Of(t, "--requirepass", "right")
-	primary := engine.Of(t)
-	follower := engine.Of(t, "--replicaof", fmt.Sprint("127.0.0.1 ", primary.Port))
-	full := engine.Of(t, "--maxmemory", "1")
-	node := engine.Of(t, "--cluster-enabled", "yes")
+	locked := enginetest.Of(t, "--requirepass", "right")
+	primary := enginetest.Of(t)
+	follower := enginetest.Of(t, "--replicaof", fmt.Sprint("127.0.0.1 ", primary.Port))
+	full := enginetest.Of(t, "--maxmemory", "1")
+	node := enginetest.Of(t, "--cluster-enabled", "yes")
 	silent := answers(t, func(string) string { return "" })
 	web := answers(t, func(string) string { return "HTTP/1.1 400 Bad Request\r\n\r\n" })
 	old := answers(t, func(command string) string {
@@ -119,7 +119,7 @@ func TestOpenRefusesWhatHasNoMeaning(t *testing.T) {
 // Contents are stored only where the host allows it.
 func TestContentsNeedTheHostsWord(t *testing.T) {
 	t.Parallel()
-	s := open(t, engine.Of(t).URL(), redis.Options{})
+	s := open(t, enginetest.Of(t).URL(), redis.Options{})
 	for name, f := range map[string]func(){"the cache": func() { s.Cache() }, "the board": func() { s.Board() }} {
 		func() {
 			defer func() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/storetest"
 )
 
@@ -40,7 +40,7 @@ func TestStores(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e := engine.Of(t)
+			e := enginetest.Of(t)
 			var n atomic.Int64
 			storetest.Run(t, func(t *testing.T) (a, b storetest.Stores) {
 				t.Helper()

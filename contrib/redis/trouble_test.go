@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/grant"
@@ -118,7 +119,7 @@ func TestPoisonIsAMiss(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, ", sealed ", sealed), func(t *testing.T) {
 				t.Parallel()
-				e, o := engine.Of(t), redis.Options{Plain: true}
+				e, o := enginetest.Of(t), redis.Options{Plain: true}
 				if sealed {
 					o = redis.Options{Key: key}
 				}
@@ -149,7 +150,7 @@ func TestPoisonIsAMiss(t *testing.T) {
 // stands in Redis.
 func TestSealed(t *testing.T) {
 	t.Parallel()
-	e := engine.Of(t)
+	e := enginetest.Of(t)
 	ours, theirs := open(t, e.URL(), redis.Options{Key: key}), open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32)})
 	keep(t, ours.Cache(), "one", "secret answer")
 	if got := find(t, theirs.Cache(), "one"); got != "" {
@@ -178,7 +179,7 @@ func TestSealed(t *testing.T) {
 // An answer that was forged in Redis is a no.
 func TestForgedAnswerIsANo(t *testing.T) {
 	t.Parallel()
-	e := engine.Of(t)
+	e := enginetest.Of(t)
 	s := open(t, e.URL(), redis.Options{Key: key})
 	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("may I?")}); err != nil {
 		t.Fatal(err)
@@ -204,7 +205,7 @@ func TestPoisonedBucketIsEmpty(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := engine.Of(t)
+			e := enginetest.Of(t)
 			l := open(t, e.URL(), redis.Options{}).Limiter()
 			w := ratelimit.Waiter{ID: "1", Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 5}}, Longest: time.Hour, Most: 10}
 			if _, err := l.Take(t.Context(), w); err != nil {
@@ -259,7 +260,7 @@ func TestBreaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, log := engine.Of(t), new(lines)
+			e, log := enginetest.Of(t), new(lines)
 			s := open(t, e.URL(), redis.Options{Key: key, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			remote, limiter := s.Cache(), s.Limiter()
 			keep(t, remote, "one", "v")
@@ -305,7 +306,7 @@ var errMissed = errors.New("nothing is known")
 // A call never hangs on Redis past its own deadline.
 func TestNothingHangsPastItsDeadline(t *testing.T) {
 	t.Parallel()
-	e := engine.Of(t)
+	e := enginetest.Of(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: 10 * time.Second})
 	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute)}); err != nil {
 		t.Fatal(err)
@@ -315,7 +316,13 @@ func TestNothingHangsPastItsDeadline(t *testing.T) {
 	}
 	defer func() { _ = e.Resume() }()
 	for name, f := range map[string]func(ctx context.Context) error{
-		"look": func(ctx context.Context) error { _, err := s.Cache().Look(ctx, question("x")); return err },
+		"look": func(ctx context.Context) error {
+			f, err := s.Cache().Look(ctx, question("x"))
+			if f.Value == nil && f.Ticket == "" { // it may know already that a write's end was not heard
+				return errors.Join(err, errMissed)
+			}
+			return err
+		},
 		"keep": func(ctx context.Context) error {
 			return s.Cache().Keep(ctx, question("x"), "1x", []byte("v"), time.Minute)
 		},
@@ -374,7 +381,7 @@ func TestApprovalsWithoutRedisAreDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := engine.Of(t)
+			e := enginetest.Of(t)
 			s, made := open(t, e.URL(), redis.Options{}), 0
 			tool, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay"}, annotation.Destructive())
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
 	"github.com/fairlead-go/fairlead/internal/agent"
 	"github.com/fairlead-go/fairlead/internal/agent/messy"
@@ -29,7 +29,7 @@ func play(t *testing.T, args ...string) (code int, out, errs string) {
 // after the first finds nothing that the first has changed.
 func TestTwoAgentsOnOneFolder(t *testing.T) {
 	t.Parallel()
-	e, dir := engine.Of(t), t.TempDir()
+	e, dir := enginetest.Of(t), t.TempDir()
 	if err := os.CopyFS(dir, messy.Folder()); err != nil {
 		t.Fatal(err)
 	}

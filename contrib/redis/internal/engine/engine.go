@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -43,22 +42,6 @@ func New(ctx context.Context, dir string, args ...string) (*Engine, error) {
 	return e, e.Start()
 }
 
-// Of starts one for a test, and ends it with the test. Without a redis-server the
-// test is skipped, loudly.
-func Of(t testing.TB, args ...string) *Engine {
-	t.Helper()
-	e, err := New(context.Background(), t.TempDir(), args...)
-	if errors.Is(err, ErrNone) {
-		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: %v\n", t.Name(), err)
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Kill)
-	return e
-}
-
 // URL is where it is.
 func (e *Engine) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", e.Port) }
 
@@ -67,7 +50,7 @@ func (e *Engine) Start() error {
 	args := append([]string{
 		"--port", fmt.Sprint(e.Port), "--bind", "127.0.0.1", "--dir", e.dir, "--save", "", "--appendonly", "no", "--loglevel", "warning",
 	}, e.args...)
-	e.cmd = exec.CommandContext(context.Background(), "redis-server", args...) //nolint:gosec // the arguments are a test's
+	e.cmd = exec.CommandContext(context.Background(), "redis-server", args...)
 	log, err := os.OpenFile(filepath.Join(e.dir, "redis.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)

@@ -126,7 +126,7 @@ func (r *Result) judge(o Options, events []event, ledger []execution) {
 			r.Denied++
 		}
 		if over := time.Duration(e.Ended - e.Began); over > 11*time.Second {
-			r.broke("the call %s took %v, a second more than it had", e.Call, over)
+			r.brokef("the call %s took %v, a second more than it had", e.Call, over)
 		}
 	}
 	if slices.Sort(took); len(took) > 0 {
@@ -136,7 +136,7 @@ func (r *Result) judge(o Options, events []event, ledger []execution) {
 	r.judgeLedger(o, events, ledger)
 }
 
-func (r *Result) broke(format string, args ...any) {
+func (r *Result) brokef(format string, args ...any) {
 	if len(r.Broken) < 20 {
 		r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
 	}
@@ -165,7 +165,7 @@ func (r *Result) judgeReads(events []event) {
 		list := writes[e.Item]
 		at, _ := slices.BinarySearchFunc(list, e.Began, func(w write, t int64) int { return int(min(max(w.ended-t, -1), 1)) })
 		if at > 0 && e.Seq < list[at-1].seq {
-			r.broke("the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Seq, list[at-1].seq, time.Duration(e.Began-list[at-1].ended))
+			r.brokef("the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Seq, list[at-1].seq, time.Duration(e.Began-list[at-1].ended))
 		}
 	}
 }
@@ -178,10 +178,10 @@ func (r *Result) judgeLedger(o Options, events []event, ledger []execution) {
 	for _, x := range ledger {
 		if x.Tool != "get_item" && x.Tool != "list_items" {
 			if done[x.Call]++; done[x.Call] == 2 {
-				r.broke("the %s %s was executed twice", x.Tool, x.Call)
+				r.brokef("the %s %s was executed twice", x.Tool, x.Call)
 			}
 			if strings.HasSuffix(x.Call, "-no") {
-				r.broke("%s was executed, to which somebody said no", x.Call)
+				r.brokef("%s was executed, to which somebody said no", x.Call)
 			}
 		}
 		if strings.HasPrefix(x.Item, "cold ") {
@@ -195,10 +195,10 @@ func (r *Result) judgeLedger(o Options, events []event, ledger []execution) {
 	}
 	for _, e := range events {
 		if (e.Denied || e.NotSent) && done[e.Call] > 0 {
-			r.broke("%s was executed, and its error says that it was not: %s", e.Call, e.Err)
+			r.brokef("%s was executed, and its error says that it was not: %s", e.Call, e.Err)
 		}
 		if e.Tool == "delete_item" && e.Err == "" && done[e.Call] != 1 {
-			r.broke("%s succeeded and was executed %d times", e.Call, done[e.Call])
+			r.brokef("%s succeeded and was executed %d times", e.Call, done[e.Call])
 		}
 	}
 	began := make([]int64, len(ledger))
@@ -213,7 +213,7 @@ func (r *Result) judgeLedger(o Options, events []event, ledger []execution) {
 		r.Over, last = max(r.Over, level), at
 	}
 	if r.Over -= float64(o.Burst); o.Trouble == nil && r.Over > float64(o.Burst) {
-		r.broke("the quota was exceeded by %.0f calls, which is more than one burst of %d", r.Over, o.Burst)
+		r.brokef("the quota was exceeded by %.0f calls, which is more than one burst of %d", r.Over, o.Burst)
 	}
 }
 
