@@ -167,7 +167,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 // answerOnBoard gives the answer to whichever replica waits for it. The caller
 // does not hold the lock.
 func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision) error {
-	form, err := json.Marshal(reply{sheetVersion, q.digest, d, d.Arguments})
+	form, err := json.Marshal(reply{sheetVersion, q.digest, d, d.Arguments}) //nolint:musttag // as it is read
 	if err != nil {
 		return errBoard
 	}

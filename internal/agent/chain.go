@@ -24,16 +24,16 @@ const patience = 10 * time.Minute
 func (h *host) standard() (chain.Standard, error) {
 	log := slog.New(marks{})
 	pace := ratelimit.Options{Logger: log}
-	if h.shared.Limiter != nil {
-		pace.Shared, pace.Replicas = h.shared.Limiter, h.copies
-	}
 	if h.rate > 0 {
 		pace.PerMinute, pace.Burst = h.rate, 1
 	}
+	memory := cache.Options{Logger: log}
+	ask := hitl.Options{About: h.about, Timeout: patience, Logger: log}
+	h.shared.Share(h.copies)(&memory, &pace, &ask)
 	s := chain.Standard{
 		Telemetry:  h.watch,
-		Confirm:    hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: patience, Store: h.shared.Approvals, Logger: log}),
-		Cache:      cache.New(cache.Options{Remote: h.shared.Cache, Logger: log}),
+		Confirm:    hitl.New(h.confirmer(), ask),
+		Cache:      cache.New(memory),
 		Retry:      retry.New(retry.Options{Logger: log}),
 		RateLimit:  ratelimit.New(pace),
 		PerAttempt: []middleware.Middleware{attempts},

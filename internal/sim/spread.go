@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -80,12 +81,12 @@ func (s *spread) badf(format string, args ...any) {
 }
 
 func (s *spread) trace() string {
-	text := ""
+	var text strings.Builder
 	slices.SortFunc(s.events, func(a, b spreadEvent) int { return a.began.Compare(b.began) })
 	for _, e := range s.events {
-		text += fmt.Sprintf("%s..%s %s %s %s: %d %v\n", e.began.Format("05.000"), e.ended.Format("05.000"), e.id, e.tool, e.item, e.seq, e.err)
+		fmt.Fprintf(&text, "%s..%s %s %s %s: %d %v\n", e.began.Format("05.000"), e.ended.Format("05.000"), e.id, e.tool, e.item, e.seq, e.err)
 	}
-	return text
+	return text.String()
 }
 
 func (s *spread) play(t *testing.T) {

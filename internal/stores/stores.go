@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
@@ -21,6 +22,23 @@ type Stores struct {
 	Approvals approvals.Store  // hitl.Options.Store
 	Board     approvals.Board  // inbox.Options.Board
 	Close     func() error     // nil where there is nothing to close
+}
+
+// Share returns a func that puts the stores into the options of the rooms, for so
+// many replicas; none of them is touched where there is no engine. An answer that a
+// write gave is nothing for replicas to share.
+func (s Stores) Share(replicas int) func(*cache.Options, *ratelimit.Options, *hitl.Options) {
+	return func(memory *cache.Options, pace *ratelimit.Options, ask *hitl.Options) {
+		if s.Cache != nil {
+			memory.Remote, memory.Idempotent = s.Cache, nil
+		}
+		if s.Limiter != nil {
+			pace.Shared, pace.Replicas = s.Limiter, max(replicas, 1)
+		}
+		if s.Approvals != nil {
+			ask.Store = s.Approvals
+		}
+	}
 }
 
 // An Opener connects to the engine at a URL. What stands under one name is shared
