@@ -58,7 +58,7 @@ func TestCluster(t *testing.T) {
 	var n atomic.Int64
 	storetest.Run(t, func(t *testing.T) (a, b storetest.Stores) {
 		t.Helper()
-		o := redis.Options{Key: key, Prefix: fmt.Sprint("test-", n.Add(1))}
+		o := redis.Options{Key: key, Prefix: fmt.Sprint("test-", n.Add(1)), Timeout: patient}
 		return stores(open(t, url, o)), stores(open(t, url, o))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
@@ -23,6 +24,9 @@ func open(t testing.TB, url string, o redis.Options) *redis.Store {
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
+
+// patient is for machines with much else to do.
+const patient = 5 * time.Second
 
 func stores(s *redis.Store) storetest.Stores {
 	return storetest.Stores{Cache: s.Cache(), Limiter: s.Limiter(), Approvals: s.Approvals(), Board: s.Board()}
@@ -45,7 +49,7 @@ func TestStores(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) (a, b storetest.Stores) {
 				t.Helper()
 				o := c.options
-				o.Prefix = fmt.Sprint("test-", n.Add(1))
+				o.Prefix, o.Timeout = fmt.Sprint("test-", n.Add(1)), patient
 				return stores(open(t, e.URL(), o)), stores(open(t, e.URL(), o))
 			})
 		})
