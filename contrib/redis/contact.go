@@ -63,6 +63,16 @@ func (c *contact) isDown() bool {
 	return c.down
 }
 
+// back returns when Redis came back, zero where that was long ago.
+func (c *contact) back(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.believed.IsZero() || now.Sub(c.believed) > silence {
+		return time.Time{}
+	}
+	return c.believed
+}
+
 // turn sets whether Redis is gone, and reports whether that is new.
 func (c *contact) turn(down bool) bool {
 	c.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -23,15 +24,16 @@ type limiter Store
 // tool's turn first, and then the server's.
 var take = script(`
 local t=redis.call('TIME') local now=t[1]*1000000+t[2]
-local id,longest,most,lease=ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),tonumber(ARGV[4])
+local id,longest,most,lease,drain=ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),tonumber(ARGV[4]),ARGV[5]
 local n=#KEYS/3
 local have,left={},function()
   for i=1,n do redis.call('ZREM',KEYS[3*i-1],id) redis.call('ZREM',KEYS[3*i],id) end
 end
 for i=1,n do
-  local rate,burst=tonumber(ARGV[3+2*i]),tonumber(ARGV[4+2*i])
+  local rate,burst=tonumber(ARGV[4+2*i]),tonumber(ARGV[5+2*i])
   have[i]=burst
   local s=redis.call('GET',KEYS[3*i-2])
+  if drain=='1' then s='' end
   if s then
     local tokens,at=string.match(s,'^1 (%S+) (%d+)$')
     if tonumber(tokens) then have[i]=math.min(burst,tonumber(tokens)+math.max(0,now-tonumber(at))*rate) else have[i]=0 end
@@ -59,7 +61,7 @@ for i=1,n do
   end
 end
 for i=1,n do
-  local rate,burst=tonumber(ARGV[3+2*i]),tonumber(ARGV[4+2*i])
+  local rate,burst=tonumber(ARGV[4+2*i]),tonumber(ARGV[5+2*i])
   local rest=have[i]-1
   redis.call('SET',KEYS[3*i-2],string.format('1 %.17g %.0f',rest,now),'PX',math.min(9e12,math.ceil((burst-rest)/rate/1000)+1000))
 end
@@ -84,17 +86,42 @@ func (l *limiter) keys(w ratelimit.Waiter) []string {
 
 // Take implements [ratelimit.Shared].
 func (l *limiter) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
-	args := []any{w.ID, max(w.Longest, 0).Microseconds(), w.Most, waiterLease.Microseconds()}
+	s, keys := (*Store)(l), l.keys(w)
+	drain := len(keys) > 0 && s.drains.first(keys[0], s.contact.back(time.Now()))
+	args := []any{w.ID, max(w.Longest, 0).Microseconds(), w.Most, waiterLease.Microseconds(), drain}
 	for _, b := range w.Buckets {
 		args = append(args, strconv.FormatFloat(b.PerSecond/1e6, 'g', -1, 64), b.Burst)
 	}
-	s := (*Store)(l)
 	var wait int64
 	err := s.do(ctx, ofLimiter, func(ctx context.Context) (err error) {
-		wait, err = take.Run(ctx, s.client, l.keys(w), args...).Int64()
+		wait, err = take.Run(ctx, s.client, keys, args...).Int64()
 		return err
 	})
 	return time.Duration(min(wait, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond, err
+}
+
+// Drains are the buckets that were emptied since Redis came back: while it was gone
+// the replicas kept the quota by themselves, and it counted that as a pause.
+type drains struct {
+	mu    sync.Mutex
+	since time.Time
+	done  map[string]bool
+}
+
+// first reports whether a bucket is to be emptied: at its first use by this replica
+// after Redis came back, unless that was long ago.
+func (d *drains) first(bucket string, back time.Time) bool {
+	if back.IsZero() {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.since.Equal(back) {
+		d.since, d.done = back, make(map[string]bool)
+	}
+	is := !d.done[bucket]
+	d.done[bucket] = true
+	return is
 }
 
 // Leave implements [ratelimit.Shared].

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
 // looks returns what is found again and again for a while.
@@ -86,5 +87,39 @@ func TestWriteDuringAPause(t *testing.T) {
 	keep(t, b, "one", "new")
 	if got := find(t, a, "one"); got != "new" {
 		t.Errorf("afterwards it knows %q", got)
+	}
+}
+
+// While Redis was silent the replicas kept the quota by themselves; its bucket does
+// not count that as a pause in which nobody called.
+func TestBucketIsEmptyAfterASilence(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Of(t)
+	l := open(t, e.URL(), redis.Options{}).Limiter()
+	passes := func(id string) (bool, error) {
+		wait, err := l.Take(t.Context(), ratelimit.Waiter{ID: id, Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 0.01, Burst: 5}}, Most: 10})
+		return wait == 0 && err == nil, err
+	}
+	if ok, err := passes("first"); !ok {
+		t.Fatal(err)
+	}
+	if err := e.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	if err := e.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		ok, err := passes("again")
+		if ok {
+			t.Fatal("it has tokens")
+		}
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 }

@@ -64,6 +64,7 @@ type Store struct {
 	said     said
 	owed     owed
 	leads    leads
+	drains   drains
 	found    hits
 	servers  sync.Map // of each server's id, what its keys have in common
 	answers  answers
