@@ -18,6 +18,7 @@ const maxSessions = 10_000
 
 // A Ledger holds what sessions have spent. It is safe for concurrent use.
 type Ledger struct {
+	born    time.Time
 	seed    maphash.Seed
 	written [1024]atomic.Pointer[spelling] // the calls of late
 	most    int                            // sessions
@@ -35,8 +36,12 @@ func newLedger(sessions int) *Ledger {
 	if err != nil {
 		panic("budget: " + err.Error())
 	}
-	return &Ledger{seed: maphash.MakeSeed(), most: sessions, sessions: lru}
+	return &Ledger{born: time.Now(), seed: maphash.MakeSeed(), most: sessions, sessions: lru}
 }
+
+// now is how long the ledger has been there, which the monotonic clock knows alone:
+// it takes one reading, where time.Now takes two.
+func (l *Ledger) now() time.Duration { return time.Since(l.born) }
 
 // Spent is what was spent, calls under way included.
 type Spent struct {
@@ -67,17 +72,17 @@ type session struct {
 	all     Spent
 	classes [annotation.Safe + 1]Spent
 	calls   history
-	flying  int       // calls under way
-	last    time.Time // when one began or came back
+	flying  int           // calls under way
+	last    time.Duration // when one began or came back, by the ledger's clock
 	idle    time.Duration
 }
 
-func (s *session) over(now time.Time) bool {
-	return s.flying == 0 && now.Sub(s.last) >= s.idle
+func (s *session) over(now time.Duration) bool {
+	return s.flying == 0 && now-s.last >= s.idle
 }
 
 // session returns that of a scope.
-func (l *Ledger) session(scope string, now time.Time, idle time.Duration) *session {
+func (l *Ledger) session(scope string, now, idle time.Duration) *session {
 	if s, ok := l.sessions.Get(scope); ok && !s.over(now) {
 		return s
 	}
@@ -99,7 +104,7 @@ func (l *Ledger) session(scope string, now time.Time, idle time.Duration) *sessi
 }
 
 // dropOne makes room where one of the sessions that were used longest ago is over.
-func (l *Ledger) dropOne(now time.Time) bool {
+func (l *Ledger) dropOne(now time.Duration) bool {
 	for range 4 {
 		scope, s, ok := l.sessions.GetOldest()
 		if ok && s.over(now) {
@@ -120,14 +125,13 @@ type taking struct {
 
 // An ending is how it came back.
 type ending struct {
-	at       time.Time
-	took     time.Duration
+	at, took time.Duration
 	answer   uint64
 	returned bool // it was not carried out
 }
 
 // take reserves what the call costs, or says why it is stopped.
-func (b *budget) take(now time.Time, call *middleware.Call) (taking, *StoppedError) {
+func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *StoppedError) {
 	id := b.ledger.identity(call)
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
@@ -141,7 +145,7 @@ func (b *budget) take(now time.Time, call *middleware.Call) (taking, *StoppedErr
 		}
 	}
 	if stopped != nil && stopped.After != never {
-		stopped.After = max(s.last.Add(s.idle).Sub(now), time.Millisecond)
+		stopped.After = max(s.last+s.idle-now, time.Millisecond)
 	}
 	if stopped == nil {
 		stopped = s.calls.loop(b.rounds, id, now)
@@ -166,9 +170,7 @@ func (b *budget) settle(t taking, e ending) {
 	defer b.ledger.mu.Unlock()
 	s := t.session
 	s.flying--
-	if e.at.After(s.last) {
-		s.last = e.at
-	}
+	s.last = max(s.last, e.at)
 	s.calls.end(t.place, e.answer)
 	calls, cost := 0, 0.0
 	if e.returned {

@@ -150,6 +150,16 @@ func (n *Note) write(f func(*Reading)) {
 	f(&n.Reading)
 }
 
+// Waited returns how long the call has waited for people so far.
+func (n *Note) Waited() time.Duration {
+	if n == nil {
+		return 0
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.Reading.Waited
+}
+
 // Read returns what the note holds now.
 func (n *Note) Read() Reading {
 	if n == nil {
