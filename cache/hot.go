@@ -52,7 +52,7 @@ type question struct {
 // A known answer may be given until it expires.
 type known struct {
 	res     *mcp.CallToolResult
-	expires time.Time
+	expires time.Duration // by the store's clock
 }
 
 // of returns the place of a call's question.
@@ -92,8 +92,8 @@ func newQuestion(call *middleware.Call, id key) *question {
 }
 
 // known returns the answer of a hot question, nil where it has to be looked up.
-func (q *question) known(now time.Time) *mcp.CallToolResult {
-	if k := q.answer.Load(); k != nil && now.Before(k.expires) {
+func (q *question) known(now time.Duration) *mcp.CallToolResult {
+	if k := q.answer.Load(); k != nil && now < k.expires {
 		q.hits.Add(1)
 		return k.res
 	}

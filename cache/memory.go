@@ -9,7 +9,7 @@ import (
 )
 
 // find returns what is believed about the key; the caller holds the mutex.
-func (s *Store) find(id key, server string, now time.Time) (e entry, ok bool) {
+func (s *Store) find(id key, server string, now time.Duration) (e entry, ok bool) {
 	if e, ok = s.kept.get(id); !ok {
 		return entry{}, false
 	}
@@ -26,7 +26,7 @@ func (s *Store) find(id key, server string, now time.Time) (e entry, ok bool) {
 }
 
 // lookup returns a result that may be answered again.
-func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Time) (*mcp.CallToolResult, bool) {
+func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Duration) (*mcp.CallToolResult, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.find(id, call.Tool.Server, now)
@@ -39,7 +39,7 @@ func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Time) (
 // join returns a known result, or a call on its way that the caller now waits
 // for, or a new flight that the caller leads. A caller with more time than the
 // flight flies by itself and takes the key over.
-func (s *Store) join(ctx context.Context, id key, server string, names []entity, now time.Time) (res *mcp.CallToolResult, f *flight, leads bool) {
+func (s *Store) join(ctx context.Context, id key, server string, names []entity, now time.Duration) (res *mcp.CallToolResult, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Store) store(id key, e entry) {
 	if had {
 		s.kept.remove(id)
 	}
-	s.stats.Evicted += s.kept.add(id, e, func(old entry, now time.Time) bool { return old.believed(s.server(old.server), now) })
+	s.stats.Evicted += s.kept.add(id, e, func(old entry, now time.Duration) bool { return old.believed(s.server(old.server), now) })
 }
 
 // beginWrite forgets what the write may change, and keeps reads that overlap it

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"sync"
+	"time"
 )
 
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
@@ -62,6 +63,9 @@ func NewStore(o StoreOptions) *Store {
 		servers: make(map[string]*serverState),
 	}
 }
+
+// clock needs no mutex: it never changes.
+func (s *Store) clock() time.Duration { return s.kept.clock() }
 
 // Stats returns the counts as of now.
 func (s *Store) Stats() Stats {
