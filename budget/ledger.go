@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -20,8 +19,8 @@ const maxSessions = 10_000
 type Ledger struct {
 	born    time.Time
 	seed    maphash.Seed
-	written [1024]atomic.Pointer[spelling] // the calls of late
-	most    int                            // sessions
+	written [1024]spelling // the calls of late
+	most    int            // sessions
 
 	mu       sync.Mutex // guards what follows, and every session
 	sessions *simplelru.LRU[string, *session]

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -117,17 +118,28 @@ func (l *Ledger) identity(call *middleware.Call) uint64 {
 		as ^= bits.RotateLeft64(maphash.String(l.seed, call.Tool.Server), 21) ^ bits.RotateLeft64(maphash.String(l.seed, call.Tool.Name()), 42)
 	}
 	slot := &l.written[as%uint64(len(l.written))]
-	if known := slot.Load(); known != nil && known.as == as {
-		return known.call
+	if meant, ok := slot.load(as); ok {
+		return meant
 	}
 	meant := l.meaning(call)
-	slot.Store(&spelling{as, meant})
+	slot.store(as, meant)
 	return meant
 }
 
 // A spelling is one way to write a call, so that what comes again in the same bytes
-// need not be read again.
-type spelling struct{ as, call uint64 }
+// need not be read again. Its two halves are written without a lock: where they are
+// of two calls, they fit neither (as in the transposition tables of chess programs).
+type spelling struct{ mixed, call atomic.Uint64 }
+
+func (s *spelling) load(as uint64) (call uint64, ok bool) {
+	call = s.call.Load()
+	return call, s.mixed.Load()^call == as
+}
+
+func (s *spelling) store(as, call uint64) {
+	s.call.Store(call)
+	s.mixed.Store(as ^ call)
+}
 
 // meaning is the digest of a call, however its arguments are written.
 func (l *Ledger) meaning(call *middleware.Call) uint64 {
