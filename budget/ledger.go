@@ -22,7 +22,11 @@ type Ledger struct {
 	written [1024]spelling // the calls of late
 	most    int            // sessions
 
-	mu       sync.Mutex // guards what follows, and every session
+	// The sessions that may go on, by scope, so that two of them need not wait for one
+	// another: the ledger's mutex is for what becomes of which session there is.
+	known sync.Map
+
+	mu       sync.Mutex // guards what follows; taken before a session's
 	sessions *simplelru.LRU[string, *session]
 	crowd    *session // of those for which there is no room, nil where there is none
 }
@@ -51,41 +55,80 @@ type Spent struct {
 
 // Spent returns what the session of a scope has spent.
 func (l *Ledger) Spent(scope string) Spent {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, ok := l.sessions.Peek(scope); ok {
-		return s.all
+	s, ok := l.known.Load(scope)
+	if !ok {
+		return Spent{}
 	}
-	return Spent{}
+	its := s.(*session)
+	its.mu.Lock()
+	defer its.mu.Unlock()
+	return its.all
 }
 
 // Forget lets the session of a scope begin anew, as when its user agrees to more.
 func (l *Ledger) Forget(scope string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sessions.Remove(scope)
+	if s, ok := l.sessions.Peek(scope); ok {
+		s.mu.Lock()
+		s.gone = true
+		s.mu.Unlock()
+		l.drop(scope)
+	}
 }
 
 // A session is what one scope has spent since it last began.
 type session struct {
+	idle time.Duration
+
+	mu      sync.Mutex // guards what follows
 	all     Spent
 	classes [annotation.Safe + 1]Spent
 	calls   history
 	flying  int           // calls under way
 	last    time.Duration // when one began or came back, by the ledger's clock
-	idle    time.Duration
+	moved   time.Duration // when it was last moved up among the sessions
+	gone    bool          // it is no longer its scope's
 }
 
 func (s *session) over(now time.Duration) bool {
 	return s.flying == 0 && now-s.last >= s.idle
 }
 
-// session returns that of a scope.
+// end reports whether the session is over, and nobody goes on with it then. The
+// caller holds the ledger's mutex.
+func (s *session) end(now time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = s.gone || s.over(now)
+	return s.gone
+}
+
+// enter returns the session of a scope, locked. One that goes on is moved up now and
+// then only, and found without the ledger's mutex meanwhile.
+func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
+	if found, ok := l.known.Load(scope); ok {
+		s := found.(*session)
+		s.mu.Lock()
+		if !s.gone && !s.over(now) && now-s.moved < s.idle/8 {
+			return s
+		}
+		s.mu.Unlock()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.session(scope, now, idle)
+	s.mu.Lock()
+	s.moved = now
+	return s
+}
+
+// session returns that of a scope. The caller holds the mutex.
 func (l *Ledger) session(scope string, now, idle time.Duration) *session {
-	if s, ok := l.sessions.Get(scope); ok && !s.over(now) {
+	if s, ok := l.sessions.Get(scope); ok && !s.end(now) {
 		return s
 	}
-	if l.crowd != nil && l.crowd.over(now) {
+	if l.crowd != nil && l.crowd.end(now) {
 		l.crowd = nil
 	}
 	if !l.sessions.Contains(scope) && l.sessions.Len() >= l.most && !l.dropOne(now) {
@@ -95,10 +138,13 @@ func (l *Ledger) session(scope string, now, idle time.Duration) *session {
 		return l.crowd
 	}
 	s := &session{last: now, idle: idle}
-	if l.crowd != nil { // perhaps it has spent something there
-		s.all, s.classes = l.crowd.all, l.crowd.classes
+	if c := l.crowd; c != nil { // perhaps it has spent something there
+		c.mu.Lock()
+		s.all, s.classes = c.all, c.classes
+		c.mu.Unlock()
 	}
 	l.sessions.Add(scope, s)
+	l.known.Store(scope, s)
 	return s
 }
 
@@ -106,12 +152,19 @@ func (l *Ledger) session(scope string, now, idle time.Duration) *session {
 func (l *Ledger) dropOne(now time.Duration) bool {
 	for range 4 {
 		scope, s, ok := l.sessions.GetOldest()
-		if ok && s.over(now) {
-			return l.sessions.Remove(scope)
+		if ok && s.end(now) {
+			l.drop(scope)
+			return true
 		}
 		l.sessions.Get(scope) // another one's turn next time
 	}
 	return false
+}
+
+// drop forgets a session. The caller holds the mutex.
+func (l *Ledger) drop(scope string) {
+	l.sessions.Remove(scope)
+	l.known.Delete(scope)
 }
 
 // A taking is what one call has reserved.
@@ -134,9 +187,8 @@ func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *Stoppe
 	id := b.ledger.identity(call)
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
-	s := b.ledger.session(call.Scope, now, b.idle)
+	s := b.ledger.enter(call.Scope, now, b.idle)
+	defer s.mu.Unlock()
 	stopped := b.session.stops(&s.all, cost)
 	if stopped == nil {
 		if stopped = b.classes[class].stops(&s.classes[class], cost); stopped != nil {
@@ -165,9 +217,9 @@ func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *Stoppe
 
 // settle takes what the call really cost.
 func (b *budget) settle(t taking, e ending) {
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
 	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.flying--
 	s.last = max(s.last, e.at)
 	s.calls.end(t.place, e.answer)

@@ -39,6 +39,7 @@ type place struct {
 
 // A question is what was asked, byte for byte.
 type question struct {
+	hash          uint64
 	scope, server string
 	definition    middleware.Digest // covers the tool's name
 	raw           []byte            // nil where it is long
@@ -47,6 +48,10 @@ type question struct {
 
 	answer atomic.Pointer[known]
 	hits   atomic.Uint64 // since it has this answer
+
+	// Room up to 256 bytes, so that two cores that count the hits of two questions
+	// never do so in one cache line.
+	_ [72]byte
 }
 
 // A known answer may be given until it expires.
@@ -64,8 +69,14 @@ func (h *hot) of(seed maphash.Seed, call *middleware.Call) place {
 		i ^= bits.RotateLeft64(maphash.String(seed, call.Scope), 42)
 	}
 	at := place{slot: int(i % hotSlots), hash: i}
-	if q := h.slots[at.slot].Load(); q != nil && q.asks(call) {
-		at.q = q
+	for _, slot := range [...]int{at.slot, at.slot ^ 1} { // so that two that meet get on
+		switch q := h.slots[slot].Load(); {
+		case q == nil:
+			at.slot = slot
+		case q.hash == i && q.asks(call):
+			at.slot, at.q = slot, q
+			return at
+		}
 	}
 	return at
 }
@@ -81,8 +92,8 @@ func (q *question) asks(call *middleware.Call) bool {
 	return q.raw != nil && bytes.Equal(q.raw, call.Arguments)
 }
 
-func newQuestion(call *middleware.Call, id key) *question {
-	q := &question{scope: call.Scope, server: call.Tool.Server, definition: call.Tool.Digest, id: id}
+func newQuestion(at place, call *middleware.Call, id key) *question {
+	q := &question{hash: at.hash, scope: call.Scope, server: call.Tool.Server, definition: call.Tool.Digest, id: id}
 	if len(call.Arguments) > hotBytes {
 		q.sum = sha256.Sum256(call.Arguments)
 	} else {
@@ -109,7 +120,7 @@ func (s *Store) warm(at place, call *middleware.Call, id key, e *entry) {
 			s.hot.seen[at.slot] = at.hash
 			return
 		}
-		at.q = newQuestion(call, id)
+		at.q = newQuestion(at, call, id)
 		if old := s.hot.slots[at.slot].Swap(at.q); old != nil {
 			s.cool(old)
 		}
