@@ -230,7 +230,7 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 // entry is a result of the tool, asked for at the moment since.
 func (c *cacher) entry(tool *middleware.Tool, names []entity, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
 	return entry{
-		res: res, server: tool.Server, tool: tool.Name(), names: names, since: since,
+		res: res, of: c.store.origin(tool, names), since: since,
 		expires: c.store.clock() + ttl, slow: tool.Annotations.EstimatedDuration > c.slow,
 	}
 }

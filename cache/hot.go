@@ -143,7 +143,7 @@ func (s *Store) cool(q *question) {
 func (s *Store) count(q *question) {
 	if hits := q.hits.Swap(0); hits > 0 {
 		s.stats.Hits += hits
-		s.kept.get(q.id)
+		s.kept.get(q.id.half())
 	}
 }
 
