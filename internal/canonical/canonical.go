@@ -41,10 +41,10 @@ func (e *Error) Permanent() bool { return true }
 // AppendObject appends the canonical form of an object to dst. Nothing, as MCP
 // has it for absent arguments, is the empty object.
 func AppendObject(dst, src []byte) ([]byte, error) {
-	switch trimmed := bytes.TrimLeft(src, " \t\r\n"); {
-	case len(trimmed) == 0:
+	switch begin := skipSpace(src, 0); {
+	case begin == len(src):
 		return append(dst, "{}"...), nil
-	case trimmed[0] != '{':
+	case src[begin] != '{':
 		return dst, &Error{Reason: "not a JSON object"}
 	}
 	return Append(dst, src)
@@ -146,16 +146,21 @@ func (w *writer) next() byte {
 
 func (w *writer) nextAfterSpace() byte {
 	w.flush()
-	for ; w.pos < len(w.src); w.pos++ {
-		switch c := w.src[w.pos]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			w.run = w.pos
-			return c
-		}
+	w.pos = skipSpace(w.src, w.pos)
+	if w.run = w.pos; w.pos == len(w.src) {
+		return 0
 	}
-	w.run = w.pos
-	return 0
+	return w.src[w.pos]
+}
+
+// skipSpace returns where the white space from i on ends. Which of the four it is
+// makes no branch.
+func skipSpace(src []byte, i int) int {
+	const spaces = 1<<' ' | 1<<'\t' | 1<<'\r' | 1<<'\n'
+	for i < len(src) && uint64(spaces)>>src[i]&1 != 0 {
+		i++
+	}
+	return i
 }
 
 func (w *writer) value(depth int) error {
