@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	hotSlots = 1024    // a power of two
+	hotSlots = 1024    // a power of two, used in pairs
 	hotBytes = 2 << 10 // longer arguments are known again by their digest
 )
 
@@ -26,13 +26,13 @@ const (
 // Looking into it takes no lock; all else is done under the store's.
 type hot struct {
 	slots  [hotSlots]atomic.Pointer[question]
-	seen   [hotSlots]uint64 // of each slot, the last that was asked and is not in it
-	filled []*question      // those that have an answer
+	seen   [4 * hotSlots]uint32 // what was asked of late and has no slot
+	second int                  // 1 where the next to leave a full pair is its second
+	filled []*question          // those that have an answer
 }
 
 // A place is where a call's question is, or would be.
 type place struct {
-	slot int
 	hash uint64
 	q    *question // nil where it is not there
 }
@@ -68,17 +68,39 @@ func (h *hot) of(seed maphash.Seed, call *middleware.Call) place {
 	if call.Scope != "" {
 		i ^= bits.RotateLeft64(maphash.String(seed, call.Scope), 42)
 	}
-	at := place{slot: int(i % hotSlots), hash: i}
-	for _, slot := range [...]int{at.slot, at.slot ^ 1} { // so that two that meet get on
-		switch q := h.slots[slot].Load(); {
-		case q == nil:
-			at.slot = slot
-		case q.hash == i && q.asks(call):
-			at.slot, at.q = slot, q
-			return at
+	at := place{hash: i}
+	pair := h.slots[at.pair():][:2]
+	for way := range pair {
+		if q := pair[way].Load(); q != nil && q.hash == i && q.asks(call) {
+			at.q = q
+			break
 		}
 	}
 	return at
+}
+
+// pair is where the two slots are of which it may have one, so that two questions
+// that meet get on.
+func (at *place) pair() int { return int(at.hash%hotSlots) &^ 1 }
+
+// asked reports whether the question was asked of late, and notes that it was.
+func (h *hot) asked(at *place) bool {
+	last := &h.seen[at.hash>>32%uint64(len(h.seen))]
+	again := *last == uint32(at.hash) //nolint:gosec // half of it
+	*last = uint32(at.hash)           //nolint:gosec // likewise
+	return again
+}
+
+// put gives a question a slot, and returns the one that had it.
+func (h *hot) put(at *place) (old *question) {
+	pair := h.slots[at.pair():][:2]
+	for way := range pair {
+		if pair[way].CompareAndSwap(nil, at.q) {
+			return nil
+		}
+	}
+	h.second ^= 1
+	return pair[h.second].Swap(at.q)
 }
 
 // asks reports whether the call asks exactly this.
@@ -116,12 +138,11 @@ func (q *question) known(now time.Duration) *mcp.CallToolResult {
 // caller holds the store's mutex.
 func (s *Store) warm(at place, call *middleware.Call, id key, e *entry) {
 	if at.q == nil {
-		if s.hot.seen[at.slot] != at.hash {
-			s.hot.seen[at.slot] = at.hash
+		if !s.hot.asked(&at) {
 			return
 		}
 		at.q = newQuestion(at, call, id)
-		if old := s.hot.slots[at.slot].Swap(at.q); old != nil {
+		if old := s.hot.put(&at); old != nil {
 			s.cool(old)
 		}
 	}
