@@ -18,7 +18,8 @@ import (
 // the session found in an LRU under a lock, with the arguments and the answer hashed,
 // and once more when it is over; the mark that a write begins and the one that it
 // ended, each under a lock; and a token from a bucket that is found in an LRU under a
-// lock. Each room reads the clock once.
+// lock. Each room reads the clock once, budget twice: it is the monotonic one alone where
+// that is enough.
 type floor struct {
 	next    middleware.ToolCaller
 	mu      sync.Mutex
@@ -27,17 +28,18 @@ type floor struct {
 	limits  *lru.LRU[bucketName, *rate.Limiter]
 
 	budgetMu sync.Mutex
+	born     time.Time
 	sessions *lru.LRU[string, *spending]
 	seed     maphash.Seed
 }
 
 type spending struct {
 	calls        int
-	last         time.Time
+	last         time.Duration
 	call, answer uint64
 }
 
-type bucketName struct{ scope, server string }
+type bucketName struct{ server string }
 
 func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
 	limits, err := lru.NewLRU[bucketName, *rate.Limiter](1000, nil)
@@ -51,7 +53,7 @@ func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
 	}
 	sessions.Add("", new(spending))
 	return layers(3, middleware.Recover()(&floor{
-		next: layers(3, next), servers: map[string]*uint64{"crm": new(uint64)}, limits: limits, sessions: sessions, seed: maphash.MakeSeed(),
+		next: layers(3, next), servers: map[string]*uint64{"crm": new(uint64)}, limits: limits, born: time.Now(), sessions: sessions, seed: maphash.MakeSeed(),
 	}))
 }
 
@@ -74,7 +76,7 @@ func (f *floor) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 }
 
 func (f *floor) spend(call *middleware.Call) *spending {
-	now, what := time.Now(), maphash.Bytes(f.seed, call.Arguments)
+	now, what := time.Since(f.born), maphash.Bytes(f.seed, call.Arguments)
 	f.budgetMu.Lock()
 	defer f.budgetMu.Unlock()
 	s, _ := f.sessions.Get(call.Scope)
@@ -84,7 +86,7 @@ func (f *floor) spend(call *middleware.Call) *spending {
 }
 
 func (f *floor) settle(s *spending, res *mcp.CallToolResult) {
-	now, what := time.Now(), maphash.String(f.seed, res.Content[0].(*mcp.TextContent).Text)
+	now, what := time.Since(f.born), maphash.String(f.seed, res.Content[0].(*mcp.TextContent).Text)
 	f.budgetMu.Lock()
 	defer f.budgetMu.Unlock()
 	s.last, s.answer = now, what

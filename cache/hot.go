@@ -86,8 +86,8 @@ func (at *place) pair() int { return int(at.hash%hotSlots) &^ 1 }
 // asked reports whether the question was asked of late, and notes that it was.
 func (h *hot) asked(at *place) bool {
 	last := &h.seen[at.hash>>32%uint64(len(h.seen))]
-	again := *last == uint32(at.hash) //nolint:gosec // half of it
-	*last = uint32(at.hash)           //nolint:gosec // likewise
+	again := *last == uint32(at.hash)
+	*last = uint32(at.hash)
 	return again
 }
 

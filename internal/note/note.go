@@ -190,6 +190,7 @@ func (n *Note) ReadInto(room []Fact) Reading {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r := n.Reading
-	r.Facts = append(room, n.Facts...)
+	room = append(room, n.Facts...)
+	r.Facts = room
 	return r
 }
