@@ -72,6 +72,7 @@ func callDeadline() contest {
 		peers: []subject{
 			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, time.Minute) }, call)},
 			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, time.Minute) }, call)},
+			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(inTime{s}) }, call)},
 		},
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
@@ -201,7 +202,9 @@ func missPlain() contest { return miss("miss/plain", context.Background(), 0, 6,
 func missDeadline() contest {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	_ = cancel // the process ends before it
-	return miss("miss/deadline", ctx, 0, 4, 12)
+	c := miss("miss/deadline", ctx, 0, 4, 12)
+	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newFloor(flying{s}) })})
+	return c
 }
 
 var errOdd = errors.New("a layer was left out")

@@ -97,3 +97,34 @@ func (f *floor) mark(server string) {
 	defer f.mu.Unlock()
 	*f.servers[server]++
 }
+
+// inTime is what a time limit costs at least: the standard library's own.
+type inTime struct{ next middleware.ToolCaller }
+
+func (t inTime) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return t.next.CallTool(ctx, call)
+}
+
+// flying is what it costs at least that a caller may leave and others get the answer
+// all the same: a context that the caller does not end, and a goroutine. The question
+// itself is not looked at.
+type flying struct{ next middleware.ToolCaller }
+
+func (f flying) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
+	deadline, _ := ctx.Deadline()
+	own, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	landed := make(chan struct{})
+	go func() {
+		defer cancel()
+		res, err = f.next.CallTool(own, call)
+		close(landed)
+	}()
+	select {
+	case <-landed:
+		return res, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
