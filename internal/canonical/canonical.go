@@ -119,6 +119,8 @@ type member struct {
 	prefix             uint64 // the first bytes of the key, its closing quote among them
 }
 
+func (m *member) length() int { return m.end - m.start }
+
 var errEnd = errors.New("unexpected end")
 
 func (w *writer) fail(format string, args ...any) error {
@@ -295,10 +297,54 @@ func (w *writer) order(members []member) error {
 		return nil
 	}
 	end := len(w.dst)
+	if end-first > small {
+		w.rearrange(members, first)
+		return nil
+	}
 	w.join(text, members)
 	copy(w.dst[first:], w.dst[end:])
 	w.dst = w.dst[:end]
 	return nil
+}
+
+// small is an object that is moved by way of the end of dst as a whole.
+const small = 4 << 10
+
+// rearrange puts members that stand in dst from first on in their order. The longest,
+// which may hold nearly all, moves once; the others go by way of the end of dst.
+func (w *writer) rearrange(members []member, first int) {
+	longest, end := 0, len(w.dst)
+	for i := range members {
+		if members[i].length() > members[longest].length() {
+			longest = i
+		}
+	}
+	place := first
+	for i := range members {
+		switch m := &members[i]; {
+		case i < longest:
+			place += m.length() + 1
+			fallthrough
+		case i > longest:
+			w.dst = append(w.dst, w.dst[m.start:m.end]...)
+		}
+	}
+	m := &members[longest]
+	copy(w.dst[place:], w.dst[m.start:m.end])
+	from := end
+	for i := range members {
+		if i > 0 {
+			w.dst[first] = ','
+			first++
+		}
+		n := members[i].length()
+		if i != longest {
+			copy(w.dst[first:], w.dst[from:from+n])
+			from += n
+		}
+		first += n
+	}
+	w.dst = w.dst[:end]
 }
 
 // join appends members to dst.
