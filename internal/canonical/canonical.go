@@ -95,7 +95,7 @@ type writer struct {
 }
 
 // maxLast is how long a text may be that is remembered.
-const maxLast = 4 << 10
+const maxLast = 64 << 10
 
 func (w *writer) remember(src, form []byte) {
 	if len(src) <= maxLast && len(form) <= maxLast {
