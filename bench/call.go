@@ -76,6 +76,7 @@ func callDeadline() contest {
 		},
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
+		floor:  "context.WithTimeout is more than half of it",
 	}
 }
 
@@ -151,8 +152,13 @@ func hit(size int, name string, fresh bool) contest {
 		},
 		goals: map[string]float64{"naive": 20}, allocs: 1,
 	}
-	if fresh {
+	switch {
+	case fresh:
+		c.peers = append(c.peers, subject{"floor", asking(func(s *server) middleware.ToolCaller { return newKnowing(s) }, size, true, "")})
 		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
+		c.floor = "the text must be read once and its form hashed with SHA-256"
+	case size < 200:
+		c.floor = "the clocks, locks and hashes of a hit are more than a twentieth of decoding so little"
 	}
 	return c
 }
@@ -203,6 +209,7 @@ func missDeadline() contest {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	_ = cancel // the process ends before it
 	c := miss("miss/deadline", ctx, 0, 4, 12)
+	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
 	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newFloor(flying{s}) })})
 	return c
 }

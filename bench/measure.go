@@ -22,6 +22,7 @@ type contest struct {
 	peers  []subject
 	goals  map[string]float64 // the least ratio, by peer
 	allocs float64            // the most allocations of ours
+	floor  string             // what stands in the way of the goal, where something does
 }
 
 // pace is how long and how often a contest measures.
@@ -38,6 +39,7 @@ type row struct {
 	PeerAllocs map[string]float64 `json:"peer_allocs"`
 	Goal       string             `json:"goal"`
 	Met        bool               `json:"met"`
+	Floor      string             `json:"floor,omitempty"` // what stands in the way
 	// Cost is what ours took: CPU time for most rows. It is for people, since another
 	// machine has another.
 	Cost string `json:"cost,omitempty"`
@@ -100,10 +102,16 @@ func (r *row) judge(c contest) {
 	}
 	r.Goal += fmt.Sprintf("≤ %g allocs", c.allocs)
 	r.Met = r.Met && r.Allocs <= c.allocs
+	if !r.Met {
+		r.Floor = c.floor
+	}
 }
 
-// calibrate finds how many runs fill a batch.
+// calibrate finds how many runs fill a batch, once the first has warmed up.
 func calibrate(run func(int) error, batch time.Duration) (int, error) {
+	if err := run(1); err != nil {
+		return 0, err
+	}
 	for n := 1; ; {
 		spent, err := cpu(run, n)
 		if err != nil {
