@@ -6,11 +6,10 @@ func NewLedgerOf(sessions int) *Ledger { return newLedger(sessions) }
 // ForgetDuring forgets the session of a scope while something that has found it waits
 // for it.
 func (l *Ledger) ForgetDuring(scope string, waits func()) {
-	found, _ := l.known.Load(scope)
-	s := found.(*session)
+	s, _ := l.sessions.Peek(scope)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waits()
 	s.gone = true
-	l.drop(scope)
+	l.sessions.Remove(scope)
 }

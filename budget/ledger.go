@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -22,9 +23,9 @@ type Ledger struct {
 	written [1024]spelling // the calls of late
 	most    int            // sessions
 
-	// The sessions that may go on, by scope, so that two of them need not wait for one
-	// another: the ledger's mutex is for what becomes of which session there is.
-	known sync.Map
+	// The sessions of late, by the hash of their scope, so that two of them need not
+	// wait for one another: the ledger's mutex is for which sessions there are.
+	late [1024]atomic.Pointer[session]
 
 	mu       sync.Mutex // guards what follows; taken before a session's
 	sessions *simplelru.LRU[string, *session]
@@ -55,14 +56,15 @@ type Spent struct {
 
 // Spent returns what the session of a scope has spent.
 func (l *Ledger) Spent(scope string) Spent {
-	s, ok := l.known.Load(scope)
+	l.mu.Lock()
+	s, ok := l.sessions.Peek(scope)
+	l.mu.Unlock()
 	if !ok {
 		return Spent{}
 	}
-	its := s.(*session)
-	its.mu.Lock()
-	defer its.mu.Unlock()
-	return its.all
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
 }
 
 // Forget lets the session of a scope begin anew, as when its user agrees to more.
@@ -73,13 +75,14 @@ func (l *Ledger) Forget(scope string) {
 		s.mu.Lock()
 		s.gone = true
 		s.mu.Unlock()
-		l.drop(scope)
+		l.sessions.Remove(scope)
 	}
 }
 
 // A session is what one scope has spent since it last began.
 type session struct {
-	idle time.Duration
+	scope string
+	idle  time.Duration
 
 	mu      sync.Mutex // guards what follows
 	all     Spent
@@ -107,8 +110,8 @@ func (s *session) end(now time.Duration) bool {
 // enter returns the session of a scope, locked. One that goes on is moved up now and
 // then only, and found without the ledger's mutex meanwhile.
 func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
-	if found, ok := l.known.Load(scope); ok {
-		s := found.(*session)
+	late := &l.late[maphash.String(l.seed, scope)%uint64(len(l.late))]
+	if s := late.Load(); s != nil && s.scope == scope {
 		s.mu.Lock()
 		if !s.gone && !s.over(now) && now-s.moved < s.idle/8 {
 			return s
@@ -118,6 +121,9 @@ func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.session(scope, now, idle)
+	if s != l.crowd {
+		late.Store(s)
+	}
 	s.mu.Lock()
 	s.moved = now
 	return s
@@ -137,14 +143,13 @@ func (l *Ledger) session(scope string, now, idle time.Duration) *session {
 		}
 		return l.crowd
 	}
-	s := &session{last: now, idle: idle}
+	s := &session{scope: scope, last: now, idle: idle}
 	if c := l.crowd; c != nil { // perhaps it has spent something there
 		c.mu.Lock()
 		s.all, s.classes = c.all, c.classes
 		c.mu.Unlock()
 	}
 	l.sessions.Add(scope, s)
-	l.known.Store(scope, s)
 	return s
 }
 
@@ -153,18 +158,11 @@ func (l *Ledger) dropOne(now time.Duration) bool {
 	for range 4 {
 		scope, s, ok := l.sessions.GetOldest()
 		if ok && s.end(now) {
-			l.drop(scope)
-			return true
+			return l.sessions.Remove(scope)
 		}
 		l.sessions.Get(scope) // another one's turn next time
 	}
 	return false
-}
-
-// drop forgets a session. The caller holds the mutex.
-func (l *Ledger) drop(scope string) {
-	l.sessions.Remove(scope)
-	l.known.Delete(scope)
 }
 
 // A taking is what one call has reserved.
