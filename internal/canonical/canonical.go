@@ -349,12 +349,14 @@ func (w *writer) rearrange(members []member, first int) {
 
 // join appends members to dst.
 func (w *writer) join(text []byte, members []member) {
+	dst := w.dst
 	for i := range members {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			dst = append(dst, ',')
 		}
-		w.dst = append(w.dst, text[members[i].start:members[i].end]...)
+		dst = append(dst, text[members[i].start:members[i].end]...)
 	}
+	w.dst = dst
 }
 
 func before(text []byte, a, b *member) bool {
