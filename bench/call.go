@@ -157,6 +157,8 @@ func hit(size int, name string, fresh bool) contest {
 		c.peers = append(c.peers, subject{"floor", asking(func(s *server) middleware.ToolCaller { return newKnowing(s) }, size, true, "")})
 		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
 		c.floor = "the text must be read once and its form hashed with SHA-256"
+	case size > 4<<10:
+		c.floor = "a long text is known again by its SHA-256"
 	case size < 200:
 		c.floor = "the clocks, locks and hashes of a hit are more than a twentieth of decoding so little"
 	}
