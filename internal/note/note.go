@@ -194,3 +194,13 @@ func (n *Note) ReadInto(room []Fact) Reading {
 	r.Facts = room
 	return r
 }
+
+// Attempts returns how often the call was handed on so far.
+func (n *Note) Attempts() int {
+	if n == nil {
+		return 0
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.Reading.Attempts
+}
