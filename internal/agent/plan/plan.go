@@ -33,12 +33,13 @@ type Turn struct {
 // A Step is what a planner wants.
 type Step struct {
 	Say   string    // for the person who watches; may be empty
-	Calls []Request // to be made one after the other
+	Calls []Request // to be made as if one after the other, in one turn
 	Done  bool      // nothing is left to do; Calls is empty
 }
 
 // A Request is a call that a planner wants made.
 type Request struct {
+	ID        string // as the model has it; empty for none
 	Tool      string // as the server names it, as "server/tool", or as a model is given it
 	Arguments json.RawMessage
 	Why       string // for the person who is asked; may be empty
