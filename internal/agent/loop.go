@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -76,7 +77,7 @@ func (h *host) told(request plan.Request, l *line, o batch.Outcome) plan.Outcome
 	}
 	out := outcome(request, l.came.res, l.came.err)
 	if h.chain.Output != nil { // what is told is what it made of that
-		out.Told = plan.ResultText(o.Result)
+		out.Told = output.Text(o.Result)
 	}
 	return out
 }
