@@ -35,7 +35,7 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
 		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
 	defer cancel()
-	l := &listing{id: id, prepared: true, forms: c.pinned, count: make(map[string]int)}
+	l := &listing{id: id, prepared: true, forms: c.pinned}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
@@ -114,6 +114,10 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	}
 	if ttl > 0 && (l.ttl == 0 || ttl < l.ttl) {
 		l.ttl = ttl
+	}
+	if l.count == nil { // most lists have one page
+		l.count = make(map[string]int, len(page.Tools))
+		l.accepted = make([]*definition, 0, len(page.Tools))
 	}
 	for _, f := range raw.Faults() {
 		l.count[f.Name]++
