@@ -144,6 +144,11 @@ func (b *batch) admit(ctx context.Context, k *turn.Ticket) (context.Context, con
 // call makes one call, and holds back the others where it fails and the host wants it.
 func (b *batch) call(ctx context.Context, k *turn.Ticket, out *Outcome) {
 	defer k.Done()
+	defer func() { // a tool may have ended the goroutine
+		if out.Result == nil && out.Err == nil {
+			out.Err = middleware.OutcomeUnknown(out.Call, errEnded)
+		}
+	}()
 	if held(ctx) {
 		out.Err = &NotMadeError{out.Call.Tool, ErrStopped}
 		return

@@ -14,6 +14,8 @@ var (
 	ErrStopped    = errors.New("another call of the turn has failed")
 )
 
+var errEnded = errors.New("batch: the call ended its goroutine")
+
 // A NotMadeError says that a call of a batch was not made, for the reason that it
 // wraps: [ErrTooMany], [ErrRepeatedID] or [ErrStopped].
 type NotMadeError struct {

@@ -76,12 +76,8 @@ func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
 		}
 		g.put(shared, together)
 	}
-	select {
-	case <-g.over:
-		return g.decisions[request.ID], g.err // by id: the zero value is a no
-	case <-ctx.Done():
-		return Decision{}, context.Cause(ctx)
-	}
+	<-g.over // also for who has gone: the question keeps its place until the dialog has ended
+	return g.decisions[request.ID], g.err // by id: the zero value is a no
 }
 
 // join adds a question to the open group of its turn.
@@ -103,11 +99,17 @@ func (s *groups) join(t *turn.Turn, request Request) *group {
 func (s *groups) lead(ctx context.Context, t *turn.Turn, g *group) (shared context.Context, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g.alone != nil || g.present == 0 {
+	if g.alone != nil {
 		return nil, false
 	}
 	delete(s.open, t)
 	shared, g.alone = context.WithCancel(context.WithoutCancel(ctx))
+	if g.present == 0 { // all have gone, just now
+		g.alone()
+		g.err = context.Cause(ctx)
+		close(g.over)
+		return nil, false
+	}
 	return shared, true
 }
 
