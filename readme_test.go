@@ -14,11 +14,8 @@ import (
 // README talks to a person and to a server from the network, and is only compiled.
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	docstest.Programs(t, func(file string) bool { return file != "README.md" }, append([]string{"README.md"}, files...)...)
+	files := pages(t)
+	docstest.Programs(t, func(file string) bool { return file != "README.md" && file != "docs/recipes/adk.md" }, append([]string{"README.md"}, files...)...)
 }
 
 // A link to a file; what stands behind a name is an index of Go.
@@ -27,10 +24,12 @@ var localLink = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:]+)(?:#[^
 // A link from the README or from docs/ to a file of this repository leads to one.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("docs/*.md")
+	files := pages(t)
+	modules, err := filepath.Glob("contrib/*/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	files = append(files, modules...)
 	found := 0
 	for _, file := range append([]string{"README.md"}, files...) {
 		text, err := os.ReadFile(file)
@@ -47,4 +46,18 @@ func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	if found == 0 {
 		t.Error("no link was found; has their form changed?")
 	}
+}
+
+// pages are the pages of docs/.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"docs/*.md", "docs/recipes/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, files...)
+	}
+	return all
 }

@@ -76,7 +76,7 @@ func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
 		}
 		g.put(shared, together)
 	}
-	<-g.over // also for who has gone: the question keeps its place until the dialog has ended
+	<-g.over                              // also for who has gone: the question keeps its place until the dialog has ended
 	return g.decisions[request.ID], g.err // by id: the zero value is a no
 }
 
