@@ -288,3 +288,12 @@ func TestReadme(t *testing.T) {
 	docstest.Tested(t, "README.md", "github.com/cloudwego/eino")
 	docstest.Programs(t, func(string) bool { return true }, "README.md")
 }
+
+// The program of the README, in a directory that has nothing else.
+func TestAFreshDirectory(t *testing.T) {
+	t.Parallel()
+	program, prints := docstest.First(t, "README.md")
+	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
+		t.Errorf("it prints %q", got)
+	}
+}

@@ -4,6 +4,7 @@ package docstest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,4 +122,52 @@ func Tested(t *testing.T, readme, sdk string) {
 	if version == nil || !strings.Contains(strings.ReplaceAll(string(text), "`", ""), string(version[0])) {
 		t.Errorf("%s does not say that it is tested with %q, as go.mod has it", readme, version)
 	}
+}
+
+// First returns the first program of a document, and what it prints by the page.
+func First(t *testing.T, file string) (program, prints string) {
+	t.Helper()
+	text, err := os.ReadFile(file) //nolint:gosec // a test names its own documents
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := goBlock.FindSubmatchIndex(text)
+	if at == nil {
+		t.Fatalf("%s has no block of Go", file)
+	}
+	prints, _ = shown(string(text[at[1]:]))
+	return string(text[at[2]:at[3]]), prints
+}
+
+// Fresh runs a program in a directory that has nothing but it and a go.mod, as a newcomer
+// would against a clone of this repository, and returns what it prints. The working
+// directory is that of a module under contrib/.
+func Fresh(t *testing.T, program string) string {
+	t.Helper()
+	contrib, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, adapter := filepath.Dir(filepath.Dir(contrib)), "github.com/fairlead-go/fairlead/contrib/"+filepath.Base(contrib)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for _, args := range [][]string{
+		{"mod", "init", "example.com/fresh"},
+		{"mod", "edit", "-replace", "github.com/fairlead-go/fairlead=" + root, "-replace", adapter + "=" + contrib},
+		{"run", "."},
+	} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PWD="+dir, "GOFLAGS=-mod=mod", "GOWORK=off")
+		if out, err = cmd.Output(); err != nil {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				out = append(out, exit.Stderr...)
+			}
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return string(out)
 }
