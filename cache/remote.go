@@ -136,7 +136,7 @@ func (c *cacher) readShared(ctx context.Context, call middleware.Call, ttl time.
 		return nil, err
 	}
 	if c.near > 0 {
-		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, time.Now()); ok {
+		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, c.store.clock()); ok {
 			c.answered(ctx, &call, "hit")
 			return c.clone(res), nil
 		}

@@ -80,7 +80,7 @@ func (l *limiter) admitShared(ctx context.Context, scope string, tool *middlewar
 		}
 		wait, err := l.shared.Take(ctx, w)
 		switch {
-		case over(ctx, time.Now()):
+		case over(ctx):
 			l.shared.Leave(ctx, w)
 			return givenUp(ctx)
 		case err != nil:

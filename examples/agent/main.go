@@ -8,22 +8,9 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 
 	"github.com/fairlead-go/fairlead/internal/agent"
-	"github.com/fairlead-go/fairlead/internal/agent/messy"
 )
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	p := &agent.Program{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Inbox: messy.Folder(),
-	}
-	return p.Run(ctx)
-}
+func main() { os.Exit(agent.Main(nil)) }

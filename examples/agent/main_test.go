@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/agent"
-	"github.com/fairlead-go/fairlead/internal/agent/messy"
+	"github.com/fairlead-go/fairlead/internal/agent/inbox"
 )
 
 // TestTheProgramBringsItsInbox runs the program as a newcomer would, from a
@@ -17,7 +17,7 @@ func TestTheProgramBringsItsInbox(t *testing.T) {
 	var out, errs bytes.Buffer
 	p := &agent.Program{
 		Args: []string{"--yes", "all"}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
-		Getenv: func(string) string { return "" }, Inbox: messy.Folder(),
+		Getenv: func(string) string { return "" }, Inbox: inbox.FS(),
 	}
 	if code := p.Run(t.Context()); code != 0 || !strings.HasPrefix(out.String(), "planner: rules, no model") ||
 		!strings.Contains(out.String(), "14 effects, each one once") {

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 
 	"github.com/fairlead-go/fairlead/internal/agent/folder"
+	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/stores"
 )
 
@@ -35,6 +36,8 @@ type Program struct {
 	Inbox fs.FS
 	// Stores opens what --store names; nil in a program that has no engine in it.
 	Stores stores.Opener
+	// Model plans in place of those that the environment names; nil for none.
+	Model plan.API
 
 	// Folder is the server of this run's folder, nil for a foreign one. It is set by
 	// Run, for those who want to read its ledger.

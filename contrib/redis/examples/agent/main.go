@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
 	"github.com/fairlead-go/fairlead/internal/agent"
-	"github.com/fairlead-go/fairlead/internal/agent/messy"
+	"github.com/fairlead-go/fairlead/internal/agent/inbox"
 )
 
 func main() { os.Exit(run()) }
@@ -21,7 +21,7 @@ func run() int {
 	defer stop()
 	p := &agent.Program{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Inbox: messy.Folder(), Stores: opener.Open,
+		Getenv: os.Getenv, Inbox: inbox.FS(), Stores: opener.Open,
 	}
 	return p.Run(ctx)
 }

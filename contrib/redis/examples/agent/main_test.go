@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
 	"github.com/fairlead-go/fairlead/internal/agent"
-	"github.com/fairlead-go/fairlead/internal/agent/messy"
+	"github.com/fairlead-go/fairlead/internal/agent/inbox"
 )
 
 // play runs the agent once.
@@ -19,7 +19,7 @@ func play(t *testing.T, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	p := &agent.Program{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Getenv: func(string) string { return "" },
-		Inbox: messy.Folder(), Stores: opener.Open,
+		Inbox: inbox.FS(), Stores: opener.Open,
 	}
 	code = p.Run(t.Context())
 	return code, o.String(), e.String()
@@ -30,7 +30,7 @@ func play(t *testing.T, args ...string) (code int, out, errs string) {
 func TestTwoAgentsOnOneFolder(t *testing.T) {
 	t.Parallel()
 	e, dir := enginetest.Of(t), t.TempDir()
-	if err := os.CopyFS(dir, messy.Folder()); err != nil {
+	if err := os.CopyFS(dir, inbox.FS()); err != nil {
 		t.Fatal(err)
 	}
 	code, out, errs := play(t, "--store", e.URL(), "--dir", dir, "--yes", "all", "--rate", "6000")
