@@ -31,8 +31,10 @@ func TestSnapshotIsNotBelieved(t *testing.T) {
 	e := enginetest.Of(t)
 	a, b := open(t, e.URL(), redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
 	keep(t, a, "one", "old")
-	if find(t, b, "one") != "old" || find(t, b, "one") != "old" {
-		t.Fatal("it is not known")
+	for range 2 { // by the script, and by the plain read
+		if find(t, b, "one") != "old" {
+			t.Fatal("it is not known")
+		}
 	}
 	if err := raw(t, e).Save(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -64,8 +66,10 @@ func TestWriteDuringAPause(t *testing.T) {
 	e := enginetest.Of(t)
 	a, b := open(t, e.URL(), redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
 	keep(t, a, "one", "old")
-	if find(t, b, "one") != "old" || find(t, b, "one") != "old" {
-		t.Fatal("it is not known")
+	for range 2 { // by the script, and by the plain read
+		if find(t, b, "one") != "old" {
+			t.Fatal("it is not known")
+		}
 	}
 	if err := e.Pause(); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Command fairlead is the command with Redis in it.
+// Command fairlead is the command as a program of this module, where its servers'
+// chains can have Redis behind them.
 package main
 
 import (
