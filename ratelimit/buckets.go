@@ -131,17 +131,17 @@ func newLRU(size int) *simplelru.LRU[key, *bucket] {
 }
 
 // get returns the bucket for k, nil where there is no room for one.
-func (t *buckets) get(now time.Time, k key, l limit) *bucket {
+func (t *buckets) get(now time.Time, k *key, l limit) *bucket {
 	b := t.last
-	if b == nil || k != t.newest {
-		b, _ = t.own.Get(k)
-		t.newest, t.last = k, b
+	if b == nil || *k != t.newest {
+		b, _ = t.own.Get(*k)
+		t.newest, t.last = *k, b
 	}
 	if b != nil {
 		b.adopt(now, l)
 		return b
 	}
-	everyone := k
+	everyone := *k
 	everyone.scope = ""
 	shared, ok := t.shared.Peek(everyone)
 	inUse := ok && shared.users > 0 // by this scope, perhaps
@@ -150,7 +150,7 @@ func (t *buckets) get(now time.Time, k key, l limit) *bucket {
 		if t.empty || ok && !shared.fresh(now) {
 			b.AllowN(now, l.burst) // this scope may have had its burst from the shared one
 		}
-		t.own.Add(k, b)
+		t.own.Add(*k, b)
 		return b
 	}
 	if ok {

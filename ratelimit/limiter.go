@@ -138,7 +138,7 @@ func (l *limiter) enter(ctx context.Context, scope string, tool *middleware.Tool
 // limit, and false where there is a limit and no room for its bucket.
 func (l *limiter) find(now time.Time, scope string, tool *middleware.Tool, byTool, byServer limit) (t, s *bucket, ok bool) {
 	if byServer != (limit{}) {
-		if s = l.buckets.get(now, key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {
+		if s = l.buckets.get(now, &key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {
 			return nil, nil, false
 		}
 	}
@@ -147,7 +147,7 @@ func (l *limiter) find(now time.Time, scope string, tool *middleware.Tool, byToo
 			s.users++ // so that making room for the tool's does not drop it
 			defer func() { s.users-- }()
 		}
-		if t = l.buckets.get(now, key{scope: scope, server: tool.Server, tool: tool.Name()}, byTool); t == nil {
+		if t = l.buckets.get(now, &key{scope: scope, server: tool.Server, tool: tool.Name()}, byTool); t == nil {
 			return nil, nil, false
 		}
 	}

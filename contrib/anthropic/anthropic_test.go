@@ -223,6 +223,9 @@ func TestBlocksNameWhatTheAPIDoesNotTake(t *testing.T) {
 
 // What the adapter adds to a call by hand and the SDK's own blocks.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
+	if looptest.Race {
+		t.Skip("the race detector allocates")
+	}
 	desk := looptest.New(t)
 	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
 	tool, _ := desk.Tools.Lookup("notes", "get_note")

@@ -262,6 +262,9 @@ func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
 
 // What the adapter adds to a call by hand.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
+	if looptest.Race {
+		t.Skip("the race detector allocates")
+	}
 	desk := looptest.New(t)
 	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
 	picture, _ := desk.Tools.Lookup("notes", "get_picture")

@@ -161,6 +161,9 @@ func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 
 // What the adapter adds to a call by hand and the SDK's own message.
 func TestAnAnswerCostsThreeAllocationsMore(t *testing.T) {
+	if looptest.Race {
+		t.Skip("the race detector allocates")
+	}
 	desk := looptest.New(t)
 	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
 	tool, _ := desk.Tools.Lookup("notes", "get_picture")
