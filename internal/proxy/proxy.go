@@ -1,0 +1,194 @@
+// Package proxy serves MCP to one client after the other and has a chain between it and
+// its servers. Only tools/list and tools/call are taken out of what passes.
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+)
+
+// A Server is one that the proxy stands in front of: an URL, or a command that speaks
+// MCP on its standard input and output.
+type Server struct {
+	Name    string
+	URL     string
+	Header  map[string]string // of each request to the URL
+	Command []string
+	Env     []string // beside the proxy's own, "NAME=value"
+	Dir     string   // "" is the proxy's own
+	Stderr  *tail
+}
+
+// Options are the settings of [New].
+type Options struct {
+	// Servers are what the proxy stands in front of, at least one.
+	Servers []Server
+	// Confirm asks a person; nil denies what needs one.
+	Confirm hitl.Confirmer
+	// Audit gets a record of each call; nil records nothing.
+	Audit audit.Sink
+	// Lock pins the tools' definitions; nil takes what is listed.
+	Lock *catalog.Lock
+	// Trust believes what the servers declare; the default is that it only raises.
+	Trust bool
+	// ReadOnly shows the Safe tools alone.
+	ReadOnly bool
+	// Stderr gets what the servers' processes write there; nil is os.Stderr.
+	Stderr io.Writer
+	// Logger hears what the proxy does; nil is silent.
+	Logger *slog.Logger
+}
+
+// A Proxy is a chain in front of servers, for any number of clients.
+type Proxy struct {
+	o       Options
+	log     *slog.Logger
+	explain middleware.Middleware
+
+	current atomic.Pointer[plan]
+	random  string
+	last    atomic.Int64
+}
+
+// An UnreachableError says that a server cannot be reached or started.
+type UnreachableError struct {
+	Server string
+	Err    error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the server %q cannot be reached: %v", e.Server, e.Err)
+}
+
+// Unwrap returns what was wrong.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// New returns a proxy. No server is started before there is a client.
+func New(o Options) (*Proxy, error) {
+	if len(o.Servers) == 0 {
+		return nil, errors.New("proxy: name a server")
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	p := &Proxy{
+		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8],
+		explain: output.New(output.Options{Logger: o.Logger}),
+	}
+	for i := range p.o.Servers {
+		p.o.Servers[i].Stderr = &tail{out: o.Stderr}
+	}
+	p.current.Store(p.newPlan())
+	return p, nil
+}
+
+func (p *Proxy) plan() *plan { return p.current.Load() }
+
+// newID is an ID of a request of ours, which nobody else can guess.
+func (p *Proxy) newID() string {
+	return "fairlead-" + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10)
+}
+
+// opener returns how a server is reached.
+func (p *Proxy) opener(s Server) func(to sink) (link, error) {
+	return func(to sink) (link, error) { return startChild(s, s.Stderr, p.log, to) }
+}
+
+// A plan is what the settings make of the chain.
+type plan struct {
+	proxy    *Proxy
+	standard chain.Standard
+}
+
+func (p *Proxy) newPlan() *plan {
+	std := chain.Standard{
+		Confirm:   hitl.New(p.o.Confirm, hitl.Options{Timeout: 5 * time.Minute, Logger: p.o.Logger}),
+		Cache:     cache.New(cache.Options{TTL: 10 * time.Second, Logger: p.o.Logger}),
+		Retry:     retry.New(retry.Options{Logger: p.o.Logger}),
+		RateLimit: ratelimit.New(ratelimit.Options{Logger: p.o.Logger}),
+		Timeout:   timeout.New(timeout.Options{}),
+	}
+	if p.o.Audit != nil {
+		trail := audit.New(p.o.Audit, audit.Options{Logger: p.o.Logger})
+		std.Record, std.Intent = trail.Record, trail.Intent
+	}
+	return &plan{proxy: p, standard: std}
+}
+
+func (p *plan) newSet() (*set, error) {
+	o := p.proxy.o
+	c := catalog.New(catalog.Options{Timeout: time.Minute, Lock: o.Lock, Logger: o.Logger})
+	if o.Trust {
+		for _, s := range o.Servers {
+			c.Trust(s.Name)
+		}
+	}
+	s := &set{plan: p, catalog: c, shown: c, added: make(map[*server]bool)}
+	if o.ReadOnly {
+		s.shown = readOnly{s.shown}
+	}
+	s.caller = p.standard.Then(s.shown)
+	return s, nil
+}
+
+func (p *plan) locked() bool   { return p.proxy.o.Lock != nil }
+func (p *plan) narrowed() bool { return p.proxy.o.ReadOnly }
+
+// ServeLines serves one client on a pair of streams, one message a line, until its
+// input ends or ctx is done.
+func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	w := newLineWriter(out)
+	defer w.stop()
+	s, err := p.newSession("", func(m *message, _ string) {
+		_ = w.send(ctx, m) // a client that has gone is not told
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- readLines(in, func(line []byte) {
+			all, err := parse(line)
+			if err != nil {
+				p.log.Warn("proxy: the client wrote something that is no message; it was left out")
+				return
+			}
+			for _, m := range all {
+				s.fromClient(m)
+			}
+		})
+	}()
+	select {
+	case err = <-ended:
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		s.close(errClientGone)
+	case <-ctx.Done():
+		s.close(context.Cause(ctx))
+	case <-s.ctx.Done():
+		err = context.Cause(s.ctx)
+		s.close(err)
+	}
+	return err
+}
