@@ -161,6 +161,9 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 		return nil, notSent(err)
 	}
 	about, _ := ctx.Value(aboutKey{}).(string)
+	if s.URL != "" {
+		ctx = context.WithValue(ctx, schemaKey{}, s.tools.schema(p.Name))
+	}
 	raw, err := s.ask(ctx, methodCallTool, params, about)
 	if err != nil {
 		return nil, err

@@ -25,10 +25,13 @@ type link interface {
 	close()
 }
 
-// A sink takes what a link brings. ended is called once, when no more will come.
+// A sink takes what a link brings.
 type sink struct {
 	message func(m *message, about string)
-	ended   func(err error)
+	// failed says why a request that was sent gets no answer.
+	failed func(id string, err error)
+	// ended is called once, when the server has ended the link.
+	ended func(err error)
 }
 
 // A child is a server in a process of its own.

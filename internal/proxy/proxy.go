@@ -111,7 +111,12 @@ func (p *Proxy) newID() string {
 
 // opener returns how a server is reached.
 func (p *Proxy) opener(s Server) func(to sink) (link, error) {
-	return func(to sink) (link, error) { return startChild(s, s.Stderr, p.log, to) }
+	return func(to sink) (link, error) {
+		if s.URL != "" {
+			return newRemote(s, p.log, to), nil
+		}
+		return startChild(s, s.Stderr, p.log, to)
+	}
 }
 
 // A plan is what the settings make of the chain.

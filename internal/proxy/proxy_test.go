@@ -72,6 +72,8 @@ func things() *mcp.Server {
 	return s
 }
 
+var thingNames = []string{"delete_and_die", "delete_slowly", "delete_thing", "list_things"}
+
 // A front is a proxy with a client of the SDK before it.
 type front struct {
 	*mcp.ClientSession
@@ -202,8 +204,8 @@ func TestListsCallsAndRefuses(t *testing.T) {
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
 		}
-		if want := []string{"delete_and_die", "delete_slowly", "delete_thing", "list_things"}; !slices.Equal(names, want) {
-			t.Errorf("got %v, want %v", names, want)
+		if !slices.Equal(names, thingNames) {
+			t.Errorf("got %v, want %v", names, thingNames)
 		}
 		if got := text(t, f.call(t, "list_things", nil)); got != "a, b" {
 			t.Errorf("got %q", got)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func (s *server) connect() error {
 func (s *server) dial() error {
 	s.generation++
 	generation := s.generation
-	link, err := s.open(sink{message: s.receive, ended: func(err error) { s.lost(generation, err) }})
+	link, err := s.open(sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
 	if err != nil {
 		return err
 	}
@@ -210,6 +211,27 @@ func (s *server) receive(m *message, about string) {
 		s.session.answered(s, request, m)
 	default:
 		s.log.Debug("proxy: an answer that nobody waits for was left out", slog.String("server", s.Name))
+	}
+}
+
+// failed ends a request that gets no answer.
+func (s *server) failed(id string, err error) {
+	s.mu.Lock()
+	asked := s.asked[id]
+	request := s.relayed[id]
+	delete(s.relayed, id)
+	s.mu.Unlock()
+	switch {
+	case asked != nil:
+		select {
+		case asked <- answerOf{err: err}:
+		default: // it was answered just now
+		}
+	case request != nil && s.session.ctx.Err() == nil:
+		s.session.reply(request.failTo(wireError(fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))))
+		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
+			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
+		}
 	}
 }
 

@@ -32,13 +32,13 @@ type session struct {
 	calls   sync.WaitGroup
 
 	mu      sync.Mutex
-	hello   json.RawMessage               // of the client's initialize
-	version string                        // that was agreed on; "" without initialize
-	level   json.RawMessage               // of the client's logging/setLevel
-	meta    map[string]json.RawMessage    // what the client last said of itself, where each request says it
+	hello   json.RawMessage                    // of the client's initialize
+	version string                             // that was agreed on; "" without initialize
+	level   json.RawMessage                    // of the client's logging/setLevel
+	meta    map[string]json.RawMessage         // what the client last said of itself, where each request says it
 	running map[string]context.CancelCauseFunc // tools/call, by the client's ID
-	asked   map[string]chan *message      // our requests to the client
-	passed  map[string]passed             // the servers' requests to the client, by our ID
+	asked   map[string]chan *message           // our requests to the client
+	passed  map[string]passed                  // the servers' requests to the client, by our ID
 
 	answers atomic.Int64 // of servers, to the client
 }

@@ -266,13 +266,20 @@ func (t *toolsOf) keep(list json.RawMessage, first bool) {
 		var named struct {
 			Name string `json:"name"`
 		}
-		if json.Unmarshal(tool, &named) == nil && !slices.Contains(t.order[max(0, len(t.order)-1):], named.Name) {
+		if json.Unmarshal(tool, &named) == nil {
 			if _, twice := t.written[named.Name]; !twice {
 				t.order = append(t.order, named.Name)
 			}
 			t.written[named.Name] = tool
 		}
 	}
+}
+
+// schema is what the server says of a tool's arguments.
+func (t *toolsOf) schema(tool string) json.RawMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return members(t.written[tool])["inputSchema"]
 }
 
 // readOnly shows the Safe tools of a viewer, and calls no others.
