@@ -40,7 +40,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(inferCommand(), inspectCommand(), proxyCommand())
+	root.AddCommand(inferCommand(), inspectCommand(), proxyCommand(), policyCommand())
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

@@ -30,6 +30,12 @@ func ParsePattern(s string) (Pattern, error) {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.written }
 
+// Server returns what stands for the server, a star where nothing does.
+func (p Pattern) Server() string { return p.server }
+
+// Tool returns what stands for the tool.
+func (p Pattern) Tool() string { return p.tool }
+
 // flat makes one word of a tool's name, so that a star stands for a slash in it too.
 func flat(tool string) string { return strings.ReplaceAll(tool, "/", "\x00") }
 

@@ -22,7 +22,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	}
 	set, tool, err := s.tools.find(ctx, p.Name, m.id())
 	if err != nil {
-		return s.refused(ctx, m, middleware.Call{Tool: tool}, err)
+		return s.refused(ctx, m, middleware.Call{}, err)
 	}
 	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta}
 	if p.InputResponses != nil || p.RequestState != "" {

@@ -12,19 +12,15 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/policy"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
-	"github.com/fairlead-go/fairlead/ratelimit"
-	"github.com/fairlead-go/fairlead/retry"
-	"github.com/fairlead-go/fairlead/timeout"
 )
 
 // A Server is one that the proxy stands in front of: an URL, or a command that speaks
@@ -43,16 +39,22 @@ type Server struct {
 type Options struct {
 	// Servers are what the proxy stands in front of, at least one.
 	Servers []Server
+	// Policy is what a person has decided, asked again for every call; nil decides nothing.
+	Policy func() *policy.Policy
 	// Confirm asks a person; nil denies what needs one.
 	Confirm hitl.Confirmer
+	// Approvals keeps what was asked; nil is a memory.
+	Approvals hitl.Store
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
 	// Lock pins the tools' definitions; nil takes what is listed.
 	Lock *catalog.Lock
-	// Trust believes what the servers declare; the default is that it only raises.
+	// Trust believes what all the servers declare; the default is that it only raises.
 	Trust bool
 	// ReadOnly shows the Safe tools alone.
 	ReadOnly bool
+	// Scopes are what the clients may do; nil with the policy's unset means everything.
+	Scopes []catalog.Scope
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
 	Stderr io.Writer
 	// Logger hears what the proxy does; nil is silent.
@@ -65,9 +67,12 @@ type Proxy struct {
 	log     *slog.Logger
 	explain middleware.Middleware
 
-	current atomic.Pointer[plan]
-	random  string
-	last    atomic.Int64
+	trail  *audit.Trail // nil without a record
+	random string
+	last   atomic.Int64
+
+	mu      sync.Mutex
+	current *plan
 }
 
 // An UnreachableError says that a server cannot be reached or started.
@@ -98,11 +103,29 @@ func New(o Options) (*Proxy, error) {
 	for i := range p.o.Servers {
 		p.o.Servers[i].Stderr = &tail{out: o.Stderr}
 	}
-	p.current.Store(p.newPlan())
+	if o.Policy == nil {
+		none := new(policy.Policy)
+		p.o.Policy = func() *policy.Policy { return none }
+	}
+	if o.Audit != nil {
+		p.trail = audit.New(o.Audit, audit.Options{Logger: o.Logger})
+	}
+	if _, err := p.plan().newSet(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
-func (p *Proxy) plan() *plan { return p.current.Load() }
+// plan is the chain for the policy as it is now.
+func (p *Proxy) plan() *plan {
+	now := p.o.Policy()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil || p.current.policy != now {
+		p.current = p.newPlan(now)
+	}
+	return p.current
+}
 
 // newID is an ID of a request of ours, which nobody else can guess.
 func (p *Proxy) newID() string {
@@ -118,46 +141,6 @@ func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 		return startChild(s, s.Stderr, p.log, to)
 	}
 }
-
-// A plan is what the settings make of the chain.
-type plan struct {
-	proxy    *Proxy
-	standard chain.Standard
-}
-
-func (p *Proxy) newPlan() *plan {
-	std := chain.Standard{
-		Confirm:   hitl.New(p.o.Confirm, hitl.Options{Timeout: 5 * time.Minute, Logger: p.o.Logger}),
-		Cache:     cache.New(cache.Options{TTL: 10 * time.Second, Logger: p.o.Logger}),
-		Retry:     retry.New(retry.Options{Logger: p.o.Logger}),
-		RateLimit: ratelimit.New(ratelimit.Options{Logger: p.o.Logger}),
-		Timeout:   timeout.New(timeout.Options{}),
-	}
-	if p.o.Audit != nil {
-		trail := audit.New(p.o.Audit, audit.Options{Logger: p.o.Logger})
-		std.Record, std.Intent = trail.Record, trail.Intent
-	}
-	return &plan{proxy: p, standard: std}
-}
-
-func (p *plan) newSet() (*set, error) {
-	o := p.proxy.o
-	c := catalog.New(catalog.Options{Timeout: time.Minute, Lock: o.Lock, Logger: o.Logger})
-	if o.Trust {
-		for _, s := range o.Servers {
-			c.Trust(s.Name)
-		}
-	}
-	s := &set{plan: p, catalog: c, shown: c, added: make(map[*server]bool)}
-	if o.ReadOnly {
-		s.shown = readOnly{s.shown}
-	}
-	s.caller = p.standard.Then(s.shown)
-	return s, nil
-}
-
-func (p *plan) locked() bool   { return p.proxy.o.Lock != nil }
-func (p *plan) narrowed() bool { return p.proxy.o.ReadOnly }
 
 // ServeLines serves one client on a pair of streams, one message a line, until its
 // input ends or ctx is done.

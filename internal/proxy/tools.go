@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -29,7 +27,7 @@ type tools struct {
 type set struct {
 	plan    *plan
 	catalog *catalog.Catalog
-	shown   viewer
+	shown   narrowed
 	caller  middleware.ToolCaller
 	added   map[*server]bool
 }
@@ -134,6 +132,11 @@ func (s *session) nameOf(tool *middleware.Tool) string {
 
 // unknown says why there is no tool of a name.
 func (n *set) unknown(s *session, name string) error {
+	for _, t := range n.shown.all() {
+		if err := n.plan.refuse(t); err != nil && s.nameOf(t) == name {
+			return err
+		}
+	}
 	for _, c := range n.catalog.Changes() {
 		if len(s.servers) == 1 && c.Tool == name || (&middleware.Tool{Server: c.Server, Definition: &mcp.Tool{Name: c.Tool}}).ModelName() == name {
 			return &catalog.NotAcceptedError{Change: c}
@@ -182,7 +185,7 @@ func (s *session) listed(now *set) map[string]any {
 		one.tools.mu.Unlock()
 	}
 	result["tools"] = all
-	if now.plan.narrowed() && result["cacheScope"] != nil {
+	if now.plan.scoped() && result["cacheScope"] != nil {
 		result["cacheScope"] = "private"
 	}
 	return result
@@ -282,57 +285,15 @@ func (t *toolsOf) schema(tool string) json.RawMessage {
 	return members(t.written[tool])["inputSchema"]
 }
 
-// readOnly shows the Safe tools of a viewer, and calls no others.
-type readOnly struct{ viewer }
-
-func (r readOnly) List() []*middleware.Tool {
-	return slices.DeleteFunc(r.viewer.List(), func(t *middleware.Tool) bool { return !safe(t) })
-}
-
-func (r readOnly) Lookup(server, name string) (*middleware.Tool, bool) {
-	return onlySafe(r.viewer.Lookup(server, name))
-}
-
-func (r readOnly) LookupModelName(model string) (*middleware.Tool, bool) {
-	return onlySafe(r.viewer.LookupModelName(model))
-}
-
-func onlySafe(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {
-	if !ok || !safe(t) {
-		return nil, false
-	}
-	return t, true
-}
-
-func safe(t *middleware.Tool) bool { return t.Safety() == annotation.Safe }
-
-// Admit refuses what does more than read, before anybody is asked.
-func (r readOnly) Admit(next middleware.ToolCaller) middleware.ToolCaller {
-	return onlyReads(r.viewer.Admit(next))
-}
-
-// CallTool calls what only reads.
-func (r readOnly) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return onlyReads(r.viewer).CallTool(ctx, call)
-}
-
-func onlyReads(next middleware.ToolCaller) middleware.ToolCaller {
-	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		if !safe(call.Tool) {
-			return nil, &refusedError{call.Tool, "only what reads may be called here"}
-		}
-		return next.CallTool(ctx, call)
-	})
-}
-
 // A refusedError ends a call that nobody needs to be asked about.
 type refusedError struct {
 	tool *middleware.Tool
 	why  string
+	by   string // where it is decided
 }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("proxy: the call of %s was refused: %s; do not call it again", e.tool, e.why)
+	return fmt.Sprintf("proxy: the call of %s was refused (%s): %s; do not call it again", e.tool, e.by, e.why)
 }
 
 // ForModel says what the text says.
