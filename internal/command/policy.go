@@ -85,7 +85,9 @@ the tool is known by its name alone, and by --description; with one, as the serv
 				return fmt.Errorf("--tool %q is not SERVER/TOOL", tool)
 			}
 			add := func(c *catalog.Catalog) error {
-				nothing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, errors.New("it is not called") })
+				nothing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+					return nil, errors.New("it is not called")
+				})
 				return c.AddTools(known.Server(), nothing, &mcp.Tool{Name: known.Tool(), Description: description, InputSchema: map[string]any{"type": "object"}})
 			}
 			if target := dial.Target(args[1:]); len(target) > 0 {

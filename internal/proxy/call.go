@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/internal/incoming"
@@ -28,6 +29,12 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
 	}
+	if more := beyond(m.Params); more != nil {
+		ctx = context.WithValue(ctx, moreKey{}, more)
+		if call.Input == nil {
+			call.Input = new(middleware.Input) // what nobody here understands is not answered from memory
+		}
+	}
 	last := new(lastAnswer)
 	ctx = context.WithValue(incoming.With(ctx, s.request(&p)), lastKey{}, last)
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
@@ -49,7 +56,21 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 type (
 	lastKey  struct{}
 	aboutKey struct{}
+	moreKey  struct{}
 )
+
+// beyond are the members of a call's params that the chain does not know, such as one
+// that makes a task of it.
+func beyond(params json.RawMessage) map[string]json.RawMessage {
+	more := members(params)
+	for _, known := range []string{"name", "arguments", "_meta", "inputResponses", "requestState"} {
+		delete(more, known)
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	return more
+}
 
 // lastAnswer is what a server answered last to a call, as it wrote it.
 type lastAnswer struct {
@@ -103,6 +124,13 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 	})).CallTool(ctx, call)
 	if err != nil {
 		return nil, false // nobody waits any more
+	}
+	if call.Tool != nil && len(s.servers) == 1 { // the model knows it without its server
+		for _, c := range res.Content {
+			if said, ok := c.(*mcp.TextContent); ok {
+				said.Text = strings.ReplaceAll(said.Text, call.Tool.ModelName(), call.Tool.Name())
+			}
+		}
 	}
 	return s.result(m, res), true
 }
@@ -159,6 +187,13 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	params, err := json.Marshal(p)
 	if err != nil {
 		return nil, notSent(err)
+	}
+	if more, ok := ctx.Value(moreKey{}).(map[string]json.RawMessage); ok {
+		all := members(params)
+		maps.Copy(more, all)
+		if params, err = json.Marshal(more); err != nil {
+			return nil, notSent(err)
+		}
 	}
 	about, _ := ctx.Value(aboutKey{}).(string)
 	if s.URL != "" {

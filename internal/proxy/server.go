@@ -53,6 +53,7 @@ type server struct {
 	reviving   bool
 	closed     bool
 	began      time.Time // the last link
+	version    string    // that it speaks; "" without an initialize
 	wait       *backoff.ExponentialBackOff
 
 	asked   map[string]chan answerOf // our own requests
@@ -273,7 +274,10 @@ func (s *server) restart(why error) {
 		return
 	}
 	s.mu.Lock()
-	delay := time.Until(s.began.Add(restartDistance))
+	delay := time.Duration(0)
+	if s.generation > 1 { // the first time at once
+		delay = time.Until(s.began.Add(restartDistance))
+	}
 	s.mu.Unlock()
 	for ; ; delay = s.wait.NextBackOff() {
 		s.log.Warn("proxy: the server went away; it is started again",
@@ -322,6 +326,19 @@ func (s *server) revive() error {
 	s.reviving = false
 	close(s.up)
 	return nil
+}
+
+// agree notes which revision the server speaks.
+func (s *server) agree(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+func (s *server) agreed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
 }
 
 func (s *server) close() {

@@ -29,6 +29,7 @@ type session struct {
 
 	servers []*server
 	tools   tools
+	owners  owners
 	calls   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -97,6 +98,9 @@ func (s *session) greeted() bool { return s.answers.Load() > 0 }
 // fromClient takes a message of the client's. It waits for nothing but a server that
 // reads slowly.
 func (s *session) fromClient(m *message) {
+	if m.Method != "" {
+		s.note(m)
+	}
 	switch {
 	case m.Method == "":
 		s.fromPerson(m)
@@ -107,7 +111,6 @@ func (s *session) fromClient(m *message) {
 	case m.Method == "notifications/cancelled":
 		s.cancelled(m)
 	default:
-		s.note(m)
 		s.route(m)
 	}
 }
@@ -136,7 +139,6 @@ func (s *session) begin(m *message, answer func(ctx context.Context, m *message)
 		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}))
 		return
 	}
-	s.note(m)
 	s.calls.Go(func() {
 		defer cancel(nil)
 		res, ok := answer(ctx, m)
@@ -224,10 +226,16 @@ func metaOf(params json.RawMessage) map[string]json.RawMessage {
 }
 
 // route hands a message of the client's to the server that it is for.
-func (s *session) route(m *message) { s.servers[0].relay(s.ctx, m) }
+func (s *session) route(m *message) {
+	if len(s.servers) == 1 {
+		s.servers[0].relay(s.ctx, m)
+		return
+	}
+	s.routeSeveral(m)
+}
 
 // answered hands a server's answer on to the client, and learns what was agreed.
-func (s *session) answered(_ *server, request, m *message) {
+func (s *session) answered(from *server, request, m *message) {
 	s.answers.Add(1)
 	if request.Method == "initialize" && m.Error == nil {
 		var agreed struct {
@@ -237,6 +245,7 @@ func (s *session) answered(_ *server, request, m *message) {
 		s.mu.Lock()
 		s.version = agreed.ProtocolVersion
 		s.mu.Unlock()
+		from.agree(agreed.ProtocolVersion)
 	}
 	s.forgetToken(request)
 	s.reply(m)
@@ -254,6 +263,13 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		s.mu.Unlock()
 		s.out(&message{ID: quoted(id), Method: m.Method, Params: m.Params}, about)
 		return
+	}
+	if meta := metaOf(m.Params); meta[mcp.MetaKeySubscriptionID] != nil {
+		if id, ours := s.origin.Load(string(meta[mcp.MetaKeySubscriptionID])); ours {
+			about = id.(string)
+			meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)
+			m = &message{Method: m.Method, Params: withMember(m.Params, "_meta", meta)}
+		}
 	}
 	switch m.Method {
 	case "notifications/tools/list_changed":
@@ -346,7 +362,7 @@ func (s *session) greet(ctx context.Context, one *server, l link) error {
 	if err != nil {
 		return err
 	}
-	if now := members(result)["protocolVersion"]; string(now) != string(quoted(version)) {
+	if now := members(result)["protocolVersion"]; string(now) != string(quoted(one.agreed())) {
 		return errors.New("it speaks another revision of the protocol now")
 	}
 	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {

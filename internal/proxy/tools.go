@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
@@ -19,8 +20,9 @@ import (
 type tools struct {
 	session *session
 
-	mu  sync.Mutex // held while servers are asked
-	now *set
+	mu    sync.Mutex // held while servers are asked
+	now   *set
+	asked time.Time // because of an unknown name
 }
 
 // A set is a catalogue with the chain in front of it.
@@ -111,7 +113,28 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	if tool, ok := t.session.named(now, name); ok {
 		return now, tool, nil
 	}
+	if t.mayAskAgain() { // it may be new: not every client is told of changes
+		if now, err = t.set(ctx, true, about); err != nil {
+			return nil, nil, err
+		}
+		if tool, ok := t.session.named(now, name); ok {
+			return now, tool, nil
+		}
+	}
 	return now, nil, now.unknown(t.session, name)
+}
+
+// askAgain is how often the servers are asked again because of a name that nobody knows.
+const askAgain = time.Second
+
+func (t *tools) mayAskAgain() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.asked) < askAgain {
+		return false
+	}
+	t.asked = time.Now()
+	return true
 }
 
 // named finds a tool by the name under which the client knows it.
