@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"things": things})
+	testserver.Main(m, map[string]func() *mcp.Server{"things": things, "features": features})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.
@@ -41,9 +42,17 @@ func did(line string) {
 	}
 }
 
+// pidKey names the file in which the server of things writes down its process's number.
+const pidKey = "FAIRLEAD_TEST_PID"
+
 // things is a server whose tools read, delete, take long and die.
 func things() *mcp.Server {
 	s := testserver.New()
+	if name := os.Getenv(pidKey); name != "" {
+		if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			panic(err)
+		}
+	}
 	add := func(name, description string, handle testserver.Handler) {
 		testserver.Add(s, testserver.Tool(name, description), handle)
 	}
