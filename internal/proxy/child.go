@@ -38,6 +38,7 @@ type sink struct {
 type child struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
+	stdout  io.ReadCloser
 	out     *lineWriter
 	over    chan struct{} // closed when the process has ended
 }
@@ -54,6 +55,7 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 	command.Dir = s.Dir
 	command.Stderr = stderr
 	command.WaitDelay = endPatience // for what its own children hold open
+	ownGroup(command)
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{command: command, stdin: stdin, out: newLineWriter(stdin), over: make(chan struct{})}
+	c := &child{command: command, stdin: stdin, stdout: stdout, out: newLineWriter(stdin), over: make(chan struct{})}
 	go func() {
 		readErr := readLines(stdout, func(line []byte) {
 			all, err := parse(line)
@@ -80,7 +82,7 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 		})
 		c.out.stop()
 		_ = stdin.Close()
-		kill := time.AfterFunc(endPatience, func() { _ = command.Process.Kill() }) // one that goes on without an output
+		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
 		_, _ = io.Copy(io.Discard, stdout)
 		err := command.Wait()
 		kill.Stop()
@@ -112,12 +114,16 @@ func (c *child) send(ctx context.Context, m *message) error {
 func (c *child) close() {
 	c.out.stop()
 	_ = c.stdin.Close()
-	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+	for _, end := range []func(){
+		func() { signal(c.command, syscall.SIGTERM) },
+		func() { signal(c.command, syscall.SIGKILL) },
+		func() { _ = c.stdout.Close() }, // that somebody else holds open
+	} {
 		select {
 		case <-c.over:
 			return
 		case <-time.After(endPatience):
-			_ = c.command.Process.Signal(signal)
+			end()
 		}
 	}
 	<-c.over

@@ -176,7 +176,7 @@ func ledgerOf(t testing.TB, name string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(strings.TrimSpace(string(text)), "\n")
+	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return line == "" })
 }
 
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {

@@ -208,7 +208,7 @@ func (k *talk) listen(s step, id any) string {
 }
 
 var (
-	uuid  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}`)
+	uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}`)
 	// The everything server puts the time into texts that it encodes.
 	blob  = regexp.MustCompile(`"blob":"[^"]*"`)
 	stamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|\d{1,2}:\d\d:\d\d(\.\d+)?( [AP]M)?`)
