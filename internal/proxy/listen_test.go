@@ -1,0 +1,116 @@
+package proxy_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/proxy"
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestWhatIsRefusedOverHTTP(t *testing.T) {
+	t.Parallel()
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{child(t, "things")}})
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	for _, c := range []struct {
+		name, method, body string
+		header             map[string]string
+		want               int
+	}{
+		{"a client", "POST", initialize, nil, 200},
+		{"a page from elsewhere", "POST", initialize, map[string]string{"Origin": "https://evil.example"}, 403},
+		{"a page of no site", "POST", initialize, map[string]string{"Origin": "null"}, 403},
+		{"a page of this machine", "POST", initialize, map[string]string{"Origin": "http://localhost:3000"}, 200},
+		{"a name that leads here", "POST", initialize, map[string]string{"Host": "evil.example"}, 403},
+		{"a form", "POST", initialize, map[string]string{"Content-Type": "text/plain"}, 415},
+		{"no JSON", "POST", "hello", nil, 400},
+		{"no session", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil, 400},
+		{"a session that is none", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, map[string]string{"Mcp-Session-Id": "x"}, 404},
+		{"a batch", "POST", `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}},{"jsonrpc":"2.0","id":2,"method":"ping"}]`, nil, 400},
+		{"a stream of no session", "GET", "", nil, 405},
+		{"a stream of a session that is none", "GET", "", map[string]string{"Mcp-Session-Id": "x"}, 404},
+		{"another method", "PUT", "", map[string]string{"Mcp-Session-Id": "x"}, 405},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			req, err := http.NewRequestWithContext(t.Context(), c.method, url, strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Accept", "application/json, text/event-stream")
+			for name, value := range c.header {
+				req.Header.Set(name, value)
+			}
+			if host := c.header["Host"]; host != "" {
+				req.Host = host
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if body, _ := io.ReadAll(res.Body); res.StatusCode != c.want {
+				t.Errorf("got %s %s, want %d", res.Status, body, c.want)
+			}
+		})
+	}
+}
+
+func TestAPortThatIsInUse(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := proxy.New(proxy.Options{Servers: []proxy.Server{child(t, "things")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{l.Addr().String(): "choose another address", "0.0.0.0:0": "can be reached from other machines"} {
+		if err := p.ListenAndServe(t.Context(), address, func(string) { t.Error("it listens") }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", address, err, want)
+		}
+	}
+}
+
+// Clients over HTTP have servers of their own, or share one where the revision has no
+// sessions; in either case each gets its own answers and its own progress.
+func TestClientsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	eachVersion(t, func(t *testing.T, version string) {
+		url := listenOn(t, proxy.Options{Servers: []proxy.Server{child(t, "features")}, Policy: decided(t, `{"cache": {"off": true}}`)})
+		done := make(chan int, 4)
+		for range cap(done) {
+			go func() {
+				progress := make(chan any, 100)
+				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+					ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.ProgressToken },
+				})
+				cs := testserver.Dial(t, client, &mcp.StreamableClientTransport{Endpoint: url}, version)
+				params := &mcp.CallToolParams{Name: "get_progress", Arguments: map[string]any{}}
+				params.SetProgressToken("same")
+				if _, err := cs.CallTool(testserver.Context(t), params); err != nil {
+					t.Error(err)
+				}
+				for range 3 {
+					if got := testserver.Wait(t, "progress", progress); got != "same" {
+						t.Errorf("got the token %v", got)
+					}
+				}
+				done <- len(progress)
+			}()
+		}
+		for range cap(done) {
+			if more := testserver.Wait(t, "a client", done); more != 0 {
+				t.Errorf("a client got %d notifications of others", more)
+			}
+		}
+	})
+}
