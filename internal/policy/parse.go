@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 	})
 	p.OutputLimit = most
 	if most > 0 && most < leastOutput {
-		r.fault(v, "output.limit", "it has to be at least %d, so that something can be said", leastOutput)
+		r.faultf(v, "output.limit", "it has to be at least %d, so that something can be said", leastOutput)
 	}
 }
 
@@ -82,7 +83,7 @@ const leastOutput = 200
 func (r *reader) version(to *int) field {
 	return func(v hujson.Value, key string) {
 		if r.count(to)(v, key); *to > 1 {
-			r.fault(v, key, "this Fairlead reads version 1")
+			r.faultf(v, key, "this Fairlead reads version 1")
 		}
 	}
 }
@@ -106,7 +107,7 @@ func (r *reader) pattern(to *Pattern) field {
 		}
 		p, err := ParsePattern(s)
 		if err != nil {
-			r.fault(v, key, "%v", err)
+			r.faultf(v, key, "%v", err)
 			return
 		}
 		*to = p
@@ -120,11 +121,11 @@ func (r *reader) rule(p *Policy) field {
 			"tool": r.pattern(&rule.Tool), "decide": r.text(&verdict, verdicts[1:]...), "reason": r.text(&rule.Reason),
 		})
 		if len(r.faults) == before && (rule.Tool.written == "" || verdict == "") {
-			r.fault(v, key, `it needs "tool" and "decide"`)
+			r.faultf(v, key, `it needs "tool" and "decide"`)
 		}
 		for i, word := range verdicts {
 			if word == verdict {
-				rule.Verdict = Verdict(i) //nolint:gosec // there are four
+				rule.Verdict = Verdict(i)
 			}
 		}
 		p.Rules = append(p.Rules, rule)
@@ -154,10 +155,10 @@ func (r *reader) tool(p *Policy) field {
 			return
 		}
 		if o.Tool.written == "" {
-			r.fault(v, key, `it needs "tool"`)
+			r.faultf(v, key, `it needs "tool"`)
 		}
 		if err := a.Validate(); err != nil {
-			r.fault(v, key, "%v", err)
+			r.faultf(v, key, "%v", err)
 		}
 		p.Tools = append(p.Tools, o)
 	}
@@ -184,7 +185,7 @@ func (r *reader) arguments(p *Policy) field {
 		above := bytes.Repeat([]byte("\n"), r.line(v.StartOffset)-1)
 		rules, err := preflight.ParseRules(append(above, bytes.TrimSpace(text.Pack())...))
 		if err != nil {
-			r.fault(v, key, "%s", strings.TrimPrefix(err.Error(), "preflight: "))
+			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "preflight: "))
 			return
 		}
 		p.Arguments = rules
@@ -199,7 +200,7 @@ func (r *reader) permission(p *Policy) field {
 			return
 		}
 		if err := scope.Check(one.Permission); err != nil || one.Tool.written == "" {
-			r.fault(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
+			r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
 		}
 		p.Permissions = append(p.Permissions, one)
 	}
@@ -219,7 +220,7 @@ func (r *reader) scope(p *Policy) field {
 			return
 		}
 		if _, err := scope.New(s); err != nil {
-			r.fault(v, key, "%v", err)
+			r.faultf(v, key, "%v", err)
 		}
 		p.Scopes = append(p.Scopes, s)
 	}
@@ -250,14 +251,14 @@ func (r *reader) limits(o *ratelimit.Options) field {
 					var l ratelimit.Limit
 					r.object(v, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
 					if l.PerMinute == 0 {
-						r.fault(v, key, `it needs "perMinute"`)
+						r.faultf(v, key, `it needs "perMinute"`)
 					}
 					o.Servers[name] = l
 				})
 			},
 		})
 		if o.Burst > 0 && o.PerMinute == 0 {
-			r.fault(v, key, `"burst" belongs to "perMinute"`)
+			r.faultf(v, key, `"burst" belongs to "perMinute"`)
 		}
 	}
 }
@@ -270,7 +271,7 @@ func (r *reader) budget(p *Policy) field {
 			"idle": r.duration(&b.Idle), "repeats": r.count(&b.Repeats), "pause": r.duration(&b.Pause),
 		})
 		if b.Repeats > mostRepeats {
-			r.fault(v, key+".repeats", "it may be %d at most", mostRepeats)
+			r.faultf(v, key+".repeats", "it may be %d at most", mostRepeats)
 		}
 		p.Budget = b
 	}
@@ -296,7 +297,7 @@ func (p *Policy) unreachable() []string {
 	}
 	var all []string
 	for i, r := range p.Rules {
-		for _, j := range append(wide[:len(wide):len(wide)], first[r.Tool.written]) {
+		for _, j := range append(slices.Clip(wide), first[r.Tool.written]) {
 			if other := p.Rules[j]; i != j && other.settles(r, j < i) {
 				all = append(all, fmt.Sprintf("%s: unreachable rule: %s %q decides nothing, since line %d says %s to all of that already",
 					p.At(r.Line), r.Verdict, r.Tool, other.Line, other.Verdict))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tailscale/hujson"
+	"pgregory.net/rapid"
 )
 
 // whole has every key once.
@@ -122,7 +124,7 @@ func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
 		{"a later version", `{"version": 2}`, "this Fairlead reads version 1"},
 		{"a scope that is none", `{"scopes": ["*"]}`, "scopes[0]"},
 		{"a permission that is a wildcard", `{"permissions": [{"tool": "a", "permission": "*.read"}]}`, `it needs "tool", and a "permission"`},
-		{"a rule over arguments", "{\"arguments\": {\n\"a/b\": {\"when\": {\"x\": [\"y\"]},\n\"clas\": \"safe\"}}}", "line 3"},
+		{"a rule over arguments", "{\"arguments\": {\n\"a/b\": {\"when\": {\"x\": [\"y\"]},\n\"klass\": \"safe\"}}}", "line 3"},
 		{"too much of a loop", `{"budget": {"repeats": 1000}}`, "budget.repeats"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -336,6 +338,32 @@ func FuzzParse(f *testing.F) {
 		}
 		if p != nil {
 			p.Decide("server", "tool", annotation.Unknown)
+		}
+	})
+}
+
+// A rule more that denies or asks lets nothing through that was held up before.
+func TestARuleMoreAllowsNothingMore(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rule := func(decide ...string) string {
+			return fmt.Sprintf(`{"tool": %q, "decide": %q}`,
+				rapid.SampledFrom([]string{"*", "a*", "s/*", "s/a", "*/a", "s/ab", "?b", "o/*", "[ab]"}).Draw(t, "tool"), rapid.SampledFrom(decide).Draw(t, "decide"))
+		}
+		rules := rapid.SliceOfN(rapid.Custom(func(*rapid.T) string { return rule("allow", "ask", "deny") }), 0, 5).Draw(t, "rules")
+		more := slices.Insert(slices.Clone(rules), rapid.IntRange(0, len(rules)).Draw(t, "at"), rule("ask", "deny"))
+		tool := rapid.SampledFrom([]string{"a", "ab", "b", "a/b"}).Draw(t, "tool")
+		class := rapid.SampledFrom([]annotation.Safety{annotation.Unknown, annotation.Dangerous, annotation.Moderate, annotation.Safe}).Draw(t, "class")
+		through := func(rules []string) bool {
+			p, err := policy.Parse("p.json", []byte(`{"rules": [`+strings.Join(rules, ",")+`]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, _ := p.Decide("s", tool, class)
+			return v == policy.Allow || v == policy.None && !class.MustConfirm()
+		}
+		if through(more) && !through(rules) {
+			t.Errorf("%s/%s of the class %v goes through with %q, and not with %q", "s", tool, class, more, rules)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func (r *reader) line(offset int) int {
 	return 1 + bytes.Count(r.raw[:min(max(offset, 0), len(r.raw))], []byte("\n"))
 }
 
-func (r *reader) fault(v hujson.Value, key, format string, args ...any) {
+func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
 	if len(r.faults) < maxFaults {
 		r.faults = append(r.faults, &Error{r.name, r.line(v.StartOffset), escape.Line(key), fmt.Sprintf(format, args...)})
 	}
@@ -81,24 +81,22 @@ type field func(v hujson.Value, key string)
 func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
-		r.fault(v, at, "it has to be an object, in braces")
+		r.faultf(v, at, "it has to be an object, in braces")
 		return
 	}
 	seen := make(map[string]bool)
 	for _, m := range o.Members {
-		name, key := "", ""
+		name := ""
 		if l, ok := m.Name.Value.(hujson.Literal); ok {
 			name = l.String()
 		}
-		if key = name; at != "" {
-			key = at + "." + name
-		}
+		key := strings.TrimPrefix(at+"."+name, ".")
 		read, known := fields[name]
 		switch {
 		case seen[name]:
-			r.fault(m.Name, key, "it is given twice")
+			r.faultf(m.Name, key, "it is given twice")
 		case !known:
-			r.fault(m.Name, key, "the key is unknown; %s", nearest(name, fields))
+			r.faultf(m.Name, key, "the key is unknown; %s", nearest(name, fields))
 		default:
 			read(m.Value, key)
 		}
@@ -110,7 +108,7 @@ func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
 func (r *reader) entries(v hujson.Value, at string, read func(name string, v hujson.Value, key string)) {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
-		r.fault(v, at, "it has to be an object, in braces")
+		r.faultf(v, at, "it has to be an object, in braces")
 		return
 	}
 	seen := make(map[string]bool)
@@ -120,7 +118,7 @@ func (r *reader) entries(v hujson.Value, at string, read func(name string, v huj
 			name = l.String()
 		}
 		if seen[name] {
-			r.fault(m.Name, at+"."+name, "it is given twice")
+			r.faultf(m.Name, at+"."+name, "it is given twice")
 		}
 		seen[name] = true
 		read(name, m.Value, at+"."+name)
@@ -131,11 +129,11 @@ func (r *reader) entries(v hujson.Value, at string, read func(name string, v huj
 func (r *reader) list(v hujson.Value, at string, read field) {
 	a, ok := v.Value.(*hujson.Array)
 	if !ok {
-		r.fault(v, at, "it has to be a list, in brackets")
+		r.faultf(v, at, "it has to be a list, in brackets")
 		return
 	}
 	if len(a.Elements) > maxEntries {
-		r.fault(v, at, "it has %d entries, more than %d", len(a.Elements), maxEntries)
+		r.faultf(v, at, "it has %d entries, more than %d", len(a.Elements), maxEntries)
 		return
 	}
 	for i, e := range a.Elements {
@@ -150,7 +148,7 @@ const maxEntries = 10_000
 func literal[T any](r *reader, v hujson.Value, key, what string) (value T, ok bool) {
 	l, isLiteral := v.Value.(hujson.Literal)
 	if !isLiteral || string(l) == "null" || json.Unmarshal(l, &value) != nil {
-		r.fault(v, key, "it has to be %s", what)
+		r.faultf(v, key, "it has to be %s", what)
 		return value, false
 	}
 	return value, true
@@ -163,9 +161,9 @@ func (r *reader) text(to *string, words ...string) field {
 		switch {
 		case !ok:
 		case s == "":
-			r.fault(v, key, "it is empty")
+			r.faultf(v, key, "it is empty")
 		case len(words) > 0 && !slices.Contains(words, s):
-			r.fault(v, key, "%q is none of %s", escape.Cut(s, 80), strings.Join(words, ", "))
+			r.faultf(v, key, "%q is none of %s", escape.Cut(s, 80), strings.Join(words, ", "))
 		default:
 			*to = s
 		}
@@ -187,7 +185,7 @@ func (r *reader) count(to *int) field {
 		switch {
 		case !ok:
 		case n < 1:
-			r.fault(v, key, "it has to be at least 1")
+			r.faultf(v, key, "it has to be at least 1")
 		default:
 			*to = n
 		}
@@ -201,7 +199,7 @@ func (r *reader) amount(to *float64) field {
 		switch {
 		case !ok:
 		case n <= 0:
-			r.fault(v, key, "it has to be more than 0")
+			r.faultf(v, key, "it has to be more than 0")
 		default:
 			*to = n
 		}
@@ -219,9 +217,9 @@ func (r *reader) duration(to *time.Duration) field {
 		d, err := time.ParseDuration(s)
 		switch {
 		case err != nil:
-			r.fault(v, key, "%q is no time; it has to be %s", escape.Cut(s, 40), what)
+			r.faultf(v, key, "%q is no time; it has to be %s", escape.Cut(s, 40), what)
 		case d <= 0:
-			r.fault(v, key, "it has to be more than 0")
+			r.faultf(v, key, "it has to be more than 0")
 		default:
 			*to = d
 		}

@@ -27,9 +27,12 @@ func Fallback(confirmers ...hitl.Confirmer) hitl.Confirmer {
 
 // First asks all at once, and the first answer wins: a yes or a no. Who cannot be asked,
 // fails or panics has not answered. A client that is asked by the end of its call, and
-// makes it again with the answer, is asked alone: nobody would wait for the others.
+// makes it again with the answer, is asked alone: nobody would wait for the others. Nil is nobody.
 func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
-	if len(confirmers) == 1 {
+	switch len(confirmers) {
+	case 0:
+		return nil
+	case 1:
 		return confirmers[0]
 	}
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {

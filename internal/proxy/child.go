@@ -50,7 +50,7 @@ const endPatience = 2 * time.Second
 // startChild starts a server's command. What the server writes to its standard output
 // that is no message is left out, and said.
 func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, error) {
-	command := exec.Command(s.Command[0], s.Command[1:]...) //nolint:gosec,noctx // it is what the person asked for; it ends by close
+	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Env = append(os.Environ(), s.Env...)
 	command.Dir = s.Dir
 	command.Stderr = stderr

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/policy"
 )
 
 // Explain says what a tool is, which rule of the policy decides about it, and what the
@@ -26,7 +27,11 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	var b strings.Builder
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
-	will := strings.Join(plan.standard.Will(plan.policy.Raised(tool)), " · ")
+	words := plan.standard.Will(plan.policy.Raised(tool))
+	if v, _ := plan.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && len(words) > 0 && words[0] == "ask first" {
+		words[0] = "run, by the policy"
+	}
+	will := strings.Join(words, " · ")
 	switch err := plan.refuse(tool); {
 	case err != nil:
 		will = "refuse"

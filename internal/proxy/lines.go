@@ -28,7 +28,8 @@ func readLines(in io.Reader, take func(line []byte)) error {
 		}
 		line := part
 		if long != nil {
-			line, long = append(long, part...), nil
+			long = append(long, part...)
+			line, long = long, nil
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			take(bytes.Clone(line))

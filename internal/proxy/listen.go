@@ -86,7 +86,7 @@ func (f *front) close() {
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if why := foreign(r); why != "" {
-		f.proxy.log.Warn("proxy: a request was refused", slog.String("why", why))
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", why))
 		http.Error(w, why, http.StatusForbidden)
 		return
 	}
@@ -161,7 +161,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 	}
 	h, status, err := f.sessionOf(r, all[0])
 	if err != nil {
-		f.proxy.log.Warn("proxy: a request was refused", slog.Any("why", err))
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", err))
 		fail(w, status, all[0], codeGone, err.Error())
 		return
 	}

@@ -20,8 +20,7 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-func (m *message) isRequest() bool      { return m.Method != "" && m.ID != nil }
-func (m *message) isNotification() bool { return m.Method != "" && m.ID == nil }
+func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
 
 // id is the message's ID as a key: 1 and "1" are two.
 func (m *message) id() string { return string(m.ID) }
@@ -83,8 +82,7 @@ func (m *message) encode() []byte {
 	}
 	switch {
 	case m.Method != "":
-		method, _ := json.Marshal(m.Method) // a string always can be
-		b = appendMember(b, "method", method)
+		b = appendMember(b, "method", quoted(m.Method))
 		if m.Params != nil {
 			b = appendMember(b, "params", m.Params)
 		}
@@ -117,7 +115,7 @@ func (m *message) replyTo(result json.RawMessage) *message {
 func (m *message) failTo(err *jsonrpc.Error) *message {
 	text, jsonErr := json.Marshal(err)
 	if jsonErr != nil {
-		text, _ = json.Marshal(&jsonrpc.Error{Code: err.Code, Message: err.Message}) // its data were at fault
+		text = fmt.Appendf(nil, `{"code":%d,"message":%s}`, err.Code, quoted(err.Message)) // its data were at fault
 	}
 	return &message{ID: m.ID, Error: text}
 }
@@ -136,7 +134,7 @@ func (m *message) err() error {
 
 // quoted writes a text as JSON.
 func quoted(s string) json.RawMessage {
-	text, _ := json.Marshal(s) // a string always can be
+	text, _ := json.Marshal(s) //nolint:errchkjson // a string always can be
 	return text
 }
 

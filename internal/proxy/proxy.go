@@ -158,7 +158,7 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 		ended <- readLines(in, func(line []byte) {
 			all, err := parse(line)
 			if err != nil {
-				p.log.Warn("proxy: the client wrote something that is no message; it was left out")
+				p.log.WarnContext(ctx, "proxy: the client wrote something that is no message; it was left out")
 				return
 			}
 			for _, m := range all {

@@ -167,7 +167,7 @@ func (s *server) cancel(ctx context.Context, m *message) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer stop()
 	if err := s.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
-		s.log.Debug("proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
+		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
 	}
 }
 

@@ -2,7 +2,6 @@ package proxy_test
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -131,8 +130,7 @@ func TestNoMessageIsReadInTwoWays(t *testing.T) {
 		`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"delete_thing","name":"list_things"}}`,
 	} {
 		r.send(text)
-		m := r.next()
-		_ = json.RawMessage(m["id"])
+		r.next()
 	}
 	for _, line := range ledgerOf(t, ledger) {
 		if strings.HasPrefix(line, "delete") {

@@ -289,18 +289,18 @@ func features() *mcp.Server {
 		return "there", nil
 	})
 	say("get_log", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
-		return "said", r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "features", Data: map[string]any{"a": 1}})
+		return "said", r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "features", Data: map[string]any{"a": 1}}) //nolint:staticcheck // revisions that have it are tried
 	})
 	say("get_failure", func(context.Context, *mcp.CallToolRequest) (string, error) { return "", fmt.Errorf("it is not there") })
 	say("get_sample", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
-		res, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}})
+		res, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}}}) //nolint:staticcheck // revisions that have it are tried
 		if err != nil {
 			return "", err
 		}
 		return res.Content.(*mcp.TextContent).Text, nil
 	})
 	say("get_roots", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
-		res, err := r.Session.ListRoots(ctx, nil)
+		res, err := r.Session.ListRoots(ctx, nil) //nolint:staticcheck // revisions that have it are tried
 		if err != nil {
 			return "", err
 		}
