@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/filelock"
@@ -62,17 +61,12 @@ func OpenFile(name string, logger *slog.Logger) (*File, error) {
 }
 
 func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*File, error) {
-	out, err := os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	out, giveBack, err := filelock.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	unlock, err := filelock.Lock(out)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("audit: %s has another writer; end that process, or use another file: %w", name, err), out.Close())
-	}
 	fail := func(err error) (*File, error) {
-		unlock()
-		return nil, errors.Join(fmt.Errorf("audit: %s: %w", name, err), out.Close())
+		return nil, errors.Join(fmt.Errorf("audit: %s: %w", name, err), giveBack())
 	}
 	found, err := headOf(name, out)
 	if err != nil {
@@ -86,10 +80,7 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*F
 	if err := f.resume(out, found, logger); err != nil {
 		return fail(errors.Join(err, heads.Close()))
 	}
-	f.close = func() error {
-		unlock()
-		return errors.Join(out.Close(), heads.Close())
-	}
+	f.close = func() error { return errors.Join(giveBack(), heads.Close()) }
 	return f, nil
 }
 

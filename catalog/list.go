@@ -35,7 +35,7 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
 		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
 	defer cancel()
-	l := &listing{id: id, prepared: true, forms: c.pinned, count: make(map[string]int)}
+	l := &listing{id: id, prepared: true, forms: c.pinned}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
@@ -115,6 +115,10 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	if ttl > 0 && (l.ttl == 0 || ttl < l.ttl) {
 		l.ttl = ttl
 	}
+	if l.count == nil { // most lists have one page
+		l.count = make(map[string]int, len(page.Tools))
+		l.accepted = make([]*definition, 0, len(page.Tools))
+	}
 	for _, f := range raw.Faults() {
 		l.count[f.Name]++
 		l.refuse(l.listed+f.Index, f.Name, f.Err)
@@ -153,7 +157,11 @@ func (l *listing) refuse(i int, name string, err error) {
 		l.unnamed++
 		return
 	}
-	l.refused = append(l.refused, Finding{Server: l.id, Text: fmt.Sprintf("%s was left out: %s", named(i, name), line(err))})
+	kind := FindingLeftOut
+	if _, bad := errors.AsType[*schemaError](err); bad {
+		kind = FindingSchema
+	}
+	l.refused = append(l.refused, Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), line(err))})
 }
 
 // done ends a list. Of two tools with one name neither is taken: nobody could say
@@ -165,13 +173,13 @@ func (l *listing) done() {
 		name := d.tool.Name()
 		n := l.count[name]
 		if n > 1 && name != twice { // say it once
-			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
+			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
 			twice = name
 		}
 		return n > 1
 	})
 	if l.unnamed > 0 {
-		l.refused = append(l.refused, Finding{Server: l.id, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
+		l.refused = append(l.refused, Finding{Server: l.id, Kind: FindingLeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
 	}
 	// All together, since a prefix that they share says nothing.
 	words := make([]*mcp.Tool, len(l.accepted))
@@ -221,6 +229,17 @@ func cause(err error) error {
 	return err
 }
 
+// A schemaError says that a schema keeps its tool from being taken.
+type schemaError struct {
+	which string
+	err   error
+}
+
+func (e *schemaError) Error() string {
+	return "its " + e.which + " schema is not usable: " + e.err.Error()
+}
+func (e *schemaError) Unwrap() error { return e.err }
+
 // take copies what can be taken, and says what keeps the rest from it.
 func take(id string, def *mcp.Tool, size int) (*definition, error) {
 	if err := toolname.Check(def.Name); err != nil {
@@ -234,11 +253,11 @@ func take(id string, def *mcp.Tool, size int) (*definition, error) {
 		return nil, fmt.Errorf("it cannot be written as JSON: %w", cause(err))
 	}
 	if err := schema.CheckInput(tool.Definition.InputSchema); err != nil {
-		return nil, fmt.Errorf("its input schema is not usable: %w", err)
+		return nil, &schemaError{"input", err}
 	}
 	if tool.Definition.OutputSchema != nil {
 		if err := schema.Check(tool.Definition.OutputSchema); err != nil {
-			return nil, fmt.Errorf("its output schema is not usable: %w", err)
+			return nil, &schemaError{"output", err}
 		}
 	}
 	return &definition{tool: tool}, nil

@@ -108,7 +108,11 @@ func (s *snapshot) hold(lock *Lock) {
 	for id, change := range s.held {
 		delete(s.tools, id)
 		_, text, _ := strings.Cut(change.String(), ": ")
-		s.find(id.server, id.tool, text)
+		kind := FindingNotAccepted
+		if change.Kind == ToolRemoved {
+			kind = FindingGone
+		}
+		s.find(id.server, id.tool, kind, text)
 	}
 	s.findings = sorted(s.findings)
 }

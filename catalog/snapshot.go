@@ -33,9 +33,14 @@ type entry struct {
 
 // shown is what the catalogue makes of a definition.
 type shown struct {
-	tool     *middleware.Tool // with the effective annotations
-	model    string
-	findings []string
+	tool  *middleware.Tool // with the effective annotations
+	model string
+	noted []noted // what stands out about it
+}
+
+type noted struct {
+	kind FindingKind
+	text string
 }
 
 func build(servers map[string]*server, rules []rule) *snapshot {
@@ -76,17 +81,18 @@ func sorted(findings []Finding) []Finding {
 func (s *snapshot) add(id string, known *server) {
 	s.executors[id] = known.executor
 	s.findings = append(s.findings, known.refused...)
-	for _, text := range []string{known.bare, known.stale} {
-		if text != "" {
-			s.find(id, "", text)
-		}
+	if known.bare != "" {
+		s.find(id, "", FindingUnprepared, known.bare)
+	}
+	if known.stale != "" {
+		s.find(id, "", FindingStale, known.stale)
 	}
 	for _, d := range known.definitions {
 		s.addTool(id, known, d)
 	}
 	for tool := range known.overrides {
 		if _, ok := s.tools[name{id, tool}]; !ok {
-			s.find(id, tool, "the host overrides a tool that the server does not list")
+			s.find(id, tool, FindingUnused, "the host overrides a tool that the server does not list")
 		}
 	}
 }
@@ -97,11 +103,11 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 	}
 	tool := d.shown.tool
 	if other, taken := s.models[d.shown.model]; taken {
-		s.find(id, tool.Name(), fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
+		s.find(id, tool.Name(), FindingLeftOut, fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
-	for _, text := range d.shown.findings {
-		s.find(id, tool.Name(), text)
+	for _, n := range d.shown.noted {
+		s.find(id, tool.Name(), n.kind, n.text)
 	}
 	s.tools[name{id, tool.Name()}] = entry{tool, d}
 	s.models[d.shown.model] = tool
@@ -115,12 +121,12 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	tool.Annotations, before = s.effective(id, known, d)
 	out := &shown{tool: &tool, model: tool.ModelName()}
 	if d.fault != "" {
-		out.findings = append(out.findings, "declares what cannot be read: "+d.fault)
+		out.noted = append(out.noted, noted{FindingUnreadable, "declares what cannot be read: " + d.fault})
 	}
 	if before != annotation.Unknown && before < tool.Safety() {
-		out.findings = append(out.findings, fmt.Sprintf("the host's word lowers it from %s to %s", before, tool.Safety()))
+		out.noted = append(out.noted, noted{FindingLowered, fmt.Sprintf("the host's word lowers it from %s to %s", before, tool.Safety())})
 	}
-	out.findings = append(out.findings, conflicts(d.declared, d.inferred, tool.Annotations, known.trusted)...)
+	out.noted = append(out.noted, conflicts(d.declared, d.inferred, tool.Annotations, known.trusted)...)
 	return out
 }
 
@@ -157,11 +163,13 @@ func (s *snapshot) effective(id string, known *server, d *definition) (a annotat
 
 // conflicts says where what a server declares and what its words say do not go
 // together.
-func conflicts(declared, inferred, effective annotation.Annotations, trusted bool) []string {
-	var texts []string
-	say := func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
+func conflicts(declared, inferred, effective annotation.Annotations, trusted bool) []noted {
+	var found []noted
+	say := func(kind FindingKind, format string, args ...any) {
+		found = append(found, noted{kind, fmt.Sprintf(format, args...)})
+	}
 	if declared.ReadOnly == annotation.Yes && declared.Destructive == annotation.Yes {
-		say("declares itself both read-only and destructive; it counts as destructive")
+		say(FindingContradiction, "declares itself both read-only and destructive; it counts as destructive")
 	}
 	because := func(f annotation.Field) string {
 		if e, ok := inferred.EvidenceOf(f); ok {
@@ -178,16 +186,16 @@ func conflicts(declared, inferred, effective annotation.Annotations, trusted boo
 		if inferred.Destructive == annotation.Yes {
 			field = annotation.DestructiveHint
 		}
-		say("declares itself read-only, %s; its words say otherwise (%s)", believed, because(field))
+		say(FindingDoubted, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field))
 	} else if declared.Safety() > max(effective.Safety(), annotation.Dangerous) {
-		say("declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety())
+		say(FindingUnbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety())
 	}
 	if declared.Idempotent == annotation.Yes && inferred.RequiresConfirmation == annotation.Yes && declared.ReadOnly != annotation.Yes {
-		say("declares itself idempotent, but what it does cannot be taken back (%s)", because(annotation.RequiresConfirmation))
+		say(FindingRepeatable, "declares itself idempotent, but what it does cannot be taken back (%s)", because(annotation.RequiresConfirmation))
 	}
-	return texts
+	return found
 }
 
-func (s *snapshot) find(server, tool, text string) {
-	s.findings = append(s.findings, Finding{Server: server, Tool: tool, Text: text})
+func (s *snapshot) find(server, tool string, kind FindingKind, text string) {
+	s.findings = append(s.findings, Finding{Server: server, Tool: tool, Kind: kind, Text: text})
 }

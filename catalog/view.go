@@ -208,7 +208,7 @@ func (c *Catalog) misfits(tools []*middleware.Tool) []Finding {
 	for _, tool := range tools {
 		if permission := c.permission(tool); permission != "" {
 			if err := scope.Check(permission); err != nil {
-				found = append(found, Finding{Server: tool.Server, Tool: tool.Name(),
+				found = append(found, Finding{Server: tool.Server, Tool: tool.Name(), Kind: FindingPermission,
 					Text: escape.Line("Options.Permission: " + err.Error() + `; only "*.all" covers it`)})
 			}
 		}

@@ -125,20 +125,31 @@ func (s Standard) Explain(tool *middleware.Tool) string {
 
 // Will lists in a few words what this chain does with the calls of a tool, as its
 // middlewares tell it.
-func (s Standard) Will(tool *middleware.Tool) []string {
-	var words []string
+func (s Standard) Will(tool *middleware.Tool) []string { return s.Teller()(tool) }
+
+// Teller returns Will for many tools: it builds the chain once and not for each of
+// them. The func is safe for concurrent use.
+func (s Standard) Teller() func(tool *middleware.Tool) []string {
+	var tellers []middleware.Teller
 	for _, link := range s.links() {
 		if t, ok := link(nowhere).(middleware.Teller); ok {
+			tellers = append(tellers, t)
+		}
+	}
+	return func(tool *middleware.Tool) []string {
+		var words []string
+		switch {
+		case s.Confirm != nil:
+		case tool.Safety().MustConfirm(): // by the guard
+			words = append(words, "refuse, nobody can be asked")
+		default:
+			words = append(words, "run")
+		}
+		for _, t := range tellers {
 			if word := t.Will(tool); word != "" {
 				words = append(words, word)
 			}
 		}
-	}
-	if s.Confirm != nil {
 		return words
 	}
-	if tool.Safety().MustConfirm() { // by the guard
-		return append([]string{"refuse, nobody can be asked"}, words...)
-	}
-	return append([]string{"run"}, words...)
 }

@@ -43,6 +43,10 @@ type Options struct {
 	// Enforced is what the assembled chain keeps. The zero value claims nothing, and
 	// makes it the model's duty to ask before it changes what cannot be restored.
 	Enforced middleware.Promises
+	// Name returns what the model calls a tool by, such as its Name where one server's
+	// tools keep theirs. One that is no name of a tool is not used. Nil means
+	// Tool.ModelName.
+	Name func(tool *middleware.Tool) string
 	// MaxBytes is how long the whole text should be at most. What is too long loses
 	// the descriptions of reads first, then reads, then the descriptions of writes,
 	// then writes, each with a count of what is missing; all else stays, so with many
@@ -79,7 +83,7 @@ func (t Text) Version() string { return t.version }
 // options, and not on the order of the tools; it only reads them. A tool without a
 // name is left out, and of several with one name the most dangerous stands.
 func (p Prompt) For(tools []*middleware.Tool) Text {
-	sections := byClass(tools)
+	sections := byClass(tools, p.opts.Name)
 	text := p.write(sections)
 	for cut := range cuts(sections) {
 		if len(text) <= p.opts.MaxBytes {

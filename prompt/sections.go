@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -68,14 +69,14 @@ func (s *sections) count() int {
 
 // byClass puts the tools into their sections, in an order that does not depend on
 // theirs.
-func byClass(tools []*middleware.Tool) *sections {
+func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sections {
 	var entries []entry
 	for _, tool := range tools {
 		if tool.Name() == "" {
 			continue
 		}
 		entries = append(entries, entry{
-			name:        tool.ModelName(),
+			name:        nameOf(tool, name),
 			description: escape.Cut(quote.Replace(escape.Line(strings.TrimSpace(tool.Definition.Description))), maxDescription),
 			openWorld:   tool.Annotations.OpenWorld == annotation.Yes,
 			class:       tool.Safety(),
@@ -95,6 +96,17 @@ func byClass(tools []*middleware.Tool) *sections {
 		to.shown, to.described = len(to.tools), true
 	}
 	return s
+}
+
+// nameOf is what the model calls the tool by. No name can hold what a reader takes
+// for something else.
+func nameOf(tool *middleware.Tool, own func(*middleware.Tool) string) string {
+	if own != nil {
+		if name := own(tool); toolname.Check(name) == nil {
+			return name
+		}
+	}
+	return tool.ModelName()
 }
 
 // danger orders the classes, the most dangerous first.

@@ -64,13 +64,6 @@ func decisions(call middleware.Call, said note.Reading) []attribute.KeyValue {
 	if call.ID != "" {
 		out = append(out, attribute.String(attrCallID, call.ID))
 	}
-	if t := said.Tool; t != nil {
-		lines := strings.Split(strings.TrimSpace(t.Explain()), "\n")
-		for i := range lines {
-			lines[i] = strings.Join(strings.Fields(lines[i]), " ")
-		}
-		out = append(out, attribute.StringSlice(attrEvidence, lines[1:]), attribute.String(attrSummary, t.Annotations.Summary()))
-	}
 	if said.Attempts > 0 {
 		out = append(out, attribute.Int(attrAttempts, said.Attempts))
 	}
@@ -81,6 +74,23 @@ func decisions(call middleware.Call, said note.Reading) []attribute.KeyValue {
 		out = append(out, attribute.StringSlice(attrWhys, whys(call, said.Facts)))
 	}
 	return out
+}
+
+// explain says what is known of a tool and why, in words that are made once for each.
+func (t *Telemetry) explain(tool *middleware.Tool) []attribute.KeyValue {
+	if tool == nil {
+		return nil
+	}
+	if known, ok := t.explained.Get(tool); ok {
+		return known
+	}
+	lines := strings.Split(strings.TrimSpace(tool.Explain()), "\n")
+	for i := range lines {
+		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+	}
+	words := []attribute.KeyValue{attribute.StringSlice(attrEvidence, lines[1:]), attribute.String(attrSummary, tool.Annotations.Summary())}
+	t.explained.Add(tool, words)
+	return words
 }
 
 // whys puts decisions into words. The reasons are of servers and of the host's own

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -50,8 +51,12 @@ type Telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	content    bool
+	explained  *lru.Cache[*middleware.Tool, []attribute.KeyValue] // what is known of tools, in words
 	metrics
 }
+
+// maxExplained is how many tools' words are kept; the others' are written anew.
+const maxExplained = 1024
 
 // New returns a telemetry. It panics where the meter does not take one of the
 // metrics, which no provider of OpenTelemetry does.
@@ -65,7 +70,12 @@ func New(o Options) *Telemetry {
 	if o.Propagator == nil {
 		o.Propagator = global.GetTextMapPropagator()
 	}
+	explained, err := lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)
+	if err != nil {
+		panic("otel: " + err.Error()) // the size is none
+	}
 	return &Telemetry{
+		explained:  explained,
 		tracer:     o.TracerProvider.Tracer(scope),
 		propagator: o.Propagator,
 		content:    o.Content,
@@ -153,6 +163,7 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 		return
 	}
 	span.SetAttributes(common...)
+	span.SetAttributes(c.explain(said.Tool)...)
 	span.SetAttributes(decisions(call, said)...)
 	if c.content {
 		span.SetAttributes(content(call, res)...)
@@ -168,7 +179,7 @@ type attempt struct {
 func (a *attempt) Unwrap() middleware.ToolCaller { return a.next }
 
 func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	number := max(note.Of(ctx).Read().Attempts, 1)
+	number := max(note.Of(ctx).Attempts(), 1)
 	ctx, span := a.tracer.Start(ctx, "attempt "+call.Tool.Name(), trace.WithAttributes(tool(call.Tool), attribute.Int(attrAttempt, number)))
 	fault := faultOf(call, nil, errPanicked)
 	defer func() {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"github.com/fairlead-go/fairlead/internal/filelock"
 )
@@ -47,13 +46,9 @@ func OpenFile(name string, logger *slog.Logger) (*File, error) {
 }
 
 func openFile(name string, logger *slog.Logger, through func(*os.File) sink) (*File, error) {
-	out, err := os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	out, giveBack, err := filelock.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("approvals: %w", err)
-	}
-	unlock, err := filelock.Lock(out)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("approvals: %s has another writer; end that process, or use another file: %w", name, err), out.Close())
 	}
 	raw, err := io.ReadAll(out)
 	var f *File
@@ -61,13 +56,9 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) sink) (*F
 		f, err = open(raw, through(out), logger)
 	}
 	if err != nil {
-		unlock()
-		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), out.Close())
+		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), giveBack())
 	}
-	f.close = func() error {
-		unlock()
-		return out.Close()
-	}
+	f.close = giveBack
 	return f, nil
 }
 

@@ -256,7 +256,12 @@ func TestRealChain(t *testing.T) {
 func TestListenAndServeIsForThisMachine(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:80", "127.0.0.1", ""} {
-		err := inbox.New(inbox.Options{}).ListenAndServe(t.Context(), address, func(string) { t.Errorf("%q is served", address) })
+		ctx, stop := context.WithCancel(t.Context())
+		err := inbox.New(inbox.Options{}).ListenAndServe(ctx, address, func(string) {
+			t.Errorf("%q is served", address)
+			stop()
+		})
+		stop()
 		if err == nil || !strings.HasPrefix(err.Error(), "inbox: ") {
 			t.Errorf("%q: got error %v", address, err)
 		}

@@ -109,15 +109,15 @@ func (h *host) connectForeign(ctx context.Context, client *mcp.Client) error {
 
 // target is the server that --server names: an URL, a command line, or a short
 // name.
-func target(server string) (dial.Target, error) {
+func target(server string) (t dial.Target, err error) {
 	if server == "memory" {
 		server = memory
 	}
 	words, err := plan.SplitWords(server)
 	if err != nil {
-		return nil, fmt.Errorf("--server %s: %w", server, err)
+		return t, fmt.Errorf("--server %s: %w", server, err)
 	}
-	return dial.Target(words), nil
+	return dial.Words(words...), nil
 }
 
 func (h *host) close() {

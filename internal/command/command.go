@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/spf13/cobra"
 )
 
@@ -30,25 +32,49 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Run is the program without its process; it returns the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := &cobra.Command{
-		Use:           "fairlead",
-		Short:         "See what the tools of MCP servers can do to you, and why",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.AddCommand(inferCommand(), inspectCommand(), proxyCommand(), policyCommand())
-	err := root.ExecuteContext(ctx)
+	program := root()
+	program.SetArgs(args)
+	program.SetIn(stdin)
+	program.SetOut(stdout)
+	program.SetErr(stderr)
+	err := program.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(stderr, "fairlead:", err)
+	fmt.Fprintln(stderr, "fairlead:", harmless(err.Error()))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code
 	}
 	fmt.Fprintln(stderr, "Run 'fairlead help' for what it can do.")
 	return exitUsage
+}
+
+// harmless is a text for a terminal that may hold what a server wrote. Most have
+// nothing to hide, and stay as they are.
+func harmless(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && escape.Invisible(r) }) {
+		return escape.Text(text)
+	}
+	return text
+}
+
+// root is the tree of the commands.
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "fairlead",
+		Short:         "See what the tools of MCP servers can do to you, and why",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.AddCommand(
+		auditCommand(),
+		callCommand(),
+		inferCommand(),
+		inspectCommand(),
+		lockCommand(),
+		policyCommand(),
+		promptCommand(),
+		proxyCommand(),
+	)
+	return cmd
 }

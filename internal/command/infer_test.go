@@ -140,6 +140,17 @@ func TestUsage(t *testing.T) {
 		"unknown format":     {"inspect", "--format", "xml", "http://127.0.0.1:1"},
 		"command without --": {"inspect", "npx", "server"},
 		"no http URL":        {"inspect", "ftp://example.com"},
+		"format and json":    {"inspect", "--json", "--format", "md", "http://127.0.0.1:1"},
+		"no such level":      {"inspect", "--fail-on", "bad", "http://127.0.0.1:1"},
+		"no command":         {"inspect", "--"},
+		"no such file":       {"inspect", "--config", "nowhere.json"},
+		"a name for two":     {"inspect", "--name", "a", "http://127.0.0.1:1", "http://127.0.0.1:2"},
+		"no such name":       {"inspect", "--name", "a__b", "http://127.0.0.1:1"},
+		"a name of no file":  {"inspect", "--server", "a", "http://127.0.0.1:1"},
+		"a name of nothing":  {"inspect", "--server", "a="},
+		"an open quote":      {"inspect", "--server", "a='b"},
+		"no tool":            {"call"},
+		"command is no tool": {"call", "--", "npx", "server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,190 +2,179 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/dial"
-	"github.com/fairlead-go/fairlead/internal/escape"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/internal/report"
+	"github.com/fairlead-go/fairlead/internal/tty"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
 
-// inspected is the id under which the one server is known here.
-const inspected = "server"
+// An inspectOptions is the flags of inspect.
+type inspectOptions struct {
+	serverFlags
+
+	format   choice
+	failOn   choice
+	asJSON   bool
+	baseline string
+	lock     string
+}
+
+var formats = []string{"table", "json", "md", "sarif", "html"}
 
 func inspectCommand() *cobra.Command {
-	var format string
-	var trust bool
-	var wait time.Duration
+	o := inspectOptions{format: choice{formats, "table"}, failOn: choice{report.Levels(), report.Error.String()}}
 	cmd := &cobra.Command{
-		Use:   "inspect (URL | -- COMMAND [ARG...])",
-		Short: "List a server's tools with what they declare, what was inferred and what would be done",
-		Example: `  fairlead inspect https://example.com/mcp
-  fairlead inspect -- npx -y @modelcontextprotocol/server-filesystem .`,
-		Args: cobra.MinimumNArgs(1),
+		Use:   "inspect " + serverArgs,
+		Short: "List the tools of servers: what each declares, what was inferred, what would be done, and what stands out",
+		Long: `Lists the tools of the servers with what each declares, what its words give away, the
+class that follows with its reason, what the chain will do with its calls, and what
+stands out: a finding has a level (error, warning, note) and a rule, whose id stays
+as it is.
+
+` + naming + `
+
+The exit code is 1 where there are findings at the level of --fail-on or a worse one,
+2 for a mistake in the command line, 3 where a server did not answer. Findings that
+the --baseline has are not counted; a baseline is what inspect --json wrote before.`,
+		Example: `  fairlead inspect -- npx -y @modelcontextprotocol/server-filesystem .
+  fairlead inspect https://example.com/mcp --fail-on warning
+  fairlead inspect --config .vscode/mcp.json --format sarif > fairlead.sarif
+  fairlead inspect --config ~/.cursor/mcp.json --json > baseline.json
+  fairlead inspect --config ~/.cursor/mcp.json --baseline baseline.json
+  fairlead inspect --lock fairlead.lock --format html https://example.com/mcp > tools.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := map[string]func(io.Writer, []row, []catalog.Finding) error{"table": writeTable, "json": writeJSON}[format]
-			if !ok {
-				return fmt.Errorf("--format %q is none of table, json", format)
-			}
-			if cmd.ArgsLenAtDash() < 0 && len(args) > 1 {
-				return errors.New("a server's command stands behind two hyphens: fairlead inspect -- COMMAND ARGS")
-			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("no answer within %v (--timeout)", wait))
-			defer cancel()
-			rows, findings, err := inspect(ctx, dial.Target(args), trust)
+			targets, err := o.targets(args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
-			return write(cmd.OutOrStdout(), rows, findings)
+			return o.run(cmd.Context(), targets, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "table", "table or json")
-	cmd.Flags().BoolVar(&trust, "trust", false, "believe what the server declares")
-	cmd.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "how long the server may take to start and to list its tools")
+	o.register(cmd)
+	o.format.register(cmd, "format", "`FORMAT` of the output")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "the same as --format json")
+	cmd.MarkFlagsMutuallyExclusive("format", "json")
+	o.failOn.register(cmd, "fail-on", "the mildest `LEVEL` of findings that make the exit code 1")
+	cmd.Flags().StringVar(&o.baseline, "baseline", "", "`FILE` with findings that are known, as inspect --json wrote it")
+	cmd.Flags().StringVar(&o.lock, "lock", "", "`FILE` of accepted definitions; what differs is a finding (see fairlead lock)")
+	must(cmd.MarkFlagFilename("baseline", "json"))
+	must(cmd.MarkFlagFilename("lock"))
 	return cmd
 }
 
-// A row is what is known about one tool.
-type row struct {
-	Tool      string                 `json:"tool"`
-	Declared  annotation.Annotations `json:"declared"`
-	Inferred  annotation.Annotations `json:"inferred"`
-	Effective annotation.Annotations `json:"effective"`
-	Safety    annotation.Safety      `json:"safety"`
-	Evidence  []annotation.Evidence  `json:"evidence"`
-	Will      []string               `json:"will"`
+func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.Writer) error {
+	lock, err := loadLock(o.lock)
+	if err != nil {
+		return err
+	}
+	all, err := o.connect(ctx, targets, catalog.Options{Lock: lock})
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	r, err := reportOf(all)
+	if err != nil {
+		return err
+	}
+	if o.baseline != "" {
+		if _, err := r.Baseline(o.baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	if err := o.write(r, out); err != nil {
+		return &exitError{exitFindings, fmt.Errorf("writing the report: %w", err)}
+	}
+	if err := all.unreached(); err != nil {
+		return err
+	}
+	var least report.Level
+	must(least.UnmarshalText([]byte(o.failOn.value)))
+	if n := r.Count(least); n > 0 && least != report.None {
+		return &exitError{exitFindings, fmt.Errorf("findings at level %s or worse: %d", least, n)}
+	}
+	return nil
 }
 
-func inspect(ctx context.Context, target dial.Target, trust bool) ([]row, []catalog.Finding, error) {
-	tools := catalog.New(catalog.Options{Timeout: time.Minute})
-	defer tools.Close()
-	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, mount.Options(tools, nil))
-	server, err := dial.Connect(ctx, client, target)
-	if errors.Is(err, dial.ErrUsage) {
-		return nil, nil, err
+func (o *inspectOptions) write(r *report.Report, out io.Writer) error {
+	if o.asJSON {
+		o.format.value = "json"
+	}
+	switch o.format.value {
+	case "json":
+		return r.JSON(out)
+	case "md":
+		return r.Markdown(out)
+	case "sarif":
+		return r.SARIF(out, o.baseline != "")
+	case "html":
+		return r.HTML(out, time.Now())
+	}
+	return r.Table(out, tty.Of(out, os.Getenv))
+}
+
+// reportOf looks at everything that the servers listed, whether it was accepted or not.
+func reportOf(all *fleet) (*report.Report, error) {
+	changes := all.tools.Changes()
+	if err := all.tools.Accept(changes...); err != nil {
+		return nil, &exitError{exitFindings, err}
+	}
+	r := new(report.Report)
+	for _, a := range all.asked {
+		s := report.Server{ID: a.ID, Target: a.String(), File: a.File, Line: a.Line}
+		if a.err != nil {
+			s.Error = a.err.Error()
+		}
+		r.Servers = append(r.Servers, s)
+	}
+	r.Add(all.tools, changes, standard(nobody).Teller())
+	for _, a := range all.asked {
+		if a.err != nil {
+			r.Fail(a.ID, a.err.Error())
+		}
+	}
+	return r, nil
+}
+
+// loadLock reads a lock file, nil for "".
+func loadLock(path string) (*catalog.Lock, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // no lock is not an empty one
+	}
+	lock, err := catalog.LoadLock(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--lock: there is no %s; write one with: fairlead lock accept", path)
 	}
 	if err != nil {
-		return nil, nil, &exitError{exitUnreachable, err}
+		return nil, fmt.Errorf("--lock: %s", strings.TrimPrefix(err.Error(), "catalog: "))
 	}
-	defer func() { _ = server.Session.Close() }() // the answer is there; how the server ends is its own affair
-	if trust {
-		tools.Trust(inspected)
-	}
-	if err := tools.Add(ctx, inspected, server.Session); err != nil {
-		return nil, nil, &exitError{exitUnreachable, server.Explain(err)}
-	}
-	std := standard()
-	var rows []row
-	for _, t := range tools.List() {
-		declared, inferred := tools.Layers(t)
-		rows = append(rows, row{
-			Tool: t.Name(), Declared: declared, Inferred: inferred, Effective: t.Annotations,
-			Safety: t.Safety(), Evidence: t.Annotations.Evidence, Will: std.Will(t),
-		})
-	}
-	return rows, tools.Findings(), nil
+	return lock, nil
 }
 
-// standard is the chain whose behaviour is shown.
-func standard() chain.Standard {
-	nobody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
+// nobody is a person who is not there.
+var nobody = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
+
+// standard is the chain that the command hangs in front of servers.
+func standard(person hitl.Confirmer) chain.Standard {
 	return chain.Standard{
-		Confirm:   hitl.New(nobody, hitl.Options{}),
+		Confirm:   hitl.New(person, hitl.Options{}),
 		Cache:     cache.New(cache.Options{}),
 		Retry:     retry.New(retry.Options{}),
 		RateLimit: ratelimit.New(ratelimit.Options{}),
 		Timeout:   timeout.New(timeout.Options{}),
 	}
-}
-
-func writeJSON(out io.Writer, rows []row, findings []catalog.Finding) error {
-	w := json.NewEncoder(out)
-	w.SetIndent("", "  ")
-	w.SetEscapeHTML(false)
-	texts := make([]string, 0, len(findings))
-	for _, f := range findings {
-		texts = append(texts, f.String())
-	}
-	return w.Encode(struct {
-		Tools    []row    `json:"tools"`
-		Findings []string `json:"findings"`
-	}{append([]row{}, rows...), texts})
-}
-
-func writeTable(out io.Writer, rows []row, findings []catalog.Finding) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tDECLARED\tINFERRED\tCLASS\tTHE CHAIN WILL\tBECAUSE")
-	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", escape.Line(r.Tool), hints(r.Declared), hints(r.Inferred), r.Safety,
-			strings.Join(r.Will, " · "), escape.Line(because(r)))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if len(findings) > 0 {
-		fmt.Fprintln(out, "\nFINDINGS")
-	}
-	for _, f := range findings {
-		fmt.Fprintln(out, "  "+escape.Line(f.String()))
-	}
-	return nil
-}
-
-// hints writes the hints that decide the class, "—" where there are none.
-func hints(a annotation.Annotations) string {
-	var words []string
-	for _, h := range []struct {
-		value   annotation.Hint
-		yes, no string
-	}{
-		{a.ReadOnly, "read-only", "writes"},
-		{a.Destructive, "destructive", "additive"},
-		{a.RequiresConfirmation, "confirm", ""},
-		{a.Idempotent, "idempotent", ""},
-		{a.OpenWorld, "open", ""},
-	} {
-		switch {
-		case h.value == annotation.Yes:
-			words = append(words, h.yes)
-		case h.value == annotation.No && h.no != "":
-			words = append(words, h.no)
-		}
-	}
-	if len(words) == 0 {
-		return "—"
-	}
-	return strings.Join(words, " ")
-}
-
-// because is the evidence that decided the class.
-func because(r row) string {
-	decides := annotation.ReadOnlyHint
-	switch {
-	case r.Effective.Destructive == annotation.Yes:
-		decides = annotation.DestructiveHint
-	case r.Effective.RequiresConfirmation == annotation.Yes:
-		decides = annotation.RequiresConfirmation
-	case r.Safety == annotation.Unknown:
-		return "nothing known"
-	}
-	if e, ok := r.Effective.EvidenceOf(decides); ok {
-		return e.String()
-	}
-	return "MCP's default for what nobody said"
 }

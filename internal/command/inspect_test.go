@@ -2,45 +2,54 @@ package command
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/testserver"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/google/go-cmp/cmp"
 )
 
 // lying is a server that declares everything read-only, behind a real socket.
 func lying(t *testing.T) string {
 	t.Helper()
-	server := testserver.New()
-	for _, name := range []string{"delete_account", "get_account", "send_message"} {
-		tool := testserver.Tool(name, "")
-		tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
-		testserver.Add(server, tool, nil)
-	}
-	_, h := testserver.ConnectHTTP(t, server, nil, testserver.Modern)
+	_, h := testserver.ConnectHTTP(t, lies(), nil, testserver.Modern)
 	return h.URL
 }
 
-func inspectJSON(t *testing.T, args ...string) (classes map[string]string, sources map[string]string, findings []string) {
+// inspected is what inspect says as JSON, of servers with findings.
+type inspected struct {
+	Servers []struct{ ID, Error string }
+	Tools   []struct {
+		Server, Tool, Safety string
+		Evidence             []struct{ Field, Value, Source string }
+	}
+	Findings []finding
+}
+
+type finding struct {
+	Level, Rule, Server, Tool, Text string
+	Known                           bool
+}
+
+func inspectJSON(t *testing.T, code int, args ...string) (r inspected) {
 	t.Helper()
-	code, stdout, stderr := program(t, "", append([]string{"inspect", "--format", "json"}, args...)...)
-	if code != exitOK {
-		t.Fatalf("exit %d: %s", code, stderr)
+	got, stdout, stderr := program(t, "", append([]string{"inspect", "--json"}, args...)...)
+	if got != code {
+		t.Fatalf("exit %d, want %d: %s", got, code, stderr)
 	}
-	var got struct {
-		Tools []struct {
-			Tool, Safety string
-			Evidence     []struct{ Field, Value, Source string }
-		}
-		Findings []string
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// safety returns the class of each tool, and who says whether it only reads.
+func (r inspected) safety() (classes, sources map[string]string) {
 	classes, sources = map[string]string{}, map[string]string{}
-	for _, tool := range got.Tools {
+	for _, tool := range r.Tools {
 		classes[tool.Tool] = tool.Safety
 		for _, e := range tool.Evidence {
 			if e.Field == "readOnlyHint" {
@@ -48,52 +57,92 @@ func inspectJSON(t *testing.T, args ...string) (classes map[string]string, sourc
 			}
 		}
 	}
-	return classes, sources, got.Findings
+	return classes, sources
 }
 
 func TestALyingServerLowersNothingAndEachLieIsAFinding(t *testing.T) {
 	t.Parallel()
-	classes, _, findings := inspectJSON(t, lying(t))
+	r := inspectJSON(t, exitFindings, lying(t))
+	classes, _ := r.safety()
 	for tool, want := range map[string]string{"delete_account": "dangerous", "get_account": "safe", "send_message": "dangerous"} {
 		if classes[tool] != want {
 			t.Errorf("%s is %s, want %s", tool, classes[tool], want)
 		}
 	}
-	for _, tool := range []string{"delete_account", "send_message"} {
-		if !slices.ContainsFunc(findings, func(f string) bool {
-			return strings.HasPrefix(f, "server/"+tool+": declares itself read-only, which is not believed")
-		}) {
-			t.Errorf("no finding about the lie of %s in %q", tool, findings)
+	var lies []string
+	for _, f := range r.Findings {
+		if f.Level != "error" || f.Rule != "doubted" || !strings.HasPrefix(f.Text, "declares itself read-only, which is not believed") {
+			t.Errorf("a finding of another kind: %+v", f)
 		}
+		lies = append(lies, f.Tool)
 	}
-	if len(findings) != 2 {
-		t.Errorf("%d findings, want one for each lie: %q", len(findings), findings)
+	if diff := cmp.Diff([]string{"delete_account", "send_message"}, lies); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 func TestATrustedServerIsBelievedAndProvenanceSaysSo(t *testing.T) {
 	t.Parallel()
-	classes, sources, findings := inspectJSON(t, "--trust", lying(t))
+	r := inspectJSON(t, exitFindings, "--trust", lying(t))
+	classes, sources := r.safety()
 	for _, tool := range []string{"delete_account", "get_account", "send_message"} {
 		if classes[tool] != "safe" || sources[tool] != "declared" {
 			t.Errorf("%s is %s by %s, want safe by declared", tool, classes[tool], sources[tool])
 		}
 	}
-	if len(findings) != 2 {
-		t.Errorf("%d findings, want the two that trust overrules: %q", len(findings), findings)
+	if len(r.Findings) != 2 {
+		t.Errorf("%d findings, want the two that trust overrules: %+v", len(r.Findings), r.Findings)
 	}
 }
 
 func TestInspectTableNamesClassAndReason(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := program(t, "", "inspect", lying(t))
-	if code != exitOK {
+	if code != exitFindings {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	for _, want := range []string{"delete_account", "dangerous", "ask first · never cache", `"delete" leads the name`, "FINDINGS"} {
+	for _, want := range []string{"delete_account", "dangerous", "ask first · never cache", `"delete" leads the name`, "FINDINGS", "error", "[doubted]"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the table does not say %q:\n%s", want, stdout)
 		}
+	}
+}
+
+// Several servers, out of a client's file and beside it; one that does not answer
+// harms none.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	text := `{"mcpServers": {"first": {"url": "` + lying(t) + `"}, "second": {"url": "` + lying(t) + `"}, "gone": {"command": "no-such-command-anywhere"}}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := inspectJSON(t, exitUnreachable, "--config", path, lying(t))
+	count := map[string]int{}
+	for _, tool := range r.Tools {
+		count[tool.Server]++
+	}
+	if diff := cmp.Diff(map[string]int{"first": 3, "second": 3, "server": 3}, count); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if !slices.ContainsFunc(r.Findings, func(f finding) bool {
+		return f.Rule == "unreachable" && f.Server == "gone"
+	}) {
+		t.Errorf("the server that does not answer is no finding: %+v", r.Findings)
+	}
+	r = inspectJSON(t, exitFindings, "--config", path, "--server", "second")
+	if len(r.Servers) != 1 || r.Servers[0].ID != "second" || len(r.Tools) != 3 {
+		t.Errorf("got %+v, want the second alone", r.Servers)
+	}
+	for _, args := range [][]string{{"--name", "mine", lying(t)}, {"--server", "mine=" + lying(t)}} {
+		r = inspectJSON(t, exitFindings, args...)
+		if len(r.Servers) != 1 || r.Servers[0].ID != "mine" {
+			t.Errorf("%q: got %+v, want the name that was given", args, r.Servers)
+		}
+	}
+	r = inspectJSON(t, exitFindings, "--config", path, "--server", "second", "--server", "third="+lying(t), "--server", "fourth="+lying(t))
+	if len(r.Tools) != 9 {
+		t.Errorf("got %+v, want three servers", r.Servers)
 	}
 }
 
@@ -115,5 +164,50 @@ func TestAnUnreachableServerIsNamed(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d and one line that names %q", code, stdout, stderr, exitUnreachable, c.want)
 			}
 		})
+	}
+}
+
+// What a client's file says of a server's process holds here too.
+func TestServerRunsAsItsClientRunsIt(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{"a": map[string]any{
+		"command": "sh", "args": []string{"-c", `[ "$(pwd)" = "$WANT" ] && exec "$EXE"`}, "cwd": dir,
+		"env": map[string]string{"WANT": dir, "EXE": exe, "FAIRLEAD_TEST_CHILD": "honest"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := inspectJSON(t, exitOK, "--config", path); len(r.Tools) != 1 || r.Tools[0].Tool != "get_account" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestServerThatSaysNothingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := program(t, "", "inspect", "--timeout", "50ms", "--", "sleep", "60")
+	if code != exitUnreachable || stdout != "" || !strings.Contains(stderr, "no answer within 50ms (--timeout)") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// A server's error is text, on the terminal too.
+func TestHostileErrorIsText(t *testing.T) {
+	t.Parallel()
+	const script = `i=0; while read line; do i=$((i+1)); printf '{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"\\u001b[31mred\\u202e"}}\n' $i; done`
+	code, stdout, stderr := program(t, "", "inspect", "--", "sh", "-c", script)
+	if code != exitUnreachable || stdout != "" || !strings.Contains(stderr, `\x1b[31mred\u202e`) || strings.ContainsAny(stderr, "\x1b\u202e") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }

@@ -90,7 +90,9 @@ the tool is known by its name alone, and by --description; with one, as the serv
 				})
 				return c.AddTools(known.Server(), nothing, &mcp.Tool{Name: known.Tool(), Description: description, InputSchema: map[string]any{"type": "object"}})
 			}
-			if target := dial.Target(args[1:]); len(target) > 0 {
+			if len(args) > 1 {
+				target := dial.Words(args[1:]...)
+				target.ID = known.Server()
 				ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 				defer cancel()
 				client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, nil)

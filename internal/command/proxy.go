@@ -6,46 +6,43 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/dial"
 	"github.com/fairlead-go/fairlead/internal/policy"
 	"github.com/fairlead-go/fairlead/internal/proxy"
 	"github.com/spf13/cobra"
-	"mvdan.cc/sh/v3/shell"
 )
 
 // proxyFlags are what the proxy is told on the command line.
 type proxyFlags struct {
-	name, policy, listen, audit, lock, inbox string
-	approve, servers, scopes                 []string
-	trust, readOnly, verbose                 bool
+	serverNames
+
+	policy, listen, audit, lock, inbox string
+	approve, scopes                    []string
+	trust, readOnly, verbose           bool
 }
 
 func proxyCommand() *cobra.Command {
 	var o proxyFlags
 	cmd := &cobra.Command{
-		Use:   "proxy [flags] (URL | --server NAME=URL|COMMAND... | -- COMMAND [ARG...])",
+		Use:   "proxy " + serverArgs,
 		Short: "Serve MCP with the chain in front of the tools of servers",
 		Long: `Serve MCP, on standard input and output or with --listen over streamable HTTP, with the
 chain in front of the tools of one server or of several. Everything else of the protocol
-passes untouched. Dangerous calls, and those of which nothing is known, wait for a person.`,
+passes untouched. Dangerous calls, and those of which nothing is known, wait for a person.
+
+` + naming,
 		Example: `  fairlead proxy -- npx -y @modelcontextprotocol/server-filesystem .
   fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
   fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
   fairlead proxy --policy policy.json --server crm=https://crm.example/mcp --server 'files=npx -y @modelcontextprotocol/server-filesystem .'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.ArgsLenAtDash() < 0 && len(args) > 1 {
-				return errors.New("a server's command stands behind two hyphens: fairlead proxy -- COMMAND ARGS")
-			}
 			return o.run(cmd, args)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.name, "name", "server", "the `ID` by which policies and records know the one server")
-	f.StringArrayVar(&o.servers, "server", nil, "one of several servers, as `NAME=URL` or NAME=COMMAND; tools are then called NAME__TOOL")
+	o.register(cmd)
 	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing starts if anything in it is wrong")
 	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` in place of standard input and output")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
@@ -66,7 +63,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	p := proxy.Options{Trust: o.trust, ReadOnly: o.readOnly, Stderr: cmd.ErrOrStderr(), Logger: log}
-	if p.Servers, err = o.targets(args); err != nil {
+	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
 	decided := new(policy.Policy)
@@ -135,47 +132,22 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// targets are the servers that the command line names.
-func (o *proxyFlags) targets(args []string) ([]proxy.Server, error) {
-	switch {
-	case len(args) > 0 && len(o.servers) > 0:
-		return nil, errors.New("name one server, or several with --server, and not both")
-	case len(args) > 0:
-		s, err := server(o.name, args)
-		return []proxy.Server{s}, err
-	case len(o.servers) == 0:
-		return nil, errors.New("name a server: an URL, a command behind two hyphens, or several with --server NAME=URL|COMMAND")
+// servers are the servers that the command line names.
+func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
+	targets, err := o.serverNames.targets(words, dash)
+	if err != nil {
+		return nil, err
 	}
 	var all []proxy.Server
-	seen := make(map[string]bool)
-	for _, text := range o.servers {
-		name, target, ok := strings.Cut(text, "=")
-		words, err := shell.Fields(target, nil)
-		if !ok || name == "" || err != nil || len(words) == 0 {
-			return nil, fmt.Errorf("--server %q is not NAME=URL or NAME=COMMAND", text)
+	for _, t := range targets {
+		if t.SSE {
+			return nil, fmt.Errorf("the server %s speaks HTTP with SSE, which the protocol has given up; the proxy speaks streamable HTTP", t)
 		}
-		if seen[name] {
-			return nil, fmt.Errorf("--server: two servers are called %q; give each a name of its own", name)
-		}
-		seen[name] = true
-		s, err := server(name, words)
-		if err != nil {
-			return nil, err
+		s := proxy.Server{Name: t.ID, URL: t.URL, Header: t.Header, Command: t.Command, Dir: t.Dir}
+		for name, value := range t.Env {
+			s.Env = append(s.Env, name+"="+value)
 		}
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-func server(name string, target dial.Target) (proxy.Server, error) {
-	if strings.ContainsAny(name, "/*?[] \t\n") || strings.Contains(name, "__") {
-		return proxy.Server{}, fmt.Errorf("%q is no name for a server; use letters, digits and hyphens", name)
-	}
-	if len(target) == 1 && strings.Contains(target[0], "://") {
-		if !strings.HasPrefix(target[0], "http://") && !strings.HasPrefix(target[0], "https://") {
-			return proxy.Server{}, fmt.Errorf("%w: %q is no http or https URL", dial.ErrUsage, target[0])
-		}
-		return proxy.Server{Name: name, URL: target[0]}, nil
-	}
-	return proxy.Server{Name: name, Command: target}, nil
 }

@@ -47,6 +47,7 @@ func TestNothingStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = writer.Close() })
+	old := file(t, "mcp.json", `{"mcpServers": {"old": {"type": "sse", "url": "https://example.com/sse"}}}`)
 	bad := file(t, "policy.json", "{\n\"approvel\": 1}")
 	for _, c := range []struct {
 		name string
@@ -54,7 +55,7 @@ func TestNothingStarts(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no server", nil, 2, "name a server"},
+		{"no server", nil, 2, "no server is named"},
 		{"a bad policy", []string{"--policy", bad}, 2, `policy.json:2: approvel: the key is unknown; did you mean "approvals"?`},
 		{"no policy", []string{"--policy", bad + "x"}, 2, "the file cannot be read"},
 		{"a policy with a bad scope", []string{"--scope", "*"}, 2, `for everything write "*.all"`},
@@ -66,10 +67,9 @@ func TestNothingStarts(t *testing.T) {
 		{"a second writer", []string{"--audit", held}, 2, "--audit"},
 		{"no lock", []string{"--lock", bad + "x"}, 2, "fairlead lock accept"},
 		{"a lock that is none", []string{"--lock", bad}, 2, "line 2"},
-		{"a bad name", []string{"--name", "a/b"}, 2, "no name for a server"},
-		{"two servers of one name", []string{"--server", "a=x", "--server", "a=y"}, 2, `two servers are called "a"`},
-		{"a server without a name", []string{"--server", "x"}, 2, "not NAME=URL"},
-		{"one server and several", []string{"--server", "a=x", "--", "y"}, 2, "not both"},
+		{"a bad name", []string{"--name", "a/b"}, 2, "cannot be a server's name"},
+		{"a server without a name", []string{"--server", "x"}, 2, "of which file?"},
+		{"a server of an old transport", []string{"--config", old}, 2, "the proxy speaks streamable HTTP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

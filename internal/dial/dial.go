@@ -1,11 +1,14 @@
-// Package dial reaches an MCP server that is named by an URL or a command line.
+// Package dial reaches MCP servers: those that an URL or a command line names, and
+// those in the configuration files of well-known clients.
 package dial
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -19,21 +22,6 @@ import (
 // ErrUsage says that a target does not name a server.
 var ErrUsage = errors.New("not a server")
 
-// A Target names a server: an http or https URL for streamable HTTP, or a command
-// with its arguments that speaks MCP on its standard input and output.
-type Target []string
-
-// String returns the target as a person would type it.
-func (t Target) String() string { return strings.Join(t, " ") }
-
-func (t Target) url() (*url.URL, bool) {
-	if len(t) != 1 {
-		return nil, false
-	}
-	u, err := url.Parse(t[0])
-	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
 // A Server is a session with the server that a target names.
 type Server struct {
 	Session *mcp.ClientSession
@@ -46,26 +34,41 @@ type Server struct {
 // catalogue. The error names the target, what a
 // command last wrote to its standard error, and what to do.
 func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error) {
-	s := &Server{target: t}
-	var transport mcp.Transport
-	switch u, isURL := t.url(); {
-	case len(t) == 0 || t[0] == "":
-		return nil, fmt.Errorf("%w: name one by an URL or by a command line", ErrUsage)
-	case isURL:
-		transport = &mcp.StreamableClientTransport{Endpoint: u.String()}
-	case strings.Contains(t[0], "://"):
-		return nil, fmt.Errorf("%w: %q is no http or https URL", ErrUsage, t[0])
-	default:
-		command := exec.Command(t[0], t[1:]...)
-		s.said = new(tail)
-		command.Stderr = s.said
-		transport = &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
+	if err := t.Check(); err != nil {
+		return nil, err
 	}
+	s := &Server{target: t}
+	transport := s.transport()
 	var err error
 	if s.Session, err = client.Connect(ctx, mount.Transport(transport), nil); err != nil {
 		return nil, s.Explain(cause(ctx, err))
 	}
 	return s, nil
+}
+
+// transport is the way to the target, which was checked.
+func (s *Server) transport() mcp.Transport {
+	t := s.target
+	if t.URL == "" {
+		command := exec.Command(t.Command[0], t.Command[1:]...)
+		command.Dir = t.Dir
+		command.Env = os.Environ()
+		for name, value := range t.Env {
+			command.Env = append(command.Env, name+"="+value)
+		}
+		s.said = new(tail)
+		command.Stderr = s.said
+		return &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
+	}
+	u, _ := url.Parse(t.URL) // it was checked
+	client := &http.Client{Transport: http.DefaultTransport}
+	if len(t.Header) > 0 {
+		client.Transport = headers{next: http.DefaultTransport, host: u.Host, header: t.Header}
+	}
+	if t.SSE {
+		return &mcp.SSEClientTransport{Endpoint: t.URL, HTTPClient: client}
+	}
+	return &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: client}
 }
 
 // Explain says which server failed, what it said last, and what to do.

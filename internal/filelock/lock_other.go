@@ -1,13 +1,12 @@
 //go:build !unix
 
-// Package filelock keeps a file to one writer at a time, of all processes.
 package filelock
 
 import "os"
 
-// Lock takes the file for this process by making another beside it. After a crash
+// lock takes the file for this process by making another beside it. After a crash
 // somebody has to remove it.
-func Lock(f *os.File) (unlock func(), err error) {
+func lock(f *os.File) (unlock func(), err error) {
 	name := f.Name() + ".lock"
 	held, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

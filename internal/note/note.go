@@ -161,3 +161,13 @@ func (n *Note) Read() Reading {
 	r.Facts = slices.Clone(r.Facts)
 	return r
 }
+
+// Attempts returns how often the call was handed on so far.
+func (n *Note) Attempts() int {
+	if n == nil {
+		return 0
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.Reading.Attempts
+}

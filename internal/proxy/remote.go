@@ -42,9 +42,17 @@ const (
 )
 
 func newRemote(s Server, log *slog.Logger, to sink) *remote {
-	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(nil)}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
+	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(nil), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
+}
+
+// sameHost keeps calls, and the keys in their headers, from being led elsewhere.
+func sameHost(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
+		return fmt.Errorf("the server leads to %s://%s; name that address if it is the right one", req.URL.Scheme, req.URL.Host)
+	}
+	return nil
 }
 
 // send posts a message. A request's answer comes by itself, or why there is none.

@@ -4,12 +4,10 @@ package toolname
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"strings"
 )
 
 const most = 128
-
-var allowed = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 
 // Check says what is wrong with a name, as the end of a sentence about the tool;
 // nil where it keeps the rule.
@@ -19,8 +17,16 @@ func Check(name string) error {
 		return errors.New("it has no name")
 	case len(name) > most:
 		return fmt.Errorf("its name has %d characters, more than the %d that MCP allows", len(name), most)
-	case !allowed.MatchString(name):
+	case strings.ContainsFunc(name, foreign):
 		return errors.New("its name has characters other than A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
 	return nil
+}
+
+func foreign(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
+		return false
+	}
+	return true
 }

@@ -1,5 +1,6 @@
-// Package browsertest drives a real Chromium over the pages of the inbox. It is a
-// module of its own, so that the driver is nobody's dependency.
+// Package browsertest drives a real Chromium over the pages of the inbox, and over the
+// one that fairlead inspect writes. It is a module of its own, so that the driver is
+// nobody's dependency.
 //
 // FAIRLEAD_CHROMIUM names the browser; without it the usual names are looked for.
 // FAIRLEAD_AXE names a file axe.min.js, and FAIRLEAD_SCREENSHOTS a directory.
@@ -42,6 +43,23 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
+// open starts a browser with one tab; both end with the test.
+func open(t *testing.T) context.Context {
+	t.Helper()
+	path := chromium(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1000, 900))
+	allocated, end := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(end)
+	tab, closeTab := chromedp.NewContext(allocated)
+	t.Cleanup(closeTab)
+	if err := chromedp.Do(tab); err != nil { // the first one begins the browser
+		t.Fatal(err)
+	}
+	bounded, cancel := context.WithTimeout(tab, 90*time.Second)
+	t.Cleanup(cancel)
+	return bounded
+}
+
 // A desk is an inbox with a chain behind it and a browser in front of it.
 type desk struct {
 	t        *testing.T
@@ -56,7 +74,6 @@ type desk struct {
 
 func newDesk(t *testing.T, lifetime time.Duration) *desk {
 	t.Helper()
-	path := chromium(t)
 	d := &desk{t: t, in: inbox.New(inbox.Options{})}
 	ready, stopped := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
@@ -79,17 +96,7 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1000, 900))
-	allocated, end := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(end)
-	tab, closeTab := chromedp.NewContext(allocated)
-	t.Cleanup(closeTab)
-	if err := chromedp.Do(tab); err != nil { // the first one begins the browser
-		t.Fatal(err)
-	}
-	bounded, cancel := context.WithTimeout(tab, 90*time.Second)
-	t.Cleanup(cancel)
-	d.browser = bounded
+	d.browser = open(t)
 	return d
 }
 
@@ -333,12 +340,30 @@ func TestHostileText(t *testing.T) {
 	<-over
 }
 
-// axe-core finds nothing, in the light, in the dark and on a phone.
-func TestAccessible(t *testing.T) {
+// axe is the source of axe-core.
+func axe(t *testing.T) string {
+	t.Helper()
 	source, err := os.ReadFile(os.Getenv("FAIRLEAD_AXE"))
 	if err != nil {
-		t.Skip("SKIPPED: FAIRLEAD_AXE names no axe.min.js: nobody checks that everybody can use the inbox")
+		t.Skip("SKIPPED: FAIRLEAD_AXE names no axe.min.js: nobody checks that everybody can use the pages")
 	}
+	return string(source)
+}
+
+// accessible runs axe-core over the page as it is, and looks whether it fits.
+func (d *desk) accessible(tab context.Context, name, source string) {
+	d.t.Helper()
+	got[chromedp.Void](d, tab, source)
+	problems := got[[]string](d, tab, `axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("; ")))`, chromedp.EvalAwaitPromise)
+	tooWide := got[bool](d, tab, `document.documentElement.scrollWidth > innerWidth`)
+	if len(problems) > 0 || tooWide {
+		d.t.Errorf("%s: too wide: %t\n%s", name, tooWide, strings.Join(problems, "\n"))
+	}
+}
+
+// axe-core finds nothing, in the light, in the dark and on a phone.
+func TestAccessible(t *testing.T) {
+	source := axe(t)
 	d := newDesk(t, time.Minute)
 	over := []<-chan error{d.calls(`{"path":"a.txt","body":"` + strings.Repeat("word ", 100) + `"}`)}
 	d.enter()
@@ -356,12 +381,7 @@ func TestAccessible(t *testing.T) {
 				if _, err := chromedp.Call(d.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
 					t.Fatal(err)
 				}
-				got[chromedp.Void](d, d.browser, string(source))
-				problems := got[[]string](d, d.browser, `axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("; ")))`, chromedp.EvalAwaitPromise)
-				tooWide := got[bool](d, d.browser, `document.documentElement.scrollWidth > innerWidth`)
-				if len(problems) > 0 || tooWide {
-					t.Errorf("%s: too wide: %t\n%s", name, tooWide, strings.Join(problems, "\n"))
-				}
+				d.accessible(d.browser, name, source)
 				d.screenshot(d.browser, name)
 			}
 		}

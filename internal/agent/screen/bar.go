@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/tty"
 )
 
 const barWidth = 24
@@ -15,23 +16,23 @@ const barWidth = 24
 func (t *transcript) Progress(p Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.barStyle.live {
+	if !t.barStyle.Live {
 		return
 	}
 	t.drawn = true
-	fmt.Fprintf(t.bar, "\r\x1b[K  %s", t.barStyle.draw(p))
+	fmt.Fprintf(t.bar, "\r\x1b[K  %s", draw(t.barStyle, p))
 }
 
 // draw returns the bar, or what there is to say where no total is known.
-func (s style) draw(p Progress) string {
+func draw(s tty.Style, p Progress) string {
 	message := escape.Line(p.Message)
 	if p.Total <= 0 {
-		return s.paint(dim, fit(fmt.Sprintf("%g %s", p.Done, message), s.width-4))
+		return s.Paint(tty.Dim, tty.Fit(fmt.Sprintf("%g %s", p.Done, message), s.Width-4))
 	}
 	share := min(max(p.Done/p.Total, 0), 1)
 	full := int(share * barWidth)
-	return s.paint(green, strings.Repeat("█", full)) + s.paint(dim, strings.Repeat("░", barWidth-full)) +
-		fmt.Sprintf(" %3.0f%% ", share*100) + s.paint(dim, fit(message, s.width-barWidth-12))
+	return s.Paint(tty.Green, strings.Repeat("█", full)) + s.Paint(tty.Dim, strings.Repeat("░", barWidth-full)) +
+		fmt.Sprintf(" %3.0f%% ", share*100) + s.Paint(tty.Dim, tty.Fit(message, s.Width-barWidth-12))
 }
 
 // wipe takes the bar away.
@@ -45,8 +46,8 @@ func (t *transcript) wipe() {
 // freeze leaves the bar of a call that is done as a line of its own, and takes
 // away any other.
 func (t *transcript) freeze(done bool) {
-	if t.drawn && done && t.live {
-		fmt.Fprintf(t.bar, "\r\x1b[K  %s\n", t.barStyle.draw(Progress{Done: 1, Total: 1, Message: string(plan.Done)}))
+	if t.drawn && done && t.Live {
+		fmt.Fprintf(t.bar, "\r\x1b[K  %s\n", draw(t.barStyle, Progress{Done: 1, Total: 1, Message: string(plan.Done)}))
 		t.drawn = false
 	}
 	t.wipe()

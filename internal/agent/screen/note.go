@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/tty"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -73,7 +74,7 @@ func briefArguments(raw json.RawMessage) string {
 	}
 	all := members(raw)
 	if all == nil && !isEmptyObject(raw) {
-		return escape.Line(fit(string(raw), longText))
+		return escape.Line(tty.Fit(string(raw), longText))
 	}
 	words := make([]string, 0, len(all))
 	for _, m := range all {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/tty"
 )
 
 // Tools draws the table of what is known of each tool and what will be done with
@@ -17,18 +18,18 @@ func (t *transcript) Tools(tools []Tool) {
 	var w [4]int
 	for _, row := range append([]Tool{head}, tools...) {
 		for i, cell := range row.cells() {
-			w[i] = min(max(w[i], wide(cell)), [...]int{24, 12, 14, 9}[i])
+			w[i] = min(max(w[i], tty.Wide(cell)), [...]int{24, 12, 14, 9}[i])
 		}
 	}
 	const leastWill = 20
-	w[0] = max(8, min(w[0], t.width-w[1]-w[2]-w[3]-11-leastWill))
+	w[0] = max(8, min(w[0], t.Width-w[1]-w[2]-w[3]-11-leastWill))
 	t.names = w[0]
-	will := max(t.width-w[0]-w[1]-w[2]-w[3]-11, leastWill)
+	will := max(t.Width-w[0]-w[1]-w[2]-w[3]-11, leastWill)
 	t.linef("")
-	t.row(head, w, will, dim, dim)
-	t.linef("%s", t.paint(dim, strings.Repeat("─", min(t.width, w[0]+w[1]+w[2]+w[3]+11+widest(tools, will)))))
+	t.row(head, w, will, tty.Dim, tty.Dim)
+	t.linef("%s", t.Paint(tty.Dim, strings.Repeat("─", min(t.Width, w[0]+w[1]+w[2]+w[3]+11+widest(tools, will)))))
 	for _, row := range tools {
-		t.row(row, w, will, bold, classColour(row.Class))
+		t.row(row, w, will, tty.Bold, classColour(row.Class))
 	}
 }
 
@@ -36,16 +37,16 @@ func (r Tool) cells() [4]string {
 	return [4]string{escape.Line(r.Name), r.Declared, r.Inferred, r.Class}
 }
 
-func (t *transcript) row(r Tool, w [4]int, will int, name, class paint) {
+func (t *transcript) row(r Tool, w [4]int, will int, name, class tty.Paint) {
 	c := r.cells()
 	dot := "●"
 	if r.Class == "class" {
 		dot = " "
 	}
-	lines := wrap(r.Will, will)
+	lines := tty.Wrap(r.Will, will)
 	t.linef("%s  %s  %s  %s  %s",
-		t.paint(name, pad(fit(c[0], w[0]), w[0])), t.paint(dim, pad(fit(c[1], w[1]), w[1])), pad(fit(c[2], w[2]), w[2]),
-		t.paint(class, dot+" "+pad(c[3], w[3])), lines[0])
+		t.Paint(name, tty.Pad(tty.Fit(c[0], w[0]), w[0])), t.Paint(tty.Dim, tty.Pad(tty.Fit(c[1], w[1]), w[1])), tty.Pad(tty.Fit(c[2], w[2]), w[2]),
+		t.Paint(class, dot+" "+tty.Pad(c[3], w[3])), lines[0])
 	for _, more := range lines[1:] {
 		t.linef("%s%s", strings.Repeat(" ", w[0]+w[1]+w[2]+w[3]+10), more)
 	}
@@ -54,25 +55,25 @@ func (t *transcript) row(r Tool, w [4]int, will int, name, class paint) {
 func widest(tools []Tool, limit int) int {
 	n := 0
 	for _, r := range tools {
-		for _, line := range wrap(r.Will, limit) {
-			n = max(n, wide(line))
+		for _, line := range tty.Wrap(r.Will, limit) {
+			n = max(n, tty.Wide(line))
 		}
 	}
 	return n
 }
 
-func classColour(class string) paint {
+func classColour(class string) tty.Paint {
 	switch class {
 	case "safe":
-		return green
+		return tty.Green
 	case "moderate":
-		return yellow
+		return tty.Yellow
 	case "dangerous":
-		return red
+		return tty.Red
 	case "class":
-		return dim
+		return tty.Dim
 	}
-	return purple
+	return tty.Purple
 }
 
 // Summary draws the figures of the run.
@@ -83,31 +84,31 @@ func (t *transcript) Summary(c Counts) {
 	cells := []struct {
 		name  string
 		value int
-		paint paint
+		paint tty.Paint
 	}{
-		{"calls", c.Calls, bold},
-		{"server", c.ServerCalls, bold},
-		{"memory", c.CacheHits, green},
-		{"retries", c.Retries, yellow},
-		{"asked", c.Asked, bold},
-		{"allowed", c.Allowed, green},
-		{"denied", c.Denied, red},
-		{"waited", c.Waited, yellow},
-		{"limited", c.Limited, yellow},
-		{"unknown", c.Unknown, yellow},
+		{"calls", c.Calls, tty.Bold},
+		{"server", c.ServerCalls, tty.Bold},
+		{"memory", c.CacheHits, tty.Green},
+		{"retries", c.Retries, tty.Yellow},
+		{"asked", c.Asked, tty.Bold},
+		{"allowed", c.Allowed, tty.Green},
+		{"denied", c.Denied, tty.Red},
+		{"waited", c.Waited, tty.Yellow},
+		{"limited", c.Limited, tty.Yellow},
+		{"unknown", c.Unknown, tty.Yellow},
 	}
 	var names, values strings.Builder
 	for _, cell := range cells {
-		w := wide(cell.name)
+		w := tty.Wide(cell.name)
 		names.WriteString(cell.name + " ")
 		value := fmt.Sprintf("%*d", w, cell.value)
 		if cell.value > 0 {
-			value = t.paint(cell.paint, value)
+			value = t.Paint(cell.paint, value)
 		}
 		values.WriteString(value + " ")
 	}
 	t.linef("")
-	t.linef("%s", t.paint(dim, strings.TrimRight(names.String(), " ")))
+	t.linef("%s", t.Paint(tty.Dim, strings.TrimRight(names.String(), " ")))
 	t.linef("%s", strings.TrimRight(values.String(), " "))
 }
 
@@ -118,14 +119,14 @@ func (t *transcript) Ledger(l Ledger) {
 	t.linef("")
 	switch {
 	case l.Effects == 0:
-		t.linef("%s nothing was changed: the server's ledger is empty", t.paint(green, "✓"))
+		t.linef("%s nothing was changed: the server's ledger is empty", t.Paint(tty.Green, "✓"))
 	case len(l.Twice) == 0:
-		t.linef("%s no effect happened twice: the server's ledger has %s, each one once", t.paint(green, "✓"), plural(l.Effects, "effect"))
+		t.linef("%s no effect happened twice: the server's ledger has %s, each one once", t.Paint(tty.Green, "✓"), plural(l.Effects, "effect"))
 	}
 	for _, e := range l.Twice {
-		t.linef("%s happened more than once: %s", t.paint(red, "✗"), escape.Line(e))
+		t.linef("%s happened more than once: %s", t.Paint(tty.Red, "✗"), escape.Line(e))
 	}
-	t.linef("%s %s", t.paint(dim, "  in"), escape.Line(l.Folder))
+	t.linef("%s %s", t.Paint(tty.Dim, "  in"), escape.Line(l.Folder))
 }
 
 func plural(n int, thing string) string {

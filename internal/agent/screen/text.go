@@ -8,19 +8,20 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/tty"
 )
 
 // Text returns a Screen for a person: a transcript on out, and while a call is
 // under way a bar on bar, if that is a terminal.
 func Text(out, bar io.Writer, getenv func(string) string) Screen {
-	return &transcript{out: out, bar: bar, style: styleOf(out, getenv), barStyle: styleOf(bar, getenv)}
+	return &transcript{out: out, bar: bar, Style: tty.Of(out, getenv), barStyle: tty.Of(bar, getenv)}
 }
 
 type transcript struct {
-	style
+	tty.Style
 	mu       sync.Mutex
 	out, bar io.Writer
-	barStyle style
+	barStyle tty.Style
 	drawn    bool // a bar is on the screen
 	names    int  // columns of the longest tool name
 }
@@ -32,15 +33,15 @@ func (t *transcript) Start(s Start) {
 	defer t.mu.Unlock()
 	planner := "planner: " + s.Planner
 	if s.Hint != "" {
-		planner += t.paint(dim, " ("+s.Hint+")")
+		planner += t.Paint(tty.Dim, " ("+s.Hint+")")
 	}
 	t.linef("%s", planner)
-	t.linef("%s %s", t.paint(dim, "server: "), escape.Line(s.Server))
+	t.linef("%s %s", t.Paint(tty.Dim, "server: "), escape.Line(s.Server))
 	if s.Folder != "" {
-		t.linef("%s %s", t.paint(dim, "folder: "), escape.Line(s.Folder))
+		t.linef("%s %s", t.Paint(tty.Dim, "folder: "), escape.Line(s.Folder))
 	}
 	if s.Record != "" {
-		t.linef("%s %s", t.paint(dim, "record: "), escape.Line(s.Record))
+		t.linef("%s %s", t.Paint(tty.Dim, "record: "), escape.Line(s.Record))
 	}
 }
 
@@ -53,8 +54,8 @@ func (t *transcript) Say(text string) {
 	t.wipe()
 	t.linef("")
 	for line := range strings.Lines(escape.Text(text)) {
-		for _, part := range wrap(line, t.width-2) {
-			t.linef("%s %s", t.paint(cyan, "›"), part)
+		for _, part := range tty.Wrap(line, t.Width-2) {
+			t.linef("%s %s", t.Paint(tty.Cyan, "›"), part)
 		}
 	}
 }
@@ -63,12 +64,12 @@ func (t *transcript) Problem(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wipe()
-	for i, part := range wrap(escape.Line(text), t.width-2) {
+	for i, part := range tty.Wrap(escape.Line(text), t.Width-2) {
 		mark := "!"
 		if i > 0 {
 			mark = " "
 		}
-		t.linef("%s %s", t.paint(yellow, mark), part)
+		t.linef("%s %s", t.Paint(tty.Yellow, mark), part)
 	}
 }
 
@@ -80,13 +81,13 @@ func (t *transcript) Call(c Call) {
 	defer t.mu.Unlock()
 	t.freeze(c.State == plan.Done)
 	mark, colour := mark(c.State)
-	name := pad(fit(escape.Line(c.Tool), max(t.names, 12)), t.names)
+	name := tty.Pad(tty.Fit(escape.Line(c.Tool), max(t.names, 12)), t.names)
 	right := facts(c)
-	room := t.width - wide(name) - wide(right) - 5
+	room := t.Width - tty.Wide(name) - tty.Wide(right) - 5
 	args, result := briefArguments(c.Arguments), briefResult(c)
 	args, note := share(args, result, room)
-	gap := strings.Repeat(" ", max(1, room+2-wide(args)-wide(note)))
-	t.linef("%s %s %s%s%s%s", t.paint(colour, mark), t.paint(bold, name), args, t.paint(noteColour(c.State), note), gap, t.paint(dim, right))
+	gap := strings.Repeat(" ", max(1, room+2-tty.Wide(args)-tty.Wide(note)))
+	t.linef("%s %s %s%s%s%s", t.Paint(colour, mark), t.Paint(tty.Bold, name), args, t.Paint(noteColour(c.State), note), gap, t.Paint(tty.Dim, right))
 	if (c.State == plan.Errored || c.State == plan.Failed) && strings.HasSuffix(note, "…") {
 		t.indented(result)
 	}
@@ -94,8 +95,8 @@ func (t *transcript) Call(c Call) {
 
 // indented shows a text that did not fit on its line in full below it.
 func (t *transcript) indented(text string) {
-	for _, part := range wrap(text, t.width-4) {
-		t.linef("    %s", t.paint(red, part))
+	for _, part := range tty.Wrap(text, t.Width-4) {
+		t.linef("    %s", t.Paint(tty.Red, part))
 	}
 }
 
@@ -105,33 +106,33 @@ func share(args, note string, n int) (string, string) {
 	if args != "" && note != "" {
 		note = "  " + note
 	}
-	if wide(args)+wide(note) <= n {
+	if tty.Wide(args)+tty.Wide(note) <= n {
 		return args, note
 	}
-	args = fit(args, max(n-wide(note), n*2/3))
-	return args, fit(note, n-wide(args))
+	args = tty.Fit(args, max(n-tty.Wide(note), n*2/3))
+	return args, tty.Fit(note, n-tty.Wide(args))
 }
 
-func mark(s plan.State) (string, paint) {
+func mark(s plan.State) (string, tty.Paint) {
 	switch s {
 	case plan.Done:
-		return "✓", green
+		return "✓", tty.Green
 	case plan.Unknown:
-		return "?", yellow
+		return "?", tty.Yellow
 	case plan.Denied:
-		return "⊘", red
+		return "⊘", tty.Red
 	}
-	return "✗", red
+	return "✗", tty.Red
 }
 
-func noteColour(s plan.State) paint {
+func noteColour(s plan.State) tty.Paint {
 	switch s {
 	case plan.Done:
-		return dim
+		return tty.Dim
 	case plan.Unknown:
-		return yellow
+		return tty.Yellow
 	}
-	return red
+	return tty.Red
 }
 
 // facts are what stands on the right of a call's line.

@@ -1,0 +1,103 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/testserver"
+)
+
+func TestLockIsShownAcceptedAndKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fairlead.lock")
+	before := lying(t)
+	code, stdout, stderr := program(t, "", "lock", "diff", "--lock", path, before)
+	if code != exitFindings || !strings.Contains(stdout, "server/delete_account: new, nobody has accepted it (dangerous)") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("diff wrote the file")
+	}
+	for _, answer := range []string{"", "n\n", "yes please\n", "\n"} {
+		code, _, stderr := program(t, answer, "lock", "accept", "--lock", path, before)
+		if _, err := os.Stat(path); code != exitFindings || err == nil || !strings.Contains(stderr, "nothing was accepted") {
+			t.Errorf("%q: exit %d, stderr %q", answer, code, stderr)
+		}
+	}
+	if code, stdout, stderr := program(t, "y\n", "lock", "accept", "--lock", path, before); code != exitOK || !strings.Contains(stdout, "delete_account") || !strings.Contains(stderr, "Accept 3 changes") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	if code, stdout, stderr := program(t, "", "lock", "diff", "--lock", path, before); code != exitOK || stdout != "" {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	if code, _, stderr := program(t, "", "lock", "accept", "--lock", path, before); code != exitOK || !strings.Contains(stderr, "Nothing has changed") {
+		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+
+	_, after := testserver.ConnectHTTP(t, honest(), nil, testserver.Modern)
+	code, stdout, _ = program(t, "", "lock", "diff", "--lock", path, after.URL)
+	for _, want := range []string{"server/get_account: changed since it was accepted (description)", `+ "Gets an account."`, "server/delete_account: was accepted, and its server no longer lists it"} {
+		if code != exitFindings || !strings.Contains(stdout, want) {
+			t.Errorf("exit %d, and it does not say %q:\n%s", code, want, stdout)
+		}
+	}
+	r := inspectJSON(t, exitFindings, "--lock", path, after.URL)
+	rules := map[string]string{}
+	for _, f := range r.Findings {
+		rules[f.Tool] = f.Level + " " + f.Rule
+	}
+	if rules["get_account"] != "error not-accepted" || rules["delete_account"] != "warning gone" || len(r.Tools) != 1 {
+		t.Errorf("got %v and %d tools; what changed is shown all the same", rules, len(r.Tools))
+	}
+}
+
+// Servers that are not named stay in the file as they are.
+func TestLockOfOtherServersStays(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fairlead.lock")
+	url := lying(t)
+	for _, id := range []string{"first", "second"} {
+		if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, "--name", id, url); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	}
+	for _, id := range []string{"first", "second"} {
+		if code, stdout, _ := program(t, "", "lock", "diff", "--lock", path, "--name", id, url); code != exitOK {
+			t.Errorf("%s: exit %d: %s", id, code, stdout)
+		}
+	}
+}
+
+// A lock that cannot be read is not overwritten.
+func TestLockThatCannotBeReadStays(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fairlead.lock")
+	if err := os.WriteFile(path, []byte(`{"version":1,"tools":{},"more":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"diff", "accept"} {
+		code, _, stderr := program(t, "y\n", "lock", command, "--lock", path, lying(t))
+		if code != exitUsage || !strings.Contains(stderr, `unknown key "more"`) || !strings.Contains(stderr, path) {
+			t.Errorf("%s: exit %d, stderr %q", command, code, stderr)
+		}
+	}
+}
+
+func TestPromptSaysWhatTheChainEnforces(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := program(t, "", "prompt", "--identity", "You keep the books.", lying(t))
+	if code != exitOK || !strings.HasPrefix(stdout, "You keep the books.") || !strings.Contains(stdout, "\ndelete_account") {
+		t.Errorf("exit %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+	// Two servers may have tools of one name.
+	if _, stdout, _ := program(t, "", "prompt", lying(t), lying(t)); !strings.Contains(stdout, "\nserver-2__delete_account") {
+		t.Errorf("got\n%s", stdout)
+	}
+	// Nothing is printed where tools would be missing.
+	code, stdout, _ = program(t, "", "prompt", lying(t), "http://127.0.0.1:1/mcp")
+	if code != exitUnreachable || stdout != "" {
+		t.Errorf("exit %d and %q", code, stdout)
+	}
+}

@@ -1,0 +1,200 @@
+package dial
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// maxConfig is how much a configuration file may hold. Some clients keep their whole
+// history in it.
+const maxConfig = 64 << 20
+
+// Configured returns the servers of a configuration file, in the order of the file, as
+// the clients write it: "mcpServers" (Claude, Cursor, Windsurf, Cline, Gemini and
+// others), "servers" (VS Code, in its settings within "mcp") or "context_servers"
+// (Zed). What a client keeps beside them is not looked at.
+//
+// With names, those servers are returned, whether they are switched off or not;
+// without, all that are not. One that cannot be used is an error that names file and
+// entry, and so is a file that names none.
+func Configured(path string, names ...string) ([]Target, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	entries, err := entries(plain(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUsage, path, err)
+	}
+	if err := missing(path, entries, names); err != nil {
+		return nil, err
+	}
+	var found []Target
+	for _, e := range entries {
+		named := slices.Contains(names, e.name)
+		if len(names) > 0 && !named {
+			continue
+		}
+		t, off, err := e.target(path)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
+		case off && !named:
+			continue
+		}
+		found = append(found, t)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: %s: every server is switched off; name one by --server", ErrUsage, path)
+	}
+	return Several(found), nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxConfig)
+	}
+	return text, err
+}
+
+func missing(path string, all []entry, names []string) error {
+	var there []string
+	for _, e := range all {
+		there = append(there, e.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(there, name) {
+			return fmt.Errorf("%w: %s has no server %s; it has %s", ErrUsage, path, quoted(name), quoted(there...))
+		}
+	}
+	return nil
+}
+
+func quoted(names ...string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = `"` + escape.Cut(escape.Line(name), 100) + `"`
+	}
+	return strings.Join(shown, ", ")
+}
+
+// An entry is one server as the file has it.
+type entry struct {
+	name string
+	line int
+	raw  json.RawMessage
+}
+
+// places are where the clients keep their servers; the first that names any counts.
+var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"amp.mcpServers"}}
+
+func entries(text []byte) ([]entry, error) {
+	if err := valid(text); err != nil {
+		return nil, err
+	}
+	var found []entry
+	there := false
+	for _, place := range places {
+		list, is, err := entriesAt(text, place)
+		if err != nil {
+			return nil, err
+		}
+		there = there || is
+		if found = list; len(found) > 0 {
+			break
+		}
+	}
+	// Claude Code keeps those of one project beside those for all.
+	if dir, err := os.Getwd(); err == nil {
+		list, is, err := entriesAt(text, []string{"projects", dir, "mcpServers"})
+		if err != nil {
+			return nil, err
+		}
+		there, found = there || is, append(found, list...)
+	}
+	switch {
+	case !there:
+		return nil, errors.New(`it has none of "mcpServers", "servers" and "context_servers", which is where clients keep their servers`)
+	case len(found) == 0:
+		return nil, errors.New("it names no server")
+	}
+	return found, nil
+}
+
+// entriesAt returns the servers of one place, in their order, and whether it is there.
+func entriesAt(text []byte, place []string) (list []entry, there bool, err error) {
+	at, raw := 0, json.RawMessage(text)
+	for _, key := range place {
+		offset, value, found := member(raw, key)
+		if !found {
+			return nil, false, nil
+		}
+		at, raw = at+offset, value
+	}
+	err = walk(raw, func(key string, offset int, value json.RawMessage) {
+		list = append(list, entry{key, 1 + bytes.Count(text[:at+offset], []byte("\n")), value})
+	})
+	if err != nil {
+		return nil, true, fmt.Errorf("%q is no object", strings.Join(place, "."))
+	}
+	return list, true, nil
+}
+
+// valid says in which line a text is no JSON object.
+func valid(text []byte) error {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(text, &object)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n")), err)
+	}
+	if err != nil || object == nil {
+		return errors.New("it is no JSON object")
+	}
+	return nil
+}
+
+// walk tells of each member of an object with the place where its value begins.
+func walk(object json.RawMessage, each func(key string, offset int, value json.RawMessage)) error {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("no object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		name, _ := key.(string) // in an object it is one
+		each(name, int(d.InputOffset())-len(value), value)
+	}
+	return nil
+}
+
+// member returns the last member of the name, since that is the one that counts.
+func member(object json.RawMessage, name string) (at int, value json.RawMessage, found bool) {
+	err := walk(object, func(key string, offset int, raw json.RawMessage) {
+		if key == name {
+			at, value, found = offset, raw, true
+		}
+	})
+	return at, value, found && err == nil
+}

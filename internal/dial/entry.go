@@ -1,0 +1,222 @@
+package dial
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// A written is one server as the clients write it, all their dialects in one.
+type written struct {
+	Type      string `json:"type"`
+	Transport string `json:"transport"` // another word for type
+
+	Command words             `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]scalar `json:"env"`
+	EnvFile string            `json:"envFile"`
+	Cwd     string            `json:"cwd"`
+
+	URL       string            `json:"url"`
+	ServerURL string            `json:"serverUrl"` // Windsurf
+	HTTPURL   string            `json:"httpUrl"`   // Gemini
+	Headers   map[string]scalar `json:"headers"`
+
+	Disabled bool  `json:"disabled"`
+	Enabled  *bool `json:"enabled"`
+
+	Source   string          `json:"source"` // Zed: "extension" for one that comes with an extension
+	Settings json.RawMessage `json:"settings"`
+}
+
+// words is a command: a text, a list, or an object as Zed wrote it.
+type words struct {
+	list []string
+	env  map[string]scalar
+}
+
+func (w *words) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		if one != "" {
+			w.list = []string{one}
+		}
+		return nil
+	}
+	if json.Unmarshal(text, &w.list) == nil {
+		return nil
+	}
+	var zed struct {
+		Path string            `json:"path"`
+		Args []string          `json:"args"`
+		Env  map[string]scalar `json:"env"`
+	}
+	if err := json.Unmarshal(text, &zed); err != nil || zed.Path == "" {
+		return errors.New(`"command" is no text, no list and has no "path"`)
+	}
+	w.list, w.env = append([]string{zed.Path}, zed.Args...), zed.Env
+	return nil
+}
+
+// A scalar is a value of the environment, which some write as a number.
+type scalar string
+
+func (s *scalar) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*s = scalar(one)
+		return nil
+	}
+	if bytes.ContainsAny(text[:1], "{[n") {
+		return errors.New("a value is no text")
+	}
+	*s = scalar(text)
+	return nil
+}
+
+// target makes of an entry what can be connected to; off where it is switched off.
+func (e entry) target(path string) (t Target, off bool, err error) {
+	var w written
+	if err := json.Unmarshal(e.raw, &w); err != nil {
+		return t, false, fmt.Errorf("cannot be read: %w", unmarshalling(err))
+	}
+	off = w.Disabled || w.Enabled != nil && !*w.Enabled
+	x := expander{dir: filepath.Dir(path)}
+	t = Target{ID: idOf(e.name), File: path, Line: e.line}
+	kind := strings.ToLower(first(w.Type, w.Transport))
+	url := first(w.URL, w.ServerURL, w.HTTPURL)
+	command := slices.Concat(w.Command.list, w.Args)
+	switch {
+	case w.EnvFile != "":
+		return t, off, errors.New(`has an "envFile", which is not read; set its variables and start again without it`)
+	case url != "" && len(w.Command.list) > 0:
+		return t, off, errors.New("has both an URL and a command; which is it?")
+	case url != "":
+		t.URL, t.SSE = x.text(url), kind == "sse"
+		t.Header = x.values(w.Headers)
+	case len(w.Command.list) > 0:
+		for _, word := range command {
+			t.Command = append(t.Command, x.text(word))
+		}
+		t.Env, t.Dir = x.values(w.Env), x.text(w.Cwd)
+		if len(w.Command.env) > 0 {
+			t.Env = x.values(w.Command.env)
+		}
+	case w.Source == "extension" || w.Settings != nil:
+		return t, off, errors.New("is started by an extension of the editor; name it here by its command or URL")
+	default:
+		return t, off, errors.New(`has neither "command" nor "url"`)
+	}
+	switch kind {
+	case "", "stdio", "local", "http", "https", "sse", "streamable", "streamable-http", "streamablehttp", "streamable_http", "remote":
+	default:
+		return t, off, fmt.Errorf("speaks %.60q; this program speaks stdio, http and sse", kind)
+	}
+	return t, off, errors.Join(x.fault, t.Check())
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// unmarshalling says which member is of the wrong type, without what stands there.
+func unmarshalling(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s is a %s", escape.Line(first(wrong.Field, "it")), wrong.Value)
+	}
+	return err
+}
+
+// An expander puts in what a client's configuration only names. The first that is not
+// there is its fault: a server that starts with an empty key fails in ways that lead
+// nowhere.
+type expander struct {
+	dir   string
+	fault error
+}
+
+func (x *expander) values(all map[string]scalar) map[string]string {
+	out := make(map[string]string, len(all))
+	for name, value := range all {
+		out[name] = x.text(string(value))
+	}
+	return out
+}
+
+// text expands ${env:X}, ${X} and ${X:-default}, and the folders that editors know.
+func (x *expander) text(s string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(s, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			b.WriteString("${" + rest)
+			return b.String()
+		}
+		b.WriteString(x.variable(name))
+		s = after
+	}
+}
+
+func (x *expander) variable(name string) string {
+	name, fallback, hasFallback := strings.Cut(name, ":-")
+	kind, rest, qualified := strings.Cut(name, ":")
+	switch {
+	case name == "workspaceFolder":
+		return x.workspace()
+	case name == "workspaceFolderBasename":
+		return filepath.Base(x.workspace())
+	case name == "userHome":
+		home, err := os.UserHomeDir()
+		x.failed(err)
+		return home
+	case name == "pathSeparator" || name == "/":
+		return string(filepath.Separator)
+	case qualified && kind != "env":
+		x.failed(fmt.Errorf("needs %q, which its client asks for or knows; write the value, or ${env:NAME} of a variable that is set", "${"+name+"}"))
+		return ""
+	case qualified:
+		name = rest
+	}
+	value, set := os.LookupEnv(name)
+	switch {
+	case hasFallback && value == "":
+		return fallback
+	case !set:
+		x.failed(fmt.Errorf("needs the variable %.100q, which is not set", name))
+	}
+	return value
+}
+
+func (x *expander) failed(err error) {
+	if x.fault == nil {
+		x.fault = err
+	}
+}
+
+// workspace is the folder of a project's configuration file, which stands in it or in
+// a hidden folder of it.
+func (x *expander) workspace() string {
+	dir, err := filepath.Abs(x.dir)
+	x.failed(err)
+	if strings.HasPrefix(filepath.Base(dir), ".") {
+		return filepath.Dir(dir)
+	}
+	return dir
+}

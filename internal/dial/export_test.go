@@ -1,0 +1,4 @@
+package dial
+
+// Plain is for tests of what becomes of comments.
+var Plain = plain

@@ -1,0 +1,49 @@
+package dial_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/dial"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A server's headers go to it, and to no other host that it may lead to.
+func TestHeadersStayWithTheirHost(t *testing.T) {
+	t.Parallel()
+	for name, sse := range map[string]bool{"streamable HTTP": false, "SSE": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := make(chan string, 100)
+			note := func(who string) func(*http.Request) {
+				return func(r *http.Request) { seen <- who + " " + r.Header.Get("Authorization") + r.Header.Get("X-Key") }
+			}
+			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				note("other")(r)
+				http.NotFound(w, r)
+			}))
+			t.Cleanup(other.Close)
+			own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				note("own")(r)
+				http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
+			}))
+			t.Cleanup(own.Close)
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+			target := dial.Words(own.URL)
+			target.SSE, target.Header = sse, map[string]string{"Authorization": "Bearer s3cret", "X-Key": "s3cret"}
+			if _, err := dial.Connect(t.Context(), client, target); err == nil {
+				t.Fatal("there is no server")
+			}
+			close(seen)
+			all := map[string]int{}
+			for s := range seen {
+				all[s]++
+			}
+			if all["own Bearer s3crets3cret"] == 0 || all["other "] == 0 || len(all) != 2 {
+				t.Errorf("got %v", all)
+			}
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package dial
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/redact"
+)
+
+// A Target names a server: an http or https URL, or a command with its arguments
+// that speaks MCP on its standard input and output.
+type Target struct {
+	ID      string            // what the server is called here; a catalogue takes it
+	URL     string            // "" for a command
+	SSE     bool              // the URL speaks the transport of 2024-11-05 and no streamable HTTP
+	Header  map[string]string // of each request to the URL
+	Command []string          // with its arguments
+	Env     map[string]string // beside the environment of this process
+	Dir     string            // where the command runs; "" for here
+	File    string            // the configuration that names it, "" for none
+	Line    int               // where it stands there
+}
+
+// Words is the target of a command line: one word with a scheme is an URL, all else a
+// command and its arguments. Nothing is checked before [Connect].
+func Words(words ...string) Target {
+	if len(words) == 1 && strings.Contains(words[0], "://") {
+		return Target{ID: defaultID, URL: words[0]}
+	}
+	return Command(words...)
+}
+
+// Command is the target of a command and its arguments.
+func Command(words ...string) Target { return Target{ID: defaultID, Command: words} }
+
+// defaultID is what a server is called that nobody named.
+const defaultID = "server"
+
+// String returns the target as a person would type it, without the secrets that can
+// be told from the rest. It may still hold any character.
+func (t Target) String() string {
+	text := strings.Join(t.Command, " ")
+	if t.URL != "" {
+		text = t.URL
+		if u, err := url.Parse(t.URL); err == nil {
+			text = u.Redacted()
+		}
+	}
+	return new(redact.Redactor).Text(text)
+}
+
+// ids are what a catalogue takes, and what is told from a tool in "server/tool" and
+// "server__tool".
+var ids = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// Check says what keeps the target from being one.
+func (t Target) Check() error {
+	if !ids.MatchString(t.ID) || strings.Contains(t.ID, "__") {
+		return fmt.Errorf("%w: %q cannot be a server's name here: use 1 to 64 letters, digits, '.', '-' and single '_'", ErrUsage, t.ID)
+	}
+	if t.URL == "" {
+		if len(t.Command) == 0 || t.Command[0] == "" {
+			return fmt.Errorf("%w: name one by an URL, by a command line, or out of a configuration file", ErrUsage)
+		}
+		return nil
+	}
+	if u, err := url.Parse(t.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%w: %q is no http or https URL", ErrUsage, t.String())
+	}
+	return nil
+}
+
+// Several gives targets that came from several places ids that no two share: each
+// keeps its own where it can.
+func Several(targets []Target) []Target {
+	taken := make(map[string]bool)
+	for i := range targets {
+		id := targets[i].ID
+		for n := 2; taken[id]; n++ {
+			id = fmt.Sprintf("%s-%d", targets[i].ID, n)
+		}
+		taken[id] = true
+		targets[i].ID = id
+	}
+	return targets
+}
+
+var (
+	notOfIDs = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+	doubled  = regexp.MustCompile(`__+`)
+)
+
+// idOf makes of any name one that a catalogue takes.
+func idOf(name string) string {
+	id := doubled.ReplaceAllString(notOfIDs.ReplaceAllString(name, "-"), "_")
+	return cmp.Or(strings.Trim(id[:min(len(id), 60)], "-"), defaultID)
+}
+
+// headers adds a server's headers to the requests to it, and to no other host that a
+// redirect may lead to.
+type headers struct {
+	next   http.RoundTripper
+	host   string
+	header map[string]string
+}
+
+func (h headers) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != h.host {
+		return h.next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	for name, value := range h.header {
+		req.Header.Set(name, value)
+	}
+	return h.next.RoundTrip(req)
+}

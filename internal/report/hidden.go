@@ -1,0 +1,140 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// hidden says which characters of a definition nobody sees, and where they stand; ""
+// for none. What only makes an emoji, joins letters of a script that joins them, or is
+// a blank hides nothing.
+func hidden(definition *mcp.Tool) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(definition); err != nil { // the catalogue took it
+		return ""
+	}
+	if !bytes.Contains(text.Bytes(), []byte(`\u`)) && !bytes.ContainsFunc(text.Bytes(), suspicious) {
+		return ""
+	}
+	var all any
+	if err := json.Unmarshal(text.Bytes(), &all); err != nil {
+		return ""
+	}
+	var found []string
+	walk("", all, func(path, s string) {
+		if where := hides(s); where != "" {
+			found = append(found, path+" has "+where)
+		}
+	})
+	const most = 5
+	if len(found) > most {
+		found = append(found[:most], fmt.Sprintf("and %d more places", len(found)-most))
+	}
+	return strings.Join(found, "; ")
+}
+
+// walk tells of each text in a value, keys included, in an order that does not change.
+func walk(path string, v any, each func(path, s string)) {
+	switch v := v.(type) {
+	case string:
+		each(path, v)
+	case []any:
+		for i, item := range v {
+			walk(fmt.Sprintf("%s[%d]", path, i), item, each)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			at := escape.Cut(escape.Line(key), 80)
+			if path != "" {
+				at = path + "." + at
+			}
+			each("a key of "+at, key)
+			walk(at, v[key], each)
+		}
+	}
+}
+
+// hides says which runes of a text hide something, and how often.
+func hides(s string) string {
+	runes := []rune(s)
+	counts := make(map[rune]int)
+	for i, r := range runes {
+		if suspicious(r) && !needed(runes, i) {
+			counts[r]++
+		}
+	}
+	var parts []string
+	for _, r := range slices.Sorted(maps.Keys(counts)) {
+		part := fmt.Sprintf("%U", r)
+		if n := counts[r]; n > 1 {
+			part += fmt.Sprintf(" %d times", n)
+		}
+		parts = append(parts, part)
+	}
+	const most = 5
+	if len(parts) > most {
+		parts = append(parts[:most], fmt.Sprintf("and %d more", len(parts)-most))
+	}
+	return strings.Join(parts, ", ")
+}
+
+const (
+	joiner    = '\u200d'
+	nonJoiner = '\u200c'
+	asText    = '\ufe0e'
+	asEmoji   = '\ufe0f'
+)
+
+// suspicious reports whether a rune shows nothing, or moves what is shown. Blanks and
+// the ends of lines are to be seen, and what is not assigned is shown as a box.
+func suspicious(r rune) bool {
+	switch r {
+	case '\n', '\t', '\r':
+		return false
+	case '\u2800':
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// needed reports whether the rune at i is there for the eye: the form of a symbol, or
+// a joiner between two symbols or two letters of a script that joins them.
+func needed(s []rune, i int) bool {
+	if i == 0 {
+		return false
+	}
+	before := s[i-1]
+	switch s[i] {
+	case asText, asEmoji:
+		return unicode.In(before, unicode.S, unicode.P, unicode.Nd)
+	case joiner, nonJoiner:
+		if before == asEmoji && i > 1 {
+			before = s[i-2]
+		}
+		if i+1 == len(s) {
+			return false
+		}
+		after := s[i+1]
+		symbols := unicode.In(before, unicode.S) && unicode.In(after, unicode.S)
+		letters := joins(before) && joins(after)
+		return symbols || letters
+	}
+	return false
+}
+
+// joins reports whether a rune is of a script whose letters have forms.
+func joins(r rune) bool {
+	return unicode.In(r, unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
+		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer)
+}

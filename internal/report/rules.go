@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A Level is how much a finding matters. The names are SARIF's.
+type Level uint8
+
+// The levels.
+const (
+	None Level = iota
+	Note
+	Warning
+	Error
+)
+
+var levels = [...]string{"none", "note", "warning", "error"}
+
+// Levels are the names, the worst first.
+func Levels() []string {
+	names := slices.Clone(levels[:])
+	slices.Reverse(names)
+	return names
+}
+
+// String returns the name.
+func (l Level) String() string { return levels[min(int(l), len(levels)-1)] }
+
+// MarshalText returns the name.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads a name.
+func (l *Level) UnmarshalText(text []byte) error {
+	i := slices.Index(levels[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("%.40q is no level; the levels are %s", text, strings.Join(Levels(), ", "))
+	}
+	*l = Level(i)
+	return nil
+}
+
+// The rules that are not the catalogue's.
+const (
+	ruleUndeclared  = "declares-nothing"
+	ruleUnknown     = "class-unknown"
+	ruleHidden      = "hidden-characters"
+	ruleUnreachable = "unreachable"
+)
+
+// A rule says what its findings are about. Its id never changes its meaning.
+type rule struct {
+	id    string
+	level Level
+	short string
+	help  string
+}
+
+var rules = []rule{
+	{string(catalog.FindingSchema), Error, "A schema will be refused.", "The tool is left out, since its schema cannot be compiled or is too large or too deep. Its server's author must mend it."},
+	{string(catalog.FindingLeftOut), Error, "A tool cannot be taken.", "Its name breaks MCP's rule, is there twice, or its definition cannot be read. It is neither listed nor called."},
+	{string(catalog.FindingDoubted), Error, "It says read-only, and its words say otherwise.", "An annotation is a claim. Where the leading verb or the schema contradicts it, the words count, unless you trust the server. Read what the tool does before you do."},
+	{ruleHidden, Error, "Characters that nobody sees.", "Names, descriptions or schemas hold controls, zero-width or reordering characters. They can hide instructions from a person that a model reads."},
+	{string(catalog.FindingNotAccepted), Error, "New or changed since the lock file.", "Nobody has accepted this definition. Look at it with 'fairlead lock diff', and accept it with 'fairlead lock accept'."},
+	{ruleUnreachable, Error, "A server did not answer.", "It could not be started or reached, or did not list its tools."},
+	{string(catalog.FindingContradiction), Warning, "Annotations that contradict each other.", "The more dangerous one counts."},
+	{string(catalog.FindingUnreadable), Warning, "Annotations that cannot be read.", "They are left out, and the careful value counts."},
+	{string(catalog.FindingRepeatable), Warning, "It says idempotent, and cannot be taken back.", "It is not repeated on that word."},
+	{ruleUnknown, Warning, "Nothing says what it does.", "Neither annotations nor words give it away, so it counts as dangerous and asks every time."},
+	{string(catalog.FindingStale), Warning, "A list that could not be read again.", "What was known before counts."},
+	{string(catalog.FindingGone), Warning, "Accepted, and no longer listed.", "The lock file has a tool that its server no longer lists. 'fairlead lock accept' forgets it."},
+	{string(catalog.FindingUnused), Warning, "A word of the host for a tool that is not there.", "The override is about nothing. A tool may have been renamed."},
+	{string(catalog.FindingPermission), Warning, "A permission that cannot be read.", "Only \"*.all\" covers the tool."},
+	{ruleUndeclared, Note, "It declares nothing about itself.", "What it does is inferred from its words. MCP's annotations would say it better."},
+	{string(catalog.FindingUnbelieved), Note, "It says milder things than anything else does.", "A server's own word only raises a class until the server is trusted (--trust)."},
+	{string(catalog.FindingLowered), Note, "The host's own word lowers its class.", "Somebody decided that. See that it is still right."},
+	{string(catalog.FindingUnprepared), Note, "Parts of the list were not seen as the server wrote it.", "The session was not prepared."},
+}
+
+// ruleOf returns the rule of an id. What is new in the catalogue is a warning.
+func ruleOf(id string) rule {
+	for _, r := range rules {
+		if r.id == id {
+			return r
+		}
+	}
+	return rule{id: id, level: Warning, short: id, help: id}
+}
+
+func levelOf(id string) Level { return ruleOf(id).level }
+
+// own finds what the catalogue does not look for.
+func (r *Report) own(t *middleware.Tool, declared annotation.Annotations) {
+	if hints(declared) == none {
+		r.find(ruleUndeclared, t.Server, t.Name(), "declares nothing; what it does is inferred")
+	}
+	if t.Safety() == annotation.Unknown {
+		r.find(ruleUnknown, t.Server, t.Name(), "nobody says what it does and no word gives it away; it counts as dangerous")
+	}
+	if found := hidden(t.Definition); found != "" {
+		r.find(ruleHidden, t.Server, t.Name(), "hidden characters: "+found)
+	}
+}
