@@ -37,9 +37,7 @@ passes untouched. Dangerous calls, and those of which nothing is known, wait for
   fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
   fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
   fairlead proxy --policy policy.json --server crm=https://crm.example/mcp --server 'files=npx -y @modelcontextprotocol/server-filesystem .'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd, args)
-		},
+		RunE: o.run,
 	}
 	f := cmd.Flags()
 	o.register(cmd)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/proxy"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -113,4 +114,72 @@ func TestClientsDoNotMeet(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A client over HTTP that breaks off its call while a person thinks has cancelled it.
+func TestAClientOverHTTPThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	eachVersion(t, func(t *testing.T, version string) {
+		asked, over := make(chan struct{}), make(chan struct{})
+		ledger := t.TempDir() + "/ledger"
+		url := listenOn(t, proxy.Options{
+			Servers: []proxy.Server{child(t, "things", ledgerKey+"="+ledger)},
+			Confirm: hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+				close(asked)
+				<-ctx.Done()
+				close(over)
+				return hitl.Decision{Verdict: hitl.Approved}, nil // too late
+			}),
+		})
+		cs := testserver.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-asked
+			cancel()
+		}()
+		if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "delete_thing"}); err == nil {
+			t.Error("the call went through")
+		}
+		testserver.Wait(t, "the end of the question", over)
+		if got := ledgerOf(t, ledger); len(got) > 0 {
+			t.Errorf("the server did %v", got)
+		}
+	})
+}
+
+// A person has so much time, and then it is a no.
+func TestSilenceIsANo(t *testing.T) {
+	t.Parallel()
+	f := connect(t, testserver.Legacy, proxy.Options{
+		Policy: decided(t, `{"approvals": {"timeout": "50ms"}}`),
+		Confirm: hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+			<-ctx.Done()
+			return hitl.Decision{}, ctx.Err()
+		}),
+	}, nil)
+	if res := f.call(t, "delete_thing", nil); !res.IsError || !strings.Contains(text(t, res), "nobody said yes") {
+		t.Errorf("got %q", text(t, res))
+	}
+}
+
+// More sessions than there is room for are refused; those that are open go on.
+func TestRoomForSessions(t *testing.T) {
+	t.Parallel()
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{serve(t, things(), testserver.Legacy)}})
+	open := func() int {
+		res, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	for i := range 100 {
+		if got := open(); got != http.StatusOK {
+			t.Fatalf("session %d: got %d", i, got)
+		}
+	}
+	if got := open(); got != http.StatusServiceUnavailable {
+		t.Errorf("the session after that: got %d", got)
+	}
 }

@@ -45,7 +45,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	judge := preflight.New(preflight.Options{Rules: now.Arguments, Logger: log})
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, patience)
-	ask.Store, ask.Logger = p.o.Approvals, log
+	ask.Logger = log
 	ask.Classify = func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		tool, err := judge.Classify(ctx, call)
 		if err != nil {
@@ -55,6 +55,10 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	}
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
+	remember := cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log}
+	if p.o.Share != nil {
+		p.o.Share(&remember, &limits, &ask)
+	}
 	std := chain.Standard{
 		Preflight: chain.New(judge.Middleware, now.Raise).Then,
 		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
@@ -63,7 +67,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		Timeout:   timeout.New(now.Timeout),
 	}
 	if !now.NoCache {
-		std.Cache = cache.New(cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log})
+		std.Cache = cache.New(remember)
 	}
 	if now.Budget != nil {
 		spend := *now.Budget

@@ -16,11 +16,13 @@ import (
 	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/policy"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
 // A Server is one that the proxy stands in front of: an URL, or a command that speaks
@@ -43,8 +45,9 @@ type Options struct {
 	Policy func() *policy.Policy
 	// Confirm asks a person; nil denies what needs one.
 	Confirm hitl.Confirmer
-	// Approvals keeps what was asked; nil is a memory.
-	Approvals hitl.Store
+	// Share puts what replicas have in common into the rooms' options, before the rooms are
+	// made; nil leaves each its own.
+	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
 	// Lock pins the tools' definitions; nil takes what is listed.
