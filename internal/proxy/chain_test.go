@@ -102,11 +102,17 @@ func TestAPolicyAllowsByName(t *testing.T) {
 	}
 }
 
-// Arguments can make a call dangerous, and then nobody who may only read can make it.
+// Arguments can make a call dangerous, and then nobody who may only read can make it, and
+// nobody is asked about it.
 func TestArgumentsCount(t *testing.T) {
 	t.Parallel()
-	f := connect(t, testserver.Legacy, proxy.Options{Policy: decided(t,
-		`{"readOnly": true, "arguments": {"things/list_things": {"when": {"purge": [true]}, "class": "dangerous"}}}`), Confirm: approve(true)}, nil)
+	f := connect(t, testserver.Legacy, proxy.Options{
+		Policy: decided(t, `{"readOnly": true, "arguments": {"things/list_things": {"when": {"purge": [true]}, "class": "dangerous"}}}`),
+		Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			t.Error("somebody was asked")
+			return hitl.Decision{Verdict: hitl.Approved}, nil
+		}),
+	}, nil)
 	if res := f.call(t, "list_things", map[string]any{"purge": false}); res.IsError {
 		t.Error(text(t, res))
 	}

@@ -2,9 +2,13 @@ package proxy_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -182,4 +186,89 @@ func TestRoomForSessions(t *testing.T) {
 	if got := open(); got != http.StatusServiceUnavailable {
 		t.Errorf("the session after that: got %d", got)
 	}
+}
+
+// What the SDK's types have no place for passes all the same: members of a tool, kinds of
+// content, kinds of results. Where definitions are pinned, a tool's members do not, since
+// no pin covers them.
+func TestWhatTheSDKDoesNotKnowPasses(t *testing.T) {
+	t.Parallel()
+	const odd = `{"zeal":[1,2.50],"name":"get_odd","inputSchema":{"type":"object"},"execution":{"x":1}}`
+	results := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"odd":{}},"serverInfo":{"name":"odd","version":"1"},"more":1}`,
+		"tools/list": `{"tools":[` + odd + `],"more":[]}`,
+		"tools/call": `{"content":[{"type":"smell","of":"pine"}],"more":true}`,
+		"odd/method": `{"odd":1e3}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, results[m.Method])
+	}))
+	t.Cleanup(server.Close)
+	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{{Name: "odd", URL: server.URL}}})
+	for i, method := range []string{"initialize", "odd/method", "tools/list", "tools/call"} {
+		r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"name":"get_odd","protocolVersion":"2025-11-25"}}`, i, method))
+		got := string(r.answer(strconv.Itoa(i))["result"])
+		if method == "tools/list" { // it is put together anew
+			if !strings.Contains(got, odd) || !strings.Contains(got, `"more":[]`) {
+				t.Errorf("%s: got %s", method, got)
+			}
+		} else if got != results[method] {
+			t.Errorf("%s: got %s, want %s", method, got, results[method])
+		}
+	}
+}
+
+// Clients whose requests have the same IDs, and are under way at once, get their own
+// answers.
+func TestClientsAtOnce(t *testing.T) {
+	t.Parallel()
+	eachVersion(t, func(t *testing.T, version string) {
+		const clients = 3
+		asked := make(chan string, clients)
+		all := make(chan struct{})
+		go func() {
+			for range clients {
+				<-asked
+			}
+			close(all)
+		}()
+		url := listenOn(t, proxy.Options{
+			Servers: []proxy.Server{child(t, "things")},
+			Confirm: hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+				asked <- string(r.Arguments)
+				select {
+				case <-all:
+				case <-ctx.Done():
+					return hitl.Decision{}, ctx.Err()
+				}
+				return hitl.Decision{Reason: "not " + string(r.Arguments)}, nil
+			}),
+		})
+		done := make(chan bool, clients)
+		for i := range clients {
+			go func() {
+				cs := testserver.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
+				res, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_thing", Arguments: map[string]any{"id": i}})
+				done <- err == nil && strings.Contains(res.Content[0].(*mcp.TextContent).Text, fmt.Sprintf(`not {"id":%d}`, i))
+			}()
+		}
+		for range clients {
+			if !testserver.Wait(t, "a client", done) {
+				t.Error("a client did not get its own answer")
+			}
+		}
+	})
 }

@@ -1,7 +1,6 @@
 package proxy_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -63,17 +62,20 @@ func TestSeveralServers(t *testing.T) {
 	})
 }
 
-// A server that tries to put a question in the proxy's name does not get the answer
-// taken for one to the proxy.
+// A server's question reaches the client under an ID of ours, which no server can know:
+// it cannot have its answer taken for one to a question of the proxy's.
 func TestAServersQuestionIsNotOurs(t *testing.T) {
 	t.Parallel()
-	f := connect(t, testserver.Legacy, proxy.Options{Servers: []proxy.Server{child(t, "features")}}, &mcp.ClientOptions{
-		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada", "decision": "allow"}}, nil
-		},
-	})
-	if got := text(t, f.call(t, "get_form", nil)); got != "acceptAda" {
-		t.Errorf("got %q", got)
+	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{child(t, "features")}})
+	r.initialize(`{"elicitation":{}}`)
+	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_form","arguments":{}}}`)
+	m := r.next()
+	if string(m["method"]) != `"elicitation/create"` || !strings.HasPrefix(string(m["id"]), `"fairlead-`) {
+		t.Fatalf("got %s %s", m["method"], m["id"])
+	}
+	r.send(`{"jsonrpc":"2.0","id":` + string(m["id"]) + `,"result":{"action":"accept","content":{"name":"Ada"}}}`)
+	if got := r.answer("1"); !strings.Contains(string(got["result"]), "acceptAda") {
+		t.Errorf("got %s", got["result"])
 	}
 }
 
