@@ -1,50 +1,21 @@
 package fairlead_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/docstest"
 )
 
-var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-
 // Every block of Go in the README and in docs/ is a whole program that compiles
-// against this checkout, and prints what the page shows after it. None is skipped:
-// what is no program is not fenced as Go.
+// against this checkout, and prints what the page shows after it; the one in the
+// README talks to a person and to a server from the network, and is only compiled.
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, file := range append([]string{"README.md"}, files...) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks := goBlock.FindAllSubmatchIndex(text, -1)
-		found += len(blocks)
-		for _, at := range blocks {
-			line := 1 + bytes.Count(text[:at[2]], []byte("\n"))
-			t.Run(fmt.Sprintf("%s:%d", file, line), func(t *testing.T) {
-				t.Parallel()
-				program := compile(t, string(text[at[2]:at[3]]))
-				if want, ok := shown(string(text[at[1]:])); ok && file != "README.md" && strings.HasPrefix(string(text[at[2]:]), "package main\n") {
-					prints(t, program, want)
-				}
-			})
-		}
-	}
-	if found == 0 {
-		t.Error("no block of Go was found; has the fence changed?")
-	}
+	files := pages(t)
+	docstest.Programs(t, func(file string) bool { return file != "README.md" && file != "docs/recipes/adk.md" }, append([]string{"README.md"}, files...)...)
 }
 
 // A link to a file; what stands behind a name is an index of Go.
@@ -53,10 +24,12 @@ var localLink = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:]+)(?:#[^
 // A link from the README or from docs/ to a file of this repository leads to one.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("docs/*.md")
+	files := pages(t)
+	modules, err := filepath.Glob("contrib/*/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	files = append(files, modules...)
 	found := 0
 	for _, file := range append([]string{"README.md"}, files...) {
 		text, err := os.ReadFile(file)
@@ -75,63 +48,16 @@ func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// shown returns the block that follows a program at once, or after "It prints":
-// what it writes.
-func shown(after string) (string, bool) {
-	after = strings.TrimPrefix(strings.TrimPrefix(after, "\n\nIt prints"), ":")
-	for _, fence := range []string{"```", "````"} {
-		for _, kind := range []string{"", "text"} {
-			if rest, ok := strings.CutPrefix(after, "\n\n"+fence+kind+"\n"); ok {
-				out, _, ok := strings.Cut(rest, "\n"+fence+"\n")
-				return out, ok
-			}
+// pages are the pages of docs/.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"docs/*.md", "docs/recipes/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
 		}
+		all = append(all, files...)
 	}
-	return "", false
-}
-
-// prints runs a program of the docs. The one in the README talks to a person and
-// to a server from the network, and is only compiled.
-func prints(t *testing.T, program, want string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Dir = t.TempDir()
-	out, err := cmd.CombinedOutput()
-	if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
-		t.Errorf("it ends with %v and prints\n%s\nand not what is shown:\n%s", err, got, want)
-	}
-}
-
-// compile builds the source as a package of this module that exists for this one
-// build only, and returns where the program is.
-func compile(t *testing.T, source string) string {
-	t.Helper()
-	if !strings.HasPrefix(source, "package ") {
-		t.Fatal("the block is no whole program: begin it with a package clause")
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "block.go")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(root, "internal", "docsblock", "main.go"): file},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlayFile := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(dir, "program")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayFile, "-o", program, "./internal/docsblock")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
+	return all
 }

@@ -24,6 +24,7 @@ type passage struct {
 	note  *note.Note
 	own   note.Note // where nobody has begun one
 	kept  uncancelled
+	facts [4]note.Fact // room for what most calls decide
 
 	mu     sync.Mutex
 	level  level
@@ -95,7 +96,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	said := p.note.Read()
+	said := p.note.ReadInto(p.facts[:0])
 	tool := call.Tool
 	if said.Tool != nil {
 		tool = said.Tool

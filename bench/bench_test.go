@@ -31,8 +31,10 @@ func contests() []contest {
 // counts are the allocations of our ways, exactly.
 var counts = map[string]float64{
 	"passthrough/0": 0, "passthrough/1": 0, "passthrough/3": 0, "passthrough/7": 0, "passthrough/20": 0,
-	"call/plain": 0, "call/deadline": 5, "call/audited": 4, "call/granted": 2, "miss/plain": 4, "miss/deadline": 12,
-	"store/get": 1,
+	"call/plain": 0, "call/deadline": 5, "call/audited": 2, "call/granted": 2, "miss/plain": 3, "miss/deadline": 11,
+	"store/get":      1,
+	"hit/64B/repeat": 1, "hit/200B/repeat": 1, "hit/1KB/repeat": 1, "hit/4KB/repeat": 1,
+	"hit/64B/fresh": 1, "hit/200B/fresh": 1, "hit/1KB/fresh": 1, "hit/4KB/fresh": 1,
 }
 
 // TestAllocs holds what our ways allocate, and that every way gives right answers:
@@ -80,21 +82,22 @@ func TestPeersAreNoStrawMen(t *testing.T) {
 	}
 }
 
-// TestRatios gates on what is far from its goal even on a busy machine: half of what
-// the page of figures shows.
+// TestRatios gates on the rows that everybody meets. A busy machine gets room: seven
+// tenths of the goal, or of what the page of figures shows where the goal is missed.
 func TestRatios(t *testing.T) {
 	if raced {
 		t.Skip("the race detector changes what things cost")
 	}
-	p := pace{batch: 3 * time.Millisecond, rounds: 5}
+	const room = 0.7
+	p := pace{batch: 3 * time.Millisecond, rounds: 15}
 	for _, c := range []struct {
 		contest contest
 		least   map[string]float64
 	}{
-		{callPlain(), map[string]float64{"naive": 0.8, "failsafe": 2.5, "floor": 0.4}},
-		{hit(200, "200B", false), map[string]float64{"naive": 8, "failsafe": 8}},
-		{hit(200, "200B", true), map[string]float64{"naive": 2.5, "failsafe": 2.5}},
-		{key("200B", newArgument(200).raw), map[string]float64{"naive": 7, "json_valid": 0.8}},
+		{callPlain(), map[string]float64{"naive": 2.3, "failsafe": 5, "floor": 0.7}},
+		{hit(200, "200B", false), map[string]float64{"naive": 20}},
+		{hit(200, "200B", true), map[string]float64{"naive": 5}},
+		{key("200B", newArgument(200).raw), map[string]float64{"naive": 10, "json_valid": 1.2}},
 	} {
 		r, err := play(c.contest, p)
 		if err != nil {
@@ -102,8 +105,8 @@ func TestRatios(t *testing.T) {
 		}
 		t.Logf("%s: %v", c.contest.name, r.Ratio)
 		for peer, least := range c.least {
-			if r.Ratio[peer] < least {
-				t.Errorf("%s: %v× %s, want at least %v×", c.contest.name, r.Ratio[peer], peer, least)
+			if r.Ratio[peer] < room*least {
+				t.Errorf("%s: %v× %s, want at least %v× of %v×", c.contest.name, r.Ratio[peer], peer, room, least)
 			}
 		}
 	}

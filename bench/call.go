@@ -72,9 +72,11 @@ func callDeadline() contest {
 		peers: []subject{
 			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, time.Minute) }, call)},
 			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, time.Minute) }, call)},
+			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(inTime{s}) }, call)},
 		},
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
+		floor:  "context.WithTimeout is more than half of it",
 	}
 }
 
@@ -93,7 +95,7 @@ func callAudited() contest {
 	return contest{
 		name:   "call/audited",
 		ours:   calling(oursAudited, middleware.Call{Tool: writes}),
-		allocs: 3,
+		allocs: 2,
 	}
 }
 
@@ -150,8 +152,15 @@ func hit(size int, name string, fresh bool) contest {
 		},
 		goals: map[string]float64{"naive": 20}, allocs: 1,
 	}
-	if fresh {
+	switch {
+	case fresh:
+		c.peers = append(c.peers, subject{"floor", asking(func(s *server) middleware.ToolCaller { return newKnowing(s) }, size, true, "")})
 		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
+		c.floor = "the text must be read once and its form hashed with SHA-256"
+	case size > 4<<10:
+		c.floor = "a long text is known again by its SHA-256"
+	case size < 200:
+		c.floor = "the clocks, locks and hashes of a hit are more than a twentieth of decoding so little"
 	}
 	return c
 }
@@ -201,7 +210,10 @@ func missPlain() contest { return miss("miss/plain", context.Background(), 0, 6,
 func missDeadline() contest {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	_ = cancel // the process ends before it
-	return miss("miss/deadline", ctx, 0, 4, 12)
+	c := miss("miss/deadline", ctx, 0, 4, 12)
+	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
+	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newFloor(flying{s}) })})
+	return c
 }
 
 var errOdd = errors.New("a layer was left out")

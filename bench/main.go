@@ -22,7 +22,7 @@ import (
 func main() {
 	asJSON := flag.Bool("json", false, "print one JSON object a line and nothing else")
 	only := flag.String("run", "", "only the rows whose names begin with one of these, separated by commas")
-	rounds := flag.Int("rounds", 9, "how often each way has its turn")
+	rounds := flag.Int("rounds", 21, "how often each way has its turn")
 	batch := flag.Duration("batch", 10*time.Millisecond, "how much CPU time one turn takes")
 	flag.Parse()
 	if err := run(*asJSON, *only, pace{*batch, *rounds}); err != nil {

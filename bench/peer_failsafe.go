@@ -39,7 +39,7 @@ func (k known) Get(key string) (result, bool) {
 }
 
 func (k known) Set(key string, res result) {
-	k.Add(key, remembered{res, time.Now().Add(5 * time.Minute)})
+	k.Add(key, remembered{res: res, expires: time.Now().Add(5 * time.Minute)})
 }
 
 func newResilient(next middleware.ToolCaller, limit time.Duration) *resilient {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"hash/maphash"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,7 +20,8 @@ import (
 // the session found in an LRU under a lock, with the arguments and the answer hashed,
 // and once more when it is over; the mark that a write begins and the one that it
 // ended, each under a lock; and a token from a bucket that is found in an LRU under a
-// lock. Each room reads the clock once.
+// lock. Each room reads the clock once, budget twice: it is the monotonic one alone where
+// that is enough.
 type floor struct {
 	next    middleware.ToolCaller
 	mu      sync.Mutex
@@ -27,19 +30,26 @@ type floor struct {
 	limits  *lru.LRU[bucketName, *rate.Limiter]
 
 	budgetMu sync.Mutex
+	born     time.Time
 	sessions *lru.LRU[string, *spending]
 	seed     maphash.Seed
 }
 
 type spending struct {
 	calls        int
-	last         time.Time
+	last         time.Duration
 	call, answer uint64
 }
 
-type bucketName struct{ scope, server string }
+type bucketName struct{ server string }
 
 func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
+	f := emptyFloor()
+	f.next = layers(3, next)
+	return layers(3, middleware.Recover()(f))
+}
+
+func emptyFloor() *floor {
 	limits, err := lru.NewLRU[bucketName, *rate.Limiter](1000, nil)
 	if err != nil {
 		panic(err)
@@ -50,9 +60,9 @@ func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
 		panic(err)
 	}
 	sessions.Add("", new(spending))
-	return layers(3, middleware.Recover()(&floor{
-		next: layers(3, next), servers: map[string]*uint64{"crm": new(uint64)}, limits: limits, sessions: sessions, seed: maphash.MakeSeed(),
-	}))
+	return &floor{
+		servers: map[string]*uint64{"crm": new(uint64)}, limits: limits, born: time.Now(), sessions: sessions, seed: maphash.MakeSeed(),
+	}
 }
 
 func (f *floor) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -74,7 +84,7 @@ func (f *floor) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 }
 
 func (f *floor) spend(call *middleware.Call) *spending {
-	now, what := time.Now(), maphash.Bytes(f.seed, call.Arguments)
+	now, what := time.Since(f.born), maphash.Bytes(f.seed, call.Arguments)
 	f.budgetMu.Lock()
 	defer f.budgetMu.Unlock()
 	s, _ := f.sessions.Get(call.Scope)
@@ -84,7 +94,7 @@ func (f *floor) spend(call *middleware.Call) *spending {
 }
 
 func (f *floor) settle(s *spending, res *mcp.CallToolResult) {
-	now, what := time.Now(), maphash.String(f.seed, res.Content[0].(*mcp.TextContent).Text)
+	now, what := time.Since(f.born), maphash.String(f.seed, res.Content[0].(*mcp.TextContent).Text)
 	f.budgetMu.Lock()
 	defer f.budgetMu.Unlock()
 	s.last, s.answer = now, what
@@ -94,4 +104,77 @@ func (f *floor) mark(server string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*f.servers[server]++
+}
+
+// inTime is what a time limit costs at least: the standard library's own.
+type inTime struct{ next middleware.ToolCaller }
+
+func (t inTime) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return t.next.CallTool(ctx, call)
+}
+
+// flying is what it costs at least that a caller may leave and others get the answer
+// all the same: a context that the caller does not end, and a goroutine. The question
+// itself is not looked at.
+type flying struct{ next middleware.ToolCaller }
+
+func (f flying) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
+	deadline, _ := ctx.Deadline()
+	own, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	landed := make(chan struct{})
+	go func() {
+		defer cancel()
+		res, err = f.next.CallTool(own, call)
+		close(landed)
+	}()
+	select {
+	case <-landed:
+		return res, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// knowing is what it costs at least to answer a question from memory that is written
+// in other bytes each time: the session, the text's one form and its hash, a look
+// into an LRU under a lock, and a copy.
+type knowing struct {
+	next   middleware.ToolCaller
+	floor  *floor
+	form   []byte
+	mu     sync.Mutex
+	memory *lru.LRU[[sha256.Size]byte, *mcp.CallToolResult]
+}
+
+func newKnowing(next middleware.ToolCaller) middleware.ToolCaller {
+	memory, err := lru.NewLRU[[sha256.Size]byte, *mcp.CallToolResult](1000, nil)
+	if err != nil {
+		panic(err)
+	}
+	return layers(3, middleware.Recover()(&knowing{next: next, floor: emptyFloor(), memory: memory}))
+}
+
+func (k *knowing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	s := k.floor.spend(&call)
+	var err error
+	if k.form, err = canonical.AppendObject(k.form[:0], call.Arguments); err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(k.form)
+	k.mu.Lock()
+	res, ok := k.memory.Get(key)
+	k.mu.Unlock()
+	if !ok {
+		if res, err = k.next.CallTool(ctx, call); err != nil {
+			return nil, err
+		}
+		k.mu.Lock()
+		k.memory.Add(key, res)
+		k.mu.Unlock()
+	}
+	own := *res
+	k.floor.settle(s, &own)
+	return &own, nil
 }

@@ -54,19 +54,40 @@ func naiveRecover(next naive) naive {
 	}
 }
 
-// naiveBudget bounds the calls of a scope.
+// naiveBudget bounds the calls of a scope and the time that they take, and ends one
+// that makes the same call again and again, as long as it is written in the same way.
 func naiveBudget(next naive) naive {
+	type session struct {
+		calls, same int
+		took        time.Duration
+		last        string
+	}
 	var mu sync.Mutex
-	spent := map[string]int{}
+	sessions := map[string]*session{}
 	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
+		begun := time.Now()
+		what := req.Tool.Server + "/" + req.Tool.Name() + string(req.Arguments)
 		mu.Lock()
-		spent[req.Scope]++
-		over := spent[req.Scope] > 1<<40
+		s := sessions[req.Scope]
+		if s == nil {
+			s = new(session)
+			sessions[req.Scope] = s
+		}
+		s.calls++
+		s.same++
+		if s.last != what {
+			s.last, s.same = what, 1
+		}
+		over := s.calls > 1<<40 || s.took > 1<<60 || s.same > 4
 		mu.Unlock()
 		if over {
 			return nil, errors.New("over budget")
 		}
-		return next(ctx, req)
+		res, err := next(ctx, req)
+		mu.Lock()
+		s.took += time.Since(begun)
+		mu.Unlock()
+		return res, err
 	}
 }
 
@@ -82,28 +103,41 @@ func naiveConfirm(next naive) naive {
 type remembered struct {
 	res     *mcp.CallToolResult
 	expires time.Time
+	writes  int // to the server, when it was asked
 }
 
+// naiveCache remembers reads until something is written to their server.
 func naiveCache(next naive) naive {
 	known, err := lru.New[string, remembered](1000)
 	if err != nil {
 		panic(err)
 	}
+	var mu sync.Mutex
+	writes := map[string]int{}
+	written := func(server string, now int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		writes[server] += now
+		return writes[server]
+	}
 	return func(ctx context.Context, req *request) (*mcp.CallToolResult, error) {
 		if req.Tool.Safety() != annotation.Safe {
+			written(req.Tool.Server, 1)
+			defer written(req.Tool.Server, 1)
 			return next(ctx, req)
 		}
+		since := written(req.Tool.Server, 0)
 		key, err := naiveKey(req.Call)
 		if err != nil {
 			return nil, err
 		}
-		if kept, ok := known.Get(key); ok && time.Now().Before(kept.expires) {
+		if kept, ok := known.Get(key); ok && kept.writes == since && time.Now().Before(kept.expires) {
 			res := *kept.res
 			return &res, nil
 		}
 		res, err := next(ctx, req)
 		if err == nil && !res.IsError {
-			known.Add(key, remembered{res, time.Now().Add(5 * time.Minute)})
+			known.Add(key, remembered{res, time.Now().Add(5 * time.Minute), since})
 		}
 		return res, err
 	}

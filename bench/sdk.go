@@ -13,7 +13,10 @@ func sdkCall() func(int) error {
 	ctx := context.Background()
 	s := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: reads.Name(), InputSchema: map[string]any{"type": "object"}},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return answer, nil })
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			own := *answer // the SDK writes to what it is given
+			return &own, nil
+		})
 	here, there := mcp.NewInMemoryTransports()
 	if _, err := s.Connect(ctx, there, nil); err != nil {
 		panic(err)
@@ -38,7 +41,7 @@ func sdkCall() func(int) error {
 func sdkOverhead(name string, ours func(int) error) contest {
 	return contest{
 		name: name, ours: ours, peers: []subject{{"sdk", sdkCall()}},
-		goals: map[string]float64{"sdk": 100}, allocs: 8, // some are the SDK's, which works on
+		goals: map[string]float64{"sdk": 100}, allocs: 4,
 	}
 }
 

@@ -16,7 +16,10 @@ func (r row) line() string {
 	}
 	slices.Sort(peers)
 	met := "met"
-	if !r.Met {
+	switch {
+	case r.Floor != "":
+		met = "FLOOR (" + r.Floor + ")"
+	case !r.Met:
 		met = "MISSED"
 	}
 	return fmt.Sprintf("%-24s %-11s %-7g %-58s %s: %s", r.Name, r.Cost, r.Allocs, strings.Join(peers, ", "), met, r.Goal)

@@ -140,7 +140,7 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if ctx.Err() != nil {
 		return nil, middleware.GivenUp(ctx)
 	}
-	began := time.Now()
+	began := b.ledger.now()
 	taken, stopped := b.take(began, &call)
 	if stopped != nil {
 		note.Of(ctx).Say("budget", "stopped", string(stopped.Reason))
@@ -152,11 +152,11 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if b.timed {
 		ctx, said = note.Join(ctx, "budget")
 	}
-	waited := said.Read().Waited
+	waited := said.Waited()
 	var end ending
 	defer func() { // a panic on its way out is an end too
-		end.at = time.Now()
-		end.took = max(0, end.at.Sub(began)-(said.Read().Waited-waited))
+		end.at = b.ledger.now()
+		end.took = max(0, end.at-began-(said.Waited()-waited))
 		b.settle(taken, end)
 	}()
 	res, err := b.next.CallTool(ctx, call)

@@ -18,11 +18,16 @@ const maxSessions = 10_000
 
 // A Ledger holds what sessions have spent. It is safe for concurrent use.
 type Ledger struct {
+	born    time.Time
 	seed    maphash.Seed
-	written [1024]atomic.Pointer[spelling] // the calls of late
-	most    int                            // sessions
+	written [1024]spelling // the calls of late
+	most    int            // sessions
 
-	mu       sync.Mutex // guards what follows, and every session
+	// The sessions of late, by the hash of their scope, so that two of them need not
+	// wait for one another: the ledger's mutex is for which sessions there are.
+	late [1024]atomic.Pointer[session]
+
+	mu       sync.Mutex // guards what follows; taken before a session's
 	sessions *simplelru.LRU[string, *session]
 	crowd    *session // of those for which there is no room, nil where there is none
 }
@@ -35,8 +40,12 @@ func newLedger(sessions int) *Ledger {
 	if err != nil {
 		panic("budget: " + err.Error())
 	}
-	return &Ledger{seed: maphash.MakeSeed(), most: sessions, sessions: lru}
+	return &Ledger{born: time.Now(), seed: maphash.MakeSeed(), most: sessions, sessions: lru}
 }
+
+// now is how long the ledger has been there, which the monotonic clock knows alone:
+// it takes one reading, where time.Now takes two.
+func (l *Ledger) now() time.Duration { return time.Since(l.born) }
 
 // Spent is what was spent, calls under way included.
 type Spent struct {
@@ -48,40 +57,84 @@ type Spent struct {
 // Spent returns what the session of a scope has spent.
 func (l *Ledger) Spent(scope string) Spent {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, ok := l.sessions.Peek(scope); ok {
-		return s.all
+	s, ok := l.sessions.Peek(scope)
+	l.mu.Unlock()
+	if !ok {
+		return Spent{}
 	}
-	return Spent{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
 }
 
 // Forget lets the session of a scope begin anew, as when its user agrees to more.
 func (l *Ledger) Forget(scope string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sessions.Remove(scope)
+	if s, ok := l.sessions.Peek(scope); ok {
+		s.mu.Lock()
+		s.gone = true
+		s.mu.Unlock()
+		l.sessions.Remove(scope)
+	}
 }
 
 // A session is what one scope has spent since it last began.
 type session struct {
+	scope string
+	idle  time.Duration
+
+	mu      sync.Mutex // guards what follows
 	all     Spent
 	classes [annotation.Safe + 1]Spent
 	calls   history
-	flying  int       // calls under way
-	last    time.Time // when one began or came back
-	idle    time.Duration
+	flying  int           // calls under way
+	last    time.Duration // when one began or came back, by the ledger's clock
+	moved   time.Duration // when it was last moved up among the sessions
+	gone    bool          // it is no longer its scope's
 }
 
-func (s *session) over(now time.Time) bool {
-	return s.flying == 0 && now.Sub(s.last) >= s.idle
+func (s *session) over(now time.Duration) bool {
+	return s.flying == 0 && now-s.last >= s.idle
 }
 
-// session returns that of a scope.
-func (l *Ledger) session(scope string, now time.Time, idle time.Duration) *session {
-	if s, ok := l.sessions.Get(scope); ok && !s.over(now) {
+// end reports whether the session is over, and nobody goes on with it then. The
+// caller holds the ledger's mutex.
+func (s *session) end(now time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = s.gone || s.over(now)
+	return s.gone
+}
+
+// enter returns the session of a scope, locked. One that goes on is moved up now and
+// then only, and found without the ledger's mutex meanwhile.
+func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
+	late := &l.late[maphash.String(l.seed, scope)%uint64(len(l.late))]
+	if s := late.Load(); s != nil && s.scope == scope {
+		s.mu.Lock()
+		if !s.gone && !s.over(now) && now-s.moved < s.idle/8 {
+			return s
+		}
+		s.mu.Unlock()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.session(scope, now, idle)
+	if s != l.crowd {
+		late.Store(s)
+	}
+	s.mu.Lock()
+	s.moved = now
+	return s
+}
+
+// session returns that of a scope. The caller holds the mutex.
+func (l *Ledger) session(scope string, now, idle time.Duration) *session {
+	if s, ok := l.sessions.Get(scope); ok && !s.end(now) {
 		return s
 	}
-	if l.crowd != nil && l.crowd.over(now) {
+	if l.crowd != nil && l.crowd.end(now) {
 		l.crowd = nil
 	}
 	if !l.sessions.Contains(scope) && l.sessions.Len() >= l.most && !l.dropOne(now) {
@@ -90,19 +143,21 @@ func (l *Ledger) session(scope string, now time.Time, idle time.Duration) *sessi
 		}
 		return l.crowd
 	}
-	s := &session{last: now, idle: idle}
-	if l.crowd != nil { // perhaps it has spent something there
-		s.all, s.classes = l.crowd.all, l.crowd.classes
+	s := &session{scope: scope, last: now, idle: idle}
+	if c := l.crowd; c != nil { // perhaps it has spent something there
+		c.mu.Lock()
+		s.all, s.classes = c.all, c.classes
+		c.mu.Unlock()
 	}
 	l.sessions.Add(scope, s)
 	return s
 }
 
 // dropOne makes room where one of the sessions that were used longest ago is over.
-func (l *Ledger) dropOne(now time.Time) bool {
+func (l *Ledger) dropOne(now time.Duration) bool {
 	for range 4 {
 		scope, s, ok := l.sessions.GetOldest()
-		if ok && s.over(now) {
+		if ok && s.end(now) {
 			return l.sessions.Remove(scope)
 		}
 		l.sessions.Get(scope) // another one's turn next time
@@ -120,20 +175,18 @@ type taking struct {
 
 // An ending is how it came back.
 type ending struct {
-	at       time.Time
-	took     time.Duration
+	at, took time.Duration
 	answer   uint64
 	returned bool // it was not carried out
 }
 
 // take reserves what the call costs, or says why it is stopped.
-func (b *budget) take(now time.Time, call *middleware.Call) (taking, *StoppedError) {
+func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *StoppedError) {
 	id := b.ledger.identity(call)
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
-	s := b.ledger.session(call.Scope, now, b.idle)
+	s := b.ledger.enter(call.Scope, now, b.idle)
+	defer s.mu.Unlock()
 	stopped := b.session.stops(&s.all, cost)
 	if stopped == nil {
 		if stopped = b.classes[class].stops(&s.classes[class], cost); stopped != nil {
@@ -141,7 +194,7 @@ func (b *budget) take(now time.Time, call *middleware.Call) (taking, *StoppedErr
 		}
 	}
 	if stopped != nil && stopped.After != never {
-		stopped.After = max(s.last.Add(s.idle).Sub(now), time.Millisecond)
+		stopped.After = max(s.last+s.idle-now, time.Millisecond)
 	}
 	if stopped == nil {
 		stopped = s.calls.loop(b.rounds, id, now)
@@ -162,13 +215,11 @@ func (b *budget) take(now time.Time, call *middleware.Call) (taking, *StoppedErr
 
 // settle takes what the call really cost.
 func (b *budget) settle(t taking, e ending) {
-	b.ledger.mu.Lock()
-	defer b.ledger.mu.Unlock()
 	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.flying--
-	if e.at.After(s.last) {
-		s.last = e.at
-	}
+	s.last = max(s.last, e.at)
 	s.calls.end(t.place, e.answer)
 	calls, cost := 0, 0.0
 	if e.returned {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -27,14 +28,14 @@ const (
 // An entry is one call that was made.
 type entry struct {
 	call, answer uint64
-	at           time.Time
+	at           time.Duration // by the ledger's clock
 	back         bool
 }
 
 // A history is the last calls of a session, in the order in which they began.
 type history struct {
-	ring []entry
-	made int64 // all that there were
+	ring []entry // a power of two of them, so that a place is found without a division
+	made int64   // all that there were
 }
 
 // nth returns the nth call before the next one, from 1, nil where it is forgotten.
@@ -42,15 +43,19 @@ func (h *history) nth(n int) *entry {
 	if n > len(h.ring) || int64(n) > h.made {
 		return nil
 	}
-	return &h.ring[(h.made-int64(n))%int64(len(h.ring))]
+	return h.at(h.made - int64(n))
 }
 
+// at returns the entry of a place.
+func (h *history) at(place int64) *entry { return &h.ring[place&int64(len(h.ring)-1)] }
+
 // begin notes a call that is made now.
-func (h *history) begin(r rounds, call uint64, now time.Time) (place int64) {
+func (h *history) begin(r rounds, call uint64, now time.Duration) (place int64) {
 	if h.ring == nil {
-		h.ring = make([]entry, max(longest, patient)*r.repeats)
+		most := max(longest, patient) * r.repeats
+		h.ring = make([]entry, 1<<bits.Len(uint(most-1)))
 	}
-	h.ring[h.made%int64(len(h.ring))] = entry{call: call, at: now}
+	*h.at(h.made) = entry{call: call, at: now}
 	h.made++
 	return h.made - 1
 }
@@ -58,20 +63,20 @@ func (h *history) begin(r rounds, call uint64, now time.Time) (place int64) {
 // end notes its answer, unless it is forgotten already.
 func (h *history) end(place int64, answer uint64) {
 	if h.made-place <= int64(len(h.ring)) {
-		e := &h.ring[place%int64(len(h.ring))]
+		e := h.at(place)
 		e.answer, e.back = answer, true
 	}
 }
 
 // loop says whether the next call goes on with a loop, and is too soon. Calls take
 // turns with a period; in each the same call has had the same answer every time.
-func (h *history) loop(r rounds, call uint64, now time.Time) *StoppedError {
+func (h *history) loop(r rounds, call uint64, now time.Duration) *StoppedError {
 	for period := 1; period <= longest; period++ {
 		before := h.nth(period) // what would be the same call
-		if before == nil || before.call != call || now.Sub(before.at) >= r.pause {
+		if before == nil || before.call != call || now-before.at >= r.pause {
 			continue
 		}
-		again := &StoppedError{Reason: Loop, Turns: period, After: r.pause - now.Sub(before.at)}
+		again := &StoppedError{Reason: Loop, Turns: period, After: r.pause - (now - before.at)}
 		if same := h.run(period, true); same >= period*r.repeats {
 			again.Times, again.SameAnswer = same/period, true
 			return again
@@ -113,17 +118,28 @@ func (l *Ledger) identity(call *middleware.Call) uint64 {
 		as ^= bits.RotateLeft64(maphash.String(l.seed, call.Tool.Server), 21) ^ bits.RotateLeft64(maphash.String(l.seed, call.Tool.Name()), 42)
 	}
 	slot := &l.written[as%uint64(len(l.written))]
-	if known := slot.Load(); known != nil && known.as == as {
-		return known.call
+	if meant, ok := slot.load(as); ok {
+		return meant
 	}
 	meant := l.meaning(call)
-	slot.Store(&spelling{as, meant})
+	slot.store(as, meant)
 	return meant
 }
 
 // A spelling is one way to write a call, so that what comes again in the same bytes
-// need not be read again.
-type spelling struct{ as, call uint64 }
+// need not be read again. Its two halves are written without a lock: where they are
+// of two calls, they fit neither (as in the transposition tables of chess programs).
+type spelling struct{ mixed, call atomic.Uint64 }
+
+func (s *spelling) load(as uint64) (call uint64, ok bool) {
+	call = s.call.Load()
+	return call, s.mixed.Load()^call == as
+}
+
+func (s *spelling) store(as, call uint64) {
+	s.call.Store(call)
+	s.mixed.Store(as ^ call)
+}
 
 // meaning is the digest of a call, however its arguments are written.
 func (l *Ledger) meaning(call *middleware.Call) uint64 {

@@ -202,7 +202,7 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 		if id, err = keyOf(&call); err != nil {
 			return nil, err
 		}
-		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, time.Now()); ok {
+		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, c.store.clock()); ok {
 			c.answered(ctx, &call, "hit")
 			return c.clone(res), nil
 		}
@@ -230,15 +230,15 @@ func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Durat
 // entry is a result of the tool, asked for at the moment since.
 func (c *cacher) entry(tool *middleware.Tool, names []entity, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
 	return entry{
-		res: res, server: tool.Server, tool: tool.Name(), names: names, since: since,
-		expires: time.Now().Add(ttl), slow: tool.Annotations.EstimatedDuration > c.slow,
+		res: res, of: c.store.origin(tool, names), since: since,
+		expires: c.store.clock() + ttl, slow: tool.Annotations.EstimatedDuration > c.slow,
 	}
 }
 
 // read answers from memory, or joins the call that is already on its way, or
 // makes it.
 func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	now, at := time.Now(), c.store.hot.of(c.store.seed, &call)
+	now, at := c.store.clock(), c.store.hot.of(c.store.seed, &call)
 	var id key
 	if at.q != nil {
 		if res := at.q.known(now); res != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	hotSlots = 1024    // a power of two
+	hotSlots = 1024    // a power of two, used in pairs
 	hotBytes = 2 << 10 // longer arguments are known again by their digest
 )
 
@@ -26,19 +26,20 @@ const (
 // Looking into it takes no lock; all else is done under the store's.
 type hot struct {
 	slots  [hotSlots]atomic.Pointer[question]
-	seen   [hotSlots]uint64 // of each slot, the last that was asked and is not in it
-	filled []*question      // those that have an answer
+	seen   [4 * hotSlots]uint32 // what was asked of late and has no slot
+	second int                  // 1 where the next to leave a full pair is its second
+	filled []*question          // those that have an answer
 }
 
 // A place is where a call's question is, or would be.
 type place struct {
-	slot int
 	hash uint64
 	q    *question // nil where it is not there
 }
 
 // A question is what was asked, byte for byte.
 type question struct {
+	hash          uint64
 	scope, server string
 	definition    middleware.Digest // covers the tool's name
 	raw           []byte            // nil where it is long
@@ -47,12 +48,16 @@ type question struct {
 
 	answer atomic.Pointer[known]
 	hits   atomic.Uint64 // since it has this answer
+
+	// Room up to 256 bytes, so that two cores that count the hits of two questions
+	// never do so in one cache line.
+	_ [72]byte
 }
 
 // A known answer may be given until it expires.
 type known struct {
 	res     *mcp.CallToolResult
-	expires time.Time
+	expires time.Duration // by the store's clock
 }
 
 // of returns the place of a call's question.
@@ -63,11 +68,39 @@ func (h *hot) of(seed maphash.Seed, call *middleware.Call) place {
 	if call.Scope != "" {
 		i ^= bits.RotateLeft64(maphash.String(seed, call.Scope), 42)
 	}
-	at := place{slot: int(i % hotSlots), hash: i}
-	if q := h.slots[at.slot].Load(); q != nil && q.asks(call) {
-		at.q = q
+	at := place{hash: i}
+	pair := h.slots[at.pair():][:2]
+	for way := range pair {
+		if q := pair[way].Load(); q != nil && q.hash == i && q.asks(call) {
+			at.q = q
+			break
+		}
 	}
 	return at
+}
+
+// pair is where the two slots are of which it may have one, so that two questions
+// that meet get on.
+func (at *place) pair() int { return int(at.hash%hotSlots) &^ 1 }
+
+// asked reports whether the question was asked of late, and notes that it was.
+func (h *hot) asked(at *place) bool {
+	last := &h.seen[at.hash>>32%uint64(len(h.seen))]
+	again := *last == uint32(at.hash)
+	*last = uint32(at.hash)
+	return again
+}
+
+// put gives a question a slot, and returns the one that had it.
+func (h *hot) put(at *place) (old *question) {
+	pair := h.slots[at.pair():][:2]
+	for way := range pair {
+		if pair[way].CompareAndSwap(nil, at.q) {
+			return nil
+		}
+	}
+	h.second ^= 1
+	return pair[h.second].Swap(at.q)
 }
 
 // asks reports whether the call asks exactly this.
@@ -81,8 +114,8 @@ func (q *question) asks(call *middleware.Call) bool {
 	return q.raw != nil && bytes.Equal(q.raw, call.Arguments)
 }
 
-func newQuestion(call *middleware.Call, id key) *question {
-	q := &question{scope: call.Scope, server: call.Tool.Server, definition: call.Tool.Digest, id: id}
+func newQuestion(at place, call *middleware.Call, id key) *question {
+	q := &question{hash: at.hash, scope: call.Scope, server: call.Tool.Server, definition: call.Tool.Digest, id: id}
 	if len(call.Arguments) > hotBytes {
 		q.sum = sha256.Sum256(call.Arguments)
 	} else {
@@ -92,8 +125,8 @@ func newQuestion(call *middleware.Call, id key) *question {
 }
 
 // known returns the answer of a hot question, nil where it has to be looked up.
-func (q *question) known(now time.Time) *mcp.CallToolResult {
-	if k := q.answer.Load(); k != nil && now.Before(k.expires) {
+func (q *question) known(now time.Duration) *mcp.CallToolResult {
+	if k := q.answer.Load(); k != nil && now < k.expires {
 		q.hits.Add(1)
 		return k.res
 	}
@@ -105,12 +138,11 @@ func (q *question) known(now time.Time) *mcp.CallToolResult {
 // caller holds the store's mutex.
 func (s *Store) warm(at place, call *middleware.Call, id key, e *entry) {
 	if at.q == nil {
-		if s.hot.seen[at.slot] != at.hash {
-			s.hot.seen[at.slot] = at.hash
+		if !s.hot.asked(&at) {
 			return
 		}
-		at.q = newQuestion(call, id)
-		if old := s.hot.slots[at.slot].Swap(at.q); old != nil {
+		at.q = newQuestion(at, call, id)
+		if old := s.hot.put(&at); old != nil {
 			s.cool(old)
 		}
 	}
@@ -132,7 +164,7 @@ func (s *Store) cool(q *question) {
 func (s *Store) count(q *question) {
 	if hits := q.hits.Swap(0); hits > 0 {
 		s.stats.Hits += hits
-		s.kept.get(q.id)
+		s.kept.get(q.id.half())
 	}
 }
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -9,15 +10,15 @@ import (
 )
 
 // find returns what is believed about the key; the caller holds the mutex.
-func (s *Store) find(id key, server string, now time.Time) (e entry, ok bool) {
-	if e, ok = s.kept.get(id); !ok {
+func (s *Store) find(id key, now time.Duration) (e entry, ok bool) {
+	if e, ok = s.kept.get(id.half()); !ok {
 		return entry{}, false
 	}
 	// A write under way needs no look: it marked what it may change when it began,
 	// and nothing that was asked for since is kept before it ends.
-	if !e.believed(s.server(server), now) {
+	if !e.believed(now) {
 		s.coolAll()
-		s.kept.remove(id)
+		s.kept.remove(id.half())
 		s.stats.Ended++
 		return entry{}, false
 	}
@@ -26,10 +27,10 @@ func (s *Store) find(id key, server string, now time.Time) (e entry, ok bool) {
 }
 
 // lookup returns a result that may be answered again.
-func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Time) (*mcp.CallToolResult, bool) {
+func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Duration) (*mcp.CallToolResult, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.find(id, call.Tool.Server, now)
+	e, ok := s.find(id, now)
 	if ok {
 		s.warm(at, call, id, &e)
 	}
@@ -39,11 +40,11 @@ func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Time) (
 // join returns a known result, or a call on its way that the caller now waits
 // for, or a new flight that the caller leads. A caller with more time than the
 // flight flies by itself and takes the key over.
-func (s *Store) join(ctx context.Context, id key, server string, names []entity, now time.Time) (res *mcp.CallToolResult, f *flight, leads bool) {
+func (s *Store) join(ctx context.Context, id key, server string, names []entity, now time.Duration) (res *mcp.CallToolResult, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e, ok := s.find(id, server, now); ok {
+	if e, ok := s.find(id, now); ok {
 		return e.res, nil, false
 	}
 	if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {
@@ -107,23 +108,24 @@ func (s *Store) fresh(on *serverState, names []entity, since moment) bool {
 // store keeps a result that was asked for at e.since, unless what it names may
 // have changed meanwhile.
 func (s *Store) store(id key, e entry) {
-	e.size = sizeOf(e.res)
-	if e.size > s.kept.maxBytes {
+	size := sizeOf(e.res)
+	if size > min(s.kept.maxBytes, math.MaxUint32) {
 		return
 	}
+	e.size = uint32(size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.fresh(s.server(e.server), e.names, e.since) {
+	if !s.fresh(e.of.server, e.of.names, e.since) {
 		return
 	}
-	had := s.kept.has(id)
+	had := s.kept.has(id.half())
 	if had || s.kept.crowded(&e) {
 		s.coolAll() // what has been used is known before something has to go
 	}
 	if had {
-		s.kept.remove(id)
+		s.kept.remove(id.half())
 	}
-	s.stats.Evicted += s.kept.add(id, e, func(old entry, now time.Time) bool { return old.believed(s.server(old.server), now) })
+	s.stats.Evicted += s.kept.add(id.half(), e)
 }
 
 // beginWrite forgets what the write may change, and keeps reads that overlap it

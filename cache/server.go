@@ -15,6 +15,8 @@ const maxEntities = 4096
 // serverState is what the store knows of the writes to one server. The store's
 // mutex guards it.
 type serverState struct {
+	name    string
+	tools   map[string]*origin             // of entries that name nothing, by tool
 	whole   moment                         // the last write that may have changed anything
 	last    moment                         // the last write at all
 	others  moment                         // no entity that is not in touched was written to after this

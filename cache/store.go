@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"hash/maphash"
 	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
@@ -63,6 +66,9 @@ func NewStore(o StoreOptions) *Store {
 	}
 }
 
+// clock needs no mutex: it never changes.
+func (s *Store) clock() time.Duration { return s.kept.clock() }
+
 // Stats returns the counts as of now.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
@@ -86,7 +92,7 @@ func (s *Store) Forget(server, tool string) int {
 	s.now++
 	s.forgotten = s.now
 	s.coolAll()
-	gone := func(e entry) bool { return match(server, e.server) && match(tool, e.tool) }
+	gone := func(e entry) bool { return match(server, e.of.server.name) && match(tool, e.of.tool) }
 	return s.kept.removeIf(s.kept.quick, gone) + s.kept.removeIf(s.kept.slow, gone)
 }
 
@@ -119,8 +125,27 @@ func match(pattern, text string) bool {
 func (s *Store) server(name string) *serverState {
 	on := s.servers[name]
 	if on == nil {
-		on = new(serverState)
+		on = &serverState{name: name, tools: make(map[string]*origin)}
 		s.servers[name] = on
 	}
 	return on
+}
+
+// maxOrigins is how many tools of one server share an origin among their entries.
+const maxOrigins = 4096
+
+// origin returns what the entries of a tool are of, which those that name nothing
+// share.
+func (s *Store) origin(tool *middleware.Tool, names []entity) *origin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on := s.server(tool.Server)
+	if of := on.tools[tool.Name()]; of != nil && len(names) == 0 {
+		return of
+	}
+	of := &origin{server: on, tool: tool.Name(), names: names}
+	if len(names) == 0 && len(on.tools) < maxOrigins {
+		on.tools[of.tool] = of
+	}
+	return of
 }

@@ -26,6 +26,15 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("catalog: %q is a tool of several servers: write %s", e.Name, strings.Join(names, " or "))
 }
 
+// ForModel tells the model which names to choose from.
+func (e *AmbiguousError) ForModel() string {
+	names := make([]string, len(e.Tools))
+	for i, tool := range e.Tools {
+		names[i] = tool.ModelName()
+	}
+	return "Several tools have that name. Nothing was called. Call one of them by its full name: " + strings.Join(names, ", ") + "."
+}
+
 // Is reports whether target is [ErrAmbiguous].
 func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,7 +24,8 @@ import (
 // limit of its own, and may go to another replica. Without Confirm, dangerous calls
 // are refused by the guard at the executor, not made. What the executor would refuse
 // outright is refused early (see [Standard.Then]), and with Preflight recover stands
-// inside Confirm too, where the class is known.
+// inside Confirm too, where the class is known. There, too, the calls of one batch
+// (package batch) are kept in their order.
 type Standard struct {
 	// Outermost sees every call and its final answer, as the model will see it.
 	Outermost []middleware.Middleware
@@ -74,8 +76,9 @@ func (s Standard) links() []middleware.Middleware {
 		afterPreflight = middleware.Recover()
 	}
 	all := slices.Concat(
+		[]middleware.Middleware{turn.Ordered()},
 		s.Outermost,
-		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, afterPreflight},
+		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, turn.Gate(), afterPreflight},
 		s.PerCall,
 		[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},
 		s.PerAttempt,

@@ -24,7 +24,7 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 		caller = caller.(middleware.Unwrapper).Unwrap()
 	}
 	want := []string{
-		"outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "recover", "per call",
+		"turn", "outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "turn", "recover", "per call",
 		"intent", "cache", "retry", "ratelimit", "per attempt", "timeout", "route", "executor",
 	}
 	if !slices.Equal(got, want) {

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,6 +28,7 @@ type asker struct {
 	session   string // the name under which yeses for the session are kept
 	people    *queue // of all that one New returned, since it is the same people
 	joins     joins
+	groups    groups
 	drafts    desk
 }
 
@@ -115,6 +117,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 		if mine {
 			return a.lead(ctx, question, call, drafts, place)
 		}
+		turn.Of(ctx).Asking()
 		select {
 		case <-question.over:
 		case <-ctx.Done():

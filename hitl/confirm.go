@@ -58,7 +58,7 @@ func (a *asker) confirm(ctx context.Context, q query, place *place) answer {
 		}()
 		a.asked(ctx, &q.call)
 		request := a.request(ctx, q)
-		decision, err := a.confirmer.Confirm(ctx, request)
+		decision, err := a.ask(ctx, request)
 		got = answer{decision: decision, err: err, offers: request.Offers}
 	}()
 	select {

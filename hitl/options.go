@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -127,7 +128,7 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		a := &asker{
 			Options: o, next: next, confirmer: confirmer, session: rand.Text(),
-			people: people, joins: joins{open: make(map[joinKey]*joined)},
+			people: people, joins: joins{open: make(map[joinKey]*joined)}, groups: groups{open: make(map[*turn.Turn]*group)},
 			drafts: desk{pairs: o.TwoSteps, drafts: make(map[draftKey]*draft)},
 		}
 		if a.Store == nil {

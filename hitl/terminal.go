@@ -22,7 +22,9 @@ import (
 // always, with the number of what is offered if there is more than one: "s2". The
 // end of the input is a no.
 //
-// Questions are put one at a time. A read from a terminal cannot be interrupted,
+// Questions are put one at a time, save those of one batch, which are shown together
+// (it is a [GroupConfirmer]): numbers approve those calls, "all" approves all of them,
+// o goes through them one by one, and n or nothing denies. A read from a terminal cannot be interrupted,
 // so a line that was typed for a question that has expired is thrown away, with
 // those that came in the same breath. At most one goroutine waits for input, until a line or the end comes.
 func Terminal(in io.Reader, out io.Writer) Confirmer {
@@ -51,6 +53,11 @@ func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, erro
 	case <-ctx.Done():
 		return Decision{}, context.Cause(ctx)
 	}
+	return t.one(ctx, request)
+}
+
+// one puts one question, for who holds the turn.
+func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 	edited := json.RawMessage(nil)
 	t.show(request, foldedArguments)
 	for {

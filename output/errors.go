@@ -24,11 +24,7 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 	}
 	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)
 
-	err = middleware.OutcomeUnknown(call, err)
-	text := middleware.ForModel(err)
-	if text == "" {
-		text = c.fallback(ctx, call.Tool) + facts(err)
-	}
+	text := told(call.Tool, err, func(tool *middleware.Tool) string { return c.fallback(ctx, tool) })
 	if unit := trim.Unit(c.Unit); unit.Text(text, c.Limit) > c.Limit {
 		text = unit.CutText(text, c.Limit)
 	}
@@ -37,7 +33,7 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 
 // fallback is what is said of a tool whose error says nothing.
 func (c *caller) fallback(ctx context.Context, tool *middleware.Tool) (text string) {
-	normal := tool.ModelName() + " failed. Try other arguments or another tool, or tell the user that it does not work."
+	normal := sorry(tool)
 	if c.Fallback == nil {
 		return normal
 	}

@@ -134,8 +134,9 @@ func (t *buckets) get(now time.Time, k key, l limit) *bucket {
 	b := t.last
 	if b == nil || k != t.newest {
 		b, _ = t.own.Get(k)
+		t.newest, t.last = k, b
 	}
-	if t.newest, t.last = k, b; b != nil {
+	if b != nil {
 		b.adopt(now, l)
 		return b
 	}

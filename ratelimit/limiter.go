@@ -19,6 +19,7 @@ type limiter struct {
 	maxWait    time.Duration
 	maxWaiters int
 	log        *slog.Logger
+	born       time.Time
 
 	mu      sync.Mutex // guards what follows, and every bucket and waiter
 	buckets *buckets
@@ -41,6 +42,10 @@ func (w *waiter) wake() {
 	default:
 	}
 }
+
+// now is the buckets' time. It takes one reading of the clock, the monotonic one, where
+// time.Now takes two.
+func (l *limiter) now() time.Time { return l.born.Add(time.Since(l.born)) }
 
 // admit returns nil when the call may go now, and has taken its tokens then.
 func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool) error {
@@ -93,10 +98,10 @@ func hinted(tool *middleware.Tool) (limit, bool) {
 func (l *limiter) enter(ctx context.Context, scope string, tool *middleware.Tool, byTool, byServer limit) (*waiter, time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now() // under the lock, so that no bucket sees time run backwards
-	if over(ctx, now) {
+	if over(ctx) {
 		return nil, 0, givenUp(ctx)
 	}
+	now := l.now() // under the lock, so that no bucket sees time run backwards
 	t, s, ok := l.find(now, scope, tool, byTool, byServer)
 	if !ok {
 		return nil, 0, refuse(tool, l.maxWait)
@@ -161,7 +166,7 @@ func estimate(now time.Time, tool, server *bucket) (time.Duration, bool) {
 // fits reports whether a wait from now on ends before the context's deadline and
 // not after the longest wait.
 func (l *limiter) fits(ctx context.Context, arrived, now time.Time, wait time.Duration) bool {
-	if deadline, ok := ctx.Deadline(); ok && wait >= deadline.Sub(now) {
+	if deadline, ok := ctx.Deadline(); ok && wait >= time.Until(deadline) {
 		return false
 	}
 	return wait <= l.maxWait-now.Sub(arrived)
@@ -206,10 +211,10 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w *waiter) er
 func (l *limiter) step(ctx context.Context, tool *middleware.Tool, w *waiter) (time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	if over(ctx, now) {
+	if over(ctx) {
 		return 0, givenUp(ctx)
 	}
+	now := l.now()
 	more := turn(now, w.tool, w.inTool)
 	if more == 0 && w.server != nil {
 		if w.inServer == nil {
@@ -275,9 +280,9 @@ func (w *waiter) quit() {
 
 // over reports whether the context is done, or its deadline has come although its
 // own timer has not run yet.
-func over(ctx context.Context, now time.Time) bool {
+func over(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && !now.Before(deadline) || ctx.Err() != nil
+	return ok && time.Until(deadline) <= 0 || ctx.Err() != nil
 }
 
 func givenUp(ctx context.Context) error {

@@ -86,6 +86,7 @@ func newLimiter(opts Options, own, shared int) *limiter {
 		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
 		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
 		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		born:       time.Now(),
 		buckets:    newBuckets(own, shared),
 	}
 }

@@ -96,18 +96,51 @@ func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 // Confirmer returns the confirmer with a span for the wait, so that the time in
-// which a person thinks is told from the server's.
+// which a person thinks is told from the server's. One that takes several questions at
+// once still does.
 func (t *Telemetry) Confirmer(c hitl.Confirmer) hitl.Confirmer {
-	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
-		ctx, span := t.tracer.Start(ctx, "confirm "+r.Tool.Name(), trace.WithAttributes(tool(r.Tool), class(r.Tool)))
-		defer span.End()
-		began := time.Now()
-		decision, err := c.Confirm(ctx, r)
-		verdict := attribute.String(attrDecision, decided(decision, err))
+	one := &confirmer{t, c}
+	if group, ok := c.(hitl.GroupConfirmer); ok {
+		return &groupConfirmer{one, group}
+	}
+	return one
+}
+
+type confirmer struct {
+	*Telemetry
+	next hitl.Confirmer
+}
+
+func (c *confirmer) Confirm(ctx context.Context, r hitl.Request) (decision hitl.Decision, err error) {
+	ctx, end := c.wait(ctx, r)
+	defer func() { end(decision, err) }()
+	return c.next.Confirm(ctx, r)
+}
+
+// wait begins the span of one question.
+func (c *confirmer) wait(ctx context.Context, r hitl.Request) (context.Context, func(hitl.Decision, error)) {
+	ctx, span := c.tracer.Start(ctx, "confirm "+r.Tool.Name(), trace.WithAttributes(tool(r.Tool), class(r.Tool)))
+	began := time.Now()
+	return ctx, func(d hitl.Decision, err error) {
+		verdict := attribute.String(attrDecision, decided(d, err))
 		span.SetAttributes(verdict)
-		t.waits.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(verdict))
-		return decision, err
-	})
+		c.waits.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(verdict))
+		span.End()
+	}
+}
+
+type groupConfirmer struct {
+	*confirmer
+	group hitl.GroupConfirmer
+}
+
+// ConfirmGroup has a span for each question of the dialog.
+func (c *groupConfirmer) ConfirmGroup(ctx context.Context, requests []hitl.Request) (said map[string]hitl.Decision, err error) {
+	for _, r := range requests {
+		_, end := c.wait(ctx, r)
+		defer func() { end(said[r.ID], err) }()
+	}
+	return c.group.ConfirmGroup(ctx, requests)
 }
 
 func decided(d hitl.Decision, err error) string {

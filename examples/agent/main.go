@@ -8,32 +8,9 @@
 package main
 
 import (
-	"context"
-	"embed"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/signal"
 
 	"github.com/fairlead-go/fairlead/internal/agent"
 )
 
-//go:embed all:testdata/inbox
-var files embed.FS
-
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	inbox, err := fs.Sub(files, "testdata/inbox")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "agent:", err)
-		return 1
-	}
-	p := &agent.Program{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Inbox: inbox,
-	}
-	return p.Run(ctx)
-}
+func main() { os.Exit(agent.Main(nil)) }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 
 	"github.com/fairlead-go/fairlead/internal/agent/folder"
+	"github.com/fairlead-go/fairlead/internal/agent/plan"
 )
 
 // The exit codes.
@@ -32,6 +33,8 @@ type Program struct {
 	Getenv         func(string) string
 	// Inbox is the folder that is copied and tidied where --dir names none.
 	Inbox fs.FS
+	// Model plans in place of those that the environment names; nil for none.
+	Model plan.API
 
 	// Folder is the server of this run's folder, nil for a foreign one. It is set by
 	// Run, for those who want to read its ledger.

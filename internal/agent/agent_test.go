@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/fairlead-go/fairlead/internal/agent"
+	"github.com/fairlead-go/fairlead/internal/agent/inbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -32,7 +33,7 @@ func program(t *testing.T, stdin string, env map[string]string, args ...string) 
 	p := &agent.Program{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
 		Getenv: func(name string) string { return env[name] },
-		Inbox:  os.DirFS("../../examples/agent/testdata/inbox"),
+		Inbox:  inbox.FS(),
 	}
 	return func(ctx context.Context) ran {
 		code := p.Run(ctx)
@@ -273,7 +274,7 @@ func TestASecondRunHasNothingLeftToTidy(t *testing.T) {
 
 func copyInbox(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.CopyFS(dir, os.DirFS("../../examples/agent/testdata/inbox")); err != nil {
+	if err := os.CopyFS(dir, inbox.FS()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -21,11 +21,11 @@ const you = "you"
 func (h *host) confirmer() hitl.Confirmer {
 	switch h.yes {
 	case "ask":
-		return signed(you, hitl.Terminal(h.program.Stdin, h.program.Stderr))
+		return h.signed(you, hitl.Terminal(h.program.Stdin, h.program.Stderr))
 	case "all":
-		return signed("--yes all", hitl.DangerouslyApproveEveryCallWithoutAsking())
+		return h.signed("--yes all", hitl.DangerouslyApproveEveryCallWithoutAsking())
 	case "safe":
-		return signed("--yes safe", hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		return h.signed("--yes safe", hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 			if h.inTrash(r.Tool) {
 				return yes(ctx, r)
 			}
@@ -41,19 +41,51 @@ func yes(context.Context, hitl.Request) (hitl.Decision, error) {
 	return hitl.Decision{Verdict: hitl.Approved}, nil
 }
 
-// signed writes on the line of the call who answered.
-func signed(by string, c hitl.Confirmer) hitl.Confirmer {
-	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
-		d, err := c.Confirm(ctx, r)
-		d.By = by
-		if by == you {
-			d.By = "the user" // a model reads this, to which you is another
-		}
-		if l := lineOf(ctx); l != nil {
-			l.write(func() { l.by = by })
-		}
-		return d, err
-	})
+// signed writes on the line of each call who answered.
+func (h *host) signed(by string, c hitl.Confirmer) hitl.Confirmer {
+	s := signature{h, by, c}
+	if group, ok := c.(hitl.GroupConfirmer); ok {
+		return groupSignature{s, group}
+	}
+	return s
+}
+
+type signature struct {
+	host *host
+	by   string
+	next hitl.Confirmer
+}
+
+func (s signature) Confirm(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+	d, err := s.next.Confirm(ctx, r)
+	return s.sign(r, d), err
+}
+
+type groupSignature struct {
+	signature
+
+	group hitl.GroupConfirmer
+}
+
+// ConfirmGroup asks about the calls of one turn in one dialog.
+func (s groupSignature) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
+	said, err := s.group.ConfirmGroup(ctx, requests)
+	signed := make(map[string]hitl.Decision, len(requests))
+	for _, r := range requests {
+		signed[r.ID] = s.sign(r, said[r.ID])
+	}
+	return signed, err
+}
+
+func (s signature) sign(r hitl.Request, d hitl.Decision) hitl.Decision {
+	d.By = s.by
+	if s.by == you {
+		d.By = "the user" // a model reads this, to which you is another
+	}
+	if l := s.host.lines.find(r.CallID); l != nil {
+		l.write(func() { l.by = s.by })
+	}
+	return d
 }
 
 // about says more of a call than its tool does: why the planner wants it and how

@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
@@ -32,12 +32,13 @@ type host struct {
 	chain  chain.Standard
 	caller middleware.ToolCaller
 
-	current atomic.Pointer[string] // the id of the call that is under way
-	calls   int
-	counts  screen.Counts
-	refused int
-	errored int
-	lost    error // the server went away
+	lines    lines
+	calls    int
+	counting sync.Mutex // guards what follows while calls are under way
+	counts   screen.Counts
+	refused  int
+	errored  int
+	lost     error // the server went away
 
 	endRecord   func() error // nil without --audit
 	interrupted []string     // calls of a run before this one
@@ -71,11 +72,10 @@ func (h *host) nextID() string {
 	return "call-" + strconv.Itoa(h.calls)
 }
 
-// progress shows a step of the call that is under way. One that comes after the
+// progress shows a step of a call that is under way. One that comes after the
 // answer is dropped.
 func (h *host) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-	now := h.current.Load()
-	if token, ok := req.Params.ProgressToken.(string); !ok || now == nil || *now != token {
+	if token, ok := req.Params.ProgressToken.(string); !ok || !h.lines.waits(token) {
 		return
 	}
 	h.screen.Progress(screen.Progress{Done: req.Params.Progress, Total: req.Params.Total, Message: req.Params.Message})
@@ -97,6 +97,8 @@ func (h *host) planner() (plan.Planner, error) {
 			return nil, fmt.Errorf("the script cannot be read: %w; --script takes a JSON file", err)
 		}
 		return plan.ReadScript(h.script, data)
+	case h.program.Model != nil:
+		return plan.ByModel(h.program.Model, "", h.systemPrompt), nil
 	case env("OPENAI_BASE_URL") != "" || env("OPENAI_API_KEY") != "":
 		return plan.OpenAI(or(env("OPENAI_BASE_URL"), "https://api.openai.com/v1"), env("OPENAI_API_KEY"), env("OPENAI_MODEL"), h.systemPrompt), nil
 	case env("ANTHROPIC_API_KEY") != "":
@@ -109,7 +111,7 @@ func (h *host) planner() (plan.Planner, error) {
 
 // hasModel reports whether the environment names a model.
 func (p *Program) hasModel() bool {
-	return slices.ContainsFunc([]string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"}, func(name string) bool { return p.Getenv(name) != "" })
+	return p.Model != nil || slices.ContainsFunc([]string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"}, func(name string) bool { return p.Getenv(name) != "" })
 }
 
 // conclude shows the figures and says how the run ended.

@@ -69,7 +69,9 @@ func words(a annotation.Annotations) string {
 
 // unknownTool tells the person what the planner is told.
 func (h *host) unknownTool(err error) {
+	h.counting.Lock()
 	h.errored++
+	h.counting.Unlock()
 	h.screen.Problem(err.Error())
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,40 +29,57 @@ func (h *host) drive(ctx context.Context, planner plan.Planner) error {
 		if step.Done {
 			return nil
 		}
-		turn.Last = make([]plan.Outcome, 0, len(step.Calls))
-		for _, request := range step.Calls {
-			turn.Last = append(turn.Last, h.call(ctx, request))
-		}
+		turn.Last = h.turn(ctx, step.Calls)
 		if ctx.Err() != nil {
 			return fmt.Errorf("interrupted (%w); the lines above say what was done", context.Cause(ctx))
 		}
 	}
 }
 
-// call makes one call through the chain.
-func (h *host) call(ctx context.Context, request plan.Request) plan.Outcome {
-	tool, err := h.lookup(request.Tool)
-	if err != nil {
-		h.unknownTool(err)
-		return plan.Outcome{Request: request, State: plan.Errored, Err: err}
+// turn makes the calls of one step through the chain, side by side where nothing can
+// come of it.
+func (h *host) turn(ctx context.Context, requests []plan.Request) []plan.Outcome {
+	outcomes := make([]plan.Outcome, len(requests))
+	var calls []middleware.Call
+	var made []int
+	h.lines.reset()
+	for i, request := range requests {
+		tool, err := h.lookup(request.Tool)
+		if err != nil {
+			h.unknownTool(err)
+			outcomes[i] = plan.Outcome{Request: request, State: plan.Errored, Err: err}
+			continue
+		}
+		token := h.nextID()
+		call := middleware.Call{ID: or(request.ID, token), Tool: tool, Arguments: request.Arguments, Meta: mcp.Meta{"progressToken": token}}
+		h.lines.begin(call.ID, token, request)
+		calls, made = append(calls, call), append(made, i)
 	}
-	id := h.nextID()
-	ctx, l := newLine(ctx, request)
-	res, err := h.caller.CallTool(ctx, middleware.Call{
-		ID:        id,
-		Tool:      tool,
-		Arguments: request.Arguments,
-		Meta:      mcp.Meta{"progressToken": id},
-	})
+	for n, o := range batch.Run(ctx, h.caller, calls) {
+		outcomes[made[n]] = h.told(requests[made[n]], h.lines.ofTurn(n), o)
+	}
+	return outcomes
+}
+
+// told is what the planner gets of one call.
+func (h *host) told(request plan.Request, l *line, o batch.Outcome) plan.Outcome {
 	l.write(func() { request.Arguments = l.sent })
-	if l.came == nil || err != nil {
-		return outcome(request, res, err)
+	if l.came == nil { // it ended before anybody watched
+		out := outcome(request, o.Result, o.Err)
+		h.note(l, o.Call, out, 0)
+		if h.chain.Output != nil {
+			out.Told = middleware.ForModel(o.Err)
+		}
+		return out
 	}
-	o := outcome(request, l.came.res, l.came.err)
+	if o.Err != nil {
+		return outcome(request, o.Result, o.Err)
+	}
+	out := outcome(request, l.came.res, l.came.err)
 	if h.chain.Output != nil { // what is told is what it made of that
-		o.Told = plan.ResultText(res)
+		out.Told = output.Text(o.Result)
 	}
-	return o
+	return out
 }
 
 // outcome sorts how a call ended.

@@ -159,3 +159,25 @@ func TestAModelThatNeverStopsIsStopped(t *testing.T) {
 		t.Errorf("the model is not told that it goes round in a loop:\n%s", last)
 	}
 }
+
+// Two deletions of one turn, of which --yes safe covers one: the other stands for itself.
+func TestEachCallOfATurnStandsForItself(t *testing.T) {
+	s := &standIn{t: t, replies: []string{
+		`{"choices":[{"message":{"role":"assistant","tool_calls":[` +
+			`{"id":"x","function":{"name":"files__delete_file","arguments":"{\"path\":\"notes (1).txt\"}"}},` +
+			`{"id":"y","function":{"name":"files__move_file","arguments":"{\"from\":\"notes.txt\",\"to\":\"texts/notes.txt\"}"}},` +
+			`{"id":"y","function":{"name":"files__list_files","arguments":"{}"}},` +
+			`{"id":"z","function":{"name":"files__read_file","arguments":"{\"path\":\"notes (1).txt\"}"}}]}}]}`,
+		`{"choices":[{"message":{"role":"assistant","content":"So be it."}}]}`,
+	}}
+	r := playReal(t, map[string]string{"OPENAI_BASE_URL": s.start()}, "--json", "--yes", "safe")
+	if f := r.summary(t); f["allowed"] != 1 || f["calls"] != 4 {
+		t.Fatalf("exit %d, %v\n%s%s", r.code, f, r.out, r.err)
+	}
+	second := s.text(1)
+	for _, want := range []string{".trash/notes (1).txt", "another call of this turn has the same id", "does not exist"} {
+		if !strings.Contains(second, want) {
+			t.Errorf("the model is not told %q:\n%s", want, second)
+		}
+	}
+}

@@ -3,11 +3,9 @@ package agent
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
@@ -17,58 +15,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A line is what is noted of one call while it is under way. The outermost
-// middleware puts it into the context, and what stands further in writes on it.
-type line struct {
-	why string
-
-	mu       sync.Mutex
-	sent     json.RawMessage // the arguments as they were sent; a person may have edited them
-	tries    int             // that reached the executor
-	retries  int
-	memory   bool
-	waited   time.Duration
-	asked    int
-	approved int
-	by       string
-	since    time.Time     // of the question that waits
-	thought  time.Duration // how long a person took to answer
-
-	came *came // for the one who made the call, nil while nothing has
-}
-
-// came is how a call ended further in, before output made it fit for a model.
-type came struct {
-	res *mcp.CallToolResult
-	err error
-}
-
-type lineKey struct{}
-
-func lineOf(ctx context.Context) *line {
-	l, _ := ctx.Value(lineKey{}).(*line)
-	return l
-}
-
-// newLine begins the line of a call.
-func newLine(ctx context.Context, request plan.Request) (context.Context, *line) {
-	l := &line{why: request.Why, sent: request.Arguments}
-	return context.WithValue(ctx, lineKey{}, l), l
-}
-
 // watch stands in the place of telemetry: it sees every call as the planner made
 // it, and what came of it as it is.
 func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		l := lineOf(ctx)
+		l := h.lines.find(call.ID)
 		if l == nil {
 			return next.CallTool(ctx, call)
 		}
-		h.current.Store(&call.ID)
 		start := time.Now()
-		res, err := next.CallTool(ctx, call)
+		res, err := next.CallTool(context.WithValue(ctx, lineKey{}, l), call)
 		took := time.Since(start)
-		h.current.Store(nil)
 		l.came = &came{res, err}
 		h.note(l, call, outcome(plan.Request{}, res, err), took)
 		return res, err
@@ -85,19 +42,13 @@ func attempts(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// write runs f while nobody else reads or writes the line.
-func (l *line) write(f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f()
-}
-
-// note shows the line of a call that has ended, and counts it.
+// note shows the line of a call that has ended, once those before it are shown, and
+// counts it.
 func (h *host) note(l *line, call middleware.Call, o plan.Outcome, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shown := screen.Call{
-		N: h.counts.Calls + 1, Tool: call.Tool.Name(), Arguments: l.sent, State: o.State,
+		Tool: call.Tool.Name(), Arguments: l.sent, State: o.State,
 		From: "server", Tries: l.tries, Waited: l.waited, Took: took - l.thought, By: l.by,
 		Edited: !bytes.Equal(l.sent, call.Arguments), Result: o.Result, Trouble: trouble(o),
 	}
@@ -114,10 +65,12 @@ func (h *host) note(l *line, call middleware.Call, o plan.Outcome, took time.Dur
 		}
 	}
 	h.count(l, o)
-	h.screen.Call(shown)
+	h.lines.show(l, shown, h.screen.Call)
 }
 
 func (h *host) count(l *line, o plan.Outcome) {
+	h.counting.Lock()
+	defer h.counting.Unlock()
 	c := &h.counts
 	c.Calls++
 	c.ServerCalls += l.tries

@@ -41,10 +41,10 @@ func (e *Error) Permanent() bool { return true }
 // AppendObject appends the canonical form of an object to dst. Nothing, as MCP
 // has it for absent arguments, is the empty object.
 func AppendObject(dst, src []byte) ([]byte, error) {
-	switch trimmed := bytes.TrimLeft(src, " \t\r\n"); {
-	case len(trimmed) == 0:
+	switch begin := skipSpace(src, 0); {
+	case begin == len(src):
 		return append(dst, "{}"...), nil
-	case trimmed[0] != '{':
+	case src[begin] != '{':
 		return dst, &Error{Reason: "not a JSON object"}
 	}
 	return Append(dst, src)
@@ -95,7 +95,7 @@ type writer struct {
 }
 
 // maxLast is how long a text may be that is remembered.
-const maxLast = 4 << 10
+const maxLast = 64 << 10
 
 func (w *writer) remember(src, form []byte) {
 	if len(src) <= maxLast && len(form) <= maxLast {
@@ -118,6 +118,8 @@ type member struct {
 	start, keyEnd, end int
 	prefix             uint64 // the first bytes of the key, its closing quote among them
 }
+
+func (m *member) length() int { return m.end - m.start }
 
 var errEnd = errors.New("unexpected end")
 
@@ -146,16 +148,21 @@ func (w *writer) next() byte {
 
 func (w *writer) nextAfterSpace() byte {
 	w.flush()
-	for ; w.pos < len(w.src); w.pos++ {
-		switch c := w.src[w.pos]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			w.run = w.pos
-			return c
-		}
+	w.pos = skipSpace(w.src, w.pos)
+	if w.run = w.pos; w.pos == len(w.src) {
+		return 0
 	}
-	w.run = w.pos
-	return 0
+	return w.src[w.pos]
+}
+
+// skipSpace returns where the white space from i on ends. Which of the four it is
+// makes no branch.
+func skipSpace(src []byte, i int) int {
+	const spaces = 1<<' ' | 1<<'\t' | 1<<'\r' | 1<<'\n'
+	for i < len(src) && uint64(spaces)>>src[i]&1 != 0 {
+		i++
+	}
+	return i
 }
 
 func (w *writer) value(depth int) error {
@@ -290,20 +297,66 @@ func (w *writer) order(members []member) error {
 		return nil
 	}
 	end := len(w.dst)
+	if end-first > small {
+		w.rearrange(members, first)
+		return nil
+	}
 	w.join(text, members)
 	copy(w.dst[first:], w.dst[end:])
 	w.dst = w.dst[:end]
 	return nil
 }
 
-// join appends members to dst.
-func (w *writer) join(text []byte, members []member) {
+// small is an object that is moved by way of the end of dst as a whole.
+const small = 4 << 10
+
+// rearrange puts members that stand in dst from first on in their order. The longest,
+// which may hold nearly all, moves once; the others go by way of the end of dst.
+func (w *writer) rearrange(members []member, first int) {
+	longest, end := 0, len(w.dst)
+	for i := range members {
+		if members[i].length() > members[longest].length() {
+			longest = i
+		}
+	}
+	place := first
+	for i := range members {
+		switch m := &members[i]; {
+		case i < longest:
+			place += m.length() + 1
+			fallthrough
+		case i > longest:
+			w.dst = append(w.dst, w.dst[m.start:m.end]...)
+		}
+	}
+	m := &members[longest]
+	copy(w.dst[place:], w.dst[m.start:m.end])
+	from := end
 	for i := range members {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.dst[first] = ','
+			first++
 		}
-		w.dst = append(w.dst, text[members[i].start:members[i].end]...)
+		n := members[i].length()
+		if i != longest {
+			copy(w.dst[first:], w.dst[from:from+n])
+			from += n
+		}
+		first += n
 	}
+	w.dst = w.dst[:end]
+}
+
+// join appends members to dst.
+func (w *writer) join(text []byte, members []member) {
+	dst := w.dst
+	for i := range members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, text[members[i].start:members[i].end]...)
+	}
+	w.dst = dst
 }
 
 func before(text []byte, a, b *member) bool {

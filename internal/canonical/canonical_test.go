@@ -320,3 +320,34 @@ func BenchmarkValid(b *testing.B) {
 		}
 	}
 }
+
+// A long object is put in order by moving its longest member once, wherever it stands
+// and wherever it goes.
+func TestLongObjectsAreRearranged(t *testing.T) {
+	t.Parallel()
+	long := func(n int) string { // out of order inside, so that it cannot be copied as it is
+		return `{"z":"` + strings.Repeat("z", n) + `","y":1}`
+	}
+	sorted := func(n int) string { return `{"y":1,"z":"` + strings.Repeat("z", n) + `"}` }
+	for longest := range 4 {
+		var given, want []string
+		for i, name := range []string{"a", "b", "c", "d"} {
+			n := 10 * i
+			if i == longest {
+				n = 10_000
+			}
+			given = append(given, `"`+name+`": `+long(n))
+			want = append(want, `"`+name+`":`+sorted(n))
+		}
+		for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 0, 3, 2}, {2, 3, 0, 1}, {3, 0, 1, 2}} {
+			var text []string
+			for _, i := range order {
+				text = append(text, given[i])
+			}
+			got, err := canonical.Append([]byte("before"), []byte("{"+strings.Join(text, " , ")+"}"))
+			if err != nil || string(got) != "before{"+strings.Join(want, ",")+"}" {
+				t.Errorf("the longest is %d, in the order %v: %.80s… (%v)", longest, order, got, err)
+			}
+		}
+	}
+}

@@ -27,6 +27,7 @@ type Note struct {
 	// Room for what most calls need, so that it costs no allocations of its own.
 	firstFacts   [4]Fact
 	firstReaders [2]string
+	firstEnd     without
 }
 
 // Value returns the note itself for the package's key.
@@ -110,10 +111,28 @@ func Of(ctx context.Context) *Note {
 
 // End returns a context without a note, for what is no longer part of the call.
 func End(ctx context.Context) context.Context {
-	if Of(ctx) == nil {
+	n := Of(ctx)
+	if n == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, key{}, (*Note)(nil))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	end := &n.firstEnd
+	if end.Context != nil { // the call is made again
+		end = new(without)
+	}
+	end.Context = ctx
+	return end
+}
+
+// without is a context whose note is over.
+type without struct{ context.Context }
+
+func (w *without) Value(k any) any {
+	if k == (key{}) {
+		return (*Note)(nil)
+	}
+	return w.Context.Value(k)
 }
 
 // Classed says which tool, and so which class, the call goes on with.
@@ -150,15 +169,29 @@ func (n *Note) write(f func(*Reading)) {
 	f(&n.Reading)
 }
 
+// Waited returns how long the call has waited for people so far.
+func (n *Note) Waited() time.Duration {
+	if n == nil {
+		return 0
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.Reading.Waited
+}
+
 // Read returns what the note holds now.
-func (n *Note) Read() Reading {
+func (n *Note) Read() Reading { return n.ReadInto(nil) }
+
+// ReadInto is Read for one who has room for the facts, of which most calls have few.
+func (n *Note) ReadInto(room []Fact) Reading {
 	if n == nil {
 		return Reading{}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r := n.Reading
-	r.Facts = slices.Clone(r.Facts)
+	room = append(room, n.Facts...)
+	r.Facts = room
 	return r
 }
 

@@ -84,10 +84,26 @@ func TestReadersOfOneCallShareItsNote(t *testing.T) {
 	}
 }
 
+// A call that is made again ends its note once more, in a context of its own.
+func TestANoteEndsForEachAttempt(t *testing.T) {
+	t.Parallel()
+	type name struct{}
+	ctx, _ := note.Begin(context.Background())
+	first := note.End(context.WithValue(ctx, name{}, 1))
+	second := note.End(context.WithValue(ctx, name{}, 2))
+	if first.Value(name{}) != 1 || second.Value(name{}) != 2 {
+		t.Errorf("the attempts have the contexts %v and %v", first.Value(name{}), second.Value(name{}))
+	}
+	if note.Of(first) != nil || note.Of(second) != nil {
+		t.Error("an attempt has the note of its call")
+	}
+}
+
 func TestANoteCostsOneAllocation(t *testing.T) {
 	outer := context.Background()
 	if got := testing.AllocsPerRun(100, func() {
 		ctx, _ := note.Join(outer, "record")
+		note.End(ctx)
 		note.Of(ctx).Attempt()
 		note.Of(ctx).Say("cache", "miss", "")
 		note.Of(ctx).Say("retry", "again", "")

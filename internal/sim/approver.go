@@ -146,6 +146,9 @@ func (w *world) question(request hitl.Request) (*record, manner, time.Duration) 
 	if how == late {
 		wait = span(dice, time.Millisecond, 10*time.Second)
 	}
+	if r.turn != nil && r.yes != nil && time.Since(r.yes.at) >= w.settings.lifetime {
+		before, shown = before+1, r.yes.bytes // the yes has ended while the call waited for those before it
+	}
 	w.say(r.id, "asked", how.String())
 	r.asked++
 	w.asking++

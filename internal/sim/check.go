@@ -116,7 +116,7 @@ func (w *world) occupied(r *record) bool {
 	if (r.law == asks || w.settings.careful && r.law != reads) && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
 		return true // it waited for the answer to another's question, which was like its own
 	}
-	return w.hinted(r.server, r.tool.name)
+	return w.hinted(r.server, r.tool.name) || r.passes == 0 && r.hasItsTurn()
 }
 
 func (w *world) hinted(server, tool string) bool {

@@ -10,7 +10,8 @@
 // yes. In some of them the arguments decide the class, a server has replicas, a
 // session has a budget, calls are recorded where the disk fails now and then,
 // answers are cut, callers see a part of the tools, definitions must be accepted,
-// arguments name what they are about, or a yes is remembered. A recorder inside the fake servers knows what was really handed over, and
+// arguments name what they are about, a yes is remembered, or calls come by turns
+// as a model asks for them. A recorder inside the fake servers knows what was really handed over, and
 // works out what must hold without asking the rooms.
 //
 //	go test -v ./internal/sim -seeds 20000
@@ -66,4 +67,5 @@ var Invariants = []Invariant{
 	{Name: "I23", Says: "no error comes out before the caller's time is over, nothing too long is shown, and what is remembered is whole"},
 	{Name: "I24", Says: "what is dangerous goes to primaries alone, and nothing to a replica with another definition"},
 	{Name: "I25", Says: "a session makes no more calls than it may, and as many"},
+	{Name: "I26", Says: "of the calls of one turn to one server, none goes on beside one before it unless both read, and each has its own outcome"},
 }

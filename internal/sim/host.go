@@ -146,6 +146,7 @@ func (w *world) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 		r := w.calls[call.ID]
 		r.passes++
 		r.entered = time.Now()
+		w.checkTurn(r)
 		server, named := call.Tool.Server, w.names(call.Tool.Server, call.Tool.Name(), string(call.Arguments))
 		isWrite := call.Tool.Safety() != annotation.Safe
 		if isWrite {

@@ -28,7 +28,8 @@ type record struct {
 	scribbles   bool // writes over everything that was its own, once it has returned
 	smears      bool // writes over its arguments while a person looks at them
 	rogue       rogue
-	narrow      bool // may not see everything
+	narrow      bool      // may not see everything
+	turn        []*record // the calls that a model asks for with it, nil for none
 
 	sent      []byte // the arguments, as they were handed in
 	begun     time.Time

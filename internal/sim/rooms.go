@@ -85,7 +85,7 @@ func (w *world) assemble(t *testing.T) {
 		judge := preflight.New(preflight.Options{Rules: rules, Resolver: w, Trusted: w.trusts})
 		outer.Preflight, inner.Preflight, asking.Classify = judge.Middleware, judge.Middleware, judge.Classify
 	}
-	ask := hitl.New(hitl.ConfirmerFunc(w.Confirm), asking)
+	ask := hitl.New(w, asking)
 	outer.Confirm, inner.Confirm = ask, ask
 	if s.pooled {
 		inner.Route = w.pool(t)

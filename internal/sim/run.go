@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -25,14 +24,14 @@ func (w *world) run(r *record) {
 	if !ok {
 		return // its server has dropped it, and the host knows
 	}
-	ctx, cancel := w.context(r)
+	ctx, cancel := w.context(context.Background(), r)
 	defer cancel()
 	w.begin(r, tool)
-	r.sent = []byte(r.text)
-	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(r.sent), Meta: mcp.Meta{"call": r.id}}
-	if r.text == "" {
-		call.Arguments = nil
-	}
+	_, _ = w.make(ctx, r, w.call(r, tool))
+}
+
+// make makes a call that has begun, and checks what comes back.
+func (w *world) make(ctx context.Context, r *record, call middleware.Call) (*mcp.CallToolResult, error) {
 	returned := false
 	defer func() { // the goroutine may end inside the call
 		if !returned {
@@ -49,11 +48,12 @@ func (w *world) run(r *record) {
 	if r.scribbles {
 		scribble(r.sent, call.Meta, res)
 	}
+	return res, err
 }
 
 // context returns the context of a call: none, a deadline, a cancellation or both.
-func (w *world) context(r *record) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+func (w *world) context(ctx context.Context, r *record) (context.Context, context.CancelFunc) {
+	cancel := context.CancelFunc(func() {})
 	if r.timeout > 0 {
 		r.deadline = time.Now().Add(r.timeout)
 		ctx, cancel = context.WithDeadlineCause(ctx, r.deadline, &endError{r.id, context.DeadlineExceeded})

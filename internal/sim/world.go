@@ -94,7 +94,16 @@ func (w *world) play(t *testing.T) {
 		w.enlist(r)
 	}
 	var running sync.WaitGroup
+	for _, turn := range w.turns() {
+		running.Go(func() {
+			time.Sleep(turn[0].at)
+			w.runTurn(turn)
+		})
+	}
 	for _, r := range w.order {
+		if r.turn != nil {
+			continue
+		}
 		running.Go(func() {
 			time.Sleep(r.at)
 			w.run(r)

@@ -28,11 +28,11 @@ type anthropicMessage struct {
 	Content any    `json:"content"`
 }
 
-func (a *anthropic) models(ctx context.Context) ([]string, error) {
+func (a *anthropic) Models(ctx context.Context) ([]string, error) {
 	return a.wire.models(ctx, "/v1/models")
 }
 
-func (a *anthropic) begin(system string, turn Turn, model string) {
+func (a *anthropic) Begin(system string, turn Turn, model string) {
 	a.request.Model, a.request.MaxTokens, a.request.System = model, maxTokens, system
 	a.request.Messages = []any{anthropicMessage{Role: "user", Content: turn.Goal}}
 	for _, tool := range turn.Tools {
@@ -42,7 +42,7 @@ func (a *anthropic) begin(system string, turn Turn, model string) {
 	}
 }
 
-func (a *anthropic) answer(last []Outcome) {
+func (a *anthropic) Answer(last []Outcome) {
 	blocks := make([]map[string]any, 0, len(last))
 	for i, out := range last {
 		blocks = append(blocks, map[string]any{
@@ -52,7 +52,7 @@ func (a *anthropic) answer(last []Outcome) {
 	a.request.Messages = append(a.request.Messages, anthropicMessage{Role: "user", Content: blocks})
 }
 
-func (a *anthropic) reply(ctx context.Context) (string, []Request, error) {
+func (a *anthropic) Reply(ctx context.Context) (string, []Request, error) {
 	var out struct {
 		Content    json.RawMessage `json:"content"`
 		StopReason string          `json:"stop_reason"`
@@ -84,7 +84,7 @@ func (a *anthropic) reply(ctx context.Context) (string, []Request, error) {
 			said = append(said, b.Text)
 		case "tool_use":
 			a.ids = append(a.ids, b.ID)
-			calls = append(calls, Request{Tool: b.Name, Arguments: b.Input})
+			calls = append(calls, Request{ID: b.ID, Tool: b.Name, Arguments: b.Input})
 		}
 	}
 	say := strings.Join(said, "\n")

@@ -22,43 +22,49 @@ const (
 // A Model is a planner that asks a language model, over one of two APIs.
 type Model struct {
 	system func() string // the prompt, once the tools are known
-	api    api
+	api    API
 	model  string
 	turns  int
 }
 
-// api is what differs between the services.
-type api interface {
-	service() string
-	// models returns the service's models, its own favourite first.
-	models(ctx context.Context) ([]string, error)
-	// begin starts a talk.
-	begin(system string, turn Turn, model string)
-	// answer adds how the calls of the reply before came out.
-	answer(last []Outcome)
-	// reply asks the model.
-	reply(ctx context.Context) (say string, calls []Request, err error)
+// An API is how one service is asked.
+type API interface {
+	Service() string
+	// Models returns the service's models, its own favourite first.
+	Models(ctx context.Context) ([]string, error)
+	// Begin starts a talk.
+	Begin(system string, turn Turn, model string)
+	// Answer adds how the calls of the reply before came out, in their order.
+	Answer(last []Outcome)
+	// Reply asks the model.
+	Reply(ctx context.Context) (say string, calls []Request, err error)
+}
+
+// ByModel returns a planner that asks by the API. An empty model takes the first one
+// that the service lists.
+func ByModel(api API, model string, system func() string) *Model {
+	return &Model{system: system, model: model, api: api}
 }
 
 // OpenAI returns a planner that speaks to /chat/completions, which most local
 // servers speak too. An empty model takes the first one that the service lists.
 func OpenAI(base, key, model string, system func() string) *Model {
-	return &Model{system: system, model: model, api: &openAI{wire: wire{base: strings.TrimRight(base, "/"), header: bearer(key)}}}
+	return ByModel(&openAI{wire: wire{base: strings.TrimRight(base, "/"), header: bearer(key)}}, model, system)
 }
 
 // Anthropic returns a planner that speaks to /v1/messages. An empty model takes
 // the first one that the service lists.
 func Anthropic(base, key, model string, system func() string) *Model {
 	header := http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
-	return &Model{system: system, model: model, api: &anthropic{wire: wire{base: strings.TrimRight(base, "/"), header: header}}}
+	return ByModel(&anthropic{wire: wire{base: strings.TrimRight(base, "/"), header: header}}, model, system)
 }
 
 // Name implements [Planner].
 func (m *Model) Name() string {
 	if m.model == "" {
-		return "a model at " + m.api.service()
+		return "a model at " + m.api.Service()
 	}
-	return m.model + " at " + m.api.service()
+	return m.model + " at " + m.api.Service()
 }
 
 // Next implements [Planner]. Every outcome, a no included, is handed to the
@@ -67,7 +73,7 @@ func (m *Model) Next(ctx context.Context, turn Turn) (Step, error) {
 	if err := m.advance(ctx, turn); err != nil {
 		return Step{}, err
 	}
-	say, calls, err := m.api.reply(ctx)
+	say, calls, err := m.api.Reply(ctx)
 	if err != nil {
 		return Step{}, err
 	}
@@ -81,20 +87,20 @@ func (m *Model) advance(ctx context.Context, turn Turn) error {
 	case m.turns > maxTurns:
 		return fmt.Errorf("the model did not finish in %d turns; give it a smaller goal", maxTurns)
 	case m.turns > 1:
-		m.api.answer(turn.Last)
+		m.api.Answer(turn.Last)
 		return nil
 	}
 	if m.model == "" {
-		names, err := m.api.models(ctx)
+		names, err := m.api.Models(ctx)
 		if err != nil {
 			return err
 		}
 		if len(names) == 0 {
-			return fmt.Errorf("%s lists no model; name one in OPENAI_MODEL or ANTHROPIC_MODEL", m.api.service())
+			return fmt.Errorf("%s lists no model; name one in OPENAI_MODEL or ANTHROPIC_MODEL", m.api.Service())
 		}
 		m.model = names[0]
 	}
-	m.api.begin(m.system(), turn, m.model)
+	m.api.Begin(m.system(), turn, m.model)
 	return nil
 }
 
@@ -120,7 +126,7 @@ type wire struct {
 	header http.Header
 }
 
-func (w wire) service() string { return w.base }
+func (w wire) Service() string { return w.base }
 
 func (w wire) models(ctx context.Context, path string) ([]string, error) {
 	var list struct {

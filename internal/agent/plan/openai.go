@@ -23,9 +23,9 @@ type openAIMessage struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
-func (o *openAI) models(ctx context.Context) ([]string, error) { return o.wire.models(ctx, "/models") }
+func (o *openAI) Models(ctx context.Context) ([]string, error) { return o.wire.models(ctx, "/models") }
 
-func (o *openAI) begin(system string, turn Turn, model string) {
+func (o *openAI) Begin(system string, turn Turn, model string) {
 	o.request.Model = model
 	o.request.Messages = []any{openAIMessage{Role: "system", Content: system}, openAIMessage{Role: "user", Content: turn.Goal}}
 	for _, tool := range turn.Tools {
@@ -35,13 +35,13 @@ func (o *openAI) begin(system string, turn Turn, model string) {
 	}
 }
 
-func (o *openAI) answer(last []Outcome) {
+func (o *openAI) Answer(last []Outcome) {
 	for i, out := range last {
 		o.request.Messages = append(o.request.Messages, openAIMessage{Role: "tool", ToolCallID: o.ids[i], Content: clip(out.Text())})
 	}
 }
 
-func (o *openAI) reply(ctx context.Context) (string, []Request, error) {
+func (o *openAI) Reply(ctx context.Context) (string, []Request, error) {
 	var out struct {
 		Choices []struct {
 			Message json.RawMessage `json:"message"`
@@ -72,7 +72,7 @@ func (o *openAI) reply(ctx context.Context) (string, []Request, error) {
 	var calls []Request
 	for _, c := range message.ToolCalls {
 		o.ids = append(o.ids, c.ID)
-		calls = append(calls, Request{Tool: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments), Why: message.Content})
+		calls = append(calls, Request{ID: c.ID, Tool: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments), Why: message.Content})
 	}
 	return message.Content, calls, nil
 }

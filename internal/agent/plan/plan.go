@@ -9,9 +9,9 @@ package plan
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -33,12 +33,13 @@ type Turn struct {
 // A Step is what a planner wants.
 type Step struct {
 	Say   string    // for the person who watches; may be empty
-	Calls []Request // to be made one after the other
+	Calls []Request // to be made as if one after the other, in one turn
 	Done  bool      // nothing is left to do; Calls is empty
 }
 
 // A Request is a call that a planner wants made.
 type Request struct {
+	ID        string // as the model has it; empty for none
 	Tool      string // as the server names it, as "server/tool", or as a model is given it
 	Arguments json.RawMessage
 	Why       string // for the person who is asked; may be empty
@@ -74,47 +75,7 @@ func (o Outcome) Text() string {
 	case o.Err != nil:
 		return o.Err.Error()
 	}
-	return ResultText(o.Result)
-}
-
-// ResultText returns the text of a result, and its structured content where the
-// text does not hold it already.
-func ResultText(res *mcp.CallToolResult) string {
-	var parts []string
-	for _, c := range res.Content {
-		switch c := c.(type) {
-		case *mcp.TextContent:
-			parts = append(parts, c.Text)
-		case *mcp.ResourceLink:
-			parts = append(parts, c.URI)
-		default:
-			parts = append(parts, "[content that is no text]")
-		}
-	}
-	text := strings.Join(parts, "\n")
-	if res.StructuredContent == nil {
-		return text
-	}
-	structured, err := json.Marshal(res.StructuredContent)
-	if err != nil || sameJSON(text, structured) {
-		return text
-	}
-	return strings.TrimSpace(text + "\n" + string(structured))
-}
-
-// sameJSON reports whether text is the same JSON value, however it is written.
-func sameJSON(text string, structured []byte) bool {
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return false
-	}
-	again, err := json.Marshal(v)
-	var w any
-	if err != nil || json.Unmarshal(structured, &w) != nil {
-		return false
-	}
-	other, err := json.Marshal(w)
-	return err == nil && string(again) == string(other)
+	return output.Text(o.Result)
 }
 
 // Decode reads the structured answer of a call that is done.

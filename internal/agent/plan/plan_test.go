@@ -69,20 +69,3 @@ func TestComplete(t *testing.T) {
 		}
 	}
 }
-
-func TestResultTextHoldsTheStructuredAnswer(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		text, want string
-		structured any
-	}{
-		{"read", "read\n{\"n\":1}", map[string]any{"n": 1}},
-		{`{ "n": 1 }`, `{ "n": 1 }`, map[string]any{"n": 1}},
-		{"plain", "plain", nil},
-	} {
-		res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: c.text}}, StructuredContent: c.structured}
-		if got := plan.ResultText(res); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}

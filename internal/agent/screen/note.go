@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -136,7 +137,7 @@ func shown(text string) string {
 
 // firstText is the first line of an answer's text.
 func firstText(res *mcp.CallToolResult) string {
-	for line := range strings.Lines(plan.ResultText(res)) {
+	for line := range strings.Lines(output.Text(res)) {
 		if line = strings.TrimSpace(line); line != "" {
 			return line
 		}

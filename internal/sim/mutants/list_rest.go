@@ -63,8 +63,8 @@ var edgeMutants = []mutant{
 		`if err := CheckArguments(call); err != nil && session == nil {`,
 	},
 	{
-		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, afterPreflight},`,
-		`func(r middleware.Middleware) []middleware.Middleware { s.Retry = nil; return []middleware.Middleware{middleware.Recover(), s.Infer, r, s.Confirm, afterPreflight} }(s.Retry),`,
+		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, turn.Gate(), afterPreflight},`,
+		`func(r middleware.Middleware) []middleware.Middleware { s.Retry = nil; return []middleware.Middleware{middleware.Recover(), s.Infer, r, s.Confirm, turn.Gate(), afterPreflight} }(s.Retry),`,
 	},
 	{"limit-outside-retry", "chain/standard.go", `[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Intent, s.Cache, s.RateLimit, s.Retry},`},
 }

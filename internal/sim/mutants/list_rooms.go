@@ -86,3 +86,14 @@ var byTests = map[string]roomTests{
 	"served-tool-of-another-definition":   {"./mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"./chain", "TestViewHoldsBeforeReplicas"},
 }
+
+var turnMutants = []mutant{
+	{
+		"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
+		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`,
+	},
+	{
+		"decisions-by-position", "hitl/group.go", `return g.decisions[request.ID], g.err // by id: the zero value is a no`,
+		`for i := range g.requests { if g.requests[i].ID == request.ID { return g.decisions[g.requests[len(g.requests)-1-i].ID], g.err } }; return Decision{}, g.err`,
+	},
+}

@@ -1,0 +1,46 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// Why a call of a batch was not made.
+var (
+	ErrTooMany    = errors.New("too many calls in one turn")
+	ErrRepeatedID = errors.New("another call of the turn has the same id")
+	ErrStopped    = errors.New("another call of the turn has failed")
+)
+
+var errEnded = errors.New("batch: the call ended its goroutine")
+
+// A NotMadeError says that a call of a batch was not made, for the reason that it
+// wraps: [ErrTooMany], [ErrRepeatedID] or [ErrStopped].
+type NotMadeError struct {
+	Tool *middleware.Tool
+	Err  error
+}
+
+func (e *NotMadeError) Error() string {
+	return fmt.Sprintf("batch: %s was not called: %v", e.Tool, e.Err)
+}
+
+// ForModel says what the model can do about it.
+func (e *NotMadeError) ForModel() string {
+	name := e.Tool.ModelName()
+	switch {
+	case errors.Is(e.Err, ErrTooMany):
+		return name + " was not called: " + e.Err.Error() + ". Nothing has happened. If it is still needed, call it in the next turn, with fewer calls."
+	case errors.Is(e.Err, ErrRepeatedID):
+		return name + " was not called: another call of this turn has the same id. Nothing has happened. Call it again with an id of its own."
+	}
+	return name + " was not called, since another call of this turn failed. Nothing has happened. Look at that one first, then call it again if it is still right."
+}
+
+// Unwrap returns the reason.
+func (e *NotMadeError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call did not leave.
+func (e *NotMadeError) NotSent() bool { return true }

@@ -1,0 +1,204 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Func is a Go func as a tool, made by [NewFunc].
+type Func struct {
+	tool  *mcp.Tool
+	own   annotation.Annotations
+	input *jsonschema.Resolved
+	run   middleware.ToolCallerFunc
+	err   error // why it is none; AddFuncs says so
+}
+
+// NewFunc makes a tool of a Go func. In is a struct (or a map with string keys), from
+// which the input schema follows: the members' names from their json tags, their
+// descriptions from jsonschema tags. What own says of the tool is believed, and wins
+// over what its words give away: the presets of package annotation say it in one. The
+// zero value says nothing. [Catalog.Override] still has the last word.
+//
+// Arguments that the schema does not allow never reach f. What f returns is the
+// answer's text, as JSON where Out is no string, and its structured content where Out
+// is a struct or a map; a *mcp.CallToolResult is the answer itself.
+//
+// An error of f that has something to say to a model ([middleware.ForModel]; [Failed]
+// makes one) is the tool's own answer that it failed. Any other is an error in the
+// chain: the model does not see its text, a read may be repeated, and of anything else
+// nobody knows whether it happened.
+//
+// What is wrong with a Func, [Catalog.AddFuncs] says.
+func NewFunc[In, Out any](name, description string, own annotation.Annotations, f func(ctx context.Context, in In) (Out, error)) Func {
+	t := Func{tool: &mcp.Tool{Name: name, Description: description}, own: own}
+	input, err := jsonschema.For[In](nil)
+	switch {
+	case f == nil:
+		err = errors.New("it has no func")
+	case err == nil && input.Type != "object":
+		err = fmt.Errorf("its argument is %T; make it a struct", *new(In))
+	case err == nil:
+		t.input, err = input.Resolve(nil)
+	}
+	if t.err = err; err != nil {
+		return t
+	}
+	t.tool.InputSchema = input
+	output, err := jsonschema.For[Out](nil)
+	structured := err == nil && output.Type == "object" && !isResult[Out]()
+	if structured {
+		t.tool.OutputSchema = output
+	}
+	t.run = func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		var in In
+		if err := t.decode(call, &in); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, middleware.GivenUp(ctx)
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return failed(err)
+		}
+		return answer(out, structured)
+	}
+	return t
+}
+
+func isResult[Out any]() bool {
+	_, is := any(*new(Out)).(*mcp.CallToolResult)
+	return is
+}
+
+// failed returns the answer that an error is, or the error.
+func failed(err error) (*mcp.CallToolResult, error) {
+	text := middleware.ForModel(err)
+	if text == "" || middleware.NotSent(err) {
+		return nil, err
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
+}
+
+func answer(out any, structured bool) (*mcp.CallToolResult, error) {
+	switch out := out.(type) {
+	case *mcp.CallToolResult:
+		return out, nil // nil is for the chain to report
+	case string:
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out}}}, nil
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: what the func returned cannot be written as JSON: %w", err)
+	}
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}}
+	if structured && raw[0] == '{' {
+		res.StructuredContent = json.RawMessage(raw)
+	}
+	return res, nil
+}
+
+// Failed returns an error by which a func of [NewFunc] tells the model that it failed,
+// and why: words that hold nothing of the host's inside.
+func Failed(format string, args ...any) error { return &failedError{fmt.Sprintf(format, args...)} }
+
+type failedError struct{ text string }
+
+func (e *failedError) Error() string    { return e.text }
+func (e *failedError) ForModel() string { return e.text }
+
+// AddFuncs adds Go funcs as the tools of one server, under the id that the host
+// chooses, as [Catalog.AddTools] does. Nothing of MCP stands between the chain and
+// them. An error names all that is wrong, and then nothing was added.
+func (c *Catalog) AddFuncs(id string, funcs ...Func) error {
+	tools, byName := make([]*mcp.Tool, 0, len(funcs)), make(functions, len(funcs))
+	var errs []error
+	for _, f := range funcs {
+		if f.tool == nil {
+			errs = append(errs, errors.New("the zero Func is no tool; make one with NewFunc"))
+			continue
+		}
+		if err := errors.Join(f.err, f.own.Validate()); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.tool.Name, err))
+		}
+		tool := f.tool
+		if f.own.Summary() != (annotation.Annotations{}).Summary() {
+			tool = annotation.Declare(f.tool, f.own)
+		}
+		tools, byName[tool.Name] = append(tools, tool), f
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("catalog: the funcs of %q: %w", id, err)
+	}
+	if err := c.AddTools(id, byName, tools...); err != nil {
+		return err
+	}
+	c.Trust(id) // after it, since the id may be another's
+	return nil
+}
+
+// functions are the executor of Go funcs, by their names.
+type functions map[string]Func
+
+func (fs functions) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	f, ok := fs[call.Tool.Name()]
+	if !ok {
+		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
+	}
+	return f.run(ctx, call)
+}
+
+// decode checks the arguments by the schema and reads them.
+func (f Func) decode(call middleware.Call, in any) error {
+	if err := session.CheckArguments(call); err != nil {
+		return err
+	}
+	arguments := call.Arguments
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	var members map[string]any
+	if err := json.Unmarshal(arguments, &members); err != nil {
+		return &invalidError{call.Tool, err}
+	}
+	if err := f.input.Validate(members); err != nil {
+		return &invalidError{call.Tool, err}
+	}
+	if err := json.Unmarshal(arguments, in); err != nil {
+		return &invalidError{call.Tool, err}
+	}
+	return nil
+}
+
+// An invalidError is about arguments that the schema of a func does not allow, and the
+// model can mend it.
+type invalidError struct {
+	tool *middleware.Tool
+	err  error
+}
+
+func (e *invalidError) Error() string {
+	return fmt.Sprintf("catalog: the arguments of %s are not what its schema allows: %v", e.tool, e.err)
+}
+
+func (e *invalidError) ForModel() string {
+	return fmt.Sprintf("The arguments for %s are refused: %v. Nothing has happened. Send what its schema asks for.", e.tool.ModelName(), e.err)
+}
+
+func (e *invalidError) Unwrap() error { return e.err }
+
+// NotSent reports that the func was not called.
+func (*invalidError) NotSent() bool { return true }
+
+// Permanent reports that the same arguments would only be refused again.
+func (*invalidError) Permanent() bool { return true }

@@ -1,0 +1,135 @@
+// Package anthropic lets the tool runner of anthropic-sdk-go call tools through a
+// chain.
+//
+//	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	convert "github.com/anthropics/anthropic-sdk-go/mcp"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// NewRunner returns the SDK's tool runner with the tools of the host, each under its
+// ModelName. The runner makes the calls of one turn all at once and tells none its id;
+// here they are gathered, and go through the chain as one batch, each with the id that
+// the model gave it. The error names a tool whose schema the SDK does not take.
+//
+// Tools of the host's own that the runner is given afterwards (AddTools) are called as
+// the SDK calls them.
+func NewRunner(client anthropic.Client, host *loop.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunner, error) {
+	t := &turns{host: host}
+	tools, err := t.tools()
+	if err != nil {
+		return nil, err
+	}
+	runner := client.Beta.Messages.NewToolRunner(tools, params, opts...)
+	t.last = runner.LastMessage
+	return runner, nil
+}
+
+// NewRunnerStreaming is [NewRunner] for the runner that streams.
+func NewRunnerStreaming(client anthropic.Client, host *loop.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunnerStreaming, error) {
+	t := &turns{host: host}
+	tools, err := t.tools()
+	if err != nil {
+		return nil, err
+	}
+	runner := client.Beta.Messages.NewToolRunnerStreaming(tools, params, opts...)
+	t.last = runner.LastMessage
+	return runner, nil
+}
+
+// tools returns the host's tools as those of the SDK.
+func (t *turns) tools() ([]anthropic.BetaTool, error) {
+	var all []anthropic.BetaTool
+	t.ours = make(map[string]bool)
+	for _, one := range t.host.Tools() {
+		converted, err := converted(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &tool{BetaTool: converted, turns: t})
+		t.ours[converted.Name()] = true
+	}
+	return all, nil
+}
+
+// converted returns a tool of the SDK that cannot be called: it has no session.
+func converted(tool *middleware.Tool) (anthropic.BetaTool, error) {
+	definition := *tool.Definition
+	definition.Name = tool.ModelName()
+	out, err := convert.NewBetaTool(&definition, nil)
+	if err != nil {
+		return nil, fmt.Errorf("anthropic: the schema of %s: %w", tool, err)
+	}
+	return out, nil
+}
+
+// Tools returns the tools as a request takes them, for a loop of one's own without the
+// SDK's runner (package loop makes the calls). The error names a tool whose schema the
+// SDK does not take.
+func Tools(tools []*middleware.Tool) ([]anthropic.BetaToolUnionParam, error) {
+	out := make([]anthropic.BetaToolUnionParam, len(tools))
+	for i, one := range tools {
+		tool, err := converted(one)
+		if err != nil {
+			return nil, err
+		}
+		out[i].OfTool = &anthropic.BetaToolParam{Name: tool.Name(), InputSchema: tool.InputSchema()}
+		if text := tool.Description(); text != "" {
+			out[i].OfTool.Description = anthropic.String(text)
+		}
+	}
+	return out, nil
+}
+
+// A tool is one of the host's for one runner.
+type tool struct {
+	anthropic.BetaTool
+
+	turns *turns
+}
+
+// Execute implements anthropic.BetaTool. A failure is an error, whose text the runner
+// hands to the model as one.
+func (t *tool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
+	res, err := t.turns.answer(ctx, t.Name(), input)
+	if err == nil {
+		err = loop.Err(res)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Blocks(res), nil
+}
+
+// Blocks returns what the model sees of a result: texts, images and documents as such,
+// structured content as text unless a text says the same, and a name in square brackets
+// for what this API does not take.
+func Blocks(res *mcp.CallToolResult) []anthropic.BetaToolResultBlockParamContentUnion {
+	blocks := make([]anthropic.BetaToolResultBlockParamContentUnion, 0, len(res.Content)+1)
+	for _, content := range res.Content {
+		block, err := convert.ToBlock(content)
+		if err != nil {
+			block = text(output.ContentText(content))
+		}
+		blocks = append(blocks, block)
+	}
+	if structured := output.StructuredText(res); structured != "" {
+		blocks = append(blocks, text(structured))
+	}
+	return blocks
+}
+
+func text(s string) anthropic.BetaToolResultBlockParamContentUnion {
+	return anthropic.BetaToolResultBlockParamContentUnion{OfText: &anthropic.BetaTextBlockParam{Text: s}}
+}

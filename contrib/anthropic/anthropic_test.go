@@ -1,0 +1,254 @@
+package anthropic_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
+	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A call is what the stand-in's model asks for.
+type call struct{ id, name, input string }
+
+// A model is a stand-in of the API on a loopback socket: it asks for the calls of each
+// turn, and then says "done".
+type model struct {
+	turns [][]call
+
+	mu    sync.Mutex
+	asked []json.RawMessage // the bodies of the requests
+}
+
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked = append(m.asked, body)
+	content, stop := []any{map[string]any{"type": "text", "text": "done"}}, "end_turn"
+	if n := len(m.asked) - 1; n < len(m.turns) {
+		content, stop = nil, "tool_use"
+		for _, c := range m.turns[n] {
+			if c.name == "fallback" {
+				content = append(content, map[string]any{"type": "fallback"})
+				continue
+			}
+			content = append(content, map[string]any{"type": "tool_use", "id": c.id, "name": c.name, "input": json.RawMessage(c.input)})
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content, "stop_reason": stop, "usage": map[string]any{"input_tokens": 1, "output_tokens": 1},
+	})
+}
+
+// A reply is what the model was told of one call.
+type reply struct {
+	ID      string `json:"tool_use_id"`
+	IsError bool   `json:"is_error"`
+	Content []struct {
+		Type, Text string
+		Source     struct{ Data string }
+	}
+}
+
+func (r reply) text() string {
+	var all []string
+	for _, c := range r.Content {
+		all = append(all, c.Text)
+	}
+	return strings.Join(all, "\n")
+}
+
+// talk lets a runner run against the stand-in.
+func talk(t *testing.T, desk *looptest.Desk, turns ...[]call) map[string]reply {
+	t.Helper()
+	m := &model{turns: turns}
+	server := httptest.NewServer(m)
+	t.Cleanup(server.Close)
+	client := anthropic.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("none"), option.WithMaxRetries(0))
+	params := anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
+		Model: "m", MaxTokens: 100, Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("go"))},
+	}}
+	runner, err := fairlead.NewRunner(client, loop.New(desk.Tools, desk.Caller, loop.Options{}), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runner.RunToCompletion(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var last struct {
+		Messages []struct {
+			Role    string
+			Content []reply
+		}
+		Tools []struct {
+			Name, Description string
+			Schema            struct{ Required []string } `json:"input_schema"`
+		}
+	}
+	if err := json.Unmarshal(m.asked[len(m.asked)-1], &last); err != nil {
+		t.Fatal(err)
+	}
+	if len(last.Tools) != 4 || last.Tools[0].Name != "notes__create_note" || last.Tools[0].Description == "" || !slices.Equal(last.Tools[0].Schema.Required, []string{"id"}) {
+		t.Errorf("the model was given %+v", last.Tools)
+	}
+	told := map[string]reply{}
+	for _, message := range last.Messages {
+		for _, r := range message.Content {
+			if r.ID != "" && message.Role == "user" {
+				told[r.ID] = r
+			}
+		}
+	}
+	return told
+}
+
+func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	told := talk(t, desk, []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
+	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "a" || told["a"].text() == "" || told["a"].text() != told["b"].text() {
+		t.Errorf("executed %v, told %v", calls, told)
+	}
+}
+
+func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	desk.Yes = true
+	talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}})
+	if asked, calls := desk.Asked(), desk.Calls(); len(asked) != 1 || asked[0].CallID != "a" || string(asked[0].Arguments) != `{"id":"1"}` || len(calls) != 1 {
+		t.Errorf("asked %v, executed %v", asked, calls)
+	}
+}
+
+func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	told := talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
+	if r := told["a"]; !r.IsError || !strings.Contains(r.text(), "The user said no: "+looptest.Reason) {
+		t.Errorf("the model is told %+v", r)
+	}
+	if r := told["b"]; r.IsError || len(desk.Calls()) != 1 {
+		t.Errorf("the other call: %+v, executed %v", r, desk.Calls())
+	}
+}
+
+func TestTheModelReadsWhatIsStructured(t *testing.T) {
+	t.Parallel()
+	told := talk(t, looptest.New(t), []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_picture", `{"id":"1"}`}})
+	if want := looptest.Text + "\n" + looptest.Structured; told["a"].text() != want {
+		t.Errorf("got %q, want %q", told["a"].text(), want)
+	}
+	picture := told["b"].Content
+	if len(picture) != 2 || picture[1].Type != "image" || picture[1].Source.Data != base64.StdEncoding.EncodeToString([]byte(looptest.Picture)) {
+		t.Errorf("the picture is %+v", picture)
+	}
+}
+
+// The runner makes the calls of a turn at once; the chain makes them in their order,
+// under the ids of the model.
+func TestTheCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		desk := looptest.New(t)
+		var first, second []call
+		for i := range 6 {
+			first = append(first, call{fmt.Sprint("a", i), "notes__create_note", fmt.Sprintf(`{"id":"%d"}`, i/2)})
+			second = append(second, call{fmt.Sprint("b", i), "notes__create_note", fmt.Sprintf(`{"id":"%d"}`, i)})
+		}
+		talk(t, desk, first, second)
+		var ids []string
+		for _, c := range desk.Calls() {
+			ids = append(ids, c.ID)
+		}
+		if got, want := strings.Join(ids, " "), "a0 a1 a2 a3 a4 a5 b0 b1 b2 b3 b4 b5"; got != want {
+			t.Fatalf("executed %s, want %s", got, want)
+		}
+	}
+}
+
+// What the runner does not make is not made: a tool that it does not know, and what
+// stands before a fallback.
+func TestOnlyWhatTheRunnerMakesIsMade(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	told := talk(t, desk, []call{
+		{"gone", "notes__create_note", `{"id":"1"}`}, {"", "fallback", ""},
+		{"a", "notes__fly", `{}`}, {"b", "notes__create_note", `{"id":"1"}`}, {"c", "notes__get_note", `[]`},
+	})
+	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "b" {
+		t.Errorf("executed %v", calls)
+	}
+	for id, want := range map[string]string{"a": "not found", "c": "are refused"} {
+		if r := told[id]; !r.IsError || !strings.Contains(r.text(), want) {
+			t.Errorf("%s: the model is told %+v", id, r)
+		}
+	}
+}
+
+func TestBlocksNameWhatTheAPIDoesNotTake(t *testing.T) {
+	t.Parallel()
+	res := &mcp.CallToolResult{Content: []mcp.Content{
+		&mcp.AudioContent{MIMEType: "audio/wav"}, &mcp.ResourceLink{URI: "file:///a"},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", MIMEType: "text/plain", Text: "in it"}},
+	}}
+	raw, err := json.Marshal(fairlead.Blocks(res))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"[a sound, audio/wav", "[a resource: file:///a]", `"document"`, "in it"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("no %s in %s", want, raw)
+		}
+	}
+}
+
+// What the adapter adds to a call by hand and the SDK's own blocks.
+func TestACallCostsThreeAllocationsMore(t *testing.T) {
+	desk := looptest.New(t)
+	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
+	tool, _ := desk.Tools.Lookup("notes", "get_note")
+	var message anthropic.BetaMessage
+	if err := json.Unmarshal([]byte(`{"content":[{"type":"tool_use","id":"a","name":"notes__get_note","input":{"id":"1"}}]}`), &message); err != nil {
+		t.Fatal(err)
+	}
+	input := json.RawMessage(`{"id":"1"}`)
+	tools, err := fairlead.ToolsFor(host, func() *anthropic.BetaMessage { m := message; return &m })
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand := func() []anthropic.BetaToolResultBlockParamContentUnion {
+		m := message // what a turn of the SDK costs: its message, and the call taken out of it
+		use := (&m).Content[0].AsToolUse()
+		raw, _ := json.Marshal(use.Input)
+		res := host.Call(t.Context(), tool, use.ID, raw)
+		return []anthropic.BetaToolResultBlockParamContentUnion{
+			{OfText: &anthropic.BetaTextBlockParam{Text: res.Content[0].(*mcp.TextContent).Text}}, {OfText: &anthropic.BetaTextBlockParam{Text: output.StructuredText(res)}},
+		}
+	}
+	bare := testing.AllocsPerRun(100, func() { byHand() })
+	got := testing.AllocsPerRun(100, func() {
+		_, err = tools[slices.IndexFunc(tools, func(t anthropic.BetaTool) bool { return t.Name() == "notes__get_note" })].Execute(t.Context(), input)
+	})
+	if err != nil || got > bare+3 {
+		t.Errorf("%v; Execute allocates %v times, %v more than a call and its blocks by hand", err, got, got-bare)
+	}
+}

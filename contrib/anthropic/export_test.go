@@ -1,0 +1,11 @@
+package anthropic
+
+import (
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/fairlead-go/fairlead/loop"
+)
+
+// ToolsFor returns the tools of a runner whose last message is what last returns.
+func ToolsFor(host *loop.Host, last func() *anthropic.BetaMessage) ([]anthropic.BetaTool, error) {
+	return (&turns{host: host, last: last}).tools()
+}

@@ -1,0 +1,299 @@
+package eino_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/flow/agent/react"
+	"github.com/cloudwego/eino/schema"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
+	"github.com/fairlead-go/fairlead/internal/docstest"
+	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+type call struct{ id, name, arguments string }
+
+// A remote is a chat model of Eino that a stand-in on a loopback socket speaks for: it
+// asks for the calls of one turn, and then says "done".
+type remote struct{ url string }
+
+func (r remote) Generate(ctx context.Context, input []*schema.Message, _ ...model.Option) (*schema.Message, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	message := new(schema.Message)
+	return message, json.NewDecoder(res.Body).Decode(message)
+}
+
+func (r remote) Stream(ctx context.Context, input []*schema.Message, o ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	message, err := r.Generate(ctx, input, o...)
+	if err != nil {
+		return nil, err
+	}
+	return schema.StreamReaderFromArray([]*schema.Message{message}), nil
+}
+
+func (r remote) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return r, nil }
+
+func assistant(turn []call) *schema.Message {
+	var calls []schema.ToolCall
+	for _, c := range turn {
+		calls = append(calls, schema.ToolCall{ID: c.id, Type: "function", Function: schema.FunctionCall{Name: c.name, Arguments: c.arguments}})
+	}
+	return schema.AssistantMessage("", calls)
+}
+
+// talk lets Eino's ReAct agent run against the stand-in, and returns what the model was
+// told, by the id of the call.
+func talk(t *testing.T, config *compose.ToolsNodeConfig, turn ...call) map[string]*schema.Message {
+	t.Helper()
+	told := map[string]*schema.Message{}
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var messages []*schema.Message
+		if err := json.NewDecoder(r.Body).Decode(&messages); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		for _, message := range messages {
+			if message.Role == schema.Tool {
+				told[message.ToolCallID] = message
+			}
+		}
+		reply := assistant(turn)
+		if len(told) > 0 {
+			reply = schema.AssistantMessage("done", nil)
+		}
+		_ = json.NewEncoder(w).Encode(reply)
+	}))
+	t.Cleanup(server.Close)
+	agent, err := react.NewAgent(t.Context(), &react.AgentConfig{ToolCallingModel: remote{server.URL}, ToolsConfig: *config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.Generate(t.Context(), []*schema.Message{schema.UserMessage("go")}); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != len(turn) {
+		t.Errorf("of %d calls, %d were answered", len(turn), len(told))
+	}
+	return told
+}
+
+func config(t *testing.T, desk *looptest.Desk) *compose.ToolsNodeConfig {
+	t.Helper()
+	c, err := fairlead.Config(loop.New(desk.Tools, desk.Caller, loop.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	told := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
+	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "a" || told["a"].Content == "" || told["a"].Content != told["b"].Content {
+		t.Errorf("executed %v, told %v", calls, told)
+	}
+}
+
+func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	desk.Yes = true
+	talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`})
+	if asked := desk.Asked(); len(asked) != 1 || asked[0].CallID != "a" || string(asked[0].Arguments) != `{"id":"1"}` || len(desk.Calls()) != 1 {
+		t.Errorf("asked %v, executed %v", asked, desk.Calls())
+	}
+}
+
+func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	told := talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
+	if !strings.Contains(told["a"].Content, "The user said no: "+looptest.Reason) || !strings.Contains(told["b"].Content, looptest.Text) || len(desk.Calls()) != 1 {
+		t.Errorf("told %v, executed %v", told, desk.Calls())
+	}
+}
+
+func TestTheModelReadsWhatIsStructured(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, looptest.Text+"\n"+looptest.Structured; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	tools, err := fairlead.MultimodalTools(loop.New(desk.Tools, desk.Caller, loop.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range tools {
+		if info, _ := one.Info(t.Context()); info.Name != "notes__get_picture" {
+			continue
+		}
+		res, err := one.(tool.EnhancedInvokableTool).InvokableRun(t.Context(), &schema.ToolArgument{Text: `{"id":"1"}`})
+		if err != nil || len(res.Parts) != 2 || *res.Parts[1].Image.Base64Data != base64.StdEncoding.EncodeToString([]byte(looptest.Picture)) {
+			t.Errorf("the picture is %+v, %v", res, err)
+		}
+	}
+}
+
+func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	told := talk(t, config(t, desk), call{"a", "notes__fly", `{}`}, call{"b", "notes__get_note", `{"id":`}, call{"c", "notes__create_note", `{"id":"2"}`})
+	for id, want := range map[string]string{"a": "There is no such tool", "b": "are refused", "c": looptest.Text} {
+		if !strings.Contains(told[id].Content, want) {
+			t.Errorf("%s: the model reads %q", id, told[id].Content)
+		}
+	}
+}
+
+// own is a tool that Eino has already, in the two forms.
+type own struct{ ran *[]string }
+
+func (own) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "delete_page", Desc: "Deletes a page.", ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{"id": {Type: schema.String, Required: true}})}, nil
+}
+
+func (o own) InvokableRun(_ context.Context, arguments string, _ ...tool.Option) (string, error) {
+	*o.ran = append(*o.ran, arguments)
+	return "deleted", nil
+}
+
+type streaming struct{ own }
+
+func (streaming) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "list_pages", Desc: "Lists the pages."}, nil
+}
+
+func (streaming) InvokableRun() {} // it only streams
+
+func (s streaming) StreamableRun(_ context.Context, arguments string, _ ...tool.Option) (*schema.StreamReader[string], error) {
+	*s.ran = append(*s.ran, arguments)
+	return schema.StreamReaderFromArray([]string{"one, ", "two"}), nil
+}
+
+// Tools that Eino has already are behind the chain as others are, in each of their forms.
+func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
+	t.Parallel()
+	for _, yes := range []bool{false, true} {
+		desk, ran := looptest.New(t), []string(nil)
+		desk.Yes = yes
+		tools := []tool.BaseTool{own{&ran}, streaming{own{&ran}}}
+		guard, err := fairlead.Middleware(t.Context(), desk.Tools, "pages", func(next middleware.ToolCaller) middleware.ToolCaller { return desk.Caller }, loop.Options{}, tools...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if deletes, _ := desk.Tools.Lookup("pages", "delete_page"); !strings.Contains(fmt.Sprint(deletes.Definition.InputSchema), "id") {
+			t.Errorf("the schema is %v", deletes.Definition.InputSchema)
+		}
+		told := talk(t, &compose.ToolsNodeConfig{Tools: tools, ToolCallMiddlewares: []compose.ToolMiddleware{guard}, ExecuteSequentially: true},
+			call{"a", "delete_page", `{"id":"1"}`}, call{"b", "list_pages", `{}`})
+		want := "The user said no"
+		if yes {
+			want = "deleted"
+		}
+		if asked := desk.Asked(); !strings.Contains(told["a"].Content, want) || told["b"].Content != "one, two" || len(asked) != 1 || asked[0].CallID != "a" {
+			t.Errorf("yes %v: told %v, asked %v", yes, told, asked)
+		}
+		if executed := len(ran); executed != map[bool]int{false: 1, true: 2}[yes] {
+			t.Errorf("yes %v: ran %v", yes, ran)
+		}
+	}
+}
+
+func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
+	t.Parallel()
+	tools, ran := catalog.New(catalog.Options{}), []string(nil)
+	t.Cleanup(func() { _ = tools.Close() })
+	guard, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, loop.Options{}, own{&ran})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := guard.Invokable(func(context.Context, *compose.ToolInput) (*compose.ToolOutput, error) {
+		t.Error("it was called")
+		return &compose.ToolOutput{}, nil
+	})
+	if out, err := endpoint(t.Context(), &compose.ToolInput{Name: "other", Arguments: "{}"}); err != nil || !strings.Contains(out.Result, "There is no such tool") {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	if _, err := guard.EnhancedInvokable(nil)(t.Context(), &compose.ToolInput{}); err == nil {
+		t.Error("an answer in parts came past the chain")
+	}
+	if _, err := guard.EnhancedStreamable(nil)(t.Context(), &compose.ToolInput{}); err == nil {
+		t.Error("an answer in parts came past the chain")
+	}
+	if _, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, loop.Options{}, own{&ran}); err == nil {
+		t.Error("an id was given twice")
+	}
+	reads, _ := tools.Lookup("pages", "delete_page")
+	if _, err := tools.CallTool(t.Context(), middleware.Call{Tool: reads}); err == nil || len(ran) > 0 {
+		t.Errorf("called past its node: %v", err)
+	}
+}
+
+// What the adapter adds to a call by hand.
+func TestACallCostsThreeAllocationsMore(t *testing.T) {
+	desk := looptest.New(t)
+	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
+	picture, _ := desk.Tools.Lookup("notes", "get_picture")
+	tools, err := fairlead.Tools(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var run tool.InvokableTool
+	for _, one := range tools {
+		if info, _ := one.Info(t.Context()); info.Name == picture.ModelName() {
+			run = one.(tool.InvokableTool)
+		}
+	}
+	arguments := `{"id":"1"}`
+	bare := testing.AllocsPerRun(100, func() { host.Call(t.Context(), picture, "", json.RawMessage(arguments)) })
+	got := testing.AllocsPerRun(100, func() { _, _ = run.InvokableRun(t.Context(), arguments) })
+	if text := 6.0; got > bare+text+3 { // output.Text of two contents
+		t.Errorf("a run allocates %v times, %v more than a call by hand", got, got-bare)
+	}
+}
+
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	docstest.Tested(t, "README.md", "github.com/cloudwego/eino")
+	docstest.Programs(t, func(string) bool { return true }, "README.md")
+}
+
+// The program of the README, in a directory that has nothing else.
+func TestAFreshDirectory(t *testing.T) {
+	t.Parallel()
+	program, prints := docstest.First(t, "README.md")
+	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
+		t.Errorf("it prints %q", got)
+	}
+}

@@ -1,0 +1,152 @@
+package eino
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Middleware hangs a chain around tools that Eino has already, of MCP or not: it adds
+// them to the catalogue under the id, by what they say of themselves, and returns the
+// middleware for compose.ToolsNodeConfig.ToolCallMiddlewares. What a tool of yours does
+// that its words do not say, Catalog.Override says.
+//
+// A tool that streams is read to its end and answers at once. One that answers in parts
+// is refused behind a chain, since the chain would not see its answer; give such tools by
+// [MultimodalTools]. A call of a tool that was not given here is refused too. Set
+// ExecuteSequentially where the order of the calls of one message matters, since Eino
+// starts them in any.
+func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain middleware.Middleware, o loop.Options, own ...tool.BaseTool) (compose.ToolMiddleware, error) {
+	if tools == nil || chain == nil {
+		panic("eino: Middleware needs a catalogue and a chain")
+	}
+	var definitions []*mcp.Tool
+	for _, t := range own {
+		definition, err := definitionOf(ctx, t)
+		if err != nil {
+			return compose.ToolMiddleware{}, err
+		}
+		definitions = append(definitions, definition)
+	}
+	if err := tools.AddTools(id, middleware.ToolCallerFunc(execute), definitions...); err != nil { //nolint:contextcheck // it lists what it was given
+		return compose.ToolMiddleware{}, err
+	}
+	g := guarded{tools: tools, id: id, host: loop.New(tools, chain(tools), o)}
+	return compose.ToolMiddleware{
+		Invokable: func(next compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
+			return func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
+				return &compose.ToolOutput{Result: g.call(ctx, in, next)}, nil
+			}
+		},
+		Streamable: func(next compose.StreamableToolEndpoint) compose.StreamableToolEndpoint {
+			whole := func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
+				out, err := next(ctx, in)
+				if err != nil {
+					return nil, err
+				}
+				text, err := all(out.Result)
+				return &compose.ToolOutput{Result: text}, err
+			}
+			return func(ctx context.Context, in *compose.ToolInput) (*compose.StreamToolOutput, error) {
+				return &compose.StreamToolOutput{Result: schema.StreamReaderFromArray([]string{g.call(ctx, in, whole)})}, nil
+			}
+		},
+		EnhancedInvokable: func(compose.EnhancedInvokableToolEndpoint) compose.EnhancedInvokableToolEndpoint {
+			return func(context.Context, *compose.ToolInput) (*compose.EnhancedInvokableToolOutput, error) {
+				return nil, errParts
+			}
+		},
+		EnhancedStreamable: func(compose.EnhancedStreamableToolEndpoint) compose.EnhancedStreamableToolEndpoint {
+			return func(context.Context, *compose.ToolInput) (*compose.EnhancedStreamableToolOutput, error) {
+				return nil, errParts
+			}
+		},
+	}, nil
+}
+
+// all reads a stream to its end.
+func all(r *schema.StreamReader[string]) (string, error) {
+	defer r.Close()
+	var text strings.Builder
+	for {
+		part, err := r.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return text.String(), nil
+		case err != nil:
+			return "", err
+		}
+		text.WriteString(part)
+	}
+}
+
+var errParts = errors.New("eino: a tool that answers in parts was refused: the chain does not see its answer; give it by MultimodalTools")
+
+func definitionOf(ctx context.Context, t tool.BaseTool) (*mcp.Tool, error) {
+	info, err := t.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("eino: a tool does not say what it is: %w", err)
+	}
+	definition := &mcp.Tool{Name: info.Name, Description: info.Desc, InputSchema: map[string]any{"type": "object"}}
+	parameters, err := info.ToJSONSchema()
+	if err != nil {
+		return nil, fmt.Errorf("eino: the schema of %s: %w", info.Name, err)
+	}
+	if parameters != nil {
+		raw, err := json.Marshal(parameters)
+		if err != nil {
+			return nil, fmt.Errorf("eino: the schema of %s: %w", info.Name, err)
+		}
+		definition.InputSchema = json.RawMessage(raw)
+	}
+	return definition, nil
+}
+
+type guarded struct {
+	tools *catalog.Catalog
+	id    string
+	host  *loop.Host
+}
+
+type nextKey struct{}
+
+// next is the way on into Eino, beneath the chain.
+type next struct {
+	in  *compose.ToolInput
+	run compose.InvokableToolEndpoint
+}
+
+func (g guarded) call(ctx context.Context, in *compose.ToolInput, run compose.InvokableToolEndpoint) string {
+	tool, ok := g.tools.Lookup(g.id, in.Name)
+	if !ok {
+		return output.Text(output.Failure(nil, &catalog.UnknownToolError{Server: g.id, Tool: in.Name}))
+	}
+	return output.Text(g.host.Call(context.WithValue(ctx, nextKey{}, next{in, run}), tool, in.CallID, json.RawMessage(in.Arguments)))
+}
+
+// execute makes the call as Eino would have.
+func execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	to, ok := ctx.Value(nextKey{}).(next)
+	if !ok {
+		return nil, &middleware.NotSentError{Err: errors.New("eino: the tools of a middleware can be called by its tools node alone")}
+	}
+	in := *to.in
+	in.Arguments = strings.TrimSpace(string(call.Arguments))
+	out, err := to.run(ctx, &in)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out.Result}}}, nil
+}

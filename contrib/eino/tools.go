@@ -1,0 +1,119 @@
+// Package eino lets agents of CloudWeGo's Eino call tools through a chain: as tools of
+// its own, or by a middleware around those that it has.
+//
+//	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
+package eino
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+	"github.com/eino-contrib/jsonschema"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Config returns a tools node with the tools of the host. Eino starts the calls of one
+// message in any order, or one after the other: here it does the latter, since it gives
+// a tool no sight of the others. A tool that is not there is an answer to that call.
+func Config(host *loop.Host) (*compose.ToolsNodeConfig, error) {
+	tools, err := Tools(host)
+	if err != nil {
+		return nil, err
+	}
+	return &compose.ToolsNodeConfig{
+		Tools: tools, ExecuteSequentially: true,
+		UnknownToolsHandler: func(ctx context.Context, name, arguments string) (string, error) {
+			request := loop.Request{ID: compose.GetToolCallID(ctx), Name: name, Arguments: json.RawMessage(arguments)}
+			return output.Text(host.Answer(ctx, request)[0]), nil
+		},
+	}, nil
+}
+
+// Tools returns the host's tools as those of Eino, each under its ModelName, with
+// answers that are text. What fails is text as well, since an error would end the graph.
+// The error names a tool whose schema Eino does not take.
+func Tools(host *loop.Host) ([]tool.BaseTool, error) {
+	return convert(host, func(b base) tool.BaseTool { return invokable{b} })
+}
+
+// MultimodalTools is [Tools] with answers in parts: images and sounds as such. The chat
+// model has to take them.
+func MultimodalTools(host *loop.Host) ([]tool.BaseTool, error) {
+	return convert(host, func(b base) tool.BaseTool { return multimodal{b} })
+}
+
+func convert(host *loop.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, error) {
+	var all []tool.BaseTool
+	for _, one := range host.Tools() {
+		raw, err := json.Marshal(one.Definition.InputSchema)
+		parameters := new(jsonschema.Schema)
+		if err == nil {
+			err = json.Unmarshal(raw, parameters)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("eino: the schema of %s: %w", one, err)
+		}
+		all = append(all, as(base{host: host, tool: one, info: &schema.ToolInfo{
+			Name: one.ModelName(), Desc: one.Definition.Description, ParamsOneOf: schema.NewParamsOneOfByJSONSchema(parameters),
+		}}))
+	}
+	return all, nil
+}
+
+// base is what the two kinds of tools have in common.
+type base struct {
+	host *loop.Host
+	tool *middleware.Tool
+	info *schema.ToolInfo
+}
+
+// Info implements tool.BaseTool.
+func (b base) Info(context.Context) (*schema.ToolInfo, error) { return b.info, nil }
+
+func (b base) call(ctx context.Context, arguments string) *mcp.CallToolResult {
+	return b.host.Call(ctx, b.tool, compose.GetToolCallID(ctx), json.RawMessage(arguments))
+}
+
+type invokable struct{ base }
+
+// InvokableRun implements tool.InvokableTool.
+func (t invokable) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
+	return output.Text(t.call(ctx, arguments)), nil
+}
+
+type multimodal struct{ base }
+
+// InvokableRun implements tool.EnhancedInvokableTool.
+func (t multimodal) InvokableRun(ctx context.Context, argument *schema.ToolArgument, _ ...tool.Option) (*schema.ToolResult, error) {
+	return &schema.ToolResult{Parts: parts(t.call(ctx, argument.Text))}, nil
+}
+
+func parts(res *mcp.CallToolResult) []schema.ToolOutputPart {
+	out := make([]schema.ToolOutputPart, 0, len(res.Content)+1)
+	for _, content := range res.Content {
+		switch c := content.(type) {
+		case *mcp.ImageContent:
+			out = append(out, schema.ToolOutputPart{Type: schema.ToolPartTypeImage, Image: &schema.ToolOutputImage{MessagePartCommon: data(c.MIMEType, c.Data)}})
+		case *mcp.AudioContent:
+			out = append(out, schema.ToolOutputPart{Type: schema.ToolPartTypeAudio, Audio: &schema.ToolOutputAudio{MessagePartCommon: data(c.MIMEType, c.Data)}})
+		default:
+			out = append(out, schema.ToolOutputPart{Type: schema.ToolPartTypeText, Text: output.ContentText(content)})
+		}
+	}
+	if text := output.StructuredText(res); text != "" {
+		out = append(out, schema.ToolOutputPart{Type: schema.ToolPartTypeText, Text: text})
+	}
+	return out
+}
+
+func data(kind string, b []byte) schema.MessagePartCommon {
+	return schema.MessagePartCommon{MIMEType: kind, Base64Data: new(base64.StdEncoding.EncodeToString(b))}
+}

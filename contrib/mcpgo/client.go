@@ -1,0 +1,88 @@
+// Package mcpgo hangs a chain on mark3labs/mcp-go, the other SDK of MCP for Go: in front
+// of one of its clients, and behind the tools of one of its servers.
+//
+//	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
+package mcpgo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/mark3labs/mcp-go/client"
+	other "github.com/mark3labs/mcp-go/mcp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Session makes of a client of mcp-go, once it is initialized, a session that a
+// catalogue takes (catalog.Catalog.Add), and one that mount.Session takes for a host
+// without a catalogue. The two SDKs share the form of the wire, so nothing of a
+// definition or an answer is lost but what mcp-go itself does not read. It panics on a
+// nil client.
+func Session(c *client.Client) catalog.Session {
+	if c == nil {
+		panic("mcpgo: Session was given a nil client")
+	}
+	return session{c}
+}
+
+type session struct{ client *client.Client }
+
+func (s session) ListTools(ctx context.Context, params *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	var request other.ListToolsRequest
+	if params != nil {
+		request.Params.Cursor = other.Cursor(params.Cursor)
+	}
+	page, err := s.client.ListToolsByPage(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	out := new(mcp.ListToolsResult)
+	return out, convert(page, out)
+}
+
+func (s session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	var request other.CallToolRequest
+	request.Params.Name, request.Params.Arguments = params.Name, params.Arguments
+	if len(params.Meta) > 0 {
+		request.Params.Meta = new(other.Meta)
+		if err := convert(params.Meta, request.Params.Meta); err != nil {
+			return nil, err
+		}
+	}
+	res, err := s.client.CallTool(ctx, request)
+	if err != nil {
+		return nil, coded(err)
+	}
+	out := new(mcp.CallToolResult)
+	return out, convert(res, out)
+}
+
+// coded gives an error that a server answered with its code back, by which the chain
+// knows what is final. Of any other nobody knows whether the call was made.
+func coded(err error) error {
+	for sentinel, code := range map[error]int64{
+		other.ErrParseError: jsonrpc.CodeParseError, other.ErrInvalidRequest: jsonrpc.CodeInvalidRequest,
+		other.ErrMethodNotFound: jsonrpc.CodeMethodNotFound, other.ErrInvalidParams: jsonrpc.CodeInvalidParams,
+	} {
+		if errors.Is(err, sentinel) {
+			return &jsonrpc.Error{Code: code, Message: err.Error()}
+		}
+	}
+	return err
+}
+
+// convert reads what one SDK writes.
+func convert(from, to any) error {
+	raw, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(raw, to)
+	}
+	if err != nil {
+		return fmt.Errorf("mcpgo: %T cannot be read as %T: %w", from, to, err)
+	}
+	return nil
+}

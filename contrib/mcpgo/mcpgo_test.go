@@ -1,0 +1,203 @@
+package mcpgo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
+	"github.com/fairlead-go/fairlead/internal/docstest"
+	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/mark3labs/mcp-go/client"
+	other "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serve puts a server of mcp-go on a loopback socket and returns a client of it.
+func serve(t *testing.T, s *server.MCPServer) *client.Client {
+	t.Helper()
+	socket := httptest.NewServer(server.NewStreamableHTTPServer(s, server.WithHTTPContextFunc(func(ctx context.Context, _ *http.Request) context.Context {
+		return context.WithValue(ctx, userKey{}, "ada")
+	})))
+	t.Cleanup(socket.Close)
+	c, err := client.NewStreamableHttpClient(socket.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var request other.InitializeRequest
+	request.Params.ProtocolVersion = other.LATEST_PROTOCOL_VERSION
+	request.Params.ClientInfo = other.Implementation{Name: "test", Version: "1"}
+	if _, err := c.Initialize(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+type userKey struct{}
+
+func user(ctx context.Context) string { name, _ := ctx.Value(userKey{}).(string); return name }
+
+// guarded is a server whose tools are those of the desk, and a client of it.
+func guarded(t *testing.T, desk *looptest.Desk) *client.Client {
+	t.Helper()
+	s := server.NewMCPServer("guarded", "1")
+	if err := fairlead.AddTools(s, loop.New(desk.Tools, desk.Caller, loop.Options{Scope: user})); err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, s)
+}
+
+func call(t *testing.T, c *client.Client, name string) *other.CallToolResult {
+	t.Helper()
+	var request other.CallToolRequest
+	request.Params.Name, request.Params.Arguments = name, map[string]any{"id": "1"}
+	res, err := c.CallTool(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func text(res *other.CallToolResult) string {
+	var all []string
+	for _, content := range res.Content {
+		if t, ok := content.(other.TextContent); ok {
+			all = append(all, t.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	c := guarded(t, desk)
+	first, second := call(t, c, "notes__get_note"), call(t, c, "notes__get_note")
+	if text(first) != looptest.Text || text(second) != text(first) || len(desk.Calls()) != 1 {
+		t.Errorf("got %q and %q, executed %v", text(first), text(second), desk.Calls())
+	}
+	if scope := desk.Calls()[0].Scope; scope != "ada" {
+		t.Errorf("the scope is %q", scope)
+	}
+}
+
+func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	desk.Yes = true
+	res := call(t, guarded(t, desk), "notes__delete_note")
+	if asked := desk.Asked(); res.IsError || len(asked) != 1 || string(asked[0].Arguments) != `{"id":"1"}` || len(desk.Calls()) != 1 {
+		t.Errorf("asked %v, executed %v", asked, desk.Calls())
+	}
+}
+
+func TestTheCallerIsToldThatItWasDenied(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	res := call(t, guarded(t, desk), "notes__delete_note")
+	if !res.IsError || !strings.Contains(text(res), "The user said no: "+looptest.Reason) || len(desk.Calls()) != 0 {
+		t.Errorf("told %q, executed %v", text(res), desk.Calls())
+	}
+}
+
+func TestTheCallerReadsWhatIsStructured(t *testing.T) {
+	t.Parallel()
+	c := guarded(t, looptest.New(t))
+	raw, err := json.Marshal(call(t, c, "notes__get_note").StructuredContent)
+	if err != nil || string(raw) != looptest.Structured {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	picture := call(t, c, "notes__get_picture").Content
+	if image, ok := picture[1].(other.ImageContent); !ok || image.MIMEType != "image/png" {
+		t.Errorf("the picture is %+v", picture)
+	}
+}
+
+// A server's tools in a catalogue, with their annotations, their schemas and their
+// errors: the way in, and the way of a server that there is already.
+func TestAClientIsASession(t *testing.T) {
+	t.Parallel()
+	s := server.NewMCPServer("inner", "1")
+	seen := make(chan other.CallToolRequest, 10)
+	answer := func(_ context.Context, request other.CallToolRequest) (*other.CallToolResult, error) {
+		seen <- request
+		if request.GetString("id", "") == "burnt" {
+			return nil, errors.New("no such note")
+		}
+		return other.NewToolResultStructured(map[string]any{"title": "fresh paint"}, "Read."), nil
+	}
+	s.AddTool(other.NewTool("get_note", other.WithDescription("Returns a note."), other.WithReadOnlyHintAnnotation(true), other.WithDestructiveHintAnnotation(false), other.WithString("id", other.Required())), answer)
+	s.AddTool(other.NewTool("shred", other.WithDescription("Notes."), other.WithDestructiveHintAnnotation(true)), answer)
+	tools := catalog.New(catalog.Options{})
+	t.Cleanup(func() { _ = tools.Close() })
+	tools.Trust("notes")
+	if err := tools.Add(t.Context(), "notes", fairlead.Session(serve(t, s))); err != nil {
+		t.Fatal(err)
+	}
+	get, _ := tools.Lookup("notes", "get_note")
+	shred, _ := tools.Lookup("notes", "shred")
+	if get.Safety() != annotation.Safe || shred.Safety() != annotation.Dangerous {
+		t.Fatalf("%s%s", get.Explain(), shred.Explain())
+	}
+	caller := chain.Standard{}.Then(tools)
+	res, err := caller.CallTool(t.Context(), middleware.Call{Tool: get, Arguments: json.RawMessage(`{"id":"a","n":9007199254740993}`), Meta: mcp.Meta{"trace": "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, _ := json.Marshal(res.StructuredContent); string(raw) != looptest.Structured {
+		t.Errorf("got %s", raw)
+	}
+	request := <-seen
+	if got := string(request.Params.RawArguments); got != `{"id":"a","n":9007199254740993}` || request.Params.Meta.AdditionalFields["trace"] != "x" {
+		t.Errorf("the server got %s, %+v", got, request.Params.Meta)
+	}
+	if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: shred}); !errors.Is(err, chain.ErrRefused) {
+		t.Errorf("a dangerous call: %v", err)
+	}
+	if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: get, Arguments: json.RawMessage(`{"id":"burnt"}`)}); err == nil || middleware.NotSent(err) {
+		t.Errorf("an error of the tool: %v", err)
+	}
+	s.DeleteTools("get_note")
+	if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: get, Arguments: json.RawMessage(`{"id":"a"}`)}); !middleware.Permanent(err) {
+		t.Errorf("a tool that is there no more: %v", err)
+	}
+}
+
+func TestSessionPanics(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if v, _ := recover().(string); !strings.HasPrefix(v, "mcpgo: ") {
+			t.Errorf("got %q", v)
+		}
+	}()
+	fairlead.Session(nil)
+}
+
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	docstest.Tested(t, "README.md", "github.com/mark3labs/mcp-go")
+	docstest.Programs(t, func(string) bool { return true }, "README.md")
+}
+
+// The program of the README, in a directory that has nothing else.
+func TestAFreshDirectory(t *testing.T) {
+	t.Parallel()
+	program, prints := docstest.First(t, "README.md")
+	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
+		t.Errorf("it prints %q", got)
+	}
+}

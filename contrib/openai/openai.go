@@ -1,0 +1,62 @@
+// Package openai lets a loop over openai-go's chat completions call tools through a
+// chain: it makes parameters of the tools, and messages of what came of the calls of
+// one turn. Ollama, vLLM, LM Studio and OpenRouter speak the same API.
+//
+//	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/openai/openai-go/v3"
+)
+
+// Tools returns the tools as a request for a completion takes them, each under its
+// ModelName. The error names a tool whose schema is no JSON object.
+func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, error) {
+	out := make([]openai.ChatCompletionToolUnionParam, len(tools))
+	for i, tool := range tools {
+		raw, err := json.Marshal(tool.Definition.InputSchema)
+		var parameters openai.FunctionParameters
+		if err == nil {
+			err = json.Unmarshal(raw, &parameters)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("openai: the schema of %s: %w", tool, err)
+		}
+		function := openai.FunctionDefinitionParam{Name: tool.ModelName(), Parameters: parameters}
+		if text := tool.Definition.Description; text != "" {
+			function.Description = openai.String(text)
+		}
+		out[i] = openai.ChatCompletionFunctionTool(function)
+	}
+	return out, nil
+}
+
+// usual is how many calls one turn has at most, nearly always.
+const usual = 8
+
+// Answer makes the calls that a message of the model asks for, as one batch, and
+// returns the messages that answer them, each to the id of its call. This API takes
+// text alone: what a tool returned beside it is named, and structured content is text.
+func Answer(ctx context.Context, host *loop.Host, calls []openai.ChatCompletionMessageToolCallUnion) []openai.ChatCompletionMessageParamUnion {
+	if len(calls) == 0 {
+		return nil
+	}
+	requests := make([]loop.Request, 0, usual)
+	for _, c := range calls {
+		// A custom call has another name, which is that of no tool: it takes no JSON.
+		requests = append(requests, loop.Request{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(c.Function.Arguments)})
+	}
+	messages := make([]openai.ChatCompletionMessageParamUnion, len(calls))
+	for i, res := range host.Answer(ctx, requests...) {
+		messages[i] = openai.ToolMessage(output.Text(res), calls[i].ID)
+	}
+	return messages
+}

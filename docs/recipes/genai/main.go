@@ -1,0 +1,102 @@
+// Command genai is a loop over google.golang.org/genai whose calls go through a chain.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/output"
+	"google.golang.org/genai"
+)
+
+type order struct {
+	ID string `json:"id"`
+}
+
+func cancel(_ context.Context, o order) (string, error) { return o.ID + " is cancelled", nil }
+
+func main() {
+	tools := catalog.New(catalog.Options{})
+	if err := tools.AddFuncs("shop", catalog.NewFunc("cancel_order", "Cancels an order.", annotation.Destructive(), cancel)); err != nil {
+		log.Fatal(err)
+	}
+	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})
+	host := loop.New(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), loop.Options{})
+
+	ctx := context.Background()
+	client, err := genai.NewClient(ctx, nil) // GEMINI_API_KEY
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := talk(ctx, client.Models, host, "Cancel order A7.")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Fprintln(os.Stdout, text)
+}
+
+// models is what a talk needs of the client.
+type models interface {
+	GenerateContent(ctx context.Context, model string, contents []*genai.Content, config *genai.GenerateContentConfig) (*genai.GenerateContentResponse, error)
+}
+
+// talk asks the model until it asks for nothing more.
+func talk(ctx context.Context, models models, host *loop.Host, goal string) (string, error) {
+	config, contents := &genai.GenerateContentConfig{Tools: declare(host)}, genai.Text(goal)
+	for {
+		reply, err := models.GenerateContent(ctx, "gemini-2.5-flash", contents, config)
+		if err != nil {
+			return "", err
+		}
+		calls := reply.FunctionCalls()
+		if len(calls) == 0 {
+			return reply.Text(), nil
+		}
+		answers, err := answer(ctx, host, calls)
+		if err != nil {
+			return "", err
+		}
+		contents = append(contents, reply.Candidates[0].Content, genai.NewContentFromParts(answers, genai.RoleUser))
+	}
+}
+
+// declare returns the tools as the API takes them.
+func declare(host *loop.Host) []*genai.Tool {
+	var declared []*genai.FunctionDeclaration
+	for _, tool := range host.Tools() {
+		declared = append(declared, &genai.FunctionDeclaration{
+			Name: tool.ModelName(), Description: tool.Definition.Description, ParametersJsonSchema: tool.Definition.InputSchema,
+		})
+	}
+	return []*genai.Tool{{FunctionDeclarations: declared}}
+}
+
+// answer makes the calls of one turn.
+func answer(ctx context.Context, host *loop.Host, calls []*genai.FunctionCall) ([]*genai.Part, error) {
+	requests := make([]loop.Request, len(calls))
+	for i, c := range calls {
+		arguments, err := json.Marshal(c.Args)
+		if err != nil {
+			return nil, err
+		}
+		if c.Args == nil {
+			arguments = nil
+		}
+		requests[i] = loop.Request{ID: c.ID, Name: c.Name, Arguments: arguments}
+	}
+	parts := make([]*genai.Part, len(calls))
+	for i, res := range host.Answer(ctx, requests...) {
+		key := map[bool]string{false: "output", true: "error"}[res.IsError]
+		parts[i] = genai.NewPartFromFunctionResponse(calls[i].Name, map[string]any{key: output.Text(res)})
+		parts[i].FunctionResponse.ID = calls[i].ID
+	}
+	return parts, nil
+}

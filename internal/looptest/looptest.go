@@ -1,0 +1,95 @@
+// Package looptest is what the tests of the adapters under contrib/ have in common:
+// tools that count their executions, a chain in front of them, and a person.
+package looptest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What the tools answer and the person says.
+const (
+	Text       = "Note read."              // get_note, in its content
+	Structured = `{"title":"fresh paint"}` // and in its structured content
+	Reason     = "keep it, it is the only copy"
+	Picture    = "\x89PNG pixels" // get_picture
+)
+
+// A Desk is a catalogue of a server "notes" behind a chain: get_note and get_picture
+// read, create_note writes, delete_note needs a yes.
+type Desk struct {
+	Tools  *catalog.Catalog
+	Caller middleware.ToolCaller
+	Yes    bool // what the person says
+
+	mu    sync.Mutex
+	calls []middleware.Call
+	asked []hitl.Request
+}
+
+// New returns a desk that ends with the test.
+func New(tb testing.TB) *Desk {
+	tb.Helper()
+	d := &Desk{Tools: catalog.New(catalog.Options{})}
+	tb.Cleanup(func() { _ = d.Tools.Close() })
+	schema := map[string]any{"type": "object", "properties": map[string]any{"id": map[string]any{"type": "string"}}, "required": []any{"id"}}
+	var tools []*mcp.Tool
+	for name, a := range map[string]annotation.Annotations{
+		"get_note": annotation.ReadOnly(), "get_picture": annotation.ReadOnly(), "create_note": annotation.Write(), "delete_note": annotation.Destructive(),
+	} {
+		tools = append(tools, annotation.Declare(&mcp.Tool{Name: name, Description: "About notes.", InputSchema: schema}, a))
+	}
+	if err := d.Tools.AddTools("notes", middleware.ToolCallerFunc(d.execute), tools...); err != nil {
+		tb.Fatal(err)
+	}
+	d.Tools.Trust("notes")
+	d.Caller = chain.Standard{
+		Output: output.New(output.Options{}), Cache: cache.New(cache.Options{}), Confirm: hitl.New(hitl.ConfirmerFunc(d.confirm), hitl.Options{}),
+	}.Then(d.Tools)
+	return d
+}
+
+func (d *Desk) execute(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, call)
+	if call.Tool.Name() == "get_picture" {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "A picture:"}, &mcp.ImageContent{MIMEType: "image/png", Data: []byte(Picture)}}}, nil
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: Text}}, StructuredContent: json.RawMessage(Structured)}, nil
+}
+
+func (d *Desk) confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = append(d.asked, r)
+	if d.Yes {
+		return hitl.Decision{Verdict: hitl.Approved}, nil
+	}
+	return hitl.Decision{Reason: Reason}, nil
+}
+
+// Calls returns what was executed.
+func (d *Desk) Calls() []middleware.Call {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]middleware.Call(nil), d.calls...)
+}
+
+// Asked returns what the person was asked about.
+func (d *Desk) Asked() []hitl.Request {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]hitl.Request(nil), d.asked...)
+}

@@ -1,0 +1,219 @@
+// Package turn keeps the calls that a model asked for in one turn in their order,
+// from where a chain knows what each of them is: behind the person and before the
+// memory. Which turn a call belongs to rides in the context, since the chain in
+// between knows nothing of it.
+package turn
+
+import (
+	"context"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Turn is the calls of one turn, in order.
+type Turn struct {
+	parallel int
+	settled  chan struct{} // closed when no ticket is on its way any more
+
+	mu      sync.Mutex
+	tickets []*Ticket
+	away    int // tickets that are on their way
+	inside  int
+}
+
+// A Ticket is the place of one call in its turn. A nil Ticket is that of a call that
+// belongs to none: nothing holds it up.
+type Ticket struct {
+	turn   *Turn
+	server string
+
+	here chan struct{} // closed when it is no longer on its way
+	pass chan struct{} // closed when it may go on
+
+	// Guarded by the turn's mutex.
+	state state
+	reads bool
+	held  bool // it will not pass
+}
+
+type state uint8
+
+const (
+	onItsWay state = iota // nobody knows yet what it is
+	asking                // a person is asked about it
+	waiting               // at the gate
+	inside                // beyond it
+	done
+)
+
+// New returns the tickets of a turn of calls to these servers, of which so many run
+// side by side.
+func New(parallel int, servers ...string) []*Ticket {
+	t := &Turn{parallel: parallel, settled: make(chan struct{}), away: len(servers)}
+	for _, server := range servers {
+		t.tickets = append(t.tickets, &Ticket{turn: t, server: server, here: make(chan struct{}), pass: make(chan struct{})})
+	}
+	return t.tickets
+}
+
+type key struct{}
+
+// With returns a context for the call that has the ticket.
+func With(ctx context.Context, k *Ticket) context.Context { return context.WithValue(ctx, key{}, k) }
+
+// Of returns the ticket of the context's call, nil for none. A call that is made
+// inside another one that has passed belongs to no turn.
+func Of(ctx context.Context) *Ticket {
+	k, _ := ctx.Value(key{}).(*Ticket)
+	return k
+}
+
+// Turn returns the ticket's turn, nil for none.
+func (k *Ticket) Turn() *Turn {
+	if k == nil {
+		return nil
+	}
+	return k.turn
+}
+
+// Here returns a channel that is closed when the call is somewhere: before a person,
+// at the gate, beyond it, or at its end.
+func (k *Ticket) Here() <-chan struct{} { return k.here }
+
+// Settled returns a channel that is closed when every call of the turn is somewhere.
+func (t *Turn) Settled() <-chan struct{} { return t.settled }
+
+// Asking says that a person is asked about the call.
+func (k *Ticket) Asking() { k.move(asking) }
+
+// Done says that the call has returned.
+func (k *Ticket) Done() { k.move(done) }
+
+func (k *Ticket) move(to state) {
+	if k == nil {
+		return
+	}
+	t := k.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k.state >= inside && to != done || k.state == done {
+		return
+	}
+	if k.state == onItsWay {
+		close(k.here)
+		if t.away--; t.away == 0 {
+			close(t.settled)
+		}
+	}
+	switch {
+	case k.state == inside:
+		t.inside--
+	case to == done:
+		close(k.pass) // for who calls next when all is over; the guard has a word on that
+	}
+	k.state = to
+	t.step()
+}
+
+// Hold calls f where the call has not passed, so that it never will.
+func (k *Ticket) Hold(f func()) {
+	k.turn.mu.Lock()
+	defer k.turn.mu.Unlock()
+	if k.state < inside {
+		k.held = true
+		f()
+	}
+}
+
+// enter waits until the call may go on beside those before it.
+func (k *Ticket) enter(ctx context.Context, reads bool) error {
+	k.turn.mu.Lock()
+	if k.state < inside {
+		k.reads = reads
+	}
+	k.turn.mu.Unlock()
+	k.move(waiting)
+	select {
+	case <-k.pass:
+		return nil
+	case <-ctx.Done():
+		return middleware.GivenUp(ctx)
+	}
+}
+
+// step lets in whom it can. A call goes on when each one before it to the same server
+// is at its end, or when it reads and all of them are known to read. The turn is
+// locked.
+func (t *Turn) step() {
+	type before struct{ reads, changes bool }
+	servers := make(map[string]before)
+	for _, k := range t.tickets {
+		b := servers[k.server]
+		if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {
+			k.state = inside
+			t.inside++
+			close(k.pass)
+		}
+		switch {
+		case k.state == done:
+		case k.state >= waiting && k.reads:
+			b.reads = true
+		default: // it changes something, or nobody knows yet
+			b.changes = true
+		}
+		servers[k.server] = b
+	}
+}
+
+// Gate returns the middleware that keeps the calls of a turn in their order: writes
+// one after the other for each server, and no read beside a write to its server.
+// What belongs to no turn passes.
+func Gate() middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return gate{next} }
+}
+
+type gate struct{ next middleware.ToolCaller }
+
+func (gate) Kind() string                    { return "turn" }
+func (g gate) Unwrap() middleware.ToolCaller { return g.next }
+
+func (g gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if k := Of(ctx); k != nil {
+		if err := k.enter(ctx, call.Tool.Safety() == annotation.Safe); err != nil {
+			return nil, err
+		}
+	}
+	return g.next.CallTool(ctx, call)
+}
+
+// Ordered returns a middleware that tells a batch, from the outside of a chain, that
+// a gate stands further in, where it cannot be seen past the host's own middlewares.
+func Ordered() middleware.Middleware {
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return ordered{next} }
+}
+
+type ordered struct{ next middleware.ToolCaller }
+
+func (ordered) Kind() string                    { return "turn" }
+func (o ordered) Unwrap() middleware.ToolCaller { return o.next }
+
+func (o ordered) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return o.next.CallTool(ctx, call)
+}
+
+// Gated reports whether a chain is known to have a gate.
+func Gated(caller middleware.ToolCaller) bool {
+	for {
+		switch c := caller.(type) {
+		case gate, ordered:
+			return true
+		case middleware.Unwrapper:
+			caller = c.Unwrap()
+		default:
+			return false
+		}
+	}
+}
