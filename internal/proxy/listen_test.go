@@ -262,7 +262,7 @@ func TestClientsAtOnce(t *testing.T) {
 			go func() {
 				cs := testserver.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
 				res, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_thing", Arguments: map[string]any{"id": i}})
-				done <- err == nil && strings.Contains(res.Content[0].(*mcp.TextContent).Text, fmt.Sprintf(`not {"id":%d}`, i))
+				done <- err == nil && cs.InitializeResult().ProtocolVersion == version && strings.Contains(res.Content[0].(*mcp.TextContent).Text, fmt.Sprintf(`not {"id":%d}`, i))
 			}()
 		}
 		for range clients {
