@@ -117,12 +117,12 @@ func decide(t *testing.T, link string) {
 			}
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			req.Header.Set("Origin", where.Scheme+"://"+where.Host)
-			return page(browser.Do(req))
+			return page(browser.Do(req)) //nolint:bodyclose // page closes it
 		}
 		t.Fatalf("there is no button %q on\n%s", button, text)
 		return ""
 	}
-	text := page(browser.Get(link))
+	text := page(browser.Get(link)) //nolint:bodyclose // page closes it
 	text = press(text, "Go in")
 	press(text, "Approve")
 }

@@ -94,7 +94,8 @@ func (l *Live) Now() *Policy {
 	l.seen = stampOf(info)
 	if err != nil {
 		l.failures.Add(1)
-		l.log.Error("policy: the file has changed and cannot be used; what it said before still counts", slog.Any("err", err))
+		l.log.Error("policy: the file has changed and cannot be used; what it said before still counts",
+			slog.Int64("failures", l.Failures()), slog.Any("err", err))
 		return l.now.Load()
 	}
 	for _, w := range p.Warnings {
