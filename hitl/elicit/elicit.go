@@ -90,10 +90,11 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	if req.ProtocolVersion() >= incoming.InputRequired {
 		return hitl.Decision{}, &hitl.PendingError{Requests: mcp.InputRequestMap{inputKey: form}, State: c.seal(request)}
 	}
-	if req.Session == nil {
+	ask := incoming.ElicitOf(ctx)
+	if ask == nil {
 		return hitl.Decision{}, &UnsupportedError{"its request has no session"}
 	}
-	res, err := req.Session.Elicit(ctx, form)
+	res, err := ask(ctx, form)
 	if err != nil {
 		return hitl.Decision{}, fmt.Errorf("elicit: no answer from the client: %w", err)
 	}

@@ -72,7 +72,9 @@ func root() *cobra.Command {
 		inferCommand(),
 		inspectCommand(),
 		lockCommand(),
+		policyCommand(),
 		promptCommand(),
+		proxyCommand(),
 	)
 	return cmd
 }

@@ -24,3 +24,26 @@ func Of(ctx context.Context) *mcp.CallToolRequest {
 	req, _ := ctx.Value(key{}).(*mcp.CallToolRequest)
 	return req
 }
+
+type elicitKey struct{}
+
+// An Elicit puts a form to a client of a revision before [InputRequired] and waits for
+// what comes back.
+type Elicit func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error)
+
+// WithElicit returns a context whose client is asked by ask, for a request that came
+// without a session of the SDK.
+func WithElicit(ctx context.Context, ask Elicit) context.Context {
+	return context.WithValue(ctx, elicitKey{}, ask)
+}
+
+// ElicitOf returns how the client is asked, nil where it cannot be.
+func ElicitOf(ctx context.Context) Elicit {
+	if ask, ok := ctx.Value(elicitKey{}).(Elicit); ok {
+		return ask
+	}
+	if req := Of(ctx); req != nil && req.Session != nil {
+		return req.Session.Elicit
+	}
+	return nil
+}

@@ -34,11 +34,18 @@ func Spawn(t testing.TB, name string, client *mcp.Client, version string) *mcp.C
 // ChildTransport is the way to such a process.
 func ChildTransport(t testing.TB, name string) mcp.Transport {
 	t.Helper()
+	exe, env := Child(t, name)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), env)
+	return &mcp.CommandTransport{Command: cmd}
+}
+
+// Child is the program that is such a process, and what its environment needs.
+func Child(t testing.TB, name string) (exe, env string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), childKey+"="+name)
-	return &mcp.CommandTransport{Command: cmd}
+	return exe, childKey + "=" + name
 }

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/dial"
+	"github.com/fairlead-go/fairlead/internal/policy"
+	"github.com/fairlead-go/fairlead/internal/proxy"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+func policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Check and explain a policy file for the proxy",
+		Example: `  fairlead policy check policy.json
+  fairlead policy explain policy.json --tool files/delete_file`,
+	}
+	cmd.AddCommand(policyCheckCommand(), policyExplainCommand(), policySchemaCommand())
+	return cmd
+}
+
+func policyCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check FILE",
+		Short:   "Say what is wrong with a policy file, with line and key",
+		Example: "  fairlead policy check policy.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := policy.Load(args[0])
+			if err != nil {
+				return &exitError{exitFindings, err}
+			}
+			for _, w := range p.Warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+			}
+			if err := tried(p); err != nil {
+				return &exitError{exitFindings, err}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is in order: %d rules, %d words on tools\n", args[0], len(p.Rules), len(p.Tools))
+			return nil
+		},
+	}
+}
+
+// tried builds the chain that a policy makes, so that what only a room knows is known.
+func tried(p *policy.Policy) error {
+	_, err := offline(p)
+	return err
+}
+
+// offline is a proxy that is only looked at.
+func offline(p *policy.Policy) (*proxy.Proxy, error) {
+	somebody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
+	return proxy.New(proxy.Options{Servers: []proxy.Server{{Name: "server"}}, Policy: func() *policy.Policy { return p }, Confirm: somebody})
+}
+
+func policyExplainCommand() *cobra.Command {
+	var tool, description string
+	cmd := &cobra.Command{
+		Use:   "explain FILE --tool SERVER/TOOL [URL | -- COMMAND [ARG...]]",
+		Short: "Say which rule decides about a tool, and what will be done with its calls",
+		Long: `Say which rule decides about a tool, and what will be done with its calls. Without a server
+the tool is known by its name alone, and by --description; with one, as the server lists it.`,
+		Example: `  fairlead policy explain policy.json --tool files/delete_file
+  fairlead policy explain policy.json --tool server/delete_file -- npx -y @modelcontextprotocol/server-filesystem .`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tool == "" {
+				return errors.New("--tool is missing; name one as SERVER/TOOL")
+			}
+			p, err := policy.Load(args[0])
+			if err != nil {
+				return &exitError{exitFindings, err}
+			}
+			known, err := policy.ParsePattern(tool)
+			if err != nil || !known.Exact() {
+				return fmt.Errorf("--tool %q is not SERVER/TOOL", tool)
+			}
+			add := func(c *catalog.Catalog) error {
+				nothing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+					return nil, errors.New("it is not called")
+				})
+				return c.AddTools(known.Server(), nothing, &mcp.Tool{Name: known.Tool(), Description: description, InputSchema: map[string]any{"type": "object"}})
+			}
+			if len(args) > 1 {
+				target := dial.Words(args[1:]...)
+				target.ID = known.Server()
+				ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+				defer cancel()
+				client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, nil)
+				server, err := dial.Connect(ctx, client, target)
+				if err != nil {
+					return unreachable(err)
+				}
+				defer func() { _ = server.Session.Close() }() // the answer is there
+				add = func(c *catalog.Catalog) error {
+					if err := c.Add(ctx, known.Server(), server.Session); err != nil {
+						return unreachable(server.Explain(err))
+					}
+					return nil
+				}
+			}
+			looked, err := offline(p)
+			if err != nil {
+				return &exitError{exitFindings, err}
+			}
+			text, err := looked.Explain(add, tool)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
+	cmd.Flags().StringVar(&description, "description", "", "what the tool says of itself, where no server is asked")
+	return cmd
+}
+
+func unreachable(err error) error {
+	if errors.Is(err, dial.ErrUsage) {
+		return err
+	}
+	return &exitError{exitUnreachable, err}
+}
+
+func policySchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON schema of a policy file, for editors",
+		Example: "  fairlead policy schema > policy.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(policy.Schema)
+			return err
+		},
+	}
+}

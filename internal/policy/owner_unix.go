@@ -1,0 +1,22 @@
+//go:build unix
+
+package policy
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// owned refuses a file that somebody else could have written.
+func owned(name string, info os.FileInfo) error {
+	const othersWrite = 0o002
+	if info.Mode().Perm()&othersWrite != 0 {
+		return fmt.Errorf("policy: everybody may write to %s (its mode is %04o); take that right away (chmod o-w), or anybody decides", name, info.Mode().Perm())
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if me := os.Geteuid(); ok && stat.Uid != 0 && int(stat.Uid) != me {
+		return fmt.Errorf("policy: %s belongs to the user %d, and this is %d; a policy has to be one's own, or root's", name, stat.Uid, me)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// Package policy reads what a person has decided about tools from a file, for the
+// proxy: which server is believed, what is allowed, asked about and denied, and how
+// much. It can say nothing that the rooms' own options could not.
+package policy
+
+import (
+	_ "embed"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+)
+
+// Schema is the JSON schema of a policy file, for editors.
+//
+//go:embed policy.schema.json
+var Schema []byte
+
+// A Policy is what one file says. It never changes; the zero value says nothing, so
+// that everything is as careful as it is by default.
+type Policy struct {
+	// Name is the file's, for explanations.
+	Name string
+
+	// Trust are the servers whose word is believed.
+	Trust []string
+	// ReadOnly shows and calls what is Safe, and nothing else.
+	ReadOnly bool
+	// Scopes are what the proxy's clients may do; nil with HasScopes unset means everything.
+	Scopes    []catalog.Scope
+	HasScopes bool
+	// Permissions say what a caller of a tool needs.
+	Permissions []Permission
+	// Rules say what is allowed, asked about and denied.
+	Rules []Rule
+	// Tools are the host's word on what tools do.
+	Tools []Override
+	// Arguments are the host's word on calls by their arguments.
+	Arguments preflight.Rules
+
+	// By are who is asked: elicit, web, terminal, deny; nil where the file does not say.
+	By []string
+	// Approvals are how people are asked. Of its fields Timeout, MaxPending, Remember and
+	// Writes can be set.
+	Approvals hitl.Options
+	// Limits, Timeout and Retry are those of the rooms.
+	Limits  ratelimit.Options
+	Timeout timeout.Options
+	Retry   retry.Options
+	// CacheTTL is how long an answer is believed; 0 where the file does not say.
+	CacheTTL time.Duration
+	// NoCache is that nothing is remembered.
+	NoCache bool
+	// Budget is nil where there is none.
+	Budget *budget.Options
+	// OutputLimit is how many characters of an answer pass; 0 is all of it.
+	OutputLimit int
+	// Lock and Audit are names of files, as they are written; "" where there is none.
+	Lock, Audit string
+
+	// Warnings are what stands in the file and has no effect.
+	Warnings []string
+}
+
+// A Verdict is what a rule decides. The strictest of those that match counts, in
+// whatever order they stand.
+type Verdict uint8
+
+// The verdicts, the strictest last.
+const (
+	None  Verdict = iota // no rule speaks: the class decides
+	Allow                // the policy says yes in the place of a person
+	Ask                  // a person is asked, whatever the class
+	Deny                 // it is neither listed nor called
+)
+
+var verdicts = []string{None: "", Allow: "allow", Ask: "ask", Deny: "deny"}
+
+// String returns the verdict as it is written in a file.
+func (v Verdict) String() string { return verdicts[v] }
+
+// A Rule is one line of a policy.
+type Rule struct {
+	Tool    Pattern
+	Verdict Verdict
+	Reason  string
+	Line    int
+}
+
+// An Override is the host's word on what tools do.
+type Override struct {
+	Tool        Pattern
+	Annotations annotation.Annotations
+	Line        int
+}
+
+// A Permission is what a caller of tools needs.
+type Permission struct {
+	Tool       Pattern
+	Permission string
+	Line       int
+}

@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/elicit"
+)
+
+// Fallback asks the first; where that one's client cannot be asked, the next.
+func Fallback(confirmers ...hitl.Confirmer) hitl.Confirmer {
+	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		var none error
+		for _, c := range confirmers {
+			decision, err := c.Confirm(ctx, r)
+			if !errors.Is(err, elicit.ErrUnsupported) {
+				return decision, err
+			}
+			none = errors.Join(none, err)
+		}
+		return hitl.Decision{}, none
+	})
+}
+
+// First asks all at once, and the first answer wins: a yes or a no. Who cannot be asked,
+// fails or panics has not answered. A client that is asked by the end of its call, and
+// makes it again with the answer, is asked alone: nobody would wait for the others. Nil is nobody.
+func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
+	switch len(confirmers) {
+	case 0:
+		return nil
+	case 1:
+		return confirmers[0]
+	}
+	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		if r.Input != nil { // only who asked by the end of a call knows what it means
+			return confirmers[0].Confirm(ctx, r)
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		answers := make(chan answered, len(confirmers))
+		for _, c := range confirmers {
+			go func() { answers <- confirm(ctx, c, r) }()
+		}
+		var none error
+		for range confirmers {
+			got := <-answers
+			var pending *hitl.PendingError
+			if got.err == nil || errors.As(got.err, &pending) {
+				return got.decision, got.err
+			}
+			none = errors.Join(none, got.err)
+		}
+		return hitl.Decision{}, none
+	})
+}
+
+type answered struct {
+	decision hitl.Decision
+	err      error
+}
+
+func confirm(ctx context.Context, c hitl.Confirmer, r hitl.Request) (a answered) {
+	defer func() {
+		if recover() != nil {
+			a = answered{err: fmt.Errorf("proxy: %T panicked", c)}
+		}
+	}()
+	r.Arguments = bytes.Clone(r.Arguments) // they are the confirmer's own
+	decision, err := c.Confirm(ctx, r)
+	return answered{decision, err}
+}

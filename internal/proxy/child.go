@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+)
+
+// A link is a connection with a server. Messages go to whoever opened it, with the ID
+// of the request that each belongs to, "" where the transport cannot say.
+type link interface {
+	// send returns once the message is on its way. An error that says so by NotSent
+	// means that it certainly did not arrive.
+	send(ctx context.Context, m *message) error
+	// close ends the connection, and returns when it has ended.
+	close()
+}
+
+// A sink takes what a link brings.
+type sink struct {
+	message func(m *message, about string)
+	// failed says why a request that was sent gets no answer.
+	failed func(id string, err error)
+	// ended is called once, when the server has ended the link.
+	ended func(err error)
+}
+
+// A child is a server in a process of its own.
+type child struct {
+	command *exec.Cmd
+	stdin   io.WriteCloser
+	stdout  io.ReadCloser
+	out     *lineWriter
+	over    chan struct{} // closed when the process has ended
+}
+
+// How long a process has to end by itself when its input has ended, and then again
+// when it was told to.
+const endPatience = 2 * time.Second
+
+// startChild starts a server's command. What the server writes to its standard output
+// that is no message is left out, and said.
+func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, error) {
+	command := exec.Command(s.Command[0], s.Command[1:]...)
+	command.Env = append(os.Environ(), s.Env...)
+	command.Dir = s.Dir
+	command.Stderr = stderr
+	command.WaitDelay = endPatience // for what its own children hold open
+	ownGroup(command)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{command: command, stdin: stdin, stdout: stdout, out: newLineWriter(stdin), over: make(chan struct{})}
+	go func() {
+		readErr := readLines(stdout, func(line []byte) {
+			all, err := parse(line)
+			if err != nil {
+				log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
+					slog.String("server", s.Name), slog.String("text", escape.Line(escape.Cut(string(line), 200))))
+				return
+			}
+			for _, m := range all {
+				to.message(m, "")
+			}
+		})
+		c.out.stop()
+		_ = stdin.Close()
+		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
+		_, _ = io.Copy(io.Discard, stdout)
+		err := command.Wait()
+		kill.Stop()
+		close(c.over)
+		to.ended(childError(readErr, err))
+	}()
+	return c, nil
+}
+
+func childError(read, wait error) error {
+	switch {
+	case wait != nil:
+		return fmt.Errorf("its process ended: %w", wait)
+	case read != nil && read != io.EOF: //nolint:errorlint // readers return it as it is
+		return fmt.Errorf("its output could not be read: %w", read)
+	}
+	return fmt.Errorf("its process ended: %w", io.EOF)
+}
+
+func (c *child) send(ctx context.Context, m *message) error {
+	if err := c.out.send(ctx, m); err != nil {
+		return notSent(err)
+	}
+	return nil
+}
+
+// close ends the process as the protocol says: its input first, then a signal, then
+// the one that nobody can ignore.
+func (c *child) close() {
+	c.out.stop()
+	_ = c.stdin.Close()
+	for _, end := range []func(){
+		func() { signal(c.command, syscall.SIGTERM) },
+		func() { signal(c.command, syscall.SIGKILL) },
+		func() { _ = c.stdout.Close() }, // that somebody else holds open
+	} {
+		select {
+		case <-c.over:
+			return
+		case <-time.After(endPatience):
+			end()
+		}
+	}
+	<-c.over
+}
+
+// A tail keeps the end of what was written through it.
+type tail struct {
+	out io.Writer
+
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailSize = 2000
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailSize; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return t.out.Write(p)
+}
+
+// lastWords are the last line that is not empty.
+func (t *tail) lastWords() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
+	if last := bytes.TrimSpace(lines[len(lines)-1]); len(last) > 0 {
+		return " (it said: " + escape.Line(string(last)) + ")"
+	}
+	return ""
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package proxy
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup puts a command and what it starts into a group of their own, so that a
+// launcher does not leave its server behind.
+func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// signal tells the whole group.
+func signal(c *exec.Cmd, s syscall.Signal) { _ = syscall.Kill(-c.Process.Pid, s) } // it may have ended

@@ -1,0 +1,237 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Bounds of what may be open at once, and for how long a session may be silent.
+const (
+	maxSessions = 100
+	sessionIdle = 30 * time.Minute
+	maxBody     = 32 << 20
+)
+
+// A front serves clients over streamable HTTP. A client of a revision that has sessions
+// has one of its own, with servers of its own; the others, whose requests stand each for
+// itself, share one.
+type front struct {
+	proxy *Proxy
+
+	mu       sync.Mutex
+	sessions map[string]*httpSession
+	shared   *httpSession
+	count    int // of sessions so far, for their scopes
+	closed   bool
+}
+
+// ListenAndServe serves clients over streamable HTTP on a loopback address, such as
+// "127.0.0.1:0", until ctx is done. Before it does it calls ready with the URL. An
+// address that other machines can reach is an error.
+func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(url string)) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("proxy: --listen: %w; choose another address, or 127.0.0.1:0 for any port that is free", err)
+	}
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		_ = l.Close()
+		return fmt.Errorf("proxy: --listen %s can be reached from other machines; listen on 127.0.0.1, and put what does TLS and knows users before it", address)
+	}
+	f := &front{proxy: p, sessions: make(map[string]*httpSession)}
+	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	ready("http://" + l.Addr().String() + "/mcp")
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = nil
+	}
+	f.close()
+	_ = server.Close() // what is still open belongs to sessions that have ended
+	return err
+}
+
+func (f *front) close() {
+	f.mu.Lock()
+	f.closed = true
+	all := []*httpSession{}
+	for _, h := range f.sessions {
+		all = append(all, h)
+	}
+	if f.shared != nil {
+		all = append(all, f.shared)
+	}
+	f.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, h := range all {
+		ending.Go(func() { h.session.close(errClientGone) })
+	}
+	ending.Wait()
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if why := foreign(r); why != "" {
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", why))
+		http.Error(w, why, http.StatusForbidden)
+		return
+	}
+	switch {
+	case r.URL.Path != "/mcp" && r.URL.Path != "/":
+		http.NotFound(w, r)
+	case r.Method == http.MethodPost:
+		f.post(w, r)
+	case r.Header.Get(headerSession) == "":
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "there is no session; POST an initialize first", http.StatusMethodNotAllowed)
+	case r.Method == http.MethodGet, r.Method == http.MethodDelete:
+		h := f.find(r)
+		switch {
+		case h == nil:
+			http.Error(w, "the session has ended", http.StatusNotFound)
+		case r.Method == http.MethodDelete:
+			f.end(h)
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			h.listen(w, r)
+		}
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+// foreign says why a request is not that of a client on this machine: a page that was
+// loaded from elsewhere, or a name that leads here and is somebody else's.
+func foreign(r *http.Request) string {
+	if !loopback(r.Host) {
+		return "proxy: the Host header is not that of this machine"
+	}
+	origin := r.Header.Get("Origin")
+	if _, host, ok := strings.Cut(origin, "://"); origin != "" && (!ok || !loopback(host)) {
+		return "proxy: the Origin header is that of another site"
+	}
+	return ""
+}
+
+func loopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (f *front) find(r *http.Request) *httpSession {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sessions[r.Header.Get(headerSession)]
+}
+
+// post takes a client's messages.
+func (f *front) post(w http.ResponseWriter, r *http.Request) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
+		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "the body cannot be read, or is too long", http.StatusRequestEntityTooLarge)
+		return
+	}
+	all, err := parse(body)
+	if err != nil {
+		fail(w, http.StatusBadRequest, &message{ID: json.RawMessage("null")}, jsonrpc.CodeParseError, err.Error())
+		return
+	}
+	h, status, err := f.sessionOf(r, all[0])
+	if err != nil {
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", err))
+		fail(w, status, all[0], codeGone, err.Error())
+		return
+	}
+	if all[0].Method == "initialize" && h.id != "" {
+		w.Header().Set(headerSession, h.id)
+	}
+	h.post(w, r, all)
+}
+
+// fail answers a request, or what is none, with an error.
+func fail(w http.ResponseWriter, status int, m *message, code int64, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if m.ID == nil {
+		m.ID = json.RawMessage("null")
+	}
+	_, _ = w.Write(m.failTo(&jsonrpc.Error{Code: code, Message: text}).encode()) // a client that has gone is not told
+}
+
+var errNoSession = errors.New("proxy: the session has ended, or never was; initialize a new one")
+
+// sessionOf finds the session of a request, or begins it.
+func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status int, err error) {
+	if r.Header.Get(headerSession) != "" {
+		if h = f.find(r); h == nil {
+			return nil, http.StatusNotFound, errNoSession
+		}
+		return h, 0, nil
+	}
+	isModern := metaOf(m.Params)["io.modelcontextprotocol/protocolVersion"] != nil
+	if !isModern && m.Method != "initialize" {
+		return nil, http.StatusBadRequest, errNoSession
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return nil, http.StatusServiceUnavailable, errors.New("proxy: it is ending")
+	case isModern && f.shared != nil && f.shared.session.ctx.Err() == nil:
+		return f.shared, 0, nil
+	case len(f.sessions) >= maxSessions:
+		return nil, http.StatusServiceUnavailable, errors.New("proxy: too many sessions are open")
+	}
+	h = newHTTPSession(f)
+	scope := ""
+	if !isModern {
+		f.count++
+		h.id, scope = rand.Text(), fmt.Sprintf("session-%d", f.count)
+	}
+	if h.session, err = f.proxy.newSession(scope, h.write); err != nil {
+		return nil, http.StatusBadGateway, err
+	}
+	if isModern {
+		f.shared = h
+		return h, 0, nil
+	}
+	f.sessions[h.id] = h
+	h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
+	context.AfterFunc(h.session.ctx, func() { f.end(h) })
+	return h, 0, nil
+}
+
+// end ends a session.
+func (f *front) end(h *httpSession) {
+	f.mu.Lock()
+	_, there := f.sessions[h.id]
+	delete(f.sessions, h.id)
+	f.mu.Unlock()
+	if there {
+		h.idle.Stop()
+		h.session.close(cmp.Or(context.Cause(h.session.ctx), errClientGone))
+	}
+}

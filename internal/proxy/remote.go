@@ -1,0 +1,349 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/mount"
+)
+
+// A remote is a server behind streamable HTTP.
+type remote struct {
+	Server
+
+	client *http.Client
+	to     sink
+	log    *slog.Logger
+	ctx    context.Context // of what outlives a request
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	session string // the server's ID for it
+	version string // that was agreed on
+	posts   map[string]context.CancelFunc
+	ended   bool
+	work    sync.WaitGroup
+}
+
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+	modern        = "2026-07-28" // the first revision without sessions
+)
+
+func newRemote(s Server, log *slog.Logger, to sink) *remote {
+	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(nil), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// sameHost keeps calls, and the keys in their headers, from being led elsewhere.
+func sameHost(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
+		return fmt.Errorf("the server leads to %s://%s; name that address if it is the right one", req.URL.Scheme, req.URL.Host)
+	}
+	return nil
+}
+
+// send posts a message. A request's answer comes by itself, or why there is none.
+func (r *remote) send(ctx context.Context, m *message) error {
+	if m.Method == "notifications/cancelled" && r.hangUp(m) {
+		return nil
+	}
+	r.mu.Lock()
+	if r.ended {
+		r.mu.Unlock()
+		return notSent(errStopped)
+	}
+	if m.isRequest() {
+		r.work.Go(func() { r.post(ctx, m) })
+		r.mu.Unlock()
+		return nil
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
+	defer cancel()
+	res, err := r.do(ctx, http.MethodPost, m, "")
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close()
+	if res.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("HTTP %s", res.Status)
+	}
+	if m.Method == "notifications/initialized" {
+		go r.listen() // until close
+	}
+	return nil
+}
+
+// hangUp ends a request of the revision in which that is how one is cancelled.
+func (r *remote) hangUp(m *message) bool {
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(m.Params, &p) // one that names nothing cancels nothing
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.version != "" {
+		return false
+	}
+	if cancel := r.posts[string(p.RequestID)]; cancel != nil {
+		cancel()
+	}
+	return true
+}
+
+// post makes a request and hands over what comes of it.
+func (r *remote) post(ctx context.Context, m *message) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	r.mu.Lock()
+	r.posts[m.id()] = cancel
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.posts, m.id())
+		r.mu.Unlock()
+	}()
+	res, err := r.do(ctx, http.MethodPost, m, "")
+	if err != nil {
+		r.to.failed(m.id(), err)
+		return
+	}
+	if id := res.Header.Get(headerSession); id != "" && m.Method == "initialize" {
+		r.mu.Lock()
+		r.session = id
+		r.mu.Unlock()
+	}
+	if err := r.answer(ctx, m, res); err != nil {
+		r.to.failed(m.id(), err)
+	}
+}
+
+// answer reads the answer to a request, and what comes with it.
+func (r *remote) answer(ctx context.Context, m *message, res *http.Response) error {
+	defer func() { _ = res.Body.Close() }()
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "text/event-stream" && res.StatusCode < http.StatusBadRequest {
+		return r.stream(ctx, m, res)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxLine+1))
+	switch {
+	case err != nil:
+		return err
+	case len(body) > maxLine:
+		return fmt.Errorf("the answer has more than %d bytes", maxLine)
+	}
+	all, err := parse(body)
+	switch {
+	case err == nil && r.take(m, all):
+		return nil
+	case res.StatusCode == http.StatusNotFound && r.hasSession():
+		r.over(errors.New("the server has ended the session (HTTP 404)"))
+		return errors.New("HTTP 404: the server has ended the session")
+	case res.StatusCode >= http.StatusBadRequest:
+		return fmt.Errorf("HTTP %s", res.Status)
+	}
+	return fmt.Errorf("the server answered with something else than MCP: %s", escape.Line(escape.Cut(string(body), 200)))
+}
+
+func (r *remote) hasSession() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session != ""
+}
+
+// take hands over messages that came for a request, and reports whether its answer was
+// among them.
+func (r *remote) take(m *message, all []*message) (answered bool) {
+	for _, got := range all {
+		if got.Method == "" && got.id() == m.id() {
+			answered = true
+			r.agreed(m, got)
+		}
+		r.to.message(got, m.id())
+	}
+	return answered
+}
+
+// agreed learns which revision both speak.
+func (r *remote) agreed(m, got *message) {
+	if m.Method != "initialize" || got.Error != nil {
+		return
+	}
+	var result struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(got.Result, &result) // the client will say what is wrong with it
+	r.mu.Lock()
+	r.version = result.ProtocolVersion
+	r.mu.Unlock()
+}
+
+// How often a broken stream is taken up again, and after which time at first.
+const (
+	resumptions     = 5
+	resumptionDelay = time.Second
+)
+
+// stream reads the events of a request's answer, and goes on where the stream breaks off
+// and the server can take it up again.
+func (r *remote) stream(ctx context.Context, m *message, res *http.Response) error {
+	answered := false
+	last, delay := "", resumptionDelay
+	for try := 0; ; try++ {
+		err := readEvents(res.Body, func(e event) bool {
+			if e.id != "" {
+				last, try = e.id, 0
+			}
+			if e.retry > 0 {
+				delay = e.retry
+			}
+			if all, err := parse(e.data); err == nil {
+				answered = r.take(m, all) || answered
+			}
+			return !answered
+		})
+		_ = res.Body.Close()
+		switch {
+		case answered:
+			return nil
+		case last == "" || try >= resumptions || ctx.Err() != nil:
+			return fmt.Errorf("the answer broke off: %w", errOr(err, io.ErrUnexpectedEOF))
+		}
+		if res, err = r.resume(ctx, last, delay); err != nil {
+			return fmt.Errorf("the answer broke off, and could not be taken up again: %w", err)
+		}
+	}
+}
+
+func errOr(err, fallback error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return fallback
+	}
+	return err
+}
+
+func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (*http.Response, error) {
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	res, err := r.do(ctx, http.MethodGet, nil, last)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		_ = res.Body.Close()
+		return nil, fmt.Errorf("HTTP %s", res.Status)
+	}
+	return res, nil
+}
+
+// listen holds a stream open for what the server says on its own, where it has one.
+func (r *remote) listen() {
+	last, delay := "", time.Duration(0)
+	for try := 0; try <= resumptions; try++ {
+		res, err := r.resume(r.ctx, last, delay)
+		delay = resumptionDelay
+		if r.ctx.Err() != nil || err != nil && try == 0 && last == "" {
+			return // it has none
+		}
+		if err != nil {
+			delay = resumptionDelay << try
+			continue
+		}
+		_ = readEvents(res.Body, func(e event) bool { // it is taken up again, whatever ended it
+			try = 0
+			if e.id != "" {
+				last = e.id
+			}
+			if all, err := parse(e.data); err == nil {
+				for _, m := range all {
+					r.to.message(m, "")
+				}
+			}
+			return true
+		})
+		_ = res.Body.Close()
+	}
+	r.log.Warn("proxy: the server no longer says anything on its own; its stream cannot be opened again", slog.String("server", r.Name))
+}
+
+// do makes one HTTP request.
+func (r *remote) do(ctx context.Context, method string, m *message, last string) (*http.Response, error) {
+	var body io.Reader
+	if m != nil {
+		body = bytes.NewReader(m.encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, body)
+	if err != nil {
+		return nil, notSent(err)
+	}
+	for name, value := range r.Header {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if m != nil {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	r.mu.Lock()
+	session, version := r.session, r.version
+	r.mu.Unlock()
+	if session != "" {
+		req.Header.Set(headerSession, session)
+	}
+	if m != nil {
+		version = mirror(req.Header, ctx, m, version)
+	}
+	if version != "" {
+		req.Header.Set(headerVersion, version)
+	}
+	return r.client.Do(req)
+}
+
+// over ends the link because of the server.
+func (r *remote) over(why error) {
+	r.mu.Lock()
+	twice := r.ended
+	r.ended = true
+	r.mu.Unlock()
+	if !twice {
+		r.stop()
+		go r.to.ended(why)
+	}
+}
+
+// close ends the session, as the protocol says.
+func (r *remote) close() {
+	r.mu.Lock()
+	twice, session := r.ended, r.session
+	r.ended = true
+	r.mu.Unlock()
+	if !twice && session != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+		if res, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
+			_ = res.Body.Close()
+		}
+		cancel()
+	}
+	r.stop()
+	r.work.Wait()
+}

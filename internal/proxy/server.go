@@ -1,0 +1,368 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// notSent marks the end of what certainly did not arrive.
+func notSent(err error) error { return &middleware.NotSentError{Err: err} }
+
+// A GoneError says that a server ended, or that the way to it did, while something was
+// asked of it. Nobody knows whether it was done.
+type GoneError struct {
+	Server string
+	Err    error
+}
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("proxy: the server %q went away before it answered (%v); it is started again, look whether the call was carried out before you repeat it", e.Server, e.Err)
+}
+
+// Unwrap returns how it ended.
+func (e *GoneError) Unwrap() error { return e.Err }
+
+// codeGone is what SDKs call a closed connection.
+const codeGone = -32000
+
+// A server is the way to one server for one client. It outlives the processes and
+// connections of which it consists.
+type server struct {
+	Server
+
+	session *session
+	open    func(to sink) (link, error)
+	log     *slog.Logger
+
+	mu         sync.Mutex
+	link       link
+	generation int           // of links
+	up         chan struct{} // closed when the link can be used
+	reviving   bool
+	closed     bool
+	began      time.Time // the last link
+	version    string    // that it speaks; "" without an initialize
+	wait       *backoff.ExponentialBackOff
+
+	asked   map[string]chan answerOf // our own requests
+	relayed map[string]*message      // the client's, by their IDs
+
+	tools toolsOf
+}
+
+// An answerOf is what came of a request of ours.
+type answerOf struct {
+	m   *message
+	err error
+}
+
+// Restarts come one after the other in at least this distance.
+const restartDistance = 250 * time.Millisecond
+
+func newServer(s Server, session *session, open func(to sink) (link, error), log *slog.Logger) *server {
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	return &server{
+		Server: s, session: session, open: open, log: log, wait: wait,
+		up: make(chan struct{}), asked: make(map[string]chan answerOf), relayed: make(map[string]*message),
+	}
+}
+
+// connect opens the first link. It is the client that shakes hands on it.
+func (s *server) connect() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.dial(); err != nil {
+		return err
+	}
+	close(s.up)
+	return nil
+}
+
+// dial opens a link; the lock is held.
+func (s *server) dial() error {
+	s.generation++
+	generation := s.generation
+	link, err := s.open(sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
+	if err != nil {
+		return err
+	}
+	s.link, s.began = link, time.Now()
+	return nil
+}
+
+// send gives a message to the server, as soon as there is one.
+func (s *server) send(ctx context.Context, m *message) error {
+	s.mu.Lock()
+	up := s.up
+	s.mu.Unlock()
+	select {
+	case <-up:
+	case <-ctx.Done():
+		return notSent(context.Cause(ctx))
+	case <-s.session.ctx.Done():
+		return notSent(errStopped)
+	}
+	s.mu.Lock()
+	l := s.link
+	s.mu.Unlock()
+	if l == nil {
+		return notSent(errStopped)
+	}
+	return l.send(ctx, m)
+}
+
+// ask makes a request of ours and waits for its result. What belongs to it belongs to
+// the client's request that it is about.
+func (s *server) ask(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	return s.askBy(ctx, s.send, method, params, about)
+}
+
+func (s *server) askBy(ctx context.Context, send func(context.Context, *message) error, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
+	answered := make(chan answerOf, 1)
+	s.mu.Lock()
+	s.asked[m.id()] = answered
+	s.mu.Unlock()
+	s.session.origin.Store(m.id(), about)
+	defer func() {
+		s.mu.Lock()
+		delete(s.asked, m.id())
+		s.mu.Unlock()
+		s.session.origin.Delete(m.id())
+	}()
+	if err := send(ctx, m); err != nil {
+		return nil, err
+	}
+	select {
+	case got := <-answered:
+		if got.err != nil {
+			return nil, got.err
+		}
+		return got.m.Result, got.m.err()
+	case <-ctx.Done():
+		s.cancel(ctx, m)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// cancel tells the server that nobody waits for an answer any more.
+func (s *server) cancel(ctx context.Context, m *message) {
+	params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": context.Cause(ctx).Error()})
+	if err != nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer stop()
+	if err := s.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
+		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
+	}
+}
+
+// relay hands a message of the client's on as it is.
+func (s *server) relay(ctx context.Context, m *message) {
+	if m.isRequest() {
+		s.mu.Lock()
+		s.relayed[m.id()] = m
+		s.mu.Unlock()
+	}
+	err := s.send(ctx, m)
+	if err == nil || !m.isRequest() {
+		return
+	}
+	s.mu.Lock()
+	_, open := s.relayed[m.id()]
+	delete(s.relayed, m.id())
+	s.mu.Unlock()
+	if open {
+		s.session.reply(m.failTo(wireError(err)))
+	}
+}
+
+// receive takes a message of the server's.
+func (s *server) receive(m *message, about string) {
+	if m.Method != "" {
+		s.session.fromServer(s, m, about)
+		return
+	}
+	s.mu.Lock()
+	asked, ours := s.asked[m.id()]
+	request, theirs := s.relayed[m.id()]
+	delete(s.relayed, m.id())
+	s.mu.Unlock()
+	switch {
+	case ours:
+		select {
+		case asked <- answerOf{m: m}:
+		default: // a second answer
+		}
+	case theirs:
+		s.session.answered(s, request, m)
+	default:
+		s.log.Debug("proxy: an answer that nobody waits for was left out", slog.String("server", s.Name))
+	}
+}
+
+// failed ends a request that gets no answer.
+func (s *server) failed(id string, err error) {
+	s.mu.Lock()
+	asked := s.asked[id]
+	request := s.relayed[id]
+	delete(s.relayed, id)
+	s.mu.Unlock()
+	switch {
+	case asked != nil:
+		select {
+		case asked <- answerOf{err: err}:
+		default: // it was answered just now
+		}
+	case request != nil && s.session.ctx.Err() == nil:
+		s.session.reply(request.failTo(wireError(fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))))
+		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
+			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
+		}
+	}
+}
+
+// lost ends what waits for a server that has gone, and starts it again.
+func (s *server) lost(generation int, err error) {
+	s.mu.Lock()
+	if s.closed || generation != s.generation {
+		s.mu.Unlock()
+		return
+	}
+	s.link = nil
+	asked, relayed, restart := s.asked, s.relayed, !s.reviving
+	s.asked, s.relayed = make(map[string]chan answerOf), make(map[string]*message)
+	if restart {
+		s.reviving, s.up = true, make(chan struct{})
+	}
+	s.mu.Unlock()
+
+	gone := &GoneError{Server: s.Name, Err: err}
+	for _, waiting := range asked {
+		select {
+		case waiting <- answerOf{err: gone}:
+		default: // it was answered just now
+		}
+	}
+	for _, m := range relayed {
+		s.session.reply(m.failTo(wireError(gone)))
+	}
+	if restart {
+		go s.restart(err)
+	}
+}
+
+// restart brings the server back: the first time at once, then after waits that grow
+// until it has shaken hands.
+func (s *server) restart(why error) {
+	if !s.session.greeted() {
+		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before it had answered at all: %w%s", why, s.said())})
+		return
+	}
+	s.mu.Lock()
+	delay := time.Duration(0)
+	if s.generation > 1 { // the first time at once
+		delay = time.Until(s.began.Add(restartDistance))
+	}
+	s.mu.Unlock()
+	for ; ; delay = s.wait.NextBackOff() {
+		s.log.Warn("proxy: the server went away; it is started again",
+			slog.String("server", s.Name), slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
+		select {
+		case <-time.After(delay):
+		case <-s.session.ctx.Done():
+			return
+		}
+		if why = s.revive(); why == nil {
+			s.log.Info("proxy: the server is back", slog.String("server", s.Name))
+			return
+		}
+	}
+}
+
+// handshakePatience is how long a server that was started again may take to greet.
+const handshakePatience = time.Minute
+
+// revive opens a new link and shakes hands on it as the client once did.
+func (s *server) revive() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	err := s.dial()
+	l := s.link
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(s.session.ctx, handshakePatience, fmt.Errorf("no answer within %v", handshakePatience))
+	defer cancel()
+	if err := s.session.greet(ctx, s, l); err != nil {
+		go l.close()
+		return err
+	}
+	s.tools.stale.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l { // it went away again meanwhile
+		return io.ErrUnexpectedEOF
+	}
+	s.wait.Reset()
+	s.reviving = false
+	close(s.up)
+	return nil
+}
+
+// agree notes which revision the server speaks.
+func (s *server) agree(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+func (s *server) agreed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	l := s.link
+	s.mu.Unlock()
+	if l != nil {
+		l.close()
+	}
+}
+
+// said is what the server last wrote to its standard error.
+func (s *server) said() string {
+	if s.Stderr == nil {
+		return ""
+	}
+	return s.Stderr.lastWords()
+}
+
+// wireError is an error of ours as the client gets it.
+func wireError(err error) *jsonrpc.Error {
+	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return reply
+	}
+	return &jsonrpc.Error{Code: codeGone, Message: cmp.Or(err.Error(), "proxy: it failed")}
+}

@@ -1,0 +1,373 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A session is one client, with servers of its own. Everything passes but
+// tools/list and tools/call, which go through the chain.
+type session struct {
+	proxy *Proxy
+	scope string
+	// out writes to the client: a message, and which of its requests it belongs to, ""
+	// for none.
+	out    func(m *message, about string)
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	log    *slog.Logger
+	origin sync.Map // the ID of a request of ours → that of the client's which it is about
+	tokens sync.Map // a progress token → the ID of the client's request that brought it
+
+	servers []*server
+	tools   tools
+	owners  owners
+	calls   sync.WaitGroup
+
+	mu      sync.Mutex
+	hello   json.RawMessage                    // of the client's initialize
+	version string                             // that was agreed on; "" without initialize
+	level   json.RawMessage                    // of the client's logging/setLevel
+	meta    map[string]json.RawMessage         // what the client last said of itself, where each request says it
+	running map[string]context.CancelCauseFunc // tools/call, by the client's ID
+	asked   map[string]chan *message           // our requests to the client
+	passed  map[string]passed                  // the servers' requests to the client, by our ID
+
+	answers atomic.Int64 // of servers, to the client
+}
+
+// passed is a request of a server's that the client was handed under an ID of ours,
+// so that no server can ask a question in our name.
+type passed struct {
+	server *server
+	id     json.RawMessage
+}
+
+var errClientGone = errors.New("proxy: the client has gone")
+
+// newSession starts the servers for a client.
+func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*session, error) {
+	s := &session{
+		proxy: p, scope: scope, out: out, log: p.log,
+		running: make(map[string]context.CancelCauseFunc), asked: make(map[string]chan *message), passed: make(map[string]passed),
+	}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	for _, one := range p.o.Servers {
+		s.servers = append(s.servers, newServer(one, s, p.opener(one), p.log))
+	}
+	s.tools.session = s
+	for _, one := range s.servers {
+		if err := one.connect(); err != nil {
+			s.close(err)
+			return nil, &UnreachableError{Server: one.Name, Err: err}
+		}
+	}
+	return s, nil
+}
+
+// close ends everything that the client began: what it waits for, what people are
+// asked about, and its servers.
+func (s *session) close(why error) {
+	s.stop(why)
+	var ending sync.WaitGroup
+	for _, one := range s.servers {
+		ending.Go(one.close)
+	}
+	ending.Wait()
+	s.calls.Wait()
+	s.tools.close()
+}
+
+// fail ends the session because of a server.
+func (s *session) fail(err error) { s.stop(err) }
+
+// reply sends an answer to the client.
+func (s *session) reply(m *message) { s.out(m, m.id()) }
+
+// greeted reports whether any server has answered anything.
+func (s *session) greeted() bool { return s.answers.Load() > 0 }
+
+// fromClient takes a message of the client's. It waits for nothing but a server that
+// reads slowly.
+func (s *session) fromClient(m *message) {
+	if m.Method != "" {
+		s.note(m)
+	}
+	switch {
+	case m.Method == "":
+		s.fromPerson(m)
+	case m.Method == methodCallTool && m.isRequest():
+		s.begin(m, s.callTool)
+	case m.Method == methodListTools && m.isRequest():
+		s.begin(m, s.listTools)
+	case m.Method == "notifications/cancelled":
+		s.cancelled(m)
+	default:
+		s.route(m)
+	}
+}
+
+const (
+	methodCallTool  = "tools/call"
+	methodListTools = "tools/list"
+)
+
+// begin answers a request on a goroutine of its own, until it is done or cancelled.
+func (s *session) begin(m *message, answer func(ctx context.Context, m *message) (*message, bool)) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.mu.Lock()
+	_, twice := s.running[m.id()]
+	full := len(s.running) >= maxRunning
+	if !twice && !full {
+		s.running[m.id()] = cancel
+	}
+	s.mu.Unlock()
+	if twice || full {
+		cancel(nil)
+		text := "proxy: a request with this id is under way already"
+		if full {
+			text = "proxy: too many requests are under way; wait for one of them"
+		}
+		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}))
+		return
+	}
+	s.calls.Go(func() {
+		defer cancel(nil)
+		res, ok := answer(ctx, m)
+		s.mu.Lock()
+		delete(s.running, m.id())
+		s.mu.Unlock()
+		s.forgetToken(m)
+		if ok && ctx.Err() == nil { // one that was cancelled is not answered
+			s.reply(res)
+		}
+	})
+}
+
+// maxRunning is how many requests of one client may be under way.
+const maxRunning = 10_000
+
+// cancelled ends a call, or tells the server that has the request.
+func (s *session) cancelled(m *message) {
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
+		Reason    string          `json:"reason"`
+	}
+	_ = json.Unmarshal(m.Params, &p) // one that names nothing cancels nothing
+	s.mu.Lock()
+	cancel := s.running[string(p.RequestID)]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(&cancelledError{p.Reason})
+		return
+	}
+	s.route(m)
+}
+
+// A cancelledError ends a call that its client has cancelled.
+type cancelledError struct{ reason string }
+
+func (e *cancelledError) Error() string {
+	if e.reason == "" {
+		return "proxy: the client has cancelled the call"
+	}
+	return "proxy: the client has cancelled the call: " + e.reason
+}
+
+// Is makes it an end of the context that the rooms know.
+func (e *cancelledError) Is(target error) bool { return target == context.Canceled }
+
+// note keeps what has to be known of a request later on.
+func (s *session) note(m *message) {
+	meta := metaOf(m.Params)
+	if token := meta["progressToken"]; token != nil && m.isRequest() {
+		s.tokens.Store(string(token), m.id())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if meta[mcp.MetaKeyProtocolVersion] != nil {
+		s.meta = map[string]json.RawMessage{}
+		for _, key := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities} {
+			if meta[key] != nil {
+				s.meta[key] = meta[key]
+			}
+		}
+	}
+	switch m.Method {
+	case "initialize":
+		s.hello = m.Params
+	case "logging/setLevel":
+		s.level = m.Params
+	}
+}
+
+func (s *session) forgetToken(m *message) {
+	if token := metaOf(m.Params)["progressToken"]; token != nil {
+		s.tokens.CompareAndDelete(string(token), m.id())
+	}
+}
+
+func metaOf(params json.RawMessage) map[string]json.RawMessage {
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if len(params) == 0 || json.Unmarshal(params, &p) != nil {
+		return nil
+	}
+	return p.Meta
+}
+
+// route hands a message of the client's to the server that it is for.
+func (s *session) route(m *message) {
+	if len(s.servers) == 1 {
+		s.servers[0].relay(s.ctx, m)
+		return
+	}
+	s.routeSeveral(m)
+}
+
+// answered hands a server's answer on to the client, and learns what was agreed.
+func (s *session) answered(from *server, request, m *message) {
+	s.answers.Add(1)
+	if request.Method == "initialize" && m.Error == nil {
+		var agreed struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		}
+		_ = json.Unmarshal(m.Result, &agreed) // the client will say what is wrong with it
+		s.mu.Lock()
+		s.version = agreed.ProtocolVersion
+		s.mu.Unlock()
+		from.agree(agreed.ProtocolVersion)
+	}
+	s.forgetToken(request)
+	s.reply(m)
+}
+
+// fromServer hands what a server wants on to the client.
+func (s *session) fromServer(from *server, m *message, about string) {
+	if ours, ok := s.origin.Load(about); ok {
+		about = ours.(string)
+	}
+	if m.isRequest() {
+		id := s.proxy.newID()
+		s.mu.Lock()
+		s.passed[string(quoted(id))] = passed{from, m.ID}
+		s.mu.Unlock()
+		s.out(&message{ID: quoted(id), Method: m.Method, Params: m.Params}, about)
+		return
+	}
+	if meta := metaOf(m.Params); meta[mcp.MetaKeySubscriptionID] != nil {
+		if id, ours := s.origin.Load(string(meta[mcp.MetaKeySubscriptionID])); ours {
+			about = id.(string)
+			meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)
+			m = &message{Method: m.Method, Params: withMember(m.Params, "_meta", meta)}
+		}
+	}
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		from.tools.stale.Store(true)
+	case "notifications/progress":
+		var p struct {
+			Token json.RawMessage `json:"progressToken"`
+		}
+		_ = json.Unmarshal(m.Params, &p) // without one it belongs to nothing
+		if id, ok := s.tokens.Load(string(p.Token)); ok {
+			about = id.(string)
+		}
+	case "notifications/cancelled":
+		m = s.renamed(m)
+	}
+	s.out(m, about)
+}
+
+// renamed is a server's cancellation of a request that the client knows by our ID.
+func (s *session) renamed(m *message) *message {
+	params := members(m.Params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, p := range s.passed {
+		if string(p.id) == string(params["requestId"]) {
+			params["requestId"] = json.RawMessage(id)
+			if text, err := json.Marshal(params); err == nil {
+				return &message{Method: m.Method, Params: text}
+			}
+		}
+	}
+	return m
+}
+
+// fromPerson takes an answer of the client's: to a question of ours, or to a server's.
+func (s *session) fromPerson(m *message) {
+	s.mu.Lock()
+	waiting, ours := s.asked[m.id()]
+	delete(s.asked, m.id())
+	to, theirs := s.passed[m.id()]
+	delete(s.passed, m.id())
+	s.mu.Unlock()
+	switch {
+	case ours:
+		waiting <- m // it has room for one, and gets one
+	case theirs:
+		to.server.relay(s.ctx, &message{ID: to.id, Result: m.Result, Error: m.Error})
+	default:
+		s.log.Debug("proxy: an answer of the client's that nobody waits for was left out")
+	}
+}
+
+// askClient asks the client something and waits for the answer.
+func (s *session) askClient(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	m := &message{ID: quoted(s.proxy.newID()), Method: method, Params: params}
+	answer := make(chan *message, 1)
+	s.mu.Lock()
+	s.asked[m.id()] = answer
+	s.mu.Unlock()
+	s.out(m, about)
+	select {
+	case got := <-answer:
+		return got.Result, got.err()
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.asked, m.id())
+		s.mu.Unlock()
+		if params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": "the question is over"}); err == nil {
+			s.out(&message{Method: "notifications/cancelled", Params: params}, about)
+		}
+		return nil, middleware.GivenUp(ctx)
+	}
+}
+
+// greet shakes hands with a server that was started again, as the client did with the
+// one before it.
+func (s *session) greet(ctx context.Context, one *server, l link) error {
+	s.mu.Lock()
+	hello, version, level, meta := s.hello, s.version, s.level, s.meta
+	s.mu.Unlock()
+	if version == "" { // the client's revision has no greeting
+		params, err := json.Marshal(map[string]any{"_meta": meta})
+		if err != nil {
+			return err
+		}
+		_, err = one.askBy(ctx, l.send, "server/discover", params, "")
+		return err
+	}
+	result, err := one.askBy(ctx, l.send, "initialize", hello, "")
+	if err != nil {
+		return err
+	}
+	if now := members(result)["protocolVersion"]; string(now) != string(quoted(one.agreed())) {
+		return errors.New("it speaks another revision of the protocol now")
+	}
+	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
+		return err
+	}
+	_, err = one.askBy(ctx, l.send, "logging/setLevel", level, "")
+	return err
+}
