@@ -48,6 +48,14 @@ type Options struct {
 	// last where room is wanted; they are not believed any longer than others.
 	// 0 means 500 ms.
 	Slow time.Duration
+	// Remote is a memory that replicas of the host share: what one of them has read
+	// the others know, and what one of them writes ends it for all. Store then holds
+	// what Near says and nothing else. nil means that this process is alone.
+	Remote Remote
+	// Near is how long what came from Remote is answered without asking it again, and
+	// so how much older than another replica's write an answer may be; a write of this
+	// process ends it at once. 0 means that Remote is always asked.
+	Near time.Duration
 	// Shared is the host's word that nobody writes to a result. A hit is then a
 	// shallow copy instead of a deep one.
 	Shared bool
@@ -91,6 +99,12 @@ func New(o Options) middleware.Middleware {
 		panic("cache: Options.TTL is negative")
 	case o.Slow < 0:
 		panic("cache: Options.Slow is negative")
+	case o.Near < 0:
+		panic("cache: Options.Near is negative")
+	case o.Near > 0 && o.Remote == nil:
+		panic("cache: Options.Near stands without a Remote; without one everything is near")
+	case o.Remote != nil && len(o.Idempotent) > 0:
+		panic("cache: Options.Idempotent stands beside a Remote; replicas share what was read, and never the answer of a write")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
 	}
@@ -100,6 +114,9 @@ func New(o Options) middleware.Middleware {
 		idempotent: make(map[string]bool, len(o.Idempotent)),
 		naming:     newNaming(o.Entities),
 		clone:      deepCopy,
+		remote:     o.Remote,
+		near:       o.Near,
+		landings:   &landings{open: make(map[landingKey]*landing)},
 		log:        cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}
 	if o.Shared {
@@ -125,6 +142,9 @@ type cacher struct {
 	ttl, slow  time.Duration
 	idempotent map[string]bool
 	naming     naming
+	remote     Remote // nil where this process is alone
+	near       time.Duration
+	landings   *landings
 	clone      func(*mcp.CallToolResult) *mcp.CallToolResult
 	log        *slog.Logger
 }
@@ -150,11 +170,17 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	ttl := c.lifetime(call.Tool)
 	if call.Tool.Safety() != annotation.Safe {
+		if c.remote != nil {
+			return c.writeShared(ctx, call)
+		}
 		return c.write(ctx, call, ttl)
 	}
 	if !memorable(&call) {
 		note.Of(ctx).Say("cache", "passed", notMemorable(&call))
 		return c.next.CallTool(ctx, call)
+	}
+	if c.remote != nil {
+		return c.readShared(ctx, call, ttl)
 	}
 	return c.read(ctx, call, ttl)
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"hash/maphash"
@@ -41,6 +42,33 @@ func newNaming(given map[string][]string) naming {
 // all without a doubt: arguments that a server could read in two ways name
 // nothing.
 func (n naming) of(seed maphash.Seed, call *middleware.Call) []entity {
+	texts := n.texts(call)
+	if len(texts) == 0 {
+		return nil
+	}
+	names := make([]entity, len(texts))
+	for i, text := range texts {
+		names[i] = entity(maphash.String(seed, text))
+	}
+	return names
+}
+
+// shared returns the same for every process.
+func (n naming) shared(call *middleware.Call) []Name {
+	texts := n.texts(call)
+	if len(texts) == 0 {
+		return nil
+	}
+	names := make([]Name, len(texts))
+	for i, text := range texts {
+		sum := sha256.Sum256([]byte(text))
+		names[i] = Name(sum[:len(Name{})])
+	}
+	return names
+}
+
+// texts returns what names them.
+func (n naming) texts(call *middleware.Call) []string {
 	if len(n) == 0 {
 		return nil
 	}
@@ -56,7 +84,7 @@ func (n naming) of(seed maphash.Seed, call *middleware.Call) []entity {
 	if json.Unmarshal(form, &given) != nil {
 		return nil
 	}
-	var names []entity
+	var all []string
 	for _, member := range members {
 		for other := range given { // many a server does not mind the case
 			if other != member && strings.EqualFold(other, member) {
@@ -64,14 +92,12 @@ func (n naming) of(seed maphash.Seed, call *middleware.Call) []entity {
 			}
 		}
 		texts := identities(given[member])
-		if len(texts) == 0 || len(names)+len(texts) > maxNames {
+		if len(texts) == 0 || len(all)+len(texts) > maxNames {
 			return nil
 		}
-		for _, text := range texts {
-			names = append(names, entity(maphash.String(seed, text)))
-		}
+		all = append(all, texts...)
 	}
-	return names
+	return all
 }
 
 // identities returns the texts of a value that names one entity, or of a list of

@@ -115,6 +115,7 @@ type buckets struct {
 	maxShared   int
 	newest      key     // the one of own that was used last, so that it need not be moved
 	last        *bucket // and its bucket; nil where something else was done to own
+	empty       bool    // whether a new one has no tokens
 }
 
 func newBuckets(own, shared int) *buckets {
@@ -130,26 +131,26 @@ func newLRU(size int) *simplelru.LRU[key, *bucket] {
 }
 
 // get returns the bucket for k, nil where there is no room for one.
-func (t *buckets) get(now time.Time, k key, l limit) *bucket {
+func (t *buckets) get(now time.Time, k *key, l limit) *bucket {
 	b := t.last
-	if b == nil || k != t.newest {
-		b, _ = t.own.Get(k)
-		t.newest, t.last = k, b
+	if b == nil || *k != t.newest {
+		b, _ = t.own.Get(*k)
+		t.newest, t.last = *k, b
 	}
 	if b != nil {
 		b.adopt(now, l)
 		return b
 	}
-	everyone := k
+	everyone := *k
 	everyone.scope = ""
 	shared, ok := t.shared.Peek(everyone)
 	inUse := ok && shared.users > 0 // by this scope, perhaps
 	if !inUse && t.room(now, t.own, t.max) {
 		b := newBucket(l)
-		if ok && !shared.fresh(now) {
+		if t.empty || ok && !shared.fresh(now) {
 			b.AllowN(now, l.burst) // this scope may have had its burst from the shared one
 		}
-		t.own.Add(k, b)
+		t.own.Add(*k, b)
 		return b
 	}
 	if ok {
@@ -161,6 +162,9 @@ func (t *buckets) get(now time.Time, k key, l limit) *bucket {
 		return nil
 	}
 	b = newBucket(l)
+	if t.empty {
+		b.AllowN(now, l.burst)
+	}
 	t.shared.Add(everyone, b)
 	return b
 }

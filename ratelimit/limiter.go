@@ -20,9 +20,16 @@ type limiter struct {
 	maxWaiters int
 	log        *slog.Logger
 	born       time.Time
+	shared     Shared // nil where this process keeps the quota
+	outage     Outage
+	part       int // replicas that share a quota while shared is out
+	share      int // of how many this limiter is one; 0 for one of its own
+	opts       Options
 
-	mu      sync.Mutex // guards what follows, and every bucket and waiter
-	buckets *buckets
+	mu        sync.Mutex // guards what follows, and every bucket and waiter
+	buckets   *buckets
+	own       *limiter // for calls that shared does not answer
+	lastAlone time.Time
 }
 
 // A waiter is one call that has to wait. It stands in the tool's queue first, and
@@ -65,6 +72,12 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	}
 	if byTool == (limit{}) && byServer == (limit{}) {
 		return nil
+	}
+	if l.shared != nil {
+		return l.admitShared(ctx, scope, tool, byTool, byServer)
+	}
+	if l.share > 1 {
+		byTool, byServer = byTool.of(l.share), byServer.of(l.share)
 	}
 	w, wait, err := l.enter(ctx, scope, tool, byTool, byServer)
 	if w == nil {
@@ -125,7 +138,7 @@ func (l *limiter) enter(ctx context.Context, scope string, tool *middleware.Tool
 // limit, and false where there is a limit and no room for its bucket.
 func (l *limiter) find(now time.Time, scope string, tool *middleware.Tool, byTool, byServer limit) (t, s *bucket, ok bool) {
 	if byServer != (limit{}) {
-		if s = l.buckets.get(now, key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {
+		if s = l.buckets.get(now, &key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {
 			return nil, nil, false
 		}
 	}
@@ -134,7 +147,7 @@ func (l *limiter) find(now time.Time, scope string, tool *middleware.Tool, byToo
 			s.users++ // so that making room for the tool's does not drop it
 			defer func() { s.users-- }()
 		}
-		if t = l.buckets.get(now, key{scope: scope, server: tool.Server, tool: tool.Name()}, byTool); t == nil {
+		if t = l.buckets.get(now, &key{scope: scope, server: tool.Server, tool: tool.Name()}, byTool); t == nil {
 			return nil, nil, false
 		}
 	}

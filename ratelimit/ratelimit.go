@@ -48,6 +48,15 @@ type Options struct {
 	// MaxWaiters is how many calls may wait for one server in one scope, and for one
 	// tool; one more is refused at once. 0 means 1000.
 	MaxWaiters int
+	// Shared keeps the quota for all replicas of the host together; nil means that
+	// this process keeps it alone.
+	Shared Shared
+	// Outage says what becomes of calls while Shared gives no answer; the zero value,
+	// [Share], gives each replica its share.
+	Outage Outage
+	// Replicas is how many replicas have Shared in common. It must be more than 0
+	// beside a Shared whose Outage is [Share], and 0 without a Shared.
+	Replicas int
 	// Logger hears, at level Info, of each call that has to wait. nil is silent.
 	Logger *slog.Logger
 }
@@ -88,6 +97,10 @@ func newLimiter(opts Options, own, shared int) *limiter {
 		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		born:       time.Now(),
 		buckets:    newBuckets(own, shared),
+		shared:     opts.Shared,
+		outage:     opts.Outage,
+		part:       part(opts),
+		opts:       opts,
 	}
 }
 
@@ -111,6 +124,15 @@ func check(opts Options) {
 	}
 	whole("MaxWait", int64(opts.MaxWait))
 	whole("MaxWaiters", int64(opts.MaxWaiters))
+	whole("Replicas", int64(opts.Replicas))
+	switch {
+	case opts.Outage > Whole:
+		panic("ratelimit: Options.Outage is none of Share, Refuse and Whole")
+	case opts.Shared == nil && (opts.Replicas > 0 || opts.Outage != Share):
+		panic("ratelimit: Options.Replicas and Options.Outage say nothing without a Shared")
+	case opts.Shared != nil && opts.Outage == Share && opts.Replicas == 0:
+		panic("ratelimit: Options.Replicas is 0 beside a Shared; say how many share the quota, so that each has its share while Shared does not answer, or choose another Outage")
+	}
 }
 
 func count(field string, v float64) {

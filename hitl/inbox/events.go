@@ -29,6 +29,12 @@ func (in *Inbox) events(w http.ResponseWriter, r *http.Request, s *session) {
 	defer beat.Stop()
 	end := time.NewTimer(time.Until(s.until))
 	defer end.Stop()
+	looks := make(<-chan time.Time)
+	if in.board != nil {
+		look := time.NewTicker(lookEvery)
+		defer look.Stop()
+		looks = look.C
+	}
 	sent := -1
 	for {
 		in.mu.Lock()
@@ -45,6 +51,9 @@ func (in *Inbox) events(w http.ResponseWriter, r *http.Request, s *session) {
 		select {
 		case <-changed:
 		case <-beat.C:
+			continue
+		case <-looks:
+			in.look(r.Context())
 			continue
 		case <-end.C:
 			return

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
@@ -36,6 +37,10 @@ type Options struct {
 	// OwnCalls lets a person approve calls whose scope is that person's own name. The
 	// default is that somebody else has to.
 	OwnCalls bool
+	// Board is where questions hang that people may answer at the page of any replica
+	// of the host; nil means that this process shows its own and nobody else's. Links
+	// and sessions are one replica's in any case.
+	Board approvals.Board
 	// Logger gets a line for each decision and for each request that was refused; nil
 	// is silent.
 	Logger *slog.Logger
@@ -72,6 +77,7 @@ type Inbox struct {
 	doors      doors
 	approved   *lru.Cache[toolKey, []byte] // the last arguments that were approved
 	streams    chan struct{}
+	board      approvals.Board // nil without other replicas
 
 	mu      sync.Mutex
 	pending []*question          // oldest first
@@ -80,6 +86,8 @@ type Inbox struct {
 	history []*record // newest last
 	version int       // counts the changes
 	changed chan struct{}
+	odd     map[string]bool // what hangs on the board and cannot be shown here
+	blind   bool            // the board did not answer
 }
 
 var _ hitl.Confirmer = (*Inbox)(nil)
@@ -108,7 +116,7 @@ func New(o Options) *Inbox {
 		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, defaultMaxPending), ownCalls: o.OwnCalls,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved, streams: make(chan struct{}, maxStreams),
 		waiting: make(map[string]*question), past: make(map[string]*record), changed: make(chan struct{}),
-		doors: newDoors(),
+		doors: newDoors(), board: o.Board, odd: make(map[string]bool),
 	}
 	for _, host := range o.Hosts {
 		if host == "" {

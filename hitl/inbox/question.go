@@ -25,6 +25,7 @@ type question struct {
 	digest  string // of all that is shown; a decision has to name it
 	before  []byte // the arguments that were last approved of this tool, nil for none
 	answer  chan hitl.Decision
+	remote  bool // another replica's
 }
 
 // A record is what is kept of a question that is over.
@@ -75,6 +76,9 @@ func (in *Inbox) Confirm(ctx context.Context, request hitl.Request) (hitl.Decisi
 	q, err := in.add(ctx, request)
 	if err != nil {
 		return hitl.Decision{}, err
+	}
+	if in.board != nil {
+		return in.confirmOnBoard(ctx, q)
 	}
 	select {
 	case d := <-q.answer:
@@ -159,36 +163,54 @@ type answer struct {
 // decide gives a question its answer, the first and only one. A refusal leaves it
 // as it was.
 func (in *Inbox) decide(ctx context.Context, id string, a answer, s *session) error {
+	a.decision.By = s.by
 	in.mu.Lock()
+	q, err := in.mayDecide(id, a, s)
+	if err != nil || in.board != nil {
+		in.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return in.answerOnBoard(ctx, q, a.decision)
+	}
 	defer in.mu.Unlock()
+	in.decided(ctx, q, a.decision)
+	q.answer <- a.decision // it has room, and this is the only one
+	return nil
+}
+
+// mayDecide returns the question that an answer is to. The caller holds the lock.
+func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
 	q, over := in.waiting[id], in.past[id]
-	approves := a.decision.Verdict == hitl.Approved
 	switch {
 	case over != nil:
-		return over.refuses(a.digest)
+		return nil, over.refuses(a.digest)
 	case q == nil:
-		return errUnknown
+		return nil, errUnknown
 	case q.digest != a.digest:
-		return errOther
+		return nil, errOther
 	case q.late():
-		return errLate
-	case approves && !in.ownCalls && s.by != "" && s.by == q.request.Scope:
-		return errOwn
+		return nil, errLate
+	case a.decision.Verdict == hitl.Approved && !in.ownCalls && s.by != "" && s.by == q.request.Scope:
+		return nil, errOwn
 	}
-	r := record{what: "denied", by: s.by, reason: a.decision.Reason}
-	if approves {
+	return q, nil
+}
+
+// decided moves a question with its answer to the history. The caller holds the
+// lock.
+func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
+	r := record{what: "denied", by: d.By, reason: d.Reason}
+	if d.Verdict == hitl.Approved {
 		ran := q.request.Arguments
-		if r.what = "approved"; a.decision.Arguments != nil {
-			r.what, ran = "approved as edited", a.decision.Arguments
+		if r.what = "approved"; d.Arguments != nil {
+			r.what, ran = "approved as edited", d.Arguments
 		}
 		in.approved.Add(q.key(), bytes.Clone(ran[:min(len(ran), maxCompared+1)]))
 	}
 	in.end(q, r)
-	a.decision.By = s.by
-	q.answer <- a.decision // it has room, and this is the only one
-	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", id), slog.String("tool", q.request.Tool.String()),
+	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", q.request.ID), slog.String("tool", q.request.Tool.String()),
 		slog.String("outcome", r.what), slog.String("by", r.by))
-	return nil
 }
 
 // late reports whether the time of a question is over, whether its end was noticed

@@ -107,6 +107,7 @@ func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in.known(func(w http.ResponseWriter, r *http.Request, s *session) {
+		in.look(r.Context())
 		in.render(w, http.StatusOK, "list", in.listed(s, r.URL.Query().Get("done")))
 	})(w, r)
 }
@@ -127,6 +128,7 @@ func (in *Inbox) enter(w http.ResponseWriter, r *http.Request) {
 }
 
 func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
+	in.look(r.Context())
 	switch q, over := in.find(r.PathValue("id")); {
 	case q != nil:
 		in.render(w, http.StatusOK, "question", in.whole(s, q))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/agent/folder"
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
+	"github.com/fairlead-go/fairlead/internal/stores"
 )
 
 // The exit codes.
@@ -33,6 +34,8 @@ type Program struct {
 	Getenv         func(string) string
 	// Inbox is the folder that is copied and tidied where --dir names none.
 	Inbox fs.FS
+	// Stores opens what --store names; nil in a program that has no engine in it.
+	Stores stores.Opener
 	// Model plans in place of those that the environment names; nil for none.
 	Model plan.API
 

@@ -135,11 +135,15 @@ func TestUsageErrorsEndWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--rate", "-1"}, {"--rate", "Inf"}, {"--purge"},
 		{"--repl", "--script", "x"}, {"--server", "x", "--dir", "y"}, {"--server", "x", "--flaky", "0.1"}, {"--dir", ""}, {"--server", " "}, {"a goal"},
+		{"--store", ""}, {"--store", "redis://localhost:6379"}, {"--replicas", "2"}, {"--replicas", "0"},
 	} {
 		r := playReal(t, nil, args...)
 		if r.code != 2 || r.out != "" || strings.Count(strings.TrimSpace(r.err), "\n") > 0 || !strings.HasPrefix(r.err, "agent: ") {
 			t.Errorf("%q: exit %d, %q, %q", args, r.code, r.out, r.err)
 		}
+	}
+	if r := playReal(t, nil, "--store", "redis://localhost:6379"); !strings.Contains(r.err, "go -C contrib/redis run ./examples/agent --store redis://localhost:6379") {
+		t.Errorf("--store in a program without an engine: %q", r.err)
 	}
 	if r := playReal(t, nil, "--help"); r.code != 0 || !strings.Contains(r.out, "exit codes") || r.err != "" {
 		t.Errorf("--help: exit %d, %q", r.code, r.err)

@@ -27,10 +27,13 @@ func (h *host) standard() (chain.Standard, error) {
 	if h.rate > 0 {
 		pace.PerMinute, pace.Burst = h.rate, 1
 	}
+	memory := cache.Options{Logger: log}
+	ask := hitl.Options{About: h.about, Timeout: patience, Logger: log}
+	h.shared.Share(h.copies)(&memory, &pace, &ask)
 	s := chain.Standard{
 		Telemetry:  h.watch,
-		Confirm:    hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: patience, Logger: log}),
-		Cache:      cache.New(cache.Options{Logger: log}),
+		Confirm:    hitl.New(h.confirmer(), ask),
+		Cache:      cache.New(memory),
 		Retry:      retry.New(retry.Options{Logger: log}),
 		RateLimit:  ratelimit.New(pace),
 		PerAttempt: []middleware.Middleware{attempts},

@@ -38,6 +38,14 @@ func (c *connection) explain(err error) error {
 	return c.foreign.Explain(err)
 }
 
+// sharedName names what is worked on, for those who share what they know of it.
+func (c *connection) sharedName() string {
+	if c.folder != "" {
+		return "folder " + c.folder
+	}
+	return "server " + c.name
+}
+
 func (h *host) connect(ctx context.Context) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"},
 		mount.Options(h.tools, &mcp.ClientOptions{ProgressNotificationHandler: h.progress}))
@@ -132,4 +140,5 @@ func (h *host) close() {
 	for _, f := range h.where.closers {
 		_ = f()
 	}
+	_ = h.shared.End() // what it holds ends by itself
 }

@@ -26,8 +26,13 @@ type options struct {
 	server string
 	audit  string
 	json   bool
+	store  string
+	copies int
 	goal   string
 }
+
+// program is this one, as it is run in a module that has more in it.
+const program = "./examples/agent"
 
 var errHelp = errors.New("help was asked for")
 
@@ -62,6 +67,8 @@ func (p *Program) parse() (options, error) {
 	f.StringVar(&o.server, "server", "", "use another MCP `SERVER`: an URL, a command line, or memory")
 	f.StringVar(&o.audit, "audit", "", "write every call down in `FILE`, one JSON record a line, without secrets")
 	f.BoolVar(&o.json, "json", false, "print one JSON event a line; the last is the summary")
+	f.StringVar(&o.store, "store", "", "share memory, pace and approvals with other agents on the same folder or server, in the Redis at this `URL`")
+	f.IntVar(&o.copies, "replicas", 1, "with --store: how many agents share the pace of --rate, an `N`")
 	switch err := f.Parse(p.Args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(p.Stdout, intro)
@@ -81,11 +88,11 @@ func (p *Program) parse() (options, error) {
 			o.yes = "ask"
 		}
 	}
-	return o, o.check(given, p.hasModel())
+	return o, p.check(o, given)
 }
 
 // check refuses what makes no sense, in words.
-func (o options) check(given map[string]bool, model bool) error {
+func (p *Program) check(o options, given map[string]bool) error {
 	both := func(a, b string) error { return fmt.Errorf("--%s and --%s exclude each other; leave one out", a, b) }
 	switch {
 	case given["yes"] && o.yes != "none" && o.yes != "safe" && o.yes != "all":
@@ -104,11 +111,19 @@ func (o options) check(given map[string]bool, model bool) error {
 		return both("server", "dir")
 	case o.server != "" && o.flaky > 0:
 		return both("server", "flaky")
+	case given["store"] && o.store == "":
+		return errors.New("--store is empty; give an URL such as redis://localhost:6379/0")
+	case p.Stores.Lacks(o.store, program) != nil:
+		return p.Stores.Lacks(o.store, program)
+	case given["replicas"] && o.store == "":
+		return errors.New("--replicas needs --store")
+	case o.copies < 1:
+		return fmt.Errorf("--replicas is %d; it is how many agents there are, at least 1", o.copies)
 	case given["audit"] && o.audit == "":
 		return errors.New("--audit is empty; name a file")
 	case given["server"] && strings.TrimSpace(o.server) == "":
 		return errors.New("--server is empty; give an URL, a command line, or memory")
-	case o.goal != "" && (!model || o.repl || o.script != ""):
+	case o.goal != "" && (!p.hasModel() || o.repl || o.script != ""):
 		return fmt.Errorf("%q is a goal, and only a model takes one; set OPENAI_BASE_URL or ANTHROPIC_API_KEY, or see --help", o.goal)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/agent/folder"
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
 	"github.com/fairlead-go/fairlead/internal/agent/screen"
+	"github.com/fairlead-go/fairlead/internal/stores"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -40,6 +42,7 @@ type host struct {
 	errored  int
 	lost     error // the server went away
 
+	shared      stores.Stores
 	endRecord   func() error // nil without --audit
 	interrupted []string     // calls of a run before this one
 }
@@ -59,6 +62,10 @@ func (p *Program) host(ctx context.Context, o options) (*host, error) {
 		return nil, h.where.explain(err)
 	}
 	var err error
+	if h.shared, err = p.Stores.Open(ctx, o.store, h.where.sharedName(), program, slog.New(slog.NewTextHandler(p.Stderr, nil))); err != nil {
+		h.close()
+		return nil, err
+	}
 	if h.chain, err = h.standard(); err != nil {
 		h.close()
 		return nil, err

@@ -14,6 +14,9 @@
 // as a model asks for them. A recorder inside the fake servers knows what was really handed over, and
 // works out what must hold without asking the rooms.
 //
+// [RunSpread] plays two replicas of a host over one engine that is slow, loses
+// requests and answers, and is away for a while.
+//
 //	go test -v ./internal/sim -seeds 20000
 //	go test -v ./internal/sim -seed=4711     # one scenario, again
 //	go run ./internal/sim/mutants            # is the simulation any good?

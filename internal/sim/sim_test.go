@@ -94,3 +94,37 @@ func TestInvariantsAreCheckedOrComeWithSomething(t *testing.T) {
 		}
 	}
 }
+
+// Two replicas over one engine that is slow, loses and is away keep the promises.
+func TestSpread(t *testing.T) {
+	if *seed >= 0 {
+		out := sim.RunSpread(t, uint64(*seed))
+		fmt.Print(out.Trace())
+		for _, v := range out.Violations {
+			t.Error(v)
+		}
+		return
+	}
+	var next, calls, executions atomic.Int64
+	var stop atomic.Bool
+	t.Run("workers", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				for !stop.Load() {
+					n := uint64(next.Add(1) - 1)
+					if n >= *seeds {
+						return
+					}
+					out := sim.RunSpread(t, *first+n)
+					calls.Add(int64(out.Calls))
+					executions.Add(int64(out.Executions))
+					if len(out.Violations) > 0 && !stop.Swap(true) {
+						report(t, *first+n, out)
+					}
+				}
+			})
+		}
+	})
+	fmt.Printf("scenarios over replicas=%d calls=%d executions=%d\n", min(uint64(next.Load()), *seeds), calls.Load(), executions.Load())
+}

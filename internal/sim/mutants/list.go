@@ -5,7 +5,7 @@ import "slices"
 // all returns every mutant, room by room.
 func all() []mutant {
 	return slices.Concat(guardMutants, hitlMutants, cacheMutants, flightMutants, retryMutants, limitMutants, classMutants, edgeMutants,
-		routeMutants, preflightMutants, auditMutants, budgetMutants, outputMutants, catalogMutants, entityMutants, turnMutants)
+		routeMutants, preflightMutants, auditMutants, budgetMutants, outputMutants, catalogMutants, entityMutants, turnMutants, spreadMutants)
 }
 
 const (

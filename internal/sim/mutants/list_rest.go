@@ -33,8 +33,8 @@ var limitMutants = []mutant{
 	{"next-waiter-not-woken", bucketsFile, `first.Value.(*waiter).wake()`, `_ = first`},
 	{"waiters-stay-in-the-queue", limiterFile, `w.server.remove(w.inServer)`, `w.server.remove(nil)`},
 	{
-		"scopes-share-a-limit", limiterFile, `if s = l.buckets.get(now, key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {`,
-		`if s = l.buckets.get(now, key{server: tool.Server, whole: true}, byServer); s == nil {`,
+		"scopes-share-a-limit", limiterFile, `if s = l.buckets.get(now, &key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {`,
+		`if s = l.buckets.get(now, &key{server: tool.Server, whole: true}, byServer); s == nil {`,
 	},
 	{"timeout-not-applied", timeoutFile, `inner, cancel := context.WithTimeoutCause(ctx, after, own)`, `inner, cancel := context.WithCancel(ctx)`},
 	{"timeout-only-for-those-in-a-hurry", timeoutFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= after {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) >= after {`},

@@ -85,6 +85,17 @@ var byTests = map[string]roomTests{
 	"served-tools-without-guard":          {"./mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
 	"served-tool-of-another-definition":   {"./mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"./chain", "TestViewHoldsBeforeReplicas"},
+	"poisoned-values-are-believed":        {"./cache", "TestPoisonedValueIsAMiss"},
+	"near-outlives-its-time":              {"./cache", "TestNearIsBoundedInItsStaleness"},
+	"outage-lets-through":                 {"./ratelimit", "TestOutageIsAsTheHostChose"},
+	"outage-gives-the-whole-to-each":      {"./ratelimit", "TestOutageIsAsTheHostChose"},
+	"newcomers-overtake":                  {"./storetest", "TestMemory"},
+	"who-left-stays-in-line":              {"./storetest", "TestMemory"},
+	"silent-waiters-stay":                 {"./storetest", "TestMemory"},
+	"second-answer-counts":                {"./storetest", "TestMemory"},
+	"answer-with-nobody-there":            {"./storetest", "TestMemory"},
+	"another-question-is-shown":           {"./hitl/inbox", "TestBoardIsNotBelieved"},
+	"answer-to-another-question":          {"./hitl/inbox", "TestBoardIsNotBelieved"},
 }
 
 var turnMutants = []mutant{

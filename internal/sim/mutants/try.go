@@ -108,6 +108,9 @@ func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict
 	if !tested {
 		room = roomTests{"./internal/sim", "^TestScenarios$"}
 	}
+	if strings.HasPrefix(p.name, "replicas-") {
+		room = roomTests{"./internal/sim", spreadTests}
+	}
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, room.folder)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {

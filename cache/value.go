@@ -1,0 +1,49 @@
+package cache
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A value is a result as other replicas read it: a byte that says how, and JSON.
+const (
+	valueOf1    = '1' // a result as the protocol has it
+	valueOf1Raw = '2' // the same, its structured content being bytes and no tree
+)
+
+// encode returns the value of a result, and false for one that another process
+// would not read as it is.
+func encode(res *mcp.CallToolResult) ([]byte, bool) {
+	form, err := json.Marshal(res)
+	if err != nil {
+		return nil, false
+	}
+	version := byte(valueOf1)
+	if _, raw := res.StructuredContent.(json.RawMessage); raw {
+		version = valueOf1Raw
+	}
+	return append([]byte{version}, form...), true
+}
+
+// decode returns the result of a value, and false for one that is none: of another
+// version, cut off, or nothing that may be kept.
+func decode(value []byte) (*mcp.CallToolResult, bool) {
+	if len(value) == 0 || value[0] != valueOf1 && value[0] != valueOf1Raw {
+		return nil, false
+	}
+	res := new(mcp.CallToolResult)
+	if json.Unmarshal(value[1:], res) != nil || !storable(res) {
+		return nil, false
+	}
+	if value[0] == valueOf1Raw {
+		var raw struct {
+			StructuredContent json.RawMessage `json:"structuredContent"`
+		}
+		if json.Unmarshal(value[1:], &raw) != nil {
+			return nil, false
+		}
+		res.StructuredContent = raw.StructuredContent
+	}
+	return res, true
+}

@@ -1,0 +1,220 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// oldest is the first version whose scripts may write when memory is full.
+const oldest = 7
+
+// connect makes the clients and looks whether what answers can be used.
+func (s *Store) connect(ctx context.Context, address string) error {
+	client, err := s.dial(address, 0)
+	if err != nil {
+		return err
+	}
+	s.client = client
+	s.beats, _ = s.dial(address, 2)
+	if err := s.check(ctx); err != nil {
+		_ = s.client.Close()
+		_ = s.beats.Close()
+		return fmt.Errorf("redis: %s: %w", withoutPassword(address), err)
+	}
+	return nil
+}
+
+// dial makes a client; it connects when it is used.
+func (s *Store) dial(address string, pool int) (goredis.UniversalClient, error) {
+	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if u, err := url.Parse(address); err == nil && u.Query().Has("addr") {
+		o, err := goredis.ParseClusterURL(address)
+		if err != nil {
+			return nil, urlError(address, err)
+		}
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
+		o.OnConnect, o.MaintNotificationsConfig = s.runs.met, off
+		if pool > 0 {
+			o.PoolSize = pool
+		}
+		return goredis.NewClusterClient(o), nil
+	}
+	o, err := goredis.ParseURL(address)
+	if err != nil {
+		return nil, urlError(address, err)
+	}
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
+	o.OnConnect, o.MaintNotificationsConfig = s.runs.met, off
+	if pool > 0 {
+		o.PoolSize = pool
+	}
+	return goredis.NewClient(o), nil
+}
+
+func urlError(address string, err error) error {
+	return fmt.Errorf("redis: the URL %s: %w; it is like redis://:password@host:6379/0", withoutPassword(address), errors.New(strings.ReplaceAll(err.Error(), address, "")))
+}
+
+// withoutPassword is what may stand in an error.
+func withoutPassword(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Redacted()
+	}
+	return "(which cannot be read)"
+}
+
+// check says in words what keeps a server from being used.
+func (s *Store) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, max(8*s.timeout, 2*time.Second)) // once, and with a handshake
+	defer cancel()
+	info, err := s.client.Info(ctx, "server").Result()
+	if err != nil {
+		return explain(err)
+	}
+	version := field(info, "redis_version")
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < oldest {
+		return fmt.Errorf("it is version %.20q; version %d or later is needed", version, oldest)
+	}
+	// A script that may write when memory is full, and then a plain write, as results are.
+	probe := s.key("probe", "start")
+	if err := mark.Run(ctx, s.client, []string{probe}, 1000).Err(); err != nil {
+		return explain(err)
+	}
+	if err := s.client.Set(ctx, probe, "1", time.Second).Err(); err != nil {
+		return explain(err)
+	}
+	s.contact.answered(time.Now())
+	return nil
+}
+
+// mark shows whether scripts can be used.
+var mark = script(`redis.call('SET',KEYS[1],'1','PX',ARGV[1]) return 1`)
+
+// script is a script that may write when memory is full: it makes the memory
+// smaller by what it ends.
+func script(source string) *goredis.Script {
+	return newScript("#!lua flags=allow-oom\n" + source)
+}
+
+// newScript is a script that is refused when memory is full.
+func newScript(source string) *goredis.Script { return goredis.NewScript(source) }
+
+// explain says what to do about an error at the start.
+func explain(err error) error {
+	text := err.Error()
+	says := func(what string) error { return fmt.Errorf("%s: %w", what, err) }
+	switch kind := kindOf(err); {
+	case kind == "WRONGPASS", kind == "NOAUTH", strings.Contains(text, "AUTH"):
+		return says("it wants another user or password; put them into the URL")
+	case kind == "READONLY":
+		return says("it is a replica that takes no writes; give the primary's address")
+	case kind == "OOM":
+		return says("its memory is full; raise maxmemory, or let it evict with maxmemory-policy allkeys-lru")
+	case kind == "NOPERM":
+		return says("its user may not do what is needed: scripts, pub/sub and all keys of the prefix")
+	case kind == "MOVED", kind == "ASK":
+		return says("it is a node of a cluster; give its nodes as ?addr=host:port")
+	case kind == "LOADING", kind == "CLUSTERDOWN", kind == "MASTERDOWN":
+		return says("it is not ready; try again soon")
+	case errors.Is(err, context.DeadlineExceeded), kind == "timeout":
+		return says("it does not answer; is that a Redis, and is it reachable?")
+	case errors.Is(err, io.EOF), strings.Contains(text, "can't parse"), strings.Contains(text, "invalid reply"), kind == "ERR":
+		return says("what answers there is no Redis that can be used")
+	}
+	return err
+}
+
+// kindOf sorts an error: the first word of an answer, or how there was none.
+func kindOf(err error) string {
+	var network net.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, errGone):
+		return "gone"
+	case isAnswer(err):
+		word, _, _ := strings.Cut(err.Error(), " ")
+		return word
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "timeout"
+	}
+	return "no connection"
+}
+
+// isAnswer reports whether Redis has answered, be it with an error.
+func isAnswer(err error) bool {
+	var answer goredis.Error
+	return err == nil || errors.As(err, &answer)
+}
+
+func field(info, name string) string {
+	_, rest, _ := strings.Cut(info, name+":")
+	value, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(value)
+}
+
+// Runs are the servers that are connected: each has another id after each start,
+// and what it knew before may be older than what happened since.
+type runs struct {
+	mu    sync.Mutex
+	at    map[string]string // by the server's own address
+	known atomic.Pointer[map[string]bool]
+}
+
+const runSize = 16 // of a run's id, as it stands in tokens
+
+func newRuns() *runs {
+	r := &runs{at: make(map[string]string)}
+	r.known.Store(&map[string]bool{})
+	return r
+}
+
+// met is told of each new connection before anything is sent over it.
+func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
+	info, err := conn.Info(ctx, "server").Result()
+	if err != nil {
+		return err
+	}
+	run := field(info, "run_id")
+	if len(run) < runSize {
+		return errors.New("what answers there is no Redis: it has no run_id")
+	}
+	client, err := conn.Do(ctx, "CLIENT", "INFO").Text()
+	if err != nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(client, " laddr=")
+	address, _, _ := strings.Cut(rest, " ")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at[address] == run[:runSize] {
+		return nil
+	}
+	r.at[address] = run[:runSize]
+	known := make(map[string]bool, len(r.at))
+	for _, run := range r.at {
+		known[run] = true
+	}
+	r.known.Store(&known)
+	return nil
+}
+
+// live reports whether a token was made by a server that is connected now.
+func (r *runs) live(token string) bool {
+	return len(token) > runSize && (*r.known.Load())[token[:runSize]]
+}

@@ -1,0 +1,221 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+)
+
+// Options are what a fleet does. The zero value is four replicas and 20,000 calls.
+type Options struct {
+	Replicas int // 0 means 4
+	Calls    int // of all of them; 0 means 20,000
+	Cold     int // keys that each worker asks for first; 0 means 100
+	// PerMinute and Burst are the quota of all replicas; 0 means 60,000 and 100.
+	PerMinute float64
+	Burst     int
+	// Trouble is done to the engine while calls are under way; nil means none.
+	Trouble func(*engine.Engine) error
+	After   time.Duration // the beginning, when Trouble comes
+}
+
+const workers = 8 // of each replica
+
+// A Result is what came of it.
+type Result struct {
+	Calls, Server, Failed, Denied int
+	P50, P99, Max                 time.Duration
+	Took                          time.Duration
+	Over                          float64  // by how many calls the quota was exceeded at most
+	Twice                         int      // cold keys that were fetched more than once
+	Broken                        []string // promises, in words
+	Log                           string   // what the replicas logged
+}
+
+// Run plays a fleet on the engine.
+func Run(ctx context.Context, e *engine.Engine, o Options) (*Result, error) {
+	if o.Replicas == 0 {
+		o.Replicas = 4
+	}
+	if o.Calls == 0 {
+		o.Calls = 20_000
+	}
+	if o.Cold == 0 {
+		o.Cold = 100
+	}
+	if o.PerMinute == 0 {
+		o.PerMinute, o.Burst = 60_000, 100
+	}
+	s, err := newServer()
+	if err != nil {
+		return nil, err
+	}
+	defer s.http.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now().Add(700 * time.Millisecond)
+	type child struct {
+		cmd      *exec.Cmd
+		out, log bytes.Buffer
+	}
+	children := make([]*child, o.Replicas)
+	for i := range children {
+		text, err := json.Marshal(orders{
+			Redis: e.URL(), Server: s.url, Prefix: "fleet", Key: bytes.Repeat([]byte("k"), 32), Replica: i, Replicas: o.Replicas,
+			Calls: o.Calls / o.Replicas, Workers: workers, Cold: o.Cold, Begin: begin, Items: 300, PerMinute: o.PerMinute, Burst: o.Burst, Deadline: 10 * time.Second,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c := &child{cmd: exec.CommandContext(ctx, self)}
+		c.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+		c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.log
+		if err := c.cmd.Start(); err != nil {
+			return nil, err
+		}
+		children[i] = c
+	}
+	var trouble error
+	if o.Trouble != nil {
+		time.Sleep(time.Until(begin.Add(o.After)))
+		trouble = o.Trouble(e)
+	}
+	r := &Result{}
+	var events []event
+	for i, c := range children {
+		if err := c.cmd.Wait(); err != nil {
+			return nil, fmt.Errorf("replica %d: %w\n%s", i, err, c.log.String())
+		}
+		r.Log += c.log.String()
+		lines := bufio.NewScanner(&c.out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var e event
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+				return nil, fmt.Errorf("replica %d: %w", i, err)
+			}
+			events = append(events, e)
+		}
+	}
+	r.Took = time.Since(begin)
+	r.judge(o, events, s.executions())
+	return r, trouble
+}
+
+// judge looks for broken promises.
+func (r *Result) judge(o Options, events []event, ledger []execution) {
+	r.Calls, r.Server = len(events), len(ledger)
+	var took []time.Duration
+	for _, e := range events {
+		took = append(took, time.Duration(e.Ended-e.Began))
+		if e.Err != "" {
+			r.Failed++
+		}
+		if e.Denied {
+			r.Denied++
+		}
+		if over := time.Duration(e.Ended - e.Began); over > 11*time.Second {
+			r.brokef("the call %s took %v, a second more than it had", e.Call, over)
+		}
+	}
+	if slices.Sort(took); len(took) > 0 {
+		r.P50, r.P99, r.Max = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
+	}
+	r.judgeReads(events)
+	r.judgeLedger(o, events, ledger)
+}
+
+func (r *Result) brokef(format string, args ...any) {
+	if len(r.Broken) < 20 {
+		r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
+	}
+}
+
+// judgeReads: no read is older than a write that was over before it began.
+func (r *Result) judgeReads(events []event) {
+	type write struct{ ended, seq int64 }
+	writes := make(map[string][]write) // by item; "" has all of them
+	for _, e := range events {
+		if e.Seq > 0 && (e.Tool == "put_item" || e.Tool == "delete_item") {
+			writes[e.Item] = append(writes[e.Item], write{e.Ended, e.Seq})
+			writes[""] = append(writes[""], write{e.Ended, e.Seq})
+		}
+	}
+	for _, list := range writes {
+		slices.SortFunc(list, func(a, b write) int { return int(min(max(a.ended-b.ended, -1), 1)) })
+		for i := 1; i < len(list); i++ { // the newest of all that were over by then
+			list[i].seq = max(list[i].seq, list[i-1].seq)
+		}
+	}
+	for _, e := range events {
+		if e.Err != "" || e.Tool != "get_item" && e.Tool != "list_items" {
+			continue
+		}
+		list := writes[e.Item]
+		at, _ := slices.BinarySearchFunc(list, e.Began, func(w write, t int64) int { return int(min(max(w.ended-t, -1), 1)) })
+		if at > 0 && e.Seq < list[at-1].seq {
+			r.brokef("the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Seq, list[at-1].seq, time.Duration(e.Began-list[at-1].ended))
+		}
+	}
+}
+
+// judgeLedger: nothing unsafe twice, nothing that was denied, one flight for each
+// cold key, and the quota.
+func (r *Result) judgeLedger(o Options, events []event, ledger []execution) {
+	done := make(map[string]int)
+	cold := make(map[string]int)
+	for _, x := range ledger {
+		if x.Tool != "get_item" && x.Tool != "list_items" {
+			if done[x.Call]++; done[x.Call] == 2 {
+				r.brokef("the %s %s was executed twice", x.Tool, x.Call)
+			}
+			if strings.HasSuffix(x.Call, "-no") {
+				r.brokef("%s was executed, to which somebody said no", x.Call)
+			}
+		}
+		if strings.HasPrefix(x.Item, "cold ") {
+			cold[x.Item]++
+		}
+	}
+	for _, n := range cold {
+		if n > 1 {
+			r.Twice++
+		}
+	}
+	for _, e := range events {
+		if (e.Denied || e.NotSent) && done[e.Call] > 0 {
+			r.brokef("%s was executed, and its error says that it was not: %s", e.Call, e.Err)
+		}
+		if e.Tool == "delete_item" && e.Err == "" && done[e.Call] != 1 {
+			r.brokef("%s succeeded and was executed %d times", e.Call, done[e.Call])
+		}
+	}
+	began := make([]int64, len(ledger))
+	for i, x := range ledger {
+		began[i] = x.Began
+	}
+	slices.Sort(began)
+	// The most that any stretch of time has above what the rate gives it, as in a bucket that leaks.
+	level, last := 0.0, int64(0)
+	for _, at := range began {
+		level = max(0, level-float64(at-last)/1e9*o.PerMinute/60) + 1
+		r.Over, last = max(r.Over, level), at
+	}
+	if r.Over -= float64(o.Burst); o.Trouble == nil && r.Over > float64(o.Burst) {
+		r.brokef("the quota was exceeded by %.0f calls, which is more than one burst of %d", r.Over, o.Burst)
+	}
+}
+
+// InTheMiddle is when a trouble comes of which both sides are to be seen.
+const InTheMiddle = 800 * time.Millisecond

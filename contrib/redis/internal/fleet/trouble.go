@@ -1,0 +1,70 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// A Trouble is something that happens to an engine in the middle.
+type Trouble struct {
+	Name string
+	Do   func(*engine.Engine) error
+}
+
+// Troubles are all that may happen to it.
+var Troubles = []Trouble{
+	{"nothing", nil},
+	{"killed, back after 1.5 s", func(e *engine.Engine) error {
+		e.Kill()
+		time.Sleep(1500 * time.Millisecond)
+		return e.Start()
+	}},
+	{"paused for 0.4 s", func(e *engine.Engine) error { return pause(e, 400*time.Millisecond) }},
+	{"paused for 2 s", func(e *engine.Engine) error { return pause(e, 2*time.Second) }},
+	{"flushed, three times", func(e *engine.Engine) error {
+		for range 3 {
+			if err := tell(e, "FLUSHALL"); err != nil {
+				return err
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		return nil
+	}},
+	{"full for 1.5 s", func(e *engine.Engine) error {
+		if err := tell(e, "CONFIG", "SET", "maxmemory", "1"); err != nil {
+			return err
+		}
+		time.Sleep(1500 * time.Millisecond)
+		return tell(e, "CONFIG", "SET", "maxmemory", "0")
+	}},
+	{"restarted with what it knew 0.5 s before", func(e *engine.Engine) error {
+		if err := tell(e, "SAVE"); err != nil {
+			return err
+		}
+		time.Sleep(500 * time.Millisecond)
+		e.Kill()
+		return e.Start()
+	}},
+}
+
+func pause(e *engine.Engine, d time.Duration) error {
+	if err := e.Pause(); err != nil {
+		return err
+	}
+	time.Sleep(d)
+	return e.Resume()
+}
+
+// tell sends the engine a command of its own.
+func tell(e *engine.Engine, command ...any) error {
+	o, err := goredis.ParseURL(e.URL())
+	if err != nil {
+		return err
+	}
+	c := goredis.NewClient(o)
+	return errors.Join(c.Do(context.Background(), command...).Err(), c.Close())
+}

@@ -1,0 +1,103 @@
+package redis
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"strings"
+	"sync"
+)
+
+// A sealer writes contents so that only replicas of the same host read them, or
+// refuses to write them.
+type sealer struct {
+	aead   cipher.AEAD // nil without a key
+	plain  bool
+	hashes *sync.Pool // of hash.Hash, with the secret in it
+}
+
+// The first byte of contents says how they are written; any other is foreign.
+const (
+	plainContents  = 'p'
+	sealedContents = 's'
+)
+
+var errContents = errors.New("redis: contents are not stored without Options.Key or Options.Plain")
+
+func newSealer(key []byte, plain bool) (sealer, error) {
+	if len(key) == 0 {
+		return sealer{plain: plain, hashes: &sync.Pool{New: func() any { return sha256.New() }}}, nil
+	}
+	// One secret, two uses, two keys.
+	derive := func(use string) []byte {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(use))
+		return mac.Sum(nil)
+	}
+	block, err := aes.NewCipher(derive("fairlead contents 1"))
+	if err != nil {
+		return sealer{}, fmt.Errorf("redis: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return sealer{}, fmt.Errorf("redis: %w", err)
+	}
+	names := derive("fairlead names 1")
+	return sealer{aead: aead, hashes: &sync.Pool{New: func() any { return hmac.New(sha256.New, names) }}}, nil
+}
+
+// allowed reports whether contents may be stored.
+func (s sealer) allowed() bool { return s.aead != nil || s.plain }
+
+// seal appends contents that only fit the place given.
+func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) {
+	switch {
+	case s.aead != nil:
+		return s.aead.Seal(append(dst, sealedContents), nil, contents, []byte(place)), nil //nolint:gosec // the nonce is random: NewGCMWithRandomNonce
+	case s.plain:
+		return append(append(dst, plainContents), contents...), nil
+	}
+	return nil, errContents
+}
+
+// open returns the contents, and false for what is foreign or was meant for another
+// place.
+func (s sealer) open(place string, contents []byte) ([]byte, bool) {
+	switch {
+	case len(contents) == 0:
+	case s.aead != nil && contents[0] == sealedContents:
+		text, err := s.aead.Open(contents[1:1], nil, contents[1:], []byte(place))
+		return text, err == nil
+	case s.aead == nil && s.plain && contents[0] == plainContents:
+		return contents[1:], true
+	}
+	return nil, false
+}
+
+// name returns a text of 22 characters that stands for the parts in a key. Hostile
+// names have no braces, no length and, with a secret, no meaning in it.
+func (s sealer) name(parts ...string) string {
+	h, _ := s.hashes.Get().(hash.Hash)
+	defer s.hashes.Put(h)
+	h.Reset()
+	var buffer [256]byte
+	text := buffer[:0]
+	for _, part := range parts {
+		text = binary.AppendUvarint(text, uint64(len(part)))
+		text = append(text, part...)
+	}
+	h.Write(text)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(buffer[:0])[:16])
+}
+
+// key is a key of a kind about something. All about one thing lie in one slot of a
+// cluster.
+func (s *Store) key(kind, about string, rest ...string) string {
+	return s.prefix + ":" + kind + ":{" + about + "}" + strings.Join(append([]string{""}, rest...), ":")
+}

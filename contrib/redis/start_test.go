@@ -1,0 +1,136 @@
+package redis_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+)
+
+// answers is a server that answers each command as the func says, and does not
+// answer "".
+func answers(t *testing.T, answer func(command string) string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			go func() {
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					line := strings.ToUpper(lines.Text())
+					if line == "" || strings.ContainsAny(line[:1], "*$") {
+						continue
+					}
+					if text := answer(line); text != "" {
+						fmt.Fprint(conn, text)
+					}
+				}
+			}()
+		}
+	}()
+	return "redis://" + listener.Addr().String()
+}
+
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
+// Whatever cannot be used is a clear error at the start, without the password.
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	locked := enginetest.Of(t, "--requirepass", "right")
+	primary := enginetest.Of(t)
+	follower := enginetest.Of(t, "--replicaof", fmt.Sprint("127.0.0.1 ", primary.Port))
+	full := enginetest.Of(t, "--maxmemory", "1")
+	node := enginetest.Of(t, "--cluster-enabled", "yes")
+	silent := answers(t, func(string) string { return "" })
+	web := answers(t, func(string) string { return "HTTP/1.1 400 Bad Request\r\n\r\n" })
+	old := answers(t, func(command string) string {
+		if command == "INFO" {
+			return bulk("redis_version:6.2.14\r\nrun_id:0123456789abcdef0123456789abcdef01234567\r\n")
+		}
+		if command == "CLIENT" {
+			return bulk("id=1 laddr=127.0.0.1:1 x\n")
+		}
+		if command == "HELLO" {
+			return "-ERR unknown command\r\n"
+		}
+		return ""
+	})
+	for name, c := range map[string]struct{ url, want string }{
+		"no URL":              {"localhost:6379", "it is like redis://"},
+		"another scheme":      {"http://localhost", "it is like redis://"},
+		"nobody there":        {"redis://:hidden@127.0.0.1:1", "connection refused"},
+		"no password":         {locked.URL(), "wants another user or password"},
+		"a wrong password":    {strings.Replace(locked.URL(), "//", "//:hidden@", 1), "wants another user or password"},
+		"a read-only replica": {follower.URL(), "takes no writes"},
+		"full":                {full.URL(), "its memory is full"},
+		"a node of a cluster": {node.URL(), "not ready"},
+		"silent":              {silent, "does not answer"},
+		"a web server":        {web, "no Redis"},
+		"too old":             {old, "version 7 or later"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			s, err := redis.Open(t.Context(), c.url, redis.Options{})
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("got no error")
+			}
+			if text := err.Error(); !strings.HasPrefix(text, "redis: ") || !strings.Contains(text, c.want) || strings.Contains(text, "hidden") {
+				t.Errorf("got %v, want %q in it", err, c.want)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+func TestOpenRefusesWhatHasNoMeaning(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]redis.Options{
+		"a short key": {Key: []byte("short")}, "a negative timeout": {Timeout: -1}, "a negative size": {MaxValue: -1}, "braces": {Prefix: "a{b}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "redis: Options.") {
+					t.Errorf("got panic %q", got)
+				}
+			}()
+			_, _ = redis.Open(t.Context(), "redis://127.0.0.1:1", o)
+		})
+	}
+}
+
+// Contents are stored only where the host allows it.
+func TestContentsNeedTheHostsWord(t *testing.T) {
+	t.Parallel()
+	s := open(t, enginetest.Of(t).URL(), redis.Options{})
+	for name, f := range map[string]func(){"the cache": func() { s.Cache() }, "the board": func() { s.Board() }} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, name) || !strings.Contains(got, "Options.Plain") {
+					t.Errorf("got panic %q", got)
+				}
+			}()
+			f()
+		}()
+	}
+	if s.Limiter() == nil || s.Approvals() == nil {
+		t.Error("limits and approvals need none")
+	}
+}

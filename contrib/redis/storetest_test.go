@@ -1,0 +1,57 @@
+package redis_test
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/storetest"
+)
+
+var key = bytes.Repeat([]byte("k"), 32)
+
+// open connects to a Redis as one replica does.
+func open(t testing.TB, url string, o redis.Options) *redis.Store {
+	t.Helper()
+	s, err := redis.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// patient is for machines with much else to do.
+const patient = 5 * time.Second
+
+func stores(s *redis.Store) storetest.Stores {
+	return storetest.Stores{Cache: s.Cache(), Limiter: s.Limiter(), Approvals: s.Approvals(), Board: s.Board()}
+}
+
+// Redis keeps the promises that the embedded stores keep, with a key and without.
+func TestStores(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		options redis.Options
+	}{
+		{"sealed", redis.Options{Key: key}},
+		{"plain", redis.Options{Plain: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := enginetest.Of(t)
+			var n atomic.Int64
+			storetest.Run(t, func(t *testing.T) (a, b storetest.Stores) {
+				t.Helper()
+				o := c.options
+				o.Prefix, o.Timeout = fmt.Sprint("test-", n.Add(1)), patient
+				return stores(open(t, e.URL(), o)), stores(open(t, e.URL(), o))
+			})
+		})
+	}
+}

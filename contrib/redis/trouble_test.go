@@ -1,0 +1,411 @@
+package redis_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+func raw(t *testing.T, e *engine.Engine) *goredis.Client {
+	t.Helper()
+	o, err := goredis.ParseURL(e.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := goredis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func question(text string) cache.Question {
+	return cache.Question{Server: "crm", ID: sha256.Sum256([]byte(text))}
+}
+
+func keep(t *testing.T, c cache.Remote, text, value string) {
+	t.Helper()
+	f, err := c.Look(t.Context(), question(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Keep(t.Context(), question(text), f.Ticket, []byte(value), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t *testing.T, c cache.Remote, text string) string {
+	t.Helper()
+	f, err := c.Look(t.Context(), question(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Value == nil && !f.Busy {
+		c.Drop(t.Context(), question(text), f.Ticket)
+	}
+	return string(f.Value)
+}
+
+// What somebody else wrote into Redis is not there: rubbish, another version, a
+// value from another place, one of another host's key.
+func TestPoisonIsAMiss(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		poison func(t *testing.T, c *goredis.Client, keys []string)
+		plain  bool // whether it can be told without a key
+	}{
+		"rubbish": {func(t *testing.T, c *goredis.Client, keys []string) {
+			t.Helper()
+			for _, k := range keys {
+				c.Set(t.Context(), k, "rubbish", 0)
+			}
+		}, true},
+		"another version": {func(t *testing.T, c *goredis.Client, keys []string) {
+			t.Helper()
+			for _, k := range keys {
+				c.Set(t.Context(), k, "2"+c.Get(t.Context(), k).Val()[1:], 0)
+			}
+		}, true},
+		"another kind of key": {func(t *testing.T, c *goredis.Client, keys []string) {
+			t.Helper()
+			for _, k := range keys {
+				c.Del(t.Context(), k)
+				c.RPush(t.Context(), k, "x")
+			}
+		}, true},
+		"swapped": {func(t *testing.T, c *goredis.Client, keys []string) {
+			t.Helper()
+			a, b := c.Get(t.Context(), keys[0]).Val(), c.Get(t.Context(), keys[1]).Val()
+			c.Set(t.Context(), keys[0], b, 0)
+			c.Set(t.Context(), keys[1], a, 0)
+		}, false},
+		"one byte": {func(t *testing.T, c *goredis.Client, keys []string) {
+			t.Helper()
+			for _, k := range keys {
+				v := []byte(c.Get(t.Context(), k).Val())
+				v[len(v)-1] ^= 1
+				c.Set(t.Context(), k, v, 0)
+			}
+		}, false},
+		"not sealed": {func(t *testing.T, c *goredis.Client, keys []string) {
+			t.Helper()
+			for _, k := range keys {
+				head, _, _ := strings.Cut(c.Get(t.Context(), k).Val(), "\n")
+				c.Set(t.Context(), k, head+"\npevil", 0)
+			}
+		}, false},
+	} {
+		for _, sealed := range []bool{true, false} {
+			if !sealed && !c.plain {
+				continue
+			}
+			t.Run(fmt.Sprint(name, ", sealed ", sealed), func(t *testing.T) {
+				t.Parallel()
+				e, o := enginetest.Of(t), redis.Options{Plain: true}
+				if sealed {
+					o = redis.Options{Key: key}
+				}
+				a, b := open(t, e.URL(), o).Cache(), open(t, e.URL(), o).Cache()
+				keep(t, a, "one", "first")
+				keep(t, a, "two", "second")
+				if find(t, b, "one") != "first" {
+					t.Fatal("it is not kept")
+				}
+				client := raw(t, e)
+				keys, err := client.Keys(t.Context(), "fairlead:c:*").Result()
+				if err != nil || len(keys) != 2 {
+					t.Fatal(keys, err)
+				}
+				c.poison(t, client, keys)
+				for _, remote := range []cache.Remote{a, b} { // by the plain read, and by the script
+					f, err := remote.Look(t.Context(), question("one"))
+					if f.Value != nil || err != nil && name != "another kind of key" {
+						t.Errorf("got %q, %v", f.Value, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// With another key nothing is found, and nothing of the contents or the names
+// stands in Redis.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Of(t)
+	ours, theirs := open(t, e.URL(), redis.Options{Key: key}), open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32)})
+	keep(t, ours.Cache(), "one", "secret answer")
+	if got := find(t, theirs.Cache(), "one"); got != "" {
+		t.Errorf("another host reads %q", got)
+	}
+	n := approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("secret question")}
+	if err := ours.Board().Post(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := theirs.Board().Open(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("another host is shown %v, %v", got, err)
+	}
+	client := raw(t, e)
+	keys, err := client.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		dump := client.Dump(t.Context(), k).Val()
+		if strings.Contains(dump, "secret") || strings.Contains(k, "crm") || client.TTL(t.Context(), k).Val() < 0 && !strings.HasPrefix(k, "fairlead:l:") {
+			t.Errorf("%s lives %v and holds %q", k, client.TTL(t.Context(), k).Val(), dump)
+		}
+	}
+}
+
+// An answer that was forged in Redis is a no.
+func TestForgedAnswerIsANo(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Of(t)
+	s := open(t, e.URL(), redis.Options{Key: key})
+	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("may I?")}); err != nil {
+		t.Fatal(err)
+	}
+	client := raw(t, e)
+	keys, _ := client.Keys(t.Context(), "fairlead:q:*").Result()
+	client.HSet(t.Context(), keys[0], "a", `p{"v":1,"decision":{"Verdict":1}}`)
+	if got, err := s.Board().Wait(t.Context(), "Q"); err == nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A bucket that holds rubbish is empty, and one from a time to come gives nothing
+// for it.
+func TestPoisonedBucketIsEmpty(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]func() string{
+		"rubbish":        func() string { return "rubbish" },
+		"another kind":   func() string { return "2 5 5" },
+		"a clock jumped": func() string { return fmt.Sprintf("1 0 %d", time.Now().Add(time.Hour).UnixMicro()) },
+		"too many":       func() string { return fmt.Sprintf("1 1e300 %d", time.Now().UnixMicro()) },
+		"no number":      func() string { return fmt.Sprintf("1 nan %d", time.Now().UnixMicro()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := enginetest.Of(t)
+			l := open(t, e.URL(), redis.Options{}).Limiter()
+			w := ratelimit.Waiter{ID: "1", Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 5}}, Longest: time.Hour, Most: 10}
+			if _, err := l.Take(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			client := raw(t, e)
+			keys, _ := client.Keys(t.Context(), "fairlead:r:*").Result()
+			client.Set(t.Context(), keys[0], value(), 0)
+			passed := 0
+			for i := range 20 {
+				w.ID = fmt.Sprint("w", i)
+				w.Longest = 0
+				wait, err := l.Take(t.Context(), w)
+				if err != nil || wait > 10*time.Second {
+					t.Errorf("got %v, %v", wait, err)
+				}
+				if wait == 0 {
+					passed++
+				}
+			}
+			if passed > 5 {
+				t.Errorf("%d passed, more than the burst of 5", passed)
+			}
+		})
+	}
+}
+
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+// While Redis is gone a call costs next to nothing, the log has a line for each
+// change, and its return is noticed.
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ away, back func(*engine.Engine) error }{
+		"killed": {func(e *engine.Engine) error { e.Kill(); return nil }, (*engine.Engine).Start},
+		"paused": {(*engine.Engine).Pause, (*engine.Engine).Resume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, log := enginetest.Of(t), new(lines)
+			s := open(t, e.URL(), redis.Options{Key: key, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			remote, limiter := s.Cache(), s.Limiter()
+			keep(t, remote, "one", "v")
+			if err := c.away(e); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second) // it is noticed, by heartbeats if by nothing else
+			began := time.Now()
+			for range 1000 {
+				if _, err := remote.Look(t.Context(), question("one")); err == nil {
+					t.Fatal("somebody answers")
+				}
+				if _, err := limiter.Take(t.Context(), ratelimit.Waiter{ID: "1"}); err == nil {
+					t.Fatal("somebody answers")
+				}
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("2000 calls took %v", took)
+			}
+			if err := c.back(e); err != nil {
+				t.Fatal(err)
+			}
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+				if f, err := remote.Look(t.Context(), question("two")); err == nil && f.Ticket != "" {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatal("its return is not noticed")
+				}
+			}
+			if name == "killed" && find(t, remote, "one") != "" {
+				t.Error("it knows what it lost")
+			}
+			if got := log.count("does not work"); got < 1 || got > 4 {
+				t.Errorf("%d lines say that something does not work:\n%s", got, log.text.String())
+			}
+		})
+	}
+}
+
+var errMissed = errors.New("nothing is known")
+
+// A call never hangs on Redis past its own deadline.
+func TestNothingHangsPastItsDeadline(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Of(t)
+	s := open(t, e.URL(), redis.Options{Key: key, Timeout: 10 * time.Second})
+	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Resume() }()
+	for name, f := range map[string]func(ctx context.Context) error{
+		"look": func(ctx context.Context) error {
+			f, err := s.Cache().Look(ctx, question("x"))
+			if f.Value == nil && f.Ticket == "" { // it may know already that a write's end was not heard
+				return errors.Join(err, errMissed)
+			}
+			return err
+		},
+		"keep": func(ctx context.Context) error {
+			return s.Cache().Keep(ctx, question("x"), "1x", []byte("v"), time.Minute)
+		},
+		"begin": func(ctx context.Context) error { return s.Cache().Begin(ctx, cache.Write{ID: "w", Server: "crm"}) },
+		"end":   func(ctx context.Context) error { return s.Cache().End(ctx, cache.Write{ID: "w", Server: "crm"}) },
+		"take": func(ctx context.Context) error {
+			_, err := s.Limiter().Take(ctx, ratelimit.Waiter{ID: "1"})
+			return err
+		},
+		"add": func(ctx context.Context) error {
+			return s.Approvals().Add(ctx, approvals.Approval{ID: "1", State: approvals.Pending})
+		},
+		"wait":   func(ctx context.Context) error { _, err := s.Board().Wait(ctx, "Q"); return err },
+		"answer": func(ctx context.Context) error { return s.Board().Answer(ctx, "Q", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			if err := f(ctx); err == nil {
+				t.Error("got no error")
+			}
+			if took := time.Since(began); took > 400*time.Millisecond {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// With Redis gone, full or without its memory a dangerous call is denied, and not
+// made.
+func TestApprovalsWithoutRedisAreDenied(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, asked func(t *testing.T, e *engine.Engine)
+	}{
+		"gone before":                {func(_ *testing.T, e *engine.Engine) { e.Kill() }, nil},
+		"gone while a person thinks": {nil, func(_ *testing.T, e *engine.Engine) { e.Kill() }},
+		"emptied while a person thinks": {nil, func(t *testing.T, e *engine.Engine) {
+			t.Helper()
+			raw(t, e).FlushAll(t.Context())
+		}},
+		"full": {func(t *testing.T, e *engine.Engine) {
+			t.Helper()
+			raw(t, e).ConfigSet(t.Context(), "maxmemory", "1")
+		}, nil},
+		"restarted with what it knew": {nil, func(t *testing.T, e *engine.Engine) {
+			t.Helper()
+			raw(t, e).Save(t.Context())
+			e.Kill()
+			if err := e.Start(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(1500 * time.Millisecond) // for it to be known again
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := enginetest.Of(t)
+			s, made := open(t, e.URL(), redis.Options{}), 0
+			tool, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay"}, annotation.Destructive())
+			if err != nil {
+				t.Fatal(err)
+			}
+			yes := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+				if c.asked != nil {
+					c.asked(t, e)
+				}
+				return hitl.Decision{Verdict: hitl.Approved}, nil
+			})
+			caller := hitl.New(yes, hitl.Options{Store: s.Approvals()})(grant.Guard(
+				middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+					made++
+					return &mcp.CallToolResult{}, nil
+				}),
+				func(context.Context, middleware.Call) (*middleware.Tool, error) { return tool, nil },
+			))
+			if c.before != nil {
+				c.before(t, e)
+			}
+			if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool}); !errors.Is(err, hitl.ErrDenied) || made != 0 {
+				t.Errorf("made %d times, got %v", made, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,242 @@
+package inbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// lookEvery is how often a page that is open is told what hangs on the board.
+const lookEvery = time.Second
+
+var (
+	errElsewhere = refuse(http.StatusConflict, "This was decided already, at another replica, or is over. It stays so.")
+	errBoard     = refuse(http.StatusServiceUnavailable, "What the replicas share does not answer, so nothing was decided. Try again; silence is a no.")
+)
+
+// A sheet is a question as other replicas read it.
+type sheet struct {
+	Version    int             `json:"v"`
+	Digest     string          `json:"digest"` // of what is shown; who cannot show exactly that shows nothing
+	Server     string          `json:"server"`
+	Definition json.RawMessage `json:"definition"`
+	Known      []byte          `json:"known"` // gob: JSON would leave out where it is known from
+	NeverRate  bool            `json:"neverRate,omitempty"`
+	FreeCost   bool            `json:"freeCost,omitempty"`
+	Arguments  []byte          `json:"arguments"`
+	CallID     string          `json:"callId,omitempty"`
+	Scope      string          `json:"scope,omitempty"`
+	Why        string          `json:"why,omitempty"`
+	Undo       string          `json:"undo,omitempty"`
+	Drafts     []hitl.Draft    `json:"drafts,omitempty"`
+	Offers     []hitl.Offer    `json:"offers,omitempty"`
+}
+
+// A reply is a decision as the replica that asked reads it.
+type reply struct {
+	Version  int           `json:"v"`
+	Digest   string        `json:"digest"` // of what was shown
+	Decision hitl.Decision `json:"decision"`
+	// Arguments are the decision's, nil where nobody edited them: null would be some.
+	Arguments []byte `json:"arguments,omitempty"`
+}
+
+const sheetVersion = 1
+
+func (q *question) sheet() ([]byte, error) {
+	r := q.request
+	definition, err := json.Marshal(r.Tool.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("inbox: the definition of %s: %w", r.Tool, err)
+	}
+	known := r.Tool.Annotations
+	s := sheet{
+		Version: sheetVersion, Digest: q.digest, Server: r.Tool.Server, Definition: definition, Arguments: r.Arguments, CallID: r.CallID,
+		Scope: r.Scope, Why: r.Why, Undo: r.Undo, Drafts: r.Drafts, Offers: r.Offers,
+		NeverRate: known.RateLimitHint != nil && *known.RateLimitHint == 0, FreeCost: known.CostHint != nil && *known.CostHint == 0,
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(known); err != nil {
+		return nil, fmt.Errorf("inbox: what is known of %s: %w", r.Tool, err)
+	}
+	s.Known = b.Bytes()
+	return json.Marshal(s) //nolint:musttag // the names are the fields'; nobody else reads it
+}
+
+// readSheet makes a question of what hangs on the board.
+func readSheet(n approvals.Notice) (*question, error) {
+	var s sheet
+	if err := json.Unmarshal(n.Question, &s); err != nil { //nolint:musttag // as it is written
+		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
+	}
+	if s.Version != sheetVersion {
+		return nil, fmt.Errorf("inbox: a question of another replica has version %d, and this one reads %d", s.Version, sheetVersion)
+	}
+	definition := new(mcp.Tool)
+	if err := json.Unmarshal(s.Definition, definition); err != nil {
+		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
+	}
+	var known annotation.Annotations
+	if err := gob.NewDecoder(bytes.NewReader(s.Known)).Decode(&known); err != nil {
+		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
+	}
+	if s.NeverRate {
+		known.RateLimitHint = new(float64)
+	}
+	if s.FreeCost {
+		known.CostHint = new(float64)
+	}
+	tool, err := middleware.NewTool(s.Server, definition, known)
+	if err != nil {
+		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
+	}
+	q := &question{ctx: context.Background(), remote: true, request: hitl.Request{
+		ID: n.ID, Tool: tool, Arguments: s.Arguments, CallID: s.CallID, Scope: s.Scope, Why: s.Why, Undo: s.Undo,
+		Deadline: n.Until, Drafts: s.Drafts, Offers: s.Offers,
+	}}
+	if q.digest = digestOf(q.request); q.digest != s.Digest {
+		return nil, errors.New("inbox: a question of another replica cannot be shown here as it was asked; are these two of one version?")
+	}
+	return q, nil
+}
+
+// confirmOnBoard hangs the question up for all replicas and waits for the first
+// answer, be it given here or elsewhere.
+func (in *Inbox) confirmOnBoard(ctx context.Context, q *question) (hitl.Decision, error) {
+	d, err := in.askBoard(ctx, q)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		in.expire(q)
+		return hitl.Decision{}, err
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.waiting[q.request.ID] == q { // decided at another replica
+		in.decided(ctx, q, d)
+	}
+	return d, nil
+}
+
+func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, error) {
+	form, err := q.sheet()
+	if err != nil {
+		return hitl.Decision{}, err
+	}
+	id, until := q.request.ID, q.request.Deadline
+	if until.IsZero() {
+		until = time.Now().Add(sessionLifetime) // while somebody waits
+	}
+	if err := in.board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form}); err != nil {
+		return hitl.Decision{}, fmt.Errorf("inbox: the question could not be hung up: %w", err)
+	}
+	given, err := in.board.Wait(ctx, id)
+	if err != nil {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookEvery)
+		defer cancel()
+		_ = in.board.TakeDown(within, id) // its time will be over, in any case
+		return hitl.Decision{}, fmt.Errorf("inbox: no answer: %w", err)
+	}
+	var a reply
+	switch err := json.Unmarshal(given, &a); { //nolint:musttag // as it is written
+	case err != nil:
+		return hitl.Decision{}, fmt.Errorf("inbox: an answer that cannot be read: %w", err)
+	case a.Version != sheetVersion:
+		return hitl.Decision{}, fmt.Errorf("inbox: an answer of version %d, and this replica reads %d", a.Version, sheetVersion)
+	case a.Digest != q.digest:
+		return hitl.Decision{}, errors.New("inbox: an answer to something else than was asked")
+	}
+	a.Decision.Arguments = a.Arguments
+	return a.Decision, nil
+}
+
+// answerOnBoard gives the answer to whichever replica waits for it. The caller
+// does not hold the lock.
+func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision) error {
+	form, err := json.Marshal(reply{sheetVersion, q.digest, d, d.Arguments}) //nolint:musttag // as it is read
+	if err != nil {
+		return errBoard
+	}
+	err = in.board.Answer(ctx, q.request.ID, form)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case errors.Is(err, approvals.ErrNoEffect):
+		if in.waiting[q.request.ID] == q && q.remote {
+			in.end(q, record{what: "over", late: true})
+		}
+		return errElsewhere
+	case err != nil:
+		in.log.LogAttrs(ctx, slog.LevelError, "inbox: an answer could not be given", slog.String("id", q.request.ID), slog.Any("err", err))
+		return errBoard
+	}
+	if in.waiting[q.request.ID] == q {
+		in.decided(ctx, q, d)
+	}
+	return nil
+}
+
+// look brings what other replicas ask onto this page, and takes off what is over.
+func (in *Inbox) look(ctx context.Context) {
+	if in.board == nil {
+		return
+	}
+	notices, err := in.board.Open(ctx)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if failed := err != nil && ctx.Err() == nil; failed != in.blind {
+		in.blind = failed
+		in.log.LogAttrs(ctx, slog.LevelWarn, "inbox: questions of other replicas are shown", slog.Bool("shown", !failed), slog.Any("err", err))
+	}
+	if err != nil {
+		return
+	}
+	hanging := make(map[string]bool, len(notices))
+	for _, n := range notices {
+		hanging[n.ID] = true
+		if in.waiting[n.ID] != nil || in.past[n.ID] != nil || in.odd[n.ID] || len(in.pending) >= in.maxPending {
+			continue
+		}
+		q, err := readSheet(n)
+		if err != nil {
+			in.odd[n.ID] = true
+			in.log.LogAttrs(ctx, slog.LevelWarn, "inbox: a question of another replica is not shown", slog.String("id", n.ID), slog.Any("err", err))
+			continue
+		}
+		q.before, _ = in.approved.Get(q.key())
+		in.pending = append(in.pending, q)
+		in.waiting[n.ID] = q
+		in.tell()
+	}
+	for id := range in.odd {
+		if !hanging[id] {
+			delete(in.odd, id)
+		}
+	}
+	for _, q := range append([]*question(nil), in.pending...) {
+		if q.remote && !hanging[q.request.ID] {
+			in.end(q, record{what: cmp.Or(overAt(q), "decided at another replica, or given up"), late: true})
+		}
+	}
+}
+
+func overAt(q *question) string {
+	if q.late() {
+		return "denied: nobody answered in time"
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+)
+
+func approval(id string) approvals.Approval {
+	return approvals.Approval{ID: id, State: approvals.Pending, Server: "bank", Tool: "pay", Scope: "ann", Class: "dangerous", Until: time.Now().Add(time.Minute)}
+}
+
+func yes() approvals.Change {
+	return approvals.Change{To: approvals.Approved, By: "ann", Until: time.Now().Add(time.Minute)}
+}
+
+func noEffect(t *testing.T, err error, was approvals.State) {
+	t.Helper()
+	var no *approvals.NoEffectError
+	if !errors.As(err, &no) || !errors.Is(err, approvals.ErrNoEffect) {
+		t.Errorf("got %v, want a NoEffectError", err)
+		return
+	}
+	if no.Was != was {
+		t.Errorf("it was %q, want %q", no.Was, was)
+	}
+}
+
+func standing(id, tool string) approvals.Standing {
+	return approvals.Standing{
+		ID: id, Scope: "ann", Server: "bank", Tool: tool, Definition: "d", Class: "dangerous", By: "ann", Until: time.Now().Add(time.Minute),
+		Pattern: approvals.Pattern{{Name: "to", Value: json.RawMessage(`"rent"`)}},
+	}
+}
+
+var approvalCases = []testCase{
+	{name: "steps go one way, at any replica", run: func(t *testing.T, r replicas) {
+		ctx := t.Context()
+		must(t, r.a.Approvals.Add(ctx, approval("1")))
+		noEffect(t, r.b.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Spent}), approvals.Pending)
+		must(t, r.b.Approvals.Advance(ctx, "1", yes()))
+		noEffect(t, r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Denied}), approvals.Approved)
+		must(t, r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Spent}))
+		noEffect(t, r.b.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Spent}), approvals.Spent)
+		noEffect(t, r.b.Approvals.Advance(ctx, "1", yes()), approvals.Spent)
+		must(t, r.b.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Done}))
+		noEffect(t, r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Void}), approvals.Done)
+	}},
+	{name: "the first of many answers wins", run: func(t *testing.T, r replicas) {
+		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
+		won := race(t, 16, func(i int) bool {
+			change := yes()
+			if i%3 == 0 {
+				change = approvals.Change{To: approvals.Denied}
+			}
+			err := []approvals.Store{r.a.Approvals, r.b.Approvals}[i%2].Advance(t.Context(), "1", change)
+			if err != nil && !errors.Is(err, approvals.ErrNoEffect) {
+				t.Error(err)
+			}
+			return err == nil
+		})
+		if won != 1 {
+			t.Errorf("%d answers won, want 1", won)
+		}
+	}},
+	{name: "a yes is spent once", run: func(t *testing.T, r replicas) {
+		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
+		must(t, r.a.Approvals.Advance(t.Context(), "1", yes()))
+		spent := race(t, 16, func(i int) bool {
+			return []approvals.Store{r.a.Approvals, r.b.Approvals}[i%2].Advance(t.Context(), "1", approvals.Change{To: approvals.Spent}) == nil
+		})
+		if spent != 1 {
+			t.Errorf("it was spent %d times, want once", spent)
+		}
+	}},
+	{name: "a question whose time is over takes no yes, and may end", run: func(t *testing.T, r replicas) {
+		a := approval("1")
+		a.Until = time.Now().Add(40 * time.Millisecond)
+		must(t, r.a.Approvals.Add(t.Context(), a))
+		time.Sleep(80 * time.Millisecond)
+		noEffect(t, r.b.Approvals.Advance(t.Context(), "1", yes()), approvals.Pending)
+		must(t, r.b.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Void}))
+	}},
+	{name: "a yes whose time is over is not spent", run: func(t *testing.T, r replicas) {
+		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
+		change := yes()
+		change.Until = time.Now().Add(40 * time.Millisecond)
+		must(t, r.a.Approvals.Advance(t.Context(), "1", change))
+		time.Sleep(80 * time.Millisecond)
+		noEffect(t, r.b.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Spent}), approvals.Approved)
+	}},
+	{name: "an approval that nobody knows takes nothing", run: func(t *testing.T, r replicas) {
+		for _, id := range []string{"none", "", "{}", "\x00", strings.Repeat("x", 50_000)} {
+			noEffect(t, r.a.Approvals.Advance(t.Context(), id, yes()), "")
+		}
+	}},
+	{name: "an ID counts once", run: func(t *testing.T, r replicas) {
+		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
+		if r.b.Approvals.Add(t.Context(), approval("1")) == nil {
+			t.Error("the second got no error")
+		}
+		if r.b.Approvals.Add(t.Context(), approval("")) == nil {
+			t.Error("one without an ID got no error")
+		}
+	}},
+	{name: "an approval begins as a question, or by a yes that stands", run: func(t *testing.T, r replicas) {
+		for _, state := range []approvals.State{approvals.Approved, approvals.Spent, approvals.Done, approvals.Denied, approvals.Void, ""} {
+			a := approval("begins as " + string(state))
+			if a.State = state; r.a.Approvals.Add(t.Context(), a) == nil {
+				t.Errorf("%q got no error", state)
+			}
+		}
+		a := approval("standing")
+		a.State, a.Standing = approvals.Approved, "s"
+		must(t, r.a.Approvals.Add(t.Context(), a))
+		must(t, r.b.Approvals.Advance(t.Context(), "standing", approvals.Change{To: approvals.Spent}))
+	}},
+	{name: "a yes without an end is none", run: func(t *testing.T, r replicas) {
+		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
+		if r.a.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Approved}) == nil {
+			t.Error("got no error")
+		}
+	}},
+	{name: "a yes that stands is known to all, for its scope and tool", run: func(t *testing.T, r replicas) {
+		ctx := t.Context()
+		must(t, r.a.Approvals.Remember(ctx, standing("1", "pay")))
+		must(t, r.a.Approvals.Remember(ctx, standing("2", "refund")))
+		for _, c := range []struct {
+			scope, server, tool string
+			want                int
+		}{{"ann", "bank", "pay", 1}, {"ann", "", "", 2}, {"ann", "bank", "close", 0}, {"ann", "mail", "pay", 0}, {"bob", "bank", "pay", 0}, {"", "", "", 0}} {
+			got, err := r.b.Approvals.Remembered(ctx, c.scope, c.server, c.tool)
+			if must(t, err); len(got) != c.want {
+				t.Errorf("%+v: got %d", c, len(got))
+			}
+		}
+		got, err := r.b.Approvals.Remembered(ctx, "ann", "bank", "pay")
+		if must(t, err); got[0].By != "ann" || !got[0].Pattern.Covers(json.RawMessage(`{"to":"rent"}`)) {
+			t.Errorf("got %+v", got[0])
+		}
+		must(t, r.b.Approvals.Forget(ctx, "bob", "1")) // somebody else's
+		must(t, r.b.Approvals.Forget(ctx, "ann", "2"))
+		must(t, r.b.Approvals.Forget(ctx, "ann", "none"))
+		if got, _ := r.a.Approvals.Remembered(ctx, "ann", "", ""); len(got) != 1 || got[0].ID != "1" {
+			t.Errorf("after Forget: got %+v", got)
+		}
+	}},
+	{name: "a yes that stands ends with its time", run: func(t *testing.T, r replicas) {
+		s := standing("1", "pay")
+		s.Until = time.Now().Add(40 * time.Millisecond)
+		must(t, r.a.Approvals.Remember(t.Context(), s))
+		time.Sleep(80 * time.Millisecond)
+		if got, err := r.b.Approvals.Remembered(t.Context(), "ann", "", ""); err != nil || len(got) != 0 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}},
+	{name: "a yes that says nothing does not stand", run: func(t *testing.T, r replicas) {
+		without := standing("1", "pay")
+		without.Pattern = nil
+		if r.a.Approvals.Remember(t.Context(), without) == nil || r.a.Approvals.Remember(t.Context(), approvals.Standing{Scope: "ann"}) == nil {
+			t.Error("got no error")
+		}
+	}},
+}

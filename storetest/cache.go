@@ -1,0 +1,271 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+)
+
+func ask(server, what string, names ...string) cache.Question {
+	return cache.Question{Server: server, ID: sha256.Sum256([]byte(server + "/" + what)), Names: hashed(names)}
+}
+
+func hashed(names []string) []cache.Name {
+	var list []cache.Name
+	for _, n := range names {
+		sum := sha256.Sum256([]byte(n))
+		list = append(list, cache.Name(sum[:16]))
+	}
+	return list
+}
+
+func write(id, server string, names ...string) cache.Write {
+	return cache.Write{ID: id, Server: server, Names: hashed(names)}
+}
+
+// look fails the case where the memory does not answer.
+func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
+	t.Helper()
+	f, err := c.Look(t.Context(), q)
+	must(t, err)
+	return f
+}
+
+// fill asks as one who leads and keeps the value.
+func fill(t *testing.T, c cache.Remote, q cache.Question, value string) {
+	t.Helper()
+	f := look(t, c, q)
+	if f.Value != nil || f.Busy || f.Ticket == "" {
+		t.Fatalf("a look for what nobody knows: got %+v", f)
+	}
+	must(t, c.Keep(t.Context(), q, f.Ticket, []byte(value), time.Minute))
+}
+
+func knows(t *testing.T, c cache.Remote, q cache.Question, want string) {
+	t.Helper()
+	if got := look(t, c, q); string(got.Value) != want || got.Value == nil {
+		t.Errorf("got %q, want %q", got.Value, want)
+	}
+}
+
+func forgot(t *testing.T, c cache.Remote, q cache.Question, why string) {
+	t.Helper()
+	f := look(t, c, q)
+	if f.Value != nil {
+		t.Errorf("%s: it still answers %q", why, f.Value)
+	}
+	c.Drop(t.Context(), q, f.Ticket)
+}
+
+func change(t *testing.T, c cache.Remote, w cache.Write) {
+	t.Helper()
+	must(t, c.Begin(t.Context(), w))
+	must(t, c.End(t.Context(), w))
+}
+
+var cacheCases = []testCase{
+	{name: "what one replica keeps all find", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		fill(t, r.a.Cache, q, "v")
+		for range 3 { // the second time may take another way
+			knows(t, r.b.Cache, q, "v")
+			knows(t, r.a.Cache, q, "v")
+		}
+	}},
+	{name: "bytes come back as they are", run: func(t *testing.T, r replicas) {
+		q, value := ask("crm", "a"), bytes.Repeat([]byte("\x00\xff\r\n{}\n1,"), 5000)
+		fill(t, r.a.Cache, q, string(value))
+		knows(t, r.b.Cache, q, string(value))
+	}},
+	{name: "a value is not found after its time", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		f := look(t, r.a.Cache, q)
+		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("v"), 60*time.Millisecond))
+		knows(t, r.b.Cache, q, "v")
+		eventually(t, patience, "it is forgotten", func() bool { return look(t, r.b.Cache, q).Value == nil })
+	}},
+	{name: "a write ends what was known, when it begins", run: func(t *testing.T, r replicas) {
+		q, w := ask("crm", "a"), write("w", "crm")
+		fill(t, r.a.Cache, q, "old")
+		knows(t, r.a.Cache, q, "old")
+		must(t, r.b.Cache.Begin(t.Context(), w))
+		forgot(t, r.a.Cache, q, "while a write is under way")
+		must(t, r.b.Cache.End(t.Context(), w))
+		forgot(t, r.a.Cache, q, "after the write")
+		fill(t, r.a.Cache, q, "new")
+		knows(t, r.b.Cache, q, "new")
+	}},
+	{name: "a fill from before a write is never found", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		late := look(t, r.a.Cache, q)
+		change(t, r.b.Cache, write("w", "crm"))
+		must(t, r.a.Cache.Keep(t.Context(), q, late.Ticket, []byte("old"), time.Minute))
+		forgot(t, r.b.Cache, q, "a late fill")
+		fill(t, r.b.Cache, q, "new")
+		must(t, r.a.Cache.Keep(t.Context(), q, late.Ticket, []byte("old"), time.Minute))
+		if got := look(t, r.b.Cache, q); string(got.Value) == "old" {
+			t.Error("a late fill took the place of a good one")
+		}
+	}},
+	{name: "a fill that a write overlaps is never found", run: func(t *testing.T, r replicas) {
+		q, w := ask("crm", "a"), write("w", "crm")
+		late := look(t, r.a.Cache, q)
+		must(t, r.b.Cache.Begin(t.Context(), w))
+		must(t, r.a.Cache.Keep(t.Context(), q, late.Ticket, []byte("old"), time.Minute))
+		forgot(t, r.a.Cache, q, "kept while a write is under way")
+		must(t, r.b.Cache.End(t.Context(), w))
+		forgot(t, r.a.Cache, q, "kept while a write was under way")
+	}},
+	{name: "nothing is kept that was asked for while a write is under way", run: func(t *testing.T, r replicas) {
+		q, w := ask("crm", "a"), write("w", "crm")
+		must(t, r.b.Cache.Begin(t.Context(), w))
+		f := look(t, r.a.Cache, q)
+		if f.Value != nil || f.Busy {
+			t.Fatalf("a look while a write is under way: got %+v", f)
+		}
+		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("half"), time.Minute))
+		forgot(t, r.b.Cache, q, "during the write")
+		must(t, r.b.Cache.End(t.Context(), w))
+		forgot(t, r.b.Cache, q, "after the write")
+	}},
+	{name: "the end of one write does not open what another still changes", run: func(t *testing.T, r replicas) {
+		q, first, second := ask("crm", "a"), write("1", "crm"), write("2", "crm")
+		must(t, r.a.Cache.Begin(t.Context(), first))
+		must(t, r.b.Cache.Begin(t.Context(), second))
+		must(t, r.b.Cache.End(t.Context(), second)) // the later one first
+		f := look(t, r.a.Cache, q)
+		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("half"), time.Minute))
+		forgot(t, r.b.Cache, q, "the first write is still under way")
+		must(t, r.a.Cache.End(t.Context(), first))
+		forgot(t, r.b.Cache, q, "after both")
+		fill(t, r.b.Cache, q, "new")
+		knows(t, r.a.Cache, q, "new")
+	}},
+	{name: "an end whose beginning was lost counts", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		fill(t, r.a.Cache, q, "old")
+		must(t, r.b.Cache.End(t.Context(), write("w", "crm")))
+		forgot(t, r.a.Cache, q, "after the end of a write")
+		must(t, r.b.Cache.End(t.Context(), write("w", "crm")))
+	}},
+	{name: "a write is over by itself when its time is", run: func(t *testing.T, r replicas) {
+		q, w := ask("crm", "a"), write("w", "crm")
+		fill(t, r.a.Cache, q, "old")
+		w.Until = time.Now().Add(100 * time.Millisecond)
+		must(t, r.b.Cache.Begin(t.Context(), w))
+		eventually(t, patience, "what is asked for is kept again", func() bool {
+			f := look(t, r.a.Cache, q)
+			if string(f.Value) == "old" {
+				t.Fatal("it answers as before the write")
+			}
+			if f.Value == nil && !f.Busy {
+				must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("new"), time.Minute))
+			}
+			return string(f.Value) == "new"
+		})
+	}},
+	{name: "a write to one entity ends it and the lists, and nothing else", run: func(t *testing.T, r replicas) {
+		one, two, both, list := ask("crm", "1", "one"), ask("crm", "2", "two"), ask("crm", "12", "one", "two"), ask("crm", "list")
+		for _, q := range []cache.Question{one, two, both, list} {
+			fill(t, r.a.Cache, q, "v")
+		}
+		change(t, r.b.Cache, write("w", "crm", "one"))
+		forgot(t, r.a.Cache, one, "what was written to")
+		forgot(t, r.a.Cache, both, "what names it too")
+		forgot(t, r.a.Cache, list, "a list")
+		knows(t, r.a.Cache, two, "v")
+	}},
+	{name: "a write that names nothing ends all of its server", run: func(t *testing.T, r replicas) {
+		one, list, other := ask("crm", "1", "one"), ask("crm", "list"), ask("mail", "1", "one")
+		for _, q := range []cache.Question{one, list, other} {
+			fill(t, r.a.Cache, q, "v")
+		}
+		change(t, r.b.Cache, write("w", "crm"))
+		forgot(t, r.a.Cache, one, "an entity")
+		forgot(t, r.a.Cache, list, "a list")
+		knows(t, r.a.Cache, other, "v")
+	}},
+	{name: "a fill of an entity is not found after a write that names nothing", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "1", "one")
+		f := look(t, r.a.Cache, q)
+		change(t, r.b.Cache, write("w", "crm"))
+		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("old"), time.Minute))
+		forgot(t, r.b.Cache, q, "a late fill")
+	}},
+	{name: "one leads and the others wait", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		leader := look(t, r.a.Cache, q)
+		if got := look(t, r.b.Cache, q); !got.Busy || got.Ticket != leader.Ticket {
+			t.Errorf("got %+v, want one that waits for the flight of %q", got, leader.Ticket)
+		}
+		must(t, r.a.Cache.Keep(t.Context(), q, leader.Ticket, []byte("v"), time.Minute))
+		knows(t, r.b.Cache, q, "v")
+	}},
+	{name: "of many at once one leads", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		leads := race(t, 50, func(i int) bool {
+			f, err := []cache.Remote{r.a.Cache, r.b.Cache}[i%2].Look(t.Context(), q)
+			if err != nil {
+				t.Error(err)
+			}
+			return err == nil && f.Value == nil && !f.Busy
+		})
+		if leads != 1 {
+			t.Errorf("%d lead, want 1", leads)
+		}
+	}},
+	{name: "who drops gives the lead away", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		f := look(t, r.a.Cache, q)
+		r.a.Cache.Drop(t.Context(), q, f.Ticket)
+		fill(t, r.b.Cache, q, "v")
+	}},
+	{name: "who drops when its time is over gives the lead away too", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		f := look(t, r.a.Cache, q)
+		r.a.Cache.Drop(done(), q, f.Ticket)
+		eventually(t, patience, "another leads", func() bool { return !look(t, r.b.Cache, q).Busy })
+	}},
+	{name: "nobody waits for a flight from before a write", run: func(t *testing.T, r replicas) {
+		q := ask("crm", "a")
+		old := look(t, r.a.Cache, q)
+		change(t, r.b.Cache, write("w", "crm"))
+		fresh := look(t, r.b.Cache, q)
+		if fresh.Busy || fresh.Ticket == old.Ticket {
+			t.Fatalf("got %+v after a write, and before it %+v", fresh, old)
+		}
+		r.a.Cache.Drop(t.Context(), q, old.Ticket) // which ends its own flight alone
+		if got := look(t, r.a.Cache, q); !got.Busy {
+			t.Error("the old flight's end took the lead from the new one")
+		}
+	}},
+	{name: "hostile names are names", run: func(t *testing.T, r replicas) {
+		hostile := []string{"", "{}", "a}{b", "\x00", "nul\x00", strings.Repeat("long", 50_000), "*", "a:b", "a b\r\nFLUSHALL\r\n", "💥"}
+		for i, name := range hostile {
+			fill(t, r.a.Cache, ask(name, name, name), fmt.Sprint(i))
+		}
+		for i, name := range hostile {
+			knows(t, r.b.Cache, ask(name, name, name), fmt.Sprint(i))
+		}
+		change(t, r.b.Cache, write("w", "{}"))
+		forgot(t, r.a.Cache, ask("{}", "{}", "{}"), "after a write")
+		knows(t, r.a.Cache, ask("\x00", "\x00", "\x00"), "3")
+	}},
+	{name: "a context that is done gets no answer", run: func(t *testing.T, r replicas) {
+		if f, err := r.a.Cache.Look(done(), ask("crm", "a")); err == nil && f.Value != nil {
+			t.Errorf("got %+v", f)
+		}
+		within, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_ = r.a.Cache.End(done(), write("w", "crm"))
+		if within.Err() != nil {
+			t.Error("the end of a write held up a call whose time was over")
+		}
+	}},
+}

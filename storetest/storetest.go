@@ -1,0 +1,136 @@
+// Package storetest says whether a store that replicas of a host share keeps its
+// promises: a memory (cache.Remote), a limiter (ratelimit.Shared), a record of
+// approvals (approvals.Store) and a board of questions (approvals.Board).
+//
+// Who writes one for another engine calls [Run] in a test. It runs as well over
+// what Fairlead has in memory and over contrib/redis.
+package storetest
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/ratelimit"
+)
+
+// Stores are what one replica has of an engine. What is nil is not tested.
+type Stores struct {
+	Cache     cache.Remote
+	Limiter   ratelimit.Shared
+	Approvals approvals.Store
+	Board     approvals.Board
+}
+
+// Run runs all cases. For each it calls open, which returns two replicas of one
+// engine that is empty, or at least holds nothing of other calls of open.
+func Run(t *testing.T, open func(t *testing.T) (a, b Stores)) {
+	t.Helper()
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.play(t, open)
+		})
+	}
+}
+
+// RunInBubble is [Run] in bubbles of testing/synctest, for what lives in this
+// process: no wait takes time.
+func RunInBubble(t *testing.T, open func(t *testing.T) (a, b Stores)) {
+	t.Helper()
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { c.play(t, open) })
+		})
+	}
+}
+
+// A replicas is the pair that a case plays with.
+type replicas struct{ a, b Stores }
+
+// A testCase names the sentence that is broken where it fails.
+type testCase struct {
+	name string
+	has  func(Stores) bool
+	run  func(t *testing.T, r replicas)
+}
+
+func (c testCase) play(t *testing.T, open func(t *testing.T) (a, b Stores)) {
+	t.Helper()
+	a, b := open(t)
+	if !c.has(a) || !c.has(b) {
+		t.Skip("there is none")
+	}
+	c.run(t, replicas{a, b})
+}
+
+func cases() []testCase {
+	var all []testCase
+	for _, part := range []struct {
+		name  string
+		has   func(Stores) bool
+		cases []testCase
+	}{
+		{"cache", func(s Stores) bool { return s.Cache != nil }, cacheCases},
+		{"limiter", func(s Stores) bool { return s.Limiter != nil }, limiterCases},
+		{"approvals", func(s Stores) bool { return s.Approvals != nil }, approvalCases},
+		{"board", func(s Stores) bool { return s.Board != nil }, boardCases},
+	} {
+		for _, c := range part.cases {
+			c.name, c.has = part.name+": "+c.name, part.has
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// patience is how long a case waits for what is promised soon.
+const patience = 5 * time.Second
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually looks until ok says yes.
+func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
+// race calls f n times at once, one half at each replica, and returns how many
+// said yes.
+func race(t *testing.T, n int, f func(i int) bool) int {
+	t.Helper()
+	begin, said := make(chan struct{}), make(chan bool, n)
+	for i := range n {
+		go func() {
+			<-begin
+			said <- f(i)
+		}()
+	}
+	close(begin)
+	yes := 0
+	for range n {
+		if <-said {
+			yes++
+		}
+	}
+	return yes
+}
+
+func done() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
