@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -19,8 +18,8 @@ import (
 
 // approvers returns who is asked; nil is nobody, which denies. Without a word it is the
 // client's user, and the page for clients that cannot ask theirs.
-func approvers(ctx context.Context, by []string, address string, out io.Writer, log *slog.Logger) (hitl.Confirmer, error) {
-	page := &page{ctx: ctx, address: address, out: out, in: inbox.New(inbox.Options{Logger: log})}
+func approvers(ctx context.Context, by []string, address string, in *inbox.Inbox, out io.Writer) (hitl.Confirmer, error) {
+	page := &page{ctx: ctx, address: address, out: out, in: in}
 	form := elicit.New(elicit.Options{})
 	if len(by) == 0 {
 		return proxy.Fallback(form, page), nil // the page is opened when it is wanted

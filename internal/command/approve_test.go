@@ -31,7 +31,9 @@ func TestProxyApprovesOnThePage(t *testing.T) {
 	said, errs := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- command.Run(ctx, []string{"proxy", "--approve", "web", "--", memory}, in, out, errs) }()
+	go func() {
+		ended <- command.Run(ctx, nil, []string{"proxy", "--approve", "web", "--", memory}, in, out, errs)
+	}()
 	t.Cleanup(func() {
 		stop()
 		_ = toProxy.Close()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/stores"
 	"github.com/spf13/cobra"
 )
 
@@ -30,9 +31,10 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// Run is the program without its process; it returns the exit code.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	program := root()
+// Run is the program without its process; it returns the exit code. Open is the engine
+// that this program has in it for --store, nil for none.
+func Run(ctx context.Context, open stores.Opener, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	program := root(open)
 	program.SetArgs(args)
 	program.SetIn(stdin)
 	program.SetOut(stdout)
@@ -59,7 +61,7 @@ func harmless(text string) string {
 }
 
 // root is the tree of the commands.
-func root() *cobra.Command {
+func root(open stores.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "fairlead",
 		Short:         "See what the tools of MCP servers can do to you, and why",
@@ -74,7 +76,7 @@ func root() *cobra.Command {
 		lockCommand(),
 		policyCommand(),
 		promptCommand(),
-		proxyCommand(),
+		proxyCommand(open),
 	)
 	return cmd
 }

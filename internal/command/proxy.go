@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/internal/policy"
 	"github.com/fairlead-go/fairlead/internal/proxy"
+	"github.com/fairlead-go/fairlead/internal/stores"
 	"github.com/spf13/cobra"
 )
 
@@ -18,13 +21,15 @@ import (
 type proxyFlags struct {
 	serverNames
 
-	policy, listen, audit, lock, inbox string
-	approve, scopes                    []string
-	trust, readOnly, verbose           bool
+	open                                      stores.Opener
+	policy, listen, audit, lock, inbox, store string
+	replicas                                  int
+	approve, scopes                           []string
+	trust, readOnly, verbose                  bool
 }
 
-func proxyCommand() *cobra.Command {
-	var o proxyFlags
+func proxyCommand(open stores.Opener) *cobra.Command {
+	o := proxyFlags{open: open}
 	cmd := &cobra.Command{
 		Use:   "proxy " + serverArgs,
 		Short: "Serve MCP with the chain in front of the tools of servers",
@@ -50,6 +55,8 @@ passes untouched. Dangerous calls, and those of which nothing is known, wait for
 	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")
 	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
+	f.StringVar(&o.store, "store", "", "share memory, pace and approvals with other proxies in front of the same servers, such as redis://localhost:6379/0")
+	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
 	return cmd
 }
@@ -97,7 +104,14 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if len(by) == 0 {
 		by = decided.By
 	}
-	if p.Confirm, err = approvers(ctx, by, o.inbox, cmd.ErrOrStderr(), log); err != nil {
+	shared, err := o.shared(cmd.Context(), p.Servers, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shared.End()) }()
+	p.Share = shared.Share(o.replicas)
+	waiting := inbox.New(inbox.Options{Logger: log, Board: shared.Board})
+	if p.Confirm, err = approvers(ctx, by, o.inbox, waiting, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	served, err := proxy.New(p)
@@ -113,6 +127,22 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// shared opens what the proxies in front of the same servers have in common.
+func (o *proxyFlags) shared(ctx context.Context, servers []proxy.Server, log *slog.Logger) (stores.Stores, error) {
+	if o.replicas < 1 {
+		return stores.Stores{}, fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
+	}
+	var name strings.Builder // the credentials may differ, the servers may not
+	for _, s := range servers {
+		fmt.Fprintf(&name, "%q=%q ", s.Name, append([]string{s.URL}, s.Command...))
+	}
+	found, err := o.open.Open(ctx, o.store, name.String(), "./cmd/fairlead proxy", log)
+	if err != nil {
+		return stores.Stores{}, fmt.Errorf("--store: %w", err)
+	}
+	return found, nil
 }
 
 // file is a file that the command line names, or else the policy, beside itself.

@@ -29,7 +29,7 @@ func commands() []*cobra.Command {
 			walk(child)
 		}
 	}
-	walk(root())
+	walk(root(nil))
 	return all
 }
 

@@ -1,5 +1,7 @@
-// Command fairlead is the command as a program of this module, where its servers'
-// chains can have Redis behind them.
+// Command fairlead is the command with Redis in it: proxy --store shares memory, pace
+// and approvals with other proxies in front of the same servers.
+//
+//	go run ./cmd/fairlead proxy --store redis://localhost:6379/0 --listen 127.0.0.1:8808 https://example.com/mcp
 package main
 
 import (
@@ -7,12 +9,13 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
 	"github.com/fairlead-go/fairlead/internal/command"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := command.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := command.Run(ctx, opener.Open, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
+	"github.com/fairlead-go/fairlead/internal/command"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// proxy runs the program until the test ends, and returns where it serves.
+func proxy(t *testing.T, store, server string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	errs, written := io.Pipe()
+	ended, serves := make(chan int, 1), make(chan string, 1)
+	go func() {
+		ended <- command.Run(ctx, opener.Open, []string{
+			"proxy", "--store", store, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server,
+		}, strings.NewReader(""), io.Discard, written)
+		_ = written.Close()
+	}()
+	t.Cleanup(stop)
+	go func() {
+		for lines := bufio.NewScanner(errs); lines.Scan(); {
+			t.Log(lines.Text())
+			if _, url, ok := strings.Cut(lines.Text(), "serving MCP at "); ok {
+				serves <- url
+			}
+		}
+		close(serves)
+	}()
+	url, ok := <-serves
+	if !ok {
+		t.Fatalf("the proxy ended with %d", <-ended)
+	}
+	t.Cleanup(func() {
+		stop()
+		for range serves { // until it has said its last word
+			continue
+		}
+		if code := <-ended; code != 0 {
+			t.Errorf("the proxy ended with %d", code)
+		}
+	})
+	return url
+}
+
+// What one proxy has read the other knows, and what is refused is refused by both.
+func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
+	t.Parallel()
+	var reads, deletions atomic.Int64
+	server := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
+	for name, count := range map[string]*atomic.Int64{"get_account": &reads, "delete_account": &deletions} {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				count.Add(1)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+			})
+	}
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	e := enginetest.Of(t)
+	for _, url := range []string{proxy(t, e.URL(), web.URL), proxy(t, e.URL(), web.URL)} {
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
+			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = session.Close() })
+		for name, wrong := range map[string]bool{"get_account": false, "delete_account": true} {
+			res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+			if err != nil || res.IsError != wrong {
+				t.Errorf("%s: %s: %v, %+v", url, name, err, res)
+			}
+		}
+	}
+	if reads.Load() != 1 || deletions.Load() != 0 {
+		t.Errorf("%d reads and %d deletions reached the server, want 1 and 0", reads.Load(), deletions.Load())
+	}
+}
