@@ -47,7 +47,7 @@ var budgetMutants = []mutant{
 
 var outputMutants = []mutant{
 	{"cut-before-it-is-remembered", standardFile, `[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Intent, s.Cache, s.Output, s.Retry, s.RateLimit},`},
-	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && ctx != nil:`},
+	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && (asks || ctx != nil):`},
 	{"too-much-is-shown", "output/output.go", `a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}`, `a := answer{unit: trim.Unit(c.Unit), limit: 9 * c.Limit, call: call, res: res, page: page}`},
 }
 
