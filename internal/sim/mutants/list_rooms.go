@@ -96,6 +96,8 @@ var byTests = map[string]roomTests{
 	"answer-with-nobody-there":            {"./storetest", "TestMemory"},
 	"another-question-is-shown":           {"./hitl/inbox", "TestBoardIsNotBelieved"},
 	"answer-to-another-question":          {"./hitl/inbox", "TestBoardIsNotBelieved"},
+	"flight-joined-during-a-write":        {"./cache", "TestReadsDuringAWriteDoNotJoin"},
+	"entity-under-write-is-read":          {"./cache", "TestWriteUnderWayBlocksOnlyWhatItMayChange"},
 }
 
 var turnMutants = []mutant{
