@@ -124,7 +124,8 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	t.Parallel()
 	desk := looptest.New(t)
 	told := talk(t, desk, []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
-	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "a" || told["a"].text() == "" || told["a"].text() != told["b"].text() {
+	// They run side by side, so that either may be the one.
+	if calls := desk.Calls(); len(calls) != 1 || !slices.Contains([]string{"a", "b"}, calls[0].ID) || told["a"].text() == "" || told["a"].text() != told["b"].text() {
 		t.Errorf("executed %v, told %v", calls, told)
 	}
 }
