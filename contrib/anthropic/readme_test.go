@@ -11,3 +11,34 @@ func TestReadme(t *testing.T) {
 	docstest.Tested(t, "README.md", "github.com/anthropics/anthropic-sdk-go")
 	docstest.Programs(t, func(string) bool { return false }, "README.md")
 }
+
+// A fresh directory with nothing but the adapter and a few lines.
+func TestAFreshDirectory(t *testing.T) {
+	t.Parallel()
+	got := docstest.Fresh(t, `package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
+	"github.com/fairlead-go/fairlead/loop"
+)
+
+func main() {
+	tools := catalog.New(catalog.Options{})
+	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
+	host := loop.New(tools, chain.Standard{}.Then(tools), loop.Options{})
+	given, err := fairlead.Tools(host.Tools())
+	res := host.Answer(context.Background(), loop.Request{ID: "1", Name: given[0].OfTool.Name, Arguments: json.RawMessage(`+"`{\"ID\":\"A7\"}`"+`)})
+	fmt.Println(err, fairlead.Blocks(res[0])[0].OfText.Text)
+}
+`)
+	if got != "<nil> A7 is on its way\n" {
+		t.Errorf("it prints %q", got)
+	}
+}

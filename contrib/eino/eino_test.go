@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 )
 
 type call struct{ id, name, arguments string }
@@ -279,9 +280,10 @@ func TestACallCostsThreeAllocationsMore(t *testing.T) {
 		}
 	}
 	arguments := `{"id":"1"}`
-	bare := testing.AllocsPerRun(100, func() { host.Call(t.Context(), picture, "", json.RawMessage(arguments)) })
+	// With the text that the model reads, since Eino knows no other answer.
+	bare := testing.AllocsPerRun(100, func() { output.Text(host.Call(t.Context(), picture, "", json.RawMessage(arguments))) })
 	got := testing.AllocsPerRun(100, func() { _, _ = run.InvokableRun(t.Context(), arguments) })
-	if text := 6.0; got > bare+text+3 { // output.Text of two contents
+	if got > bare+3 {
 		t.Errorf("a run allocates %v times, %v more than a call by hand", got, got-bare)
 	}
 }

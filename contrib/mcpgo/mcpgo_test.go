@@ -201,3 +201,49 @@ func TestAFreshDirectory(t *testing.T) {
 		t.Errorf("it prints %q", got)
 	}
 }
+
+// What the adapter adds to a call, beyond the client's own and writing and reading its
+// answer once, which two SDKs with types of their own cost.
+func TestACallCostsThreeAllocationsMore(t *testing.T) {
+	if looptest.Race {
+		t.Skip("the race detector allocates")
+	}
+	s := server.NewMCPServer("crm", "1")
+	s.AddTool(other.NewTool("get_account"), func(context.Context, other.CallToolRequest) (*other.CallToolResult, error) {
+		return other.NewToolResultText("an account"), nil
+	})
+	c, err := client.NewInProcessClient(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var hello other.InitializeRequest
+	hello.Params.ProtocolVersion = other.LATEST_PROTOCOL_VERSION
+	if _, err := c.Initialize(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	var request other.CallToolRequest
+	request.Params.Name, request.Params.Arguments = "get_account", json.RawMessage(`{"id":"1"}`)
+	bare := testing.AllocsPerRun(200, func() {
+		res, err := c.CallTool(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(res)
+		if err != nil || json.Unmarshal(raw, new(mcp.CallToolResult)) != nil {
+			t.Fatal(err)
+		}
+	})
+	session, params := fairlead.Session(c), &mcp.CallToolParams{Name: "get_account", Arguments: json.RawMessage(`{"id":"1"}`)}
+	got := testing.AllocsPerRun(200, func() {
+		if _, err := session.CallTool(t.Context(), params); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > bare+3 {
+		t.Errorf("a call allocates %v times, %v more than by hand", got, got-bare)
+	}
+	t.Logf("%v allocations, %v by hand", got, bare)
+}
