@@ -106,7 +106,7 @@ func (s *spread) play(t *testing.T) {
 	for i := range replicas {
 		replicas[i] = s.replica()
 	}
-	var running sync.WaitGroup
+	var calls []func() // all are planned before one begins: the dice and what is said are theirs from then on
 	for i := range spreadCalls {
 		at, id := time.Duration(s.dice.IntN(3000))*time.Millisecond+time.Duration(i), strconv.Itoa(i)
 		name, item := "get", strconv.Itoa(s.dice.IntN(spreadItems))
@@ -120,10 +120,14 @@ func (s *spread) play(t *testing.T) {
 		if s.dice.IntN(8) == 0 && !s.quiet {
 			deadline = time.Duration(1+s.dice.IntN(200)) * time.Millisecond
 		}
-		running.Go(func() {
+		calls = append(calls, func() {
 			time.Sleep(at)
 			s.call(replicas[i%spreadReplicas], tools[name], id, item, deadline)
 		})
+	}
+	var running sync.WaitGroup
+	for _, call := range calls {
+		running.Go(call)
 	}
 	running.Wait()
 	s.engine.rest()
