@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/escape"
@@ -78,29 +77,11 @@ func (l *Lock) MarshalText() ([]byte, error) {
 	}{lockVersion, tools}); err != nil {
 		return nil, fmt.Errorf("catalog: the lock: %w", err)
 	}
-	text := visible(b.Bytes())
+	text := []byte(escape.JSON(shortEscapes.Replace(b.String()))) // with the ends of lines as a reader knows them
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("catalog: the lock has %d bytes, more than the %d that can be read again", len(text), maxLock)
 	}
 	return text, nil
-}
-
-// visible writes what cannot be seen, or reorders what can, as JSON's escapes, and
-// the ends of lines as a reader knows them.
-func visible(text []byte) []byte {
-	var b bytes.Buffer
-	for _, r := range shortEscapes.Replace(string(text)) {
-		switch {
-		case r == '\n' || !escape.Invisible(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.Bytes()
 }
 
 // shortEscapes has the backslash first, so that one that was escaped begins none.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -123,17 +122,5 @@ func editable(arguments json.RawMessage) string {
 	if json.Indent(&pretty, arguments, "", "  ") != nil {
 		return "{}"
 	}
-	var b strings.Builder
-	for _, r := range pretty.String() {
-		switch {
-		case r == '\n' || !escape.Invisible(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return escape.JSON(pretty.String())
 }
