@@ -10,11 +10,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/tail"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,7 +25,7 @@ type Server struct {
 	Session *mcp.ClientSession
 
 	target Target
-	said   *tail // nil for an URL
+	said   *tail.Tail // nil for an URL
 }
 
 // Connect connects the client to the target, over a transport that is prepared for a
@@ -56,7 +54,7 @@ func (s *Server) transport() mcp.Transport {
 		for name, value := range t.Env {
 			command.Env = append(command.Env, name+"="+value)
 		}
-		s.said = new(tail)
+		s.said = new(tail.Tail)
 		command.Stderr = s.said
 		return &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
 	}
@@ -79,7 +77,7 @@ func (s *Server) Explain(err error) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("the server cannot be started: %w; install it, or check the command line %q", err, s.target)
 	}
-	return fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.lastWords())
+	return fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
 }
 
 func cause(ctx context.Context, err error) error {
@@ -87,33 +85,4 @@ func cause(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// A tail keeps the end of what was written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailSize = 2000
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailSize; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-// lastWords are the last line that is not empty.
-func (t *tail) lastWords() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return " (it said: " + escape.Line(last) + ")"
-	}
-	return ""
 }

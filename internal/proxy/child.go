@@ -1,14 +1,12 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
@@ -127,35 +125,4 @@ func (c *child) close() {
 		}
 	}
 	<-c.over
-}
-
-// A tail keeps the end of what was written through it.
-type tail struct {
-	out io.Writer
-
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailSize = 2000
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailSize; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return t.out.Write(p)
-}
-
-// lastWords are the last line that is not empty.
-func (t *tail) lastWords() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
-	if last := bytes.TrimSpace(lines[len(lines)-1]); len(last) > 0 {
-		return " (it said: " + escape.Line(string(last)) + ")"
-	}
-	return ""
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/policy"
+	"github.com/fairlead-go/fairlead/internal/tail"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -34,7 +35,7 @@ type Server struct {
 	Command []string
 	Env     []string // beside the proxy's own, "NAME=value"
 	Dir     string   // "" is the proxy's own
-	Stderr  *tail
+	Stderr  *tail.Tail
 }
 
 // Options are the settings of [New].
@@ -104,7 +105,7 @@ func New(o Options) (*Proxy, error) {
 		explain: output.New(output.Options{Logger: o.Logger}),
 	}
 	for i := range p.o.Servers {
-		p.o.Servers[i].Stderr = &tail{out: o.Stderr}
+		p.o.Servers[i].Stderr = &tail.Tail{Out: o.Stderr}
 	}
 	if o.Policy == nil {
 		none := new(policy.Policy)

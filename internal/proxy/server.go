@@ -356,7 +356,7 @@ func (s *server) said() string {
 	if s.Stderr == nil {
 		return ""
 	}
-	return s.Stderr.lastWords()
+	return s.Stderr.LastWords()
 }
 
 // wireError is an error of ours as the client gets it.
