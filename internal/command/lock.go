@@ -66,6 +66,25 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 	return all, nil
 }
 
+// changes lists the tools and shows what has changed since they were accepted. The
+// servers are there until end.
+func (f *lockFlags) changes(cmd *cobra.Command, args []string) (tools *catalog.Catalog, changes []catalog.Change, end func(), err error) {
+	targets, err := f.targets(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	all, err := f.open(cmd.Context(), targets)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	changes = all.tools.Changes()
+	if err := show(cmd.OutOrStdout(), changes); err != nil {
+		all.close()
+		return nil, nil, nil, &exitError{exitFindings, fmt.Errorf("writing the changes: %w", err)}
+	}
+	return all.tools, changes, all.close, nil
+}
+
 // show writes the changes for a person.
 func show(out io.Writer, changes []catalog.Change) error {
 	w := bufio.NewWriter(out)
@@ -87,19 +106,11 @@ exit code is 1 where there is one.
 		Example: `  fairlead lock diff --config .mcp.json
   fairlead lock diff --lock filesystem.lock -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := f.targets(args, cmd.ArgsLenAtDash())
+			_, changes, end, err := f.changes(cmd, args)
 			if err != nil {
 				return err
 			}
-			all, err := f.open(cmd.Context(), targets)
-			if err != nil {
-				return err
-			}
-			defer all.close()
-			changes := all.tools.Changes()
-			if err := show(cmd.OutOrStdout(), changes); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the changes: %w", err)}
-			}
+			end()
 			if len(changes) > 0 {
 				return &exitError{exitFindings, fmt.Errorf("tools that differ from %s: %d; accept them with: fairlead lock accept", f.path, len(changes))}
 			}
@@ -123,19 +134,11 @@ servers that are not named here stay in it as they are.
 		Example: `  fairlead lock accept --config .mcp.json
   fairlead lock accept --name files -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := f.targets(args, cmd.ArgsLenAtDash())
+			tools, changes, end, err := f.changes(cmd, args)
 			if err != nil {
 				return err
 			}
-			all, err := f.open(cmd.Context(), targets)
-			if err != nil {
-				return err
-			}
-			defer all.close()
-			changes := all.tools.Changes()
-			if err := show(cmd.OutOrStdout(), changes); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the changes: %w", err)}
-			}
+			defer end()
 			if len(changes) == 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing has changed since %s was written.\n", f.path)
 				return nil
@@ -143,10 +146,10 @@ servers that are not named here stay in it as they are.
 			if !yes && !agreed(cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
 				return &exitError{exitFindings, fmt.Errorf("nothing was accepted, and %s is as it was", f.path)}
 			}
-			if err := all.tools.Accept(changes...); err != nil {
+			if err := tools.Accept(changes...); err != nil {
 				return &exitError{exitFindings, err}
 			}
-			if err := all.tools.Lock().Save(f.path); err != nil {
+			if err := tools.Lock().Save(f.path); err != nil {
 				return &exitError{exitFindings, err}
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s is written. Commit it, so that others see it too.\n", f.path)
