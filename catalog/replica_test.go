@@ -91,7 +91,7 @@ func TestNoFailoverOfWhatMayHaveHappened(t *testing.T) {
 		f := newFleet(t, "Works on users.")
 		var dropped atomic.Int64
 		for i, h := range f.http {
-			h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				body, err := io.ReadAll(r.Body)
 				r.Body = io.NopCloser(strings.NewReader(string(body)))
 				if err != nil || !strings.Contains(string(body), `"tools/call"`) || dropped.Add(1) > 1 {
@@ -105,7 +105,7 @@ func TestNoFailoverOfWhatMayHaveHappened(t *testing.T) {
 				}
 				_ = conn.Close()
 				return true
-			}
+			})
 		}
 		err := f.call(t, name)
 		_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)

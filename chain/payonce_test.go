@@ -103,7 +103,7 @@ func TestPayOnce(t *testing.T) {
 				})
 				cs, h := testserver.ConnectHTTPThrough(t, server, nil, version, mount.RoundTripper)
 				var seen sync.Map // the payments that have come before
-				h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 					body, err := io.ReadAll(r.Body)
 					if err != nil {
 						t.Error(err)
@@ -121,7 +121,7 @@ func TestPayOnce(t *testing.T) {
 						return false
 					}
 					return c.first(&executed, w)
-				}
+				})
 				person, pay := new(agreeable), named(t, "send_payment")
 				caller := everyLink(nil, person, nil).Then(mount.Session(cs))
 				each(8, payments, func(n int) {

@@ -131,7 +131,7 @@ func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes b
 	cs, h := testserver.ConnectHTTPThrough(t, newBackend().server, nil, version, mount.RoundTripper)
 	var spoilt atomic.Bool
 	var executed atomic.Int32
-	h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+	h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -150,6 +150,6 @@ func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes b
 		}
 		spoil(w, r, call.ID)
 		return true
-	}
+	})
 	return wholeWith(cs, &person{says: hitl.Approved}, perAttempt), func() int { return int(executed.Load()) }
 }

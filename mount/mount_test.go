@@ -633,10 +633,10 @@ func TestErrorsBeneathAClientSayWhetherTheCallWasSent(t *testing.T) {
 		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", safely })
 		cs, h := testserver.ConnectHTTP(t, b.server, client, version)
 		add(t, tools, "files", cs)
-		h.Intercept = func(w http.ResponseWriter, _ *http.Request) bool {
+		h.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "no", http.StatusBadGateway)
 			return true
-		}
+		})
 		_, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_file"})
 		var lost *middleware.OutcomeUnknownError
 		if !errors.As(err, &lost) || lost.Tool.String() != "files/delete_file" {

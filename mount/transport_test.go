@@ -263,7 +263,7 @@ func TestStreamOfAListPassesWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			transport, h := testserver.HTTPTransport(t, newBackend().server, testserver.Legacy)
-			h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
 					t.Error(err)
@@ -275,7 +275,7 @@ func TestStreamOfAListPassesWhole(t *testing.T) {
 				}
 				says(asStream, stream)(w, r, request.ID)
 				return true
-			}
+			})
 			tools := catalog.New(catalog.Options{})
 			if err := tools.Add(testserver.Context(t), "srv", testserver.Dial(t, nil, mount.Transport(transport), testserver.Legacy)); err != nil {
 				t.Fatal(err)
@@ -293,7 +293,7 @@ func TestListWithoutEnd(t *testing.T) {
 		for _, kind := range []string{asJSON, asStream} {
 			transport, h := testserver.HTTPTransport(t, newBackend().server, version)
 			var sent atomic.Int64
-			h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				body, _ := io.ReadAll(r.Body)
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				if !bytes.Contains(body, []byte(`"tools/list"`)) {
@@ -307,7 +307,7 @@ func TestListWithoutEnd(t *testing.T) {
 						return true
 					}
 				}
-			}
+			})
 			tools := catalog.New(catalog.Options{Timeout: time.Minute})
 			err := tools.Add(t.Context(), "srv", testserver.Dial(t, nil, mount.Transport(transport), version))
 			if err == nil || sent.Load() > 100<<20 || kind == asJSON && !strings.Contains(err.Error(), "more than 33554432 bytes") {

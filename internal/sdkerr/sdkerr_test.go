@@ -238,12 +238,12 @@ func TestBrokenOffAfterExecutionIsUnknown(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
 				server, ran := counter()
 				cs, h := testserver.ConnectHTTP(t, server, nil, version)
-				h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 					ran.Add(1)
 					_, _ = io.Copy(io.Discard, r.Body)
 					spoil(w, r)
 					return true
-				}
+				})
 				err := call(t, cs)
 				check(t, err, unknown)
 				if got := ran.Load(); got != 1 {
@@ -318,10 +318,10 @@ func TestTooManyRequestsIsRefused(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		server, _ := counter()
 		cs, h := testserver.ConnectHTTP(t, server, nil, version)
-		h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			status(http.StatusTooManyRequests)(w, r)
 			return true
-		}
+		})
 		check(t, call(t, cs), verdict{refused: true})
 	})
 }

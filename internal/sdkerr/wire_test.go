@@ -29,7 +29,7 @@ func over(t *testing.T, version string, wrap func(http.RoundTripper) http.RoundT
 // the tool.
 func answering(h *testserver.HTTP, status int, headers ...string) *atomic.Int32 {
 	got := new(atomic.Int32)
-	h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+	h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		got.Add(1)
 		_, _ = io.Copy(io.Discard, r.Body)
 		for i := 0; i < len(headers); i += 2 {
@@ -37,7 +37,7 @@ func answering(h *testserver.HTTP, status int, headers ...string) *atomic.Int32 
 		}
 		w.WriteHeader(status)
 		return true
-	}
+	})
 	return got
 }
 
@@ -120,14 +120,14 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
 				cs, h, _ := over(t, version, c.wrap)
 				var got atomic.Int32
-				h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 					if got.Add(1) == 1 {
 						w.WriteHeader(http.StatusBadGateway)
 					} else {
 						w.WriteHeader(http.StatusTooManyRequests)
 					}
 					return true
-				}
+				})
 				check(t, call(t, cs), unknown)
 				if got.Load() != 2 {
 					t.Errorf("the server got %d requests, want 2", got.Load())
@@ -198,18 +198,18 @@ func TestB135NetHTTPSendsNoPostASecondTime(t *testing.T) {
 					cs, h, _ := over(t, version, c.wrap)
 					replayed := 0
 					for range 20 { // a replay needs a connection that is there already
-						h.Intercept = nil
+						h.Intercept(nil)
 						if _, err := session.Executor(cs).CallTool(testserver.Context(t), act(t)); err != nil {
 							t.Fatal(err)
 						}
 						var executed atomic.Int32
-						h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+						h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 							_, _ = io.Copy(io.Discard, r.Body)
 							executed.Add(1)
 							conn, _, _ := w.(http.Hijacker).Hijack()
 							_ = conn.Close()
 							return true
-						}
+						})
 						check(t, call(t, cs), unknown)
 						if executed.Load() > 1 {
 							replayed++
@@ -228,16 +228,16 @@ func TestReplayThatWasStoppedSaysSo(t *testing.T) {
 	cs, h, _ := over(t, testserver.Modern, func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(adding("Idempotency-Key")(b)) })
 	var last error
 	for range 50 { // a replay needs a connection that is there already
-		h.Intercept = nil
+		h.Intercept(nil)
 		if _, err := session.Executor(cs).CallTool(testserver.Context(t), act(t)); err != nil {
 			t.Fatal(err)
 		}
-		h.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			_, _ = io.Copy(io.Discard, r.Body)
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			_ = conn.Close()
 			return true
-		}
+		})
 		if last = call(t, cs); strings.Contains(last.Error(), "Idempotency-Key") {
 			return
 		}

@@ -3,6 +3,7 @@ package testserver
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,10 +13,21 @@ import (
 type HTTP struct {
 	*httptest.Server
 
-	pool *http.Transport
-	// Intercept, where it is not nil and returns true, has answered a POST itself.
-	// Set it while no call is under way.
-	Intercept func(w http.ResponseWriter, r *http.Request) bool
+	pool      *http.Transport
+	intercept atomic.Pointer[Interceptor]
+}
+
+// An Interceptor that returns true has answered a POST itself.
+type Interceptor func(w http.ResponseWriter, r *http.Request) bool
+
+// Intercept shows every POST from now on to f first; nil shows them to nobody. A
+// request that came before may still be under way, since a connection that was
+// cut lets the client go on before its handler ends.
+func (h *HTTP) Intercept(f Interceptor) { h.intercept.Store(&f) }
+
+func (h *HTTP) intercepts(w http.ResponseWriter, r *http.Request) bool {
+	f := h.intercept.Load()
+	return r.Method == http.MethodPost && f != nil && *f != nil && (*f)(w, r)
 }
 
 // ConnectHTTP returns a session with the server over streamable HTTP; both end
@@ -48,10 +60,9 @@ func HTTPTransport(t testing.TB, server *mcp.Server, version string) (*mcp.Strea
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: version >= Modern})
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && h.Intercept != nil && h.Intercept(w, r) {
-			return
+		if !h.intercepts(w, r) {
+			handler.ServeHTTP(w, r)
 		}
-		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(h.Stop)
 	return &mcp.StreamableClientTransport{
