@@ -15,6 +15,7 @@ const waiterLease = 2 * time.Second
 type Memory struct {
 	mu    sync.Mutex
 	lines map[key]*line
+	since time.Time // when its buckets were empty; zero where they have always been full
 	next  time.Time // when to look for lines that are as good as new
 }
 
@@ -34,7 +35,9 @@ type inLine struct {
 var _ Shared = (*Memory)(nil)
 
 // NewMemory returns a limiter whose buckets are full.
-func NewMemory() *Memory { return &Memory{lines: make(map[key]*line)} }
+func NewMemory() *Memory { return newMemory(time.Time{}) }
+
+func newMemory(since time.Time) *Memory { return &Memory{lines: make(map[key]*line), since: since} }
 
 // Take implements [Shared].
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
@@ -98,7 +101,7 @@ func (b Bucket) key(scope string) key {
 func (m *Memory) line(now time.Time, scope string, b Bucket) *line {
 	l := m.lines[b.key(scope)]
 	if l == nil {
-		l = &line{tokens: float64(b.Burst), at: now}
+		l = &line{at: m.since} // since ever is long enough for any burst
 		m.lines[b.key(scope)] = l
 	}
 	if passed := now.Sub(l.at); passed > 0 {

@@ -174,6 +174,7 @@ type runs struct {
 	mu    sync.Mutex
 	at    map[string]string // by the server's own address
 	known atomic.Pointer[map[string]bool]
+	again func(time.Time) // told of a start after the first
 }
 
 const runSize = 16 // of a run's id, as it stands in tokens
@@ -202,8 +203,12 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	address, _, _ := strings.Cut(rest, " ")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at[address] == run[:runSize] {
+	switch r.at[address] {
+	case run[:runSize]:
 		return nil
+	case "":
+	default:
+		r.again(time.Now())
 	}
 	r.at[address] = run[:runSize]
 	known := make(map[string]bool, len(r.at))
