@@ -141,10 +141,11 @@ func explain(err error) error {
 
 // kindOf sorts an error: the first word of an answer, or how there was none.
 func kindOf(err error) string {
+	if err == nil {
+		return ""
+	}
 	var network net.Error
 	switch {
-	case err == nil:
-		return ""
 	case errors.Is(err, errGone):
 		return "gone"
 	case isAnswer(err):
@@ -158,8 +159,11 @@ func kindOf(err error) string {
 
 // isAnswer reports whether Redis has answered, be it with an error.
 func isAnswer(err error) bool {
+	if err == nil {
+		return true
+	}
 	var answer goredis.Error
-	return err == nil || errors.As(err, &answer)
+	return errors.As(err, &answer)
 }
 
 func field(info, name string) string {

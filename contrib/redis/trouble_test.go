@@ -26,7 +26,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-func raw(t *testing.T, e *engine.Engine) *goredis.Client {
+func raw(t testing.TB, e *engine.Engine) *goredis.Client {
 	t.Helper()
 	o, err := goredis.ParseURL(e.URL())
 	if err != nil {
