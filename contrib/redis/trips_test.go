@@ -26,6 +26,25 @@ type wire struct {
 	url  string
 	mu   sync.Mutex
 	said []string
+	off  bool
+	open []net.Conn
+}
+
+// cut ends all connections and lets no more come about, or lets them come about again.
+func (w *wire) cut(off bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.off = off; len(w.open) > 0; w.open = w.open[1:] {
+		_ = w.open[0].Close()
+	}
+}
+
+// joins notes a connection, and reports whether it may be.
+func (w *wire) joins(client net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = append(w.open, client)
+	return !w.off
 }
 
 func newWire(t *testing.T, port int) *wire {
@@ -42,10 +61,14 @@ func newWire(t *testing.T, port int) *wire {
 			if err != nil {
 				return
 			}
+			if !w.joins(client) {
+				_ = client.Close()
+				continue
+			}
 			server, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
 			if err != nil {
 				_ = client.Close()
-				return
+				continue
 			}
 			go func() { _, _ = io.Copy(client, server); _ = client.Close() }()
 			go func() { w.commands(client, server); _ = server.Close() }()

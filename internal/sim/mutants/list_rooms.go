@@ -89,6 +89,8 @@ var byTests = map[string]roomTests{
 	"near-outlives-its-time":              {"./cache", "TestNearIsBoundedInItsStaleness"},
 	"outage-lets-through":                 {"./ratelimit", "TestOutageIsAsTheHostChose"},
 	"outage-gives-the-whole-to-each":      {"./ratelimit", "TestOutageIsAsTheHostChose"},
+	"outage-gives-a-burst":                {"./ratelimit", "TestOutagesGiveNoBurst"},
+	"share-saves-between-outages":         {"./ratelimit", "TestOutagesGiveNoBurst"},
 	"newcomers-overtake":                  {"./storetest", "TestMemory"},
 	"who-left-stays-in-line":              {"./storetest", "TestMemory"},
 	"silent-waiters-stay":                 {"./storetest", "TestMemory"},
