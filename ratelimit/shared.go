@@ -21,6 +21,8 @@ import (
 //   - A waiter holds no token. One that leaves, or asks no more, is forgotten within
 //     seconds and has cost nothing.
 //   - A clock that jumps gives at most one burst, and takes at most one.
+//   - What came in while it gave no answer is not there afterwards: the replicas had
+//     it as their shares.
 //
 // It is safe for concurrent use, never waits for a token, and returns soon after
 // its context is done.

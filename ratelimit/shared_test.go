@@ -341,6 +341,34 @@ func TestOutagesGiveNoBurst(t *testing.T) {
 	}
 }
 
+// A memory that is full of buckets refuses, until some are as good as new.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, refused := ratelimit.NewMemory(), 0
+		take := func(scope string) bool {
+			w := ratelimit.Waiter{ID: scope, Scope: scope, Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 2}}, Most: 1}
+			wait, err := m.Take(t.Context(), w)
+			return err == nil && wait == 0
+		}
+		for i := range 100_100 {
+			if !take(fmt.Sprint(i)) {
+				refused++
+			}
+		}
+		if refused != 100 {
+			t.Errorf("%d of 100,100 are refused, want 100", refused)
+		}
+		if !take("7") {
+			t.Error("one that has a bucket is refused")
+		}
+		time.Sleep(3 * time.Second)
+		if !take("another") {
+			t.Error("there is no room when all are as good as new")
+		}
+	})
+}
+
 // Who waits for its replica's share is served by all's quota when that is back.
 func TestWaiterComesBackFromAnOutage(t *testing.T) {
 	t.Parallel()
