@@ -133,11 +133,15 @@ func connect(t testing.TB, version string, o proxy.Options, client *mcp.ClientOp
 	}
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		err := p.ServeLines(t.Context(), in, out)
 		_ = out.Close()
 		f.served <- err
 	}()
+	// The servers write to the ledger to their end, so that its folder can go only then.
+	t.Cleanup(func() { testserver.Wait(t, "the proxy to end", ended) })
 	f.ClientSession = testserver.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client),
 		&mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, version)
 	t.Cleanup(func() {
