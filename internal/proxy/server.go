@@ -59,7 +59,8 @@ type server struct {
 	asked   map[string]chan answerOf // our own requests
 	relayed map[string]*message      // the client's, by their IDs
 
-	tools toolsOf
+	tools         toolsOf
+	subscriptions subscriptions
 }
 
 // An answerOf is what came of a request of ours.
@@ -151,6 +152,7 @@ func (s *server) askBy(ctx context.Context, send func(context.Context, *message)
 		if got.err != nil {
 			return nil, got.err
 		}
+		s.subscriptions.note(m, got.m)
 		return got.m.Result, got.m.err()
 	case <-ctx.Done():
 		s.cancel(ctx, m)
@@ -209,6 +211,7 @@ func (s *server) receive(m *message, about string) {
 		default: // a second answer
 		}
 	case theirs:
+		s.subscriptions.note(request, m)
 		s.session.answered(s, request, m)
 	default:
 		s.log.Debug("proxy: an answer that nobody waits for was left out", slog.String("server", s.Name))
@@ -316,6 +319,7 @@ func (s *server) revive() error {
 		go l.close()
 		return err
 	}
+	s.resubscribe(ctx, l)
 	s.tools.stale.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
