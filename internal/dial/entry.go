@@ -2,6 +2,7 @@ package dial
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,8 +98,8 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	off = w.Disabled || w.Enabled != nil && !*w.Enabled
 	x := expander{dir: filepath.Dir(path)}
 	t = Target{ID: idOf(e.name), File: path, Line: e.line}
-	kind := strings.ToLower(first(w.Type, w.Transport))
-	url := first(w.URL, w.ServerURL, w.HTTPURL)
+	kind := strings.ToLower(cmp.Or(w.Type, w.Transport))
+	url := cmp.Or(w.URL, w.ServerURL, w.HTTPURL)
 	command := slices.Concat(w.Command.list, w.Args)
 	switch {
 	case w.EnvFile != "":
@@ -132,19 +133,10 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	return t, off, errors.Join(x.fault, t.Check())
 }
 
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // unmarshalling says which member is of the wrong type, without what stands there.
 func unmarshalling(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is a %s", escape.Line(first(wrong.Field, "it")), wrong.Value)
+		return fmt.Errorf("%s is a %s", escape.Line(cmp.Or(wrong.Field, "it")), wrong.Value)
 	}
 	return err
 }
