@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"things": things, "features": features})
+	testserver.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.
