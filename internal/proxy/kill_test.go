@@ -51,11 +51,10 @@ func build(t *testing.T) string {
 // looks at what the server did and what was recorded.
 func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "killed")
+	dir, err := os.MkdirTemp("", "killed") //nolint:usetesting // t.TempDir fails where the server of a proxy that was killed writes on
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir, which fails where the server of a proxy that was killed writes on.
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ledger, record, rules := dir+"/ledger", dir+"/calls.jsonl", dir+"/policy.json"
 	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow"}]}`), 0o600); err != nil {
