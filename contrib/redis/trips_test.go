@@ -126,7 +126,7 @@ func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Of(t)
 	w := newWire(t, e.Port)
-	s, other := open(t, w.url, redis.Options{Key: key}), open(t, e.URL(), redis.Options{Key: key}) // the other one is not counted
+	s, other := open(t, w.url, redis.Options{Key: key, Timeout: patient}), open(t, e.URL(), redis.Options{Key: key, Timeout: patient}) // the other one is not counted
 	written := func(c cache.Remote, id string) {
 		must(t, c.Begin(t.Context(), cache.Write{ID: id, Server: "crm"}))
 		must(t, c.End(t.Context(), cache.Write{ID: id, Server: "crm"}))

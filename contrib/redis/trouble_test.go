@@ -511,7 +511,7 @@ func TestLossOfMemoryGivesOneBurst(t *testing.T) {
 	t.Parallel()
 	const burst = 5
 	e := enginetest.Of(t)
-	a, b := open(t, e.URL(), redis.Options{}).Limiter(), open(t, e.URL(), redis.Options{}).Limiter()
+	a, b := open(t, e.URL(), redis.Options{Timeout: patient}).Limiter(), open(t, e.URL(), redis.Options{Timeout: patient}).Limiter()
 	for loss := range 3 {
 		if got := passes(t, a, "a", burst) + passes(t, b, "b", burst); got != burst {
 			t.Errorf("%d passed after %d losses, want %d", got, loss, burst)
@@ -524,7 +524,7 @@ func TestLossOfMemoryGivesOneBurst(t *testing.T) {
 func TestClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Of(t)
-	l := open(t, e.URL(), redis.Options{}).Limiter()
+	l := open(t, e.URL(), redis.Options{Timeout: patient}).Limiter()
 	w := ratelimit.Waiter{ID: "1", Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 50, Burst: 5}}, Longest: time.Hour, Most: 10}
 	if _, err := l.Take(t.Context(), w); err != nil {
 		t.Fatal(err)
