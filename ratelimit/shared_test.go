@@ -315,7 +315,7 @@ func TestOutagesGiveNoBurst(t *testing.T) {
 				var all sync.WaitGroup
 				for i := range n {
 					caller := ratelimit.New(ratelimit.Options{PerMinute: 60 * perSecond, Burst: burst, Shared: &seen{e, i}, Replicas: n})(server)
-					for worker := range 30 {
+					for worker := range 15 {
 						all.Go(func() {
 							for ctx.Err() == nil {
 								if _, err := caller.CallTool(ctx, middleware.Call{Tool: tool}); err != nil {

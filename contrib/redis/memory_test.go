@@ -131,3 +131,33 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 		t.Errorf("who was cut off believes %q", got[0])
 	}
 }
+
+// What is remembered of one question is not taken for another's, nor for the same one
+// at another server or about other things.
+func TestHitsAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	s := open(t, enginetest.Of(t).URL(), redis.Options{Plain: true, Timeout: patient})
+	c := s.Cache()
+	value := func(q cache.Question) string {
+		f, err := c.Look(t.Context(), q)
+		must(t, err)
+		return string(f.Value)
+	}
+	one, other, elsewhere, about := question("one"), question("one"), question("one"), question("one")
+	other.ID[31]++ // these begin alike
+	elsewhere.Server = "mail"
+	about.Names = []cache.Name{{1}}
+	f, err := c.Look(t.Context(), one)
+	must(t, err)
+	must(t, c.Keep(t.Context(), one, f.Ticket, []byte("v"), time.Minute))
+	for range 2 { // by the script at first, and by the plain read
+		if got := value(one); got != "v" {
+			t.Errorf("got %q", got)
+		}
+		for _, q := range []cache.Question{other, elsewhere, about} {
+			if got := value(q); got != "" {
+				t.Errorf("another question is answered %q", got)
+			}
+		}
+	}
+}
