@@ -217,7 +217,6 @@ func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *Stoppe
 func (b *budget) settle(t taking, e ending) {
 	s := t.session
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.flying--
 	s.last = max(s.last, e.at)
 	s.calls.end(t.place, e.answer)
@@ -227,12 +226,15 @@ func (b *budget) settle(t taking, e ending) {
 	}
 	s.all.add(calls, cost, e.took)
 	s.classes[t.class].add(calls, cost, e.took)
+	s.mu.Unlock()
 }
 
 func (s *Spent) add(calls int, cost float64, took time.Duration) {
 	s.Calls += calls
-	s.Cost = max(0, s.Cost+cost)
 	s.Time += took
+	if cost != 0 { // few tools cost anything
+		s.Cost = max(0, s.Cost+cost)
+	}
 }
 
 const never time.Duration = -1

@@ -117,18 +117,23 @@ func (l *Ledger) identity(call *middleware.Call) uint64 {
 	if call.Tool != nil {
 		as ^= bits.RotateLeft64(maphash.String(l.seed, call.Tool.Server), 21) ^ bits.RotateLeft64(maphash.String(l.seed, call.Tool.Name()), 42)
 	}
-	slot := &l.written[as%uint64(len(l.written))]
-	if meant, ok := slot.load(as); ok {
-		return meant
+	first := as % uint64(len(l.written)) &^ 1
+	pair := l.written[first : first+2]
+	for i := range pair {
+		if meant, ok := pair[i].load(as); ok {
+			return meant
+		}
 	}
 	meant := l.meaning(call)
-	slot.store(as, meant)
+	pair[1].copy(&pair[0])
+	pair[0].store(as, meant)
 	return meant
 }
 
 // A spelling is one way to write a call, so that what comes again in the same bytes
 // need not be read again. Its two halves are written without a lock: where they are
 // of two calls, they fit neither (as in the transposition tables of chess programs).
+// Each has two places, the later one first, so that two calls that meet get on.
 type spelling struct{ mixed, call atomic.Uint64 }
 
 func (s *spelling) load(as uint64) (call uint64, ok bool) {
@@ -139,6 +144,11 @@ func (s *spelling) load(as uint64) (call uint64, ok bool) {
 func (s *spelling) store(as, call uint64) {
 	s.call.Store(call)
 	s.mixed.Store(as ^ call)
+}
+
+func (s *spelling) copy(from *spelling) {
+	s.call.Store(from.call.Load())
+	s.mixed.Store(from.mixed.Load())
 }
 
 // meaning is the digest of a call, however its arguments are written.
