@@ -217,6 +217,7 @@ func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *Stoppe
 func (b *budget) settle(t taking, e ending) {
 	s := t.session
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.flying--
 	s.last = max(s.last, e.at)
 	s.calls.end(t.place, e.answer)
@@ -226,7 +227,6 @@ func (b *budget) settle(t taking, e ending) {
 	}
 	s.all.add(calls, cost, e.took)
 	s.classes[t.class].add(calls, cost, e.took)
-	s.mu.Unlock()
 }
 
 func (s *Spent) add(calls int, cost float64, took time.Duration) {
