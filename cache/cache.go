@@ -249,15 +249,15 @@ func (c *cacher) writeKept(ctx context.Context, call middleware.Call, ttl time.D
 		return res, err
 	}
 	if now, alone := c.store.alone(call.Tool.Server, names, began); alone {
-		c.store.store(id, c.entry(call.Tool, names, now, deepCopy(res), ttl))
+		c.store.store(id, call.Tool, names, c.entry(call.Tool, now, deepCopy(res), ttl))
 	}
 	return res, nil
 }
 
 // entry is a result of the tool, asked for at the moment since.
-func (c *cacher) entry(tool *middleware.Tool, names []entity, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
+func (c *cacher) entry(tool *middleware.Tool, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
 	return entry{
-		res: res, of: c.store.origin(tool, names), since: since,
+		res: res, since: since,
 		expires: c.store.clock() + ttl, slow: tool.Annotations.EstimatedDuration > c.slow,
 	}
 }

@@ -115,9 +115,9 @@ func (s *Store) fresh(on *serverState, names []entity, since moment) bool {
 	return since >= s.forgotten && !on.changed(names, since) && !on.busy(names)
 }
 
-// store keeps a result that was asked for at e.since, unless what it names may
+// store keeps a result of the tool that was asked for at e.since, unless what it names may
 // have changed meanwhile.
-func (s *Store) store(id key, e entry) {
+func (s *Store) store(id key, tool *middleware.Tool, names []entity, e entry) {
 	size := sizeOf(e.res)
 	if size > min(s.kept.maxBytes, math.MaxUint32) {
 		return
@@ -125,6 +125,7 @@ func (s *Store) store(id key, e entry) {
 	e.size = uint32(size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e.of = s.origin(tool, names)
 	if !s.fresh(e.of.server, e.of.names, e.since) {
 		return
 	}

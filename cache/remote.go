@@ -230,7 +230,7 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 // keepNear keeps a result in this process, for a moment.
 func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
 	if r.near > 0 {
-		r.store.store(r.id, r.entry(r.call.Tool, r.names, r.since, deepCopy(res), min(r.near, r.ttl)))
+		r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), min(r.near, r.ttl)))
 	}
 }
 
