@@ -20,7 +20,7 @@ const maxSessions = 10_000
 type Ledger struct {
 	born    time.Time
 	seed    maphash.Seed
-	written [1024]spelling // the calls of late
+	written spellings
 	most    int            // sessions
 
 	// The sessions of late, by the hash of their scope, so that two of them need not

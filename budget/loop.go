@@ -117,23 +117,40 @@ func (l *Ledger) identity(call *middleware.Call) uint64 {
 	if call.Tool != nil {
 		as ^= bits.RotateLeft64(maphash.String(l.seed, call.Tool.Server), 21) ^ bits.RotateLeft64(maphash.String(l.seed, call.Tool.Name()), 42)
 	}
-	first := as % uint64(len(l.written)) &^ 1
-	pair := l.written[first : first+2]
-	for i := range pair {
-		if meant, ok := pair[i].load(as); ok {
-			return meant
-		}
+	if meant, ok := l.written.load(as); ok {
+		return meant
 	}
 	meant := l.meaning(call)
-	pair[1].copy(&pair[0])
-	pair[0].store(as, meant)
+	l.written.store(as, meant)
 	return meant
+}
+
+// spellings are the calls of late, by how they were written. Each has two places, the
+// later one first, so that two that meet get on.
+type spellings [1024]spelling
+
+func (l *spellings) pair(as uint64) []spelling {
+	first := as % uint64(len(l)) &^ 1
+	return l[first:][:2]
+}
+
+func (l *spellings) load(as uint64) (call uint64, ok bool) {
+	pair := l.pair(as)
+	if call, ok = pair[0].load(as); ok {
+		return call, true
+	}
+	return pair[1].load(as)
+}
+
+func (l *spellings) store(as, call uint64) {
+	pair := l.pair(as)
+	pair[1].copy(&pair[0])
+	pair[0].store(as, call)
 }
 
 // A spelling is one way to write a call, so that what comes again in the same bytes
 // need not be read again. Its two halves are written without a lock: where they are
 // of two calls, they fit neither (as in the transposition tables of chess programs).
-// Each has two places, the later one first, so that two calls that meet get on.
 type spelling struct{ mixed, call atomic.Uint64 }
 
 func (s *spelling) load(as uint64) (call uint64, ok bool) {
