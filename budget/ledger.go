@@ -21,7 +21,7 @@ type Ledger struct {
 	born    time.Time
 	seed    maphash.Seed
 	written spellings
-	most    int            // sessions
+	most    int // sessions
 
 	// The sessions of late, by the hash of their scope, so that two of them need not
 	// wait for one another: the ledger's mutex is for which sessions there are.
