@@ -109,10 +109,10 @@ func (s *Store) land(f *flight) {
 }
 
 // fresh reports whether what was asked at the moment since still holds: nothing
-// that it names was written to or forgotten after that, or is written to now. The
-// caller holds the mutex.
+// that it names was written to or forgotten after that. A write that began before it
+// and is still under way needs no look (see asked). The caller holds the mutex.
 func (s *Store) fresh(on *serverState, names []entity, since moment) bool {
-	return since >= s.forgotten && !on.changed(names, since) && !on.busy(names)
+	return since >= s.forgotten && !on.changed(names, since)
 }
 
 // store keeps a result of the tool that was asked for at e.since, unless what it names may

@@ -52,10 +52,6 @@ var flightMutants = []mutant{
 		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).busy(names) && covers(f.deadline, deadline) {`,
 	},
 	{
-		"flight-joined-during-a-write", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,
-		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).changed(names, f.since) && covers(f.deadline, deadline) {`,
-	},
-	{
 		"follower-with-more-time-joins", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,
 		`if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) {`,
 	},
