@@ -64,14 +64,13 @@ func (a Annotations) Safety() Safety {
 	return SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
 }
 
-// SafetyOf is Safety of the three hints that it rests on, for who would rather not
-// copy all the others.
+// SafetyOf is Safety of the three hints on which it rests, for where all the others
+// would be copied.
 func SafetyOf(readOnly, destructive, confirmation Hint) Safety {
-	ro, de, co := readOnly, destructive, confirmation
-	if ro > Yes || de > Yes || co > Yes {
+	if readOnly > Yes || destructive > Yes || confirmation > Yes {
 		return Unknown
 	}
-	return table[ro][de][co]
+	return table[readOnly][destructive][confirmation]
 }
 
 // MustConfirm reports whether a person must agree before the tool is called:
