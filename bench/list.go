@@ -53,5 +53,11 @@ func benchmarks() []benchmark {
 		of("sdk-overhead/call", sdkCalled),
 		of("sdk-overhead/hit", sdkHit),
 	)
+	for _, transport := range []string{"stdio", "http"} {
+		for _, version := range []string{modern, legacy} {
+			w := wire{transport, version}
+			all = append(all, proxied(w, 1), proxied(w, callers))
+		}
+	}
 	return append(all, layerRows()...)
 }
