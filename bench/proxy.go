@@ -123,11 +123,14 @@ func (w *way) through(serve func(ctx context.Context, in io.ReadCloser, out io.W
 	if err != nil {
 		return nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- serve(context.Background(), in, out) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = serve(context.Background(), in, out) // which fails the calls
+	}()
 	w.ends(func() {
 		_ = toProxy.Close() // by its client already, if there was one
-		_ = <-ended
+		<-ended
 		_, _ = in.Close(), out.Close()
 	})
 	return &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, nil
@@ -167,15 +170,17 @@ func (w *way) fairlead() (mcp.Transport, error) {
 		})
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	url, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- p.ListenAndServe(ctx, "127.0.0.1:0", func(u string) { url <- u }) }()
+	url, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		err = p.ListenAndServe(ctx, "127.0.0.1:0", func(u string) { url <- u })
+	}()
 	w.ends(func() {
 		stop()
-		_ = <-ended
+		<-ended
 	})
 	select {
-	case err := <-ended:
-		ended <- err // for who ends it
+	case <-ended:
 		return nil, err
 	case u := <-url:
 		return w.toURL(u), nil
