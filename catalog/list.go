@@ -98,8 +98,8 @@ type listing struct {
 	ttl      time.Duration
 	listed   int // tools, whether they can be taken or not
 	bytes    int
-	count    map[string]int // how often a name is listed
 	accepted []*definition
+	faulty   map[string]int // how often a name is listed among what is refused
 	refused  []Finding
 	unnamed  int // how many were refused beyond those
 }
@@ -115,12 +115,10 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	if ttl > 0 && (l.ttl == 0 || ttl < l.ttl) {
 		l.ttl = ttl
 	}
-	if l.count == nil { // most lists have one page
-		l.count = make(map[string]int, len(page.Tools))
+	if l.accepted == nil { // most lists have one page
 		l.accepted = make([]*definition, 0, len(page.Tools))
 	}
 	for _, f := range raw.Faults() {
-		l.count[f.Name]++
 		l.refuse(l.listed+f.Index, f.Name, f.Err)
 	}
 	for i, def := range page.Tools {
@@ -128,7 +126,6 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			l.refuse(l.listed+i, "", errors.New("it is null"))
 			continue
 		}
-		l.count[def.Name]++
 		size := measure(def)
 		l.bytes += size
 		d, err := take(l.id, def, size)
@@ -153,6 +150,10 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 }
 
 func (l *listing) refuse(i int, name string, err error) {
+	if l.faulty == nil {
+		l.faulty = make(map[string]int)
+	}
+	l.faulty[name]++
 	if len(l.refused) == maxRefused {
 		l.unnamed++
 		return
@@ -168,16 +169,19 @@ func (l *listing) refuse(i int, name string, err error) {
 // which is meant.
 func (l *listing) done() {
 	slices.SortFunc(l.accepted, func(a, b *definition) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
-	twice := ""
-	l.accepted = slices.DeleteFunc(l.accepted, func(d *definition) bool {
-		name := d.tool.Name()
-		n := l.count[name]
-		if n > 1 && name != twice { // say it once
-			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
-			twice = name
+	kept := l.accepted[:0]
+	for i, end := 0, 0; i < len(l.accepted); i = end {
+		name := l.accepted[i].tool.Name()
+		for end = i + 1; end < len(l.accepted) && l.accepted[end].tool.Name() == name; end++ {
 		}
-		return n > 1
-	})
+		if n := end - i + l.faulty[name]; n > 1 {
+			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
+			continue
+		}
+		kept = append(kept, l.accepted[i])
+	}
+	clear(l.accepted[len(kept):])
+	l.accepted = kept
 	if l.unnamed > 0 {
 		l.refused = append(l.refused, Finding{Server: l.id, Kind: FindingLeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
 	}
