@@ -40,6 +40,7 @@ func benchmarks() []benchmark {
 	}
 	all = append(all,
 		benchmark{"infer", inferOne},
+		benchmark{"infer/node", inferNode},
 		register("register/10", 10, tiny, 0),
 		register("register/100", 100, tiny, 0),
 		register("register/1k", 1000, tiny, 0),

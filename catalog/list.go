@@ -170,15 +170,18 @@ func (l *listing) refuse(i int, name string, err error) {
 func (l *listing) done() {
 	slices.SortFunc(l.accepted, func(a, b *definition) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
 	kept := l.accepted[:0]
-	for i, end := 0, 0; i < len(l.accepted); i = end {
-		name := l.accepted[i].tool.Name()
-		for end = i + 1; end < len(l.accepted) && l.accepted[end].tool.Name() == name; end++ {
+	for i := 0; i < len(l.accepted); {
+		d, n := l.accepted[i], 1
+		name := d.tool.Name()
+		for i+n < len(l.accepted) && l.accepted[i+n].tool.Name() == name {
+			n++
 		}
-		if n := end - i + l.faulty[name]; n > 1 {
+		i += n
+		if n += l.faulty[name]; n > 1 {
 			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
 			continue
 		}
-		kept = append(kept, l.accepted[i])
+		kept = append(kept, d)
 	}
 	clear(l.accepted[len(kept):])
 	l.accepted = kept

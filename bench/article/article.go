@@ -31,6 +31,11 @@ var (
 	hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
 
+// Lists are the words of each hint, for a program in another language.
+func Lists() map[string][]string {
+	return map[string][]string{"ReadOnly": readOnly, "Destructive": destructive, "Idempotent": idempotent, "Complex": complexes}
+}
+
 // Infer returns the hints of a tool.
 func Infer(name, description string) Hints {
 	texts := [...]string{strings.ToLower(description), name}
