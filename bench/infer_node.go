@@ -22,9 +22,9 @@ const hit = (list, texts) => list.some(word =>
   texts.some(text => new RegExp("\\b" + word + "\\b", "i").test(text) || segments(text).includes(word)));
 function infer(name, description) {
   const texts = [description.toLowerCase(), name];
-  const found = {ReadOnly: hit(lists.ReadOnly, texts), Destructive: hit(lists.Destructive, texts), Idempotent: false};
-  found.Idempotent = !found.Destructive && hit(lists.Idempotent, texts);
-  found.Complexity = hit(lists.Complex, texts) ? "complex" : description.length > 100 ? "medium" : "simple";
+  const found = {readOnly: hit(lists.readOnly, texts), destructive: hit(lists.destructive, texts), idempotent: false};
+  found.idempotent = !found.destructive && hit(lists.idempotent, texts);
+  found.complexity = hit(lists.complex, texts) ? "complex" : description.length > 100 ? "medium" : "simple";
   return found;
 }
 let least = Infinity, found;

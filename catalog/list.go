@@ -165,10 +165,26 @@ func (l *listing) refuse(i int, name string, err error) {
 	l.refused = append(l.refused, Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), line(err))})
 }
 
-// done ends a list. Of two tools with one name neither is taken: nobody could say
-// which is meant.
+// done ends a list.
 func (l *listing) done() {
 	slices.SortFunc(l.accepted, func(a, b *definition) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
+	l.dropTwins()
+	if l.unnamed > 0 {
+		l.refused = append(l.refused, Finding{Server: l.id, Kind: FindingLeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
+	}
+	// All together, since a prefix that they share says nothing.
+	words := make([]*mcp.Tool, len(l.accepted))
+	for i, d := range l.accepted {
+		words[i] = d.tool.Definition
+	}
+	for i, inferred := range infer.Tools(words) {
+		l.accepted[i].inferred = inferred
+	}
+}
+
+// dropTwins takes out what has the name of another: of two tools with one name
+// neither is taken, since nobody could say which is meant.
+func (l *listing) dropTwins() {
 	kept := l.accepted[:0]
 	for i := 0; i < len(l.accepted); {
 		d, n := l.accepted[i], 1
@@ -185,17 +201,6 @@ func (l *listing) done() {
 	}
 	clear(l.accepted[len(kept):])
 	l.accepted = kept
-	if l.unnamed > 0 {
-		l.refused = append(l.refused, Finding{Server: l.id, Kind: FindingLeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
-	}
-	// All together, since a prefix that they share says nothing.
-	words := make([]*mcp.Tool, len(l.accepted))
-	for i, d := range l.accepted {
-		words[i] = d.tool.Definition
-	}
-	for i, inferred := range infer.Tools(words) {
-		l.accepted[i].inferred = inferred
-	}
 }
 
 // named names a tool whose name may be anything at all.
