@@ -6,7 +6,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -240,51 +239,6 @@ func (c *Catalog) Layers(t *middleware.Tool) (declared, inferred annotation.Anno
 	return d.declared, d.inferred
 }
 
-// A Finding is something about a server or a tool that its owner or the host
-// should know.
-type Finding struct {
-	Server string
-	Tool   string // "" where it is about the server
-	Kind   FindingKind
-	Text   string
-}
-
-// FindingKind is what a [Finding] is about. The words stay as they are, for programs
-// that keep them.
-type FindingKind string
-
-// The kinds.
-const (
-	FindingLeftOut       FindingKind = "left-out"       // a tool that cannot be taken, and why
-	FindingSchema        FindingKind = "bad-schema"     // a tool that is left out for its input or output schema
-	FindingUnreadable    FindingKind = "unreadable"     // annotations, or parts of them
-	FindingContradiction FindingKind = "contradiction"  // annotations that say two things
-	FindingDoubted       FindingKind = "doubted"        // declared read-only, and the words say otherwise
-	FindingUnbelieved    FindingKind = "unbelieved"     // declared milder, and nothing else speaks for it
-	FindingRepeatable    FindingKind = "repeatable"     // declared idempotent, and cannot be taken back
-	FindingLowered       FindingKind = "lowered"        // by the host's own word
-	FindingUnused        FindingKind = "unused"         // a word of the host for a tool that is not there
-	FindingUnprepared    FindingKind = "unprepared"     // a session that hides what a server wrote
-	FindingStale         FindingKind = "stale"          // a list that could not be read again
-	FindingNotAccepted   FindingKind = "not-accepted"   // new or changed since definitions were accepted
-	FindingGone          FindingKind = "gone"           // accepted, and no longer listed
-	FindingPermission    FindingKind = "bad-permission" // a permission of the host's that cannot be read
-)
-
-// String returns the finding on one line.
-func (f Finding) String() string {
-	if f.Tool == "" {
-		return f.Server + ": " + f.Text
-	}
-	return f.Server + "/" + f.Tool + ": " + f.Text
-}
-
-// Findings returns what stands out, sorted. The slice is the caller's.
-func (c *Catalog) Findings() []Finding {
-	now := c.current.Load()
-	return sorted(slices.Concat(now.findings, c.misfits(now.list)))
-}
-
 // CallTool calls the tool on its server. The guard stands here: a Dangerous or
 // Unknown call without a person's yes is refused, and the class is that of the
 // accepted definition, whatever the call carries.
@@ -319,50 +273,3 @@ func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.To
 		return c.accepted(ctx, call, sees)
 	})
 }
-
-// ErrUnknownTool is in the tree of every error about a tool that is not there.
-var ErrUnknownTool = errors.New("catalog: unknown tool")
-
-// An UnknownToolError says that the catalogue has no such tool. Server is "" where
-// the name was given without one.
-type UnknownToolError struct{ Server, Tool string }
-
-func (e *UnknownToolError) Error() string {
-	if e.Server == "" {
-		return fmt.Sprintf("catalog: there is no tool %q of any server; list the tools again", e.Tool)
-	}
-	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
-}
-
-// ForModel tells the model to choose another tool.
-func (e *UnknownToolError) ForModel() string {
-	return "There is no such tool any more. Choose one from the list of tools."
-}
-
-// Is reports whether target is [ErrUnknownTool].
-func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
-
-// NotSent reports that the call did not leave.
-func (e *UnknownToolError) NotSent() bool { return true }
-
-// Permanent reports that the same call would only fail again.
-func (e *UnknownToolError) Permanent() bool { return true }
-
-// A ChangedError says that the definition that the call was made for is no longer
-// the accepted one.
-type ChangedError struct{ Tool *middleware.Tool }
-
-func (e *ChangedError) Error() string {
-	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
-}
-
-// ForModel says why the call was turned away.
-func (e *ChangedError) ForModel() string {
-	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
-}
-
-// NotSent reports that the call did not leave.
-func (e *ChangedError) NotSent() bool { return true }
-
-// Permanent reports that the same call would only fail again.
-func (e *ChangedError) Permanent() bool { return true }

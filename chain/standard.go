@@ -60,31 +60,44 @@ type Standard struct {
 	// Route chooses among the replicas of a server (package route).
 	Route middleware.Middleware
 
-	// admit is the executor's own (middleware.Admitter). It stands there twice: for
-	// the tool, and for what preflight found of these arguments. Where Route is set it
-	// stands before it once more, since replicas lead past the executor's guard.
+	// admit is the executor's own (middleware.Admitter), nil where it has none. It stands
+	// there for the tool, for what preflight found of these arguments, and for replicas.
 	admit middleware.Middleware
 }
 
 // links returns the middlewares that are there, outermost first.
 func (s Standard) links() []middleware.Middleware {
-	var beforeRoute, afterPreflight middleware.Middleware
-	if s.Route != nil {
-		beforeRoute = s.admit
-	}
-	if s.Preflight != nil { // the other recover knows only the tool, and not what its arguments make of it
-		afterPreflight = middleware.Recover()
-	}
+	type links = []middleware.Middleware
 	all := slices.Concat(
-		[]middleware.Middleware{turn.Ordered()},
-		s.Outermost,
-		[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, turn.Gate(), afterPreflight},
-		s.PerCall,
-		[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},
-		s.PerAttempt,
-		[]middleware.Middleware{s.Timeout, beforeRoute, s.Route},
+		// the edge: the answer as the model will see it, and what is written down of it
+		links{turn.Ordered()}, s.Outermost, links{s.Output, s.Telemetry, s.Record},
+		// what the tool alone tells
+		links{middleware.Recover(), s.admit, s.Infer, s.Budget},
+		// what its arguments tell, and a person
+		links{s.Preflight, s.admit, s.Confirm, turn.Gate(), s.recoverJudged()}, s.PerCall,
+		// what is done once for a call, however often it is tried
+		links{s.Intent, s.Cache},
+		// the attempts, and each of them
+		links{s.Retry, s.RateLimit}, s.PerAttempt, links{s.Timeout, s.admitRouted(), s.Route},
 	)
 	return slices.DeleteFunc(all, func(m middleware.Middleware) bool { return m == nil })
+}
+
+// recoverJudged is for a call of which Preflight knows more: the recover before it
+// knows the tool, and not what the arguments make of it.
+func (s Standard) recoverJudged() middleware.Middleware {
+	if s.Preflight == nil {
+		return nil
+	}
+	return middleware.Recover()
+}
+
+// admitRouted is for what Route leads past the executor's own guard.
+func (s Standard) admitRouted() middleware.Middleware {
+	if s.Route == nil {
+		return nil
+	}
+	return s.admit
 }
 
 // Then hangs the chain in front of an executor: a catalogue, one of package

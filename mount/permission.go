@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -36,6 +37,11 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 			r, ok := req.(*mcp.CallToolRequest)
 			if !ok || r.Params == nil || !s.covers(s.scopes(r.Extra), r.Params.Name) {
 				return nil, unknownTool(r)
+			}
+		case resolution.MethodResolve, resolution.MethodAnnotations:
+			p, ok := req.GetParams().(*resolution.Params)
+			if !ok || p == nil || !s.covers(s.scopes(req.GetExtra()), p.Name) {
+				return nil, unresolvable(p)
 			}
 		case methodListTools:
 			res, err := next(ctx, method, req)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -51,8 +52,11 @@ func guardedServer(t *testing.T, server *mcp.Server) string {
 
 func dialAs(t *testing.T, url, token string) *mcp.ClientSession {
 	t.Helper()
-	transport := &mcp.StreamableClientTransport{Endpoint: url, MaxRetries: -1, DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: bearer(token)}}
-	return testserver.Dial(t, testserver.NewClient(), transport, testserver.Legacy)
+	return testserver.Dial(t, testserver.NewClient(), transportAs(url, token), testserver.Legacy)
+}
+
+func transportAs(url, token string) mcp.Transport {
+	return &mcp.StreamableClientTransport{Endpoint: url, MaxRetries: -1, DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: bearer(token)}}
 }
 
 // On a server of ours the scopes of the request say what is listed and what may be
@@ -107,6 +111,36 @@ func TestScopesOfTheRequestFilterListAndCalls(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// What a call would do is told to those who may make it.
+func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
+	t.Parallel()
+	server := testserver.New()
+	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
+	register(t, s, tool, annotation.Annotations{}, new(atomic.Int64))
+	asked := new(atomic.Int64)
+	if err := mount.Resolve(server, mount.Resolvable{
+		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()},
+		Choose: func(json.RawMessage) string { asked.Add(1); return "first" },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	url := guardedServer(t, server)
+	for token, want := range map[string]bool{"customers.write": true, "customers.read": false, "openid": false} {
+		client := testserver.NewClient()
+		mount.Resolver(func(string) *mcp.ClientSession { return nil }, client) // so that it can ask
+		cs := testserver.Dial(t, client, transportAs(url, token), testserver.Legacy)
+		for _, method := range []string{resolution.MethodResolve, resolution.MethodAnnotations} {
+			before := asked.Load()
+			_, err := mcp.CallCustomMethod[*resolution.Params, *resolution.Answer](testserver.Context(t), cs, method,
+				&resolution.Params{Name: tool.Name, Arguments: json.RawMessage("{}")})
+			if (err == nil) != want || (asked.Load() > before) != want || !want && !strings.Contains(err.Error(), "there is no tool") {
+				t.Errorf("%s as %s: %v, want it told: %t", method, token, err, want)
+			}
+		}
+	}
 }
 
 // Without a token nothing is covered; the host's own word on scopes may reach

@@ -149,7 +149,7 @@ func (s *resolvables) answer(p *resolution.Params) (r *resolvable, _ *resolution
 	}
 	r = s.tools[p.Name]
 	if r == nil {
-		return invalid("there is no tool %.80q that can be resolved", p.Name)
+		return nil, nil, unresolvable(p)
 	}
 	if len(bytes.TrimSpace(p.Arguments)) == 0 {
 		return invalid("arguments is missing; {} says that there are none")
@@ -174,6 +174,16 @@ func (s *resolvables) answer(p *resolution.Params) (r *resolvable, _ *resolution
 		found = r.worst
 	}
 	return r, resolution.Written(found), nil
+}
+
+// unresolvable is the answer about a tool that is not there, and about one that the
+// request may not use.
+func unresolvable(p *resolution.Params) error {
+	name := ""
+	if p != nil {
+		name = p.Name
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no tool %.80q that can be resolved", name)}
 }
 
 // bound reports whether a tool can be resolved by the definition that is listed. One

@@ -30,8 +30,8 @@ type ServerOptions struct {
 	Scope func(req *mcp.CallToolRequest) string
 	// Permission says which permission a caller of the tool needs, as in
 	// catalog.Options. With it, tools/list shows and tools/call takes only what the
-	// scopes of the request cover, and a tool that was not added by AddTool needs
-	// "*.all". Nil means that everybody may use everything.
+	// scopes of the request cover, [Resolve] answers about nothing else, and a tool that
+	// was not added by AddTool needs "*.all". Nil means that everybody may use everything.
 	Permission func(tool *middleware.Tool) string
 	// Scopes returns what a request may do; nil means the scopes of its bearer token, for
 	// tools of the public level. What is no scope covers nothing.

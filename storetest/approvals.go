@@ -79,18 +79,18 @@ var approvalCases = []testCase{
 	}},
 	{name: "a question whose time is over takes no yes, and may end", run: func(t *testing.T, r replicas) {
 		a := approval("1")
-		a.Until = time.Now().Add(40 * time.Millisecond)
+		a.Until = time.Now().Add(soon)
 		must(t, r.a.Approvals.Add(t.Context(), a))
-		time.Sleep(80 * time.Millisecond)
+		passes()
 		noEffect(t, r.b.Approvals.Advance(t.Context(), "1", yes()), approvals.Pending)
 		must(t, r.b.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Void}))
 	}},
 	{name: "a yes whose time is over is not spent", run: func(t *testing.T, r replicas) {
 		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
 		change := yes()
-		change.Until = time.Now().Add(40 * time.Millisecond)
+		change.Until = time.Now().Add(soon)
 		must(t, r.a.Approvals.Advance(t.Context(), "1", change))
-		time.Sleep(80 * time.Millisecond)
+		passes()
 		noEffect(t, r.b.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Spent}), approvals.Approved)
 	}},
 	{name: "an approval that nobody knows takes nothing", run: func(t *testing.T, r replicas) {
@@ -151,9 +151,9 @@ var approvalCases = []testCase{
 	}},
 	{name: "a yes that stands ends with its time", run: func(t *testing.T, r replicas) {
 		s := standing("1", "pay")
-		s.Until = time.Now().Add(40 * time.Millisecond)
+		s.Until = time.Now().Add(soon)
 		must(t, r.a.Approvals.Remember(t.Context(), s))
-		time.Sleep(80 * time.Millisecond)
+		passes()
 		if got, err := r.b.Approvals.Remembered(t.Context(), "ann", "", ""); err != nil || len(got) != 0 {
 			t.Errorf("got %+v, %v", got, err)
 		}

@@ -101,7 +101,7 @@ var boardCases = []testCase{
 	}},
 	{name: "a question whose time is over takes no answer", run: func(t *testing.T, r replicas) {
 		n := notice("1")
-		n.Until = time.Now().Add(60 * time.Millisecond)
+		n.Until = time.Now().Add(soon)
 		must(t, r.a.Board.Post(t.Context(), n))
 		hears(t, awaits(t, r.a.Board, "1"), "over")
 		time.Sleep(20 * time.Millisecond)

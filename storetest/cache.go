@@ -86,7 +86,7 @@ var cacheCases = []testCase{
 	{name: "a value is not found after its time", run: func(t *testing.T, r replicas) {
 		q := ask("crm", "a")
 		f := look(t, r.a.Cache, q)
-		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("v"), 60*time.Millisecond))
+		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("v"), soon))
 		knows(t, r.b.Cache, q, "v")
 		eventually(t, patience, "it is forgotten", func() bool { return look(t, r.b.Cache, q).Value == nil })
 	}},
@@ -157,7 +157,7 @@ var cacheCases = []testCase{
 	{name: "a write is over by itself when its time is", run: func(t *testing.T, r replicas) {
 		q, w := ask("crm", "a"), write("w", "crm")
 		fill(t, r.a.Cache, q, "old")
-		w.Until = time.Now().Add(100 * time.Millisecond)
+		w.Until = time.Now().Add(soon)
 		must(t, r.b.Cache.Begin(t.Context(), w))
 		eventually(t, patience, "what is asked for is kept again", func() bool {
 			f := look(t, r.a.Cache, q)

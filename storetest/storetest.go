@@ -91,6 +91,13 @@ func cases() []testCase {
 // patience is how long a case waits for what is promised soon.
 const patience = 5 * time.Second
 
+// soon is the time of what is to end within a case. What comes before has to be done
+// by then, on a machine with much else to do as well.
+const soon = time.Second
+
+// passes waits until soon is over, by every replica's clock.
+func passes() { time.Sleep(soon + 40*time.Millisecond) }
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -194,7 +194,7 @@ func TestOtherFailuresPass(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, down })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"own timer": t.Context(), "the caller's": ctx} {
 		if _, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: tool(annotation.Write(), 0)}); err != down {

@@ -29,7 +29,8 @@ func looks(t *testing.T, c cache.Remote, text string, d time.Duration) (found []
 func TestSnapshotIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Of(t)
-	a, b := open(t, e.URL(), redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
+	o := redis.Options{Key: key, Timeout: patient}
+	a, b := open(t, e.URL(), o).Cache(), open(t, e.URL(), o).Cache()
 	keep(t, a, "one", "old")
 	for range 2 { // by the script, and by the plain read
 		if find(t, b, "one") != "old" {

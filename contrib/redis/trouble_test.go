@@ -119,9 +119,9 @@ func TestPoisonIsAMiss(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, ", sealed ", sealed), func(t *testing.T) {
 				t.Parallel()
-				e, o := enginetest.Of(t), redis.Options{Plain: true}
+				e, o := enginetest.Of(t), redis.Options{Plain: true, Timeout: patient}
 				if sealed {
-					o = redis.Options{Key: key}
+					o = redis.Options{Key: key, Timeout: patient}
 				}
 				a, b := open(t, e.URL(), o).Cache(), open(t, e.URL(), o).Cache()
 				keep(t, a, "one", "first")
@@ -151,7 +151,8 @@ func TestPoisonIsAMiss(t *testing.T) {
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Of(t)
-	ours, theirs := open(t, e.URL(), redis.Options{Key: key}), open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32)})
+	ours := open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
+	theirs := open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient})
 	keep(t, ours.Cache(), "one", "secret answer")
 	if got := find(t, theirs.Cache(), "one"); got != "" {
 		t.Errorf("another host reads %q", got)
@@ -180,7 +181,7 @@ func TestSealed(t *testing.T) {
 func TestForgedAnswerIsANo(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Of(t)
-	s := open(t, e.URL(), redis.Options{Key: key})
+	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
 	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("may I?")}); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestPoisonedBucketIsEmpty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := enginetest.Of(t)
-			l := open(t, e.URL(), redis.Options{}).Limiter()
+			l := open(t, e.URL(), redis.Options{Timeout: patient}).Limiter()
 			w := ratelimit.Waiter{ID: "1", Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 5}}, Longest: time.Hour, Most: 10}
 			if _, err := l.Take(t.Context(), w); err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
@@ -60,11 +61,20 @@ func harmless(text string) string {
 	return text
 }
 
+// version is that of the module of which this program was built.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version + " " + info.GoVersion
+	}
+	return "(unknown)"
+}
+
 // root is the tree of the commands.
 func root(open stores.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "fairlead",
 		Short:         "See what the tools of MCP servers can do to you, and why",
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -108,6 +108,7 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		args   []string
 	}{
 		"inspect: clean":                      {0, "honest", []string{"inspect", "--", "SERVER"}},
+		"the version":                         {0, "honest", []string{"--version"}},
 		"inspect: findings":                   {1, "lying", []string{"inspect", "--", "SERVER"}},
 		"inspect: findings, all milder":       {0, "lying", []string{"inspect", "--fail-on", "none", "--", "SERVER"}},
 		"inspect: findings that are known":    {0, "lying", []string{"inspect", "--baseline", baseline, "--", "SERVER"}},

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,16 +149,9 @@ func (o *proxyFlags) shared(ctx context.Context, servers []proxy.Server, log *sl
 // file is a file that the command line names, or else the policy, beside itself.
 func (o *proxyFlags) file(flag, inPolicy string) string {
 	if flag != "" || inPolicy == "" || filepath.IsAbs(inPolicy) {
-		return firstOf(flag, inPolicy)
+		return cmp.Or(flag, inPolicy)
 	}
 	return filepath.Join(filepath.Dir(o.policy), inPolicy)
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // servers are the servers that the command line names.

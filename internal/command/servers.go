@@ -22,7 +22,7 @@ const serverArgs = "[URL...] [-- COMMAND [ARG...]]"
 // naming is the part of a command's help that says so.
 const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, by --server
 NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client, as
-Claude Desktop, Claude Code, Cursor, Windsurf, VS Code and Zed write it; several of
+Claude, Codex, Cursor, opencode, VS Code, Windsurf, Zed and others write it; several of
 these may stand together. --server NAME takes that server alone out of such a file.`
 
 // A serverNames is the servers that a command line names.
@@ -36,7 +36,7 @@ func (f *serverNames) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "`FILE` of a client that names servers (may be given again)")
 	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "a server of that file by its `NAME`, or another one as NAME=URL or NAME=COMMAND (may be given again)")
 	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default server)")
-	must(cmd.MarkFlagFilename("config", "json"))
+	must(cmd.MarkFlagFilename("config", "json", "jsonc", "toml"))
 }
 
 // A serverFlags is the servers whose tools a command lists.

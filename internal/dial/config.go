@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/tailscale/hujson"
 )
 
 // maxConfig is how much a configuration file may hold. Some clients keep their whole
@@ -20,8 +21,9 @@ const maxConfig = 64 << 20
 
 // Configured returns the servers of a configuration file, in the order of the file, as
 // the clients write it: "mcpServers" (Claude, Cursor, Windsurf, Cline, Gemini and
-// others), "servers" (VS Code, in its settings within "mcp") or "context_servers"
-// (Zed). What a client keeps beside them is not looked at.
+// others), "servers" (VS Code, in its settings within "mcp"), "context_servers" (Zed),
+// "mcp" (opencode), or, where the file's name ends in .toml, "mcp_servers" (Codex). What
+// a client keeps beside them is not looked at.
 //
 // With names, those servers are returned, whether they are switched off or not;
 // without, all that are not. One that cannot be used is an error that names file and
@@ -31,7 +33,11 @@ func Configured(path string, names ...string) ([]Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
 	}
-	entries, err := entries(plain(text))
+	parse := jsonEntries
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
+		parse = codexEntries
+	}
+	entries, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUsage, path, err)
 	}
@@ -101,15 +107,25 @@ type entry struct {
 }
 
 // places are where the clients keep their servers; the first that names any counts.
-var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"amp.mcpServers"}}
+var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"amp.mcpServers"}, {"mcp"}}
 
-func entries(text []byte) ([]entry, error) {
-	if err := valid(text); err != nil {
+const byteOrderMark = "\ufeff"
+
+// jsonEntries reads JSON with comments and trailing commas, as editors keep their settings.
+func jsonEntries(text []byte) ([]entry, error) {
+	text, err := hujson.Standardize(bytes.TrimPrefix(text, []byte(byteOrderMark)))
+	if err != nil { // which says the line
 		return nil, err
+	}
+	if bytes.TrimSpace(text)[0] != '{' {
+		return nil, errors.New("it is no JSON object")
 	}
 	var found []entry
 	there := false
 	for _, place := range places {
+		if there && len(place) == 1 && place[0] == "mcp" { // not opencode's
+			continue
+		}
 		list, is, err := entriesAt(text, place)
 		if err != nil {
 			return nil, err
@@ -129,7 +145,7 @@ func entries(text []byte) ([]entry, error) {
 	}
 	switch {
 	case !there:
-		return nil, errors.New(`it has none of "mcpServers", "servers" and "context_servers", which is where clients keep their servers`)
+		return nil, errors.New(`it has none of "mcpServers", "servers", "context_servers" and "mcp", which is where clients keep their servers`)
 	case len(found) == 0:
 		return nil, errors.New("it names no server")
 	}
@@ -153,19 +169,6 @@ func entriesAt(text []byte, place []string) (list []entry, there bool, err error
 		return nil, true, fmt.Errorf("%q is no object", strings.Join(place, "."))
 	}
 	return list, true, nil
-}
-
-// valid says in which line a text is no JSON object.
-func valid(text []byte) error {
-	var object map[string]json.RawMessage
-	err := json.Unmarshal(text, &object)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n")), err)
-	}
-	if err != nil || object == nil {
-		return errors.New("it is no JSON object")
-	}
-	return nil
 }
 
 // walk tells of each member of an object with the place where its value begins.

@@ -1,7 +1,6 @@
 package dial_test
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,6 +61,13 @@ func TestConfigured(t *testing.T) {
 				{ID: "b", Command: []string{"y", "2"}, Env: map[string]string{"A": "1"}, Line: 1},
 			},
 		},
+		"opencode": {
+			`{"$schema": "x", "mcp": {"a": {"type": "local", "command": ["npx", "-y", "m"], "environment": {"K": "{env:FAIRLEAD_TEST_KEY}"}, "enabled": true}, "b": {"type": "remote", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer {env:FAIRLEAD_TEST_KEY}"}}}}`, nil,
+			[]dial.Target{
+				{ID: "a", Command: []string{"npx", "-y", "m"}, Env: map[string]string{"K": "k-1"}, Line: 1},
+				{ID: "b", URL: "https://example.com/mcp", Header: map[string]string{"Authorization": "Bearer k-1"}, Line: 1},
+			},
+		},
 		"Claude Code, of this project": {
 			`{"mcpServers": {}, "projects": {` + strconv.Quote(here) + `: {"mcpServers": {"a": {"command": "x"}}}, "/elsewhere": {"mcpServers": {"b": {"command": "y"}}}}}`, nil,
 			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
@@ -103,6 +109,72 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
+func TestConfiguredByCodex(t *testing.T) {
+	t.Setenv("FAIRLEAD_TEST_KEY", "k-1")
+	path := config(t, "config.toml", `model = "x"
+
+[mcp_servers.files] # the local one
+command = "npx"
+args = ["-y", "server", "/tmp"]
+startup_timeout_sec = 20
+cwd = "/srv"
+
+[mcp_servers.files.env]
+A = "b"
+
+[mcp_servers."off one"]
+command = "y"
+enabled = false
+
+[mcp_servers.api]
+url = "https://example.com/mcp"
+bearer_token_env_var = "FAIRLEAD_TEST_KEY"
+http_headers = { "X-Region" = "eu" }
+env_http_headers = { "X-Key" = "FAIRLEAD_TEST_KEY" }
+`)
+	got, err := dial.Configured(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []dial.Target{
+		{ID: "files", Command: []string{"npx", "-y", "server", "/tmp"}, Env: map[string]string{"A": "b"}, Dir: "/srv", File: path, Line: 3},
+		{ID: "api", URL: "https://example.com/mcp", Header: map[string]string{"Authorization": "Bearer k-1", "X-Region": "eu", "X-Key": "k-1"}, File: path, Line: 16},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestConfiguredByCodexSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"no TOML":                    {"[mcp_servers.a]\ncommand = ", []string{"no TOML", "line 2"}},
+		"no servers":                 {"model = 1", []string{"mcp_servers"}},
+		"none of them":               {"[mcp_servers]", []string{"names no server"}},
+		"servers are a list":         {"mcp_servers = []", []string{"mcp_servers"}},
+		"an entry is a text":         {"[mcp_servers]\na = \"x\"", []string{"line 2", `"a"`}},
+		"a value is no JSON":         {"[mcp_servers.a]\ncommand = \"x\"\ntimeout = inf", []string{`"a"`}},
+		"a variable that is not set": {"[mcp_servers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"FAIRLEAD_NOT_SET\"", []string{`"a"`, "FAIRLEAD_NOT_SET"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := config(t, "config.toml", c.text)
+			_, err := dial.Configured(path)
+			if !errors.Is(err, dial.ErrUsage) {
+				t.Fatalf("got error %v, want one of usage", err)
+			}
+			for _, want := range append(c.want, path) {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not say %s", err, want)
+				}
+			}
+		})
+	}
+}
+
 func TestConfiguredSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -127,6 +199,7 @@ func TestConfiguredSaysWhatIsWrong(t *testing.T) {
 		"an entry is a text":         {`{"mcpServers": {"a": "x"}}`, nil, []string{`"a"`}},
 		"a variable that is not set": {`{"mcpServers": {"a": {"command": "x", "env": {"K": "${env:FAIRLEAD_NOT_SET}"}}}}`, nil, []string{`"a"`, "FAIRLEAD_NOT_SET"}},
 		"what the editor asks for":   {`{"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}}}`, nil, []string{`"a"`, "${input:key}"}},
+		"a file of opencode's":       {`{"mcp": {"a": {"type": "local", "command": ["x"], "environment": {"K": "{file:~/key}"}}}}`, nil, []string{`"a"`, "file:~/key"}},
 		"an extension's":             {`{"context_servers": {"a": {"source": "extension", "settings": {}}}}`, nil, []string{`"a"`, "extension"}},
 		"a file of variables":        {`{"servers": {"a": {"command": "x", "envFile": ".env"}}}`, nil, []string{`"a"`, "envFile"}},
 		"a hostile name":             {"{\"mcpServers\": {\"a\\u001b[31m\": {}}}", nil, []string{`"a\x1b[31m"`}},
@@ -188,21 +261,17 @@ func TestStringKeepsSecrets(t *testing.T) {
 	}
 }
 
-// With comments or without, what the standard library reads is what was meant.
+// Whatever a file holds, it is servers or an error that says so.
 func FuzzConfigured(f *testing.F) {
 	f.Add("{\"mcpServers\": {\"a\": {\"command\": \"x\"}}} // end")
 	f.Add("{/* \"a\": */ \"servers\": {\"a\": {\"url\": \"http://h\",},},}")
+	f.Add("[mcp_servers.a]\ncommand = \"x\"\nenv = { \"A\" = 1 }")
 	f.Fuzz(func(t *testing.T, text string) {
-		path := filepath.Join(t.TempDir(), "mcp.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		found, err := dial.Configured(path)
-		if (err == nil) == (len(found) == 0) || err != nil && !errors.Is(err, dial.ErrUsage) {
-			t.Fatalf("%d servers and %v", len(found), err)
-		}
-		if json.Valid([]byte(text)) && string(dial.Plain([]byte(text))) != text {
-			t.Fatalf("JSON became %s", dial.Plain([]byte(text)))
+		for _, name := range []string{"mcp.json", "config.toml"} {
+			found, err := dial.Configured(config(t, name, text))
+			if (err == nil) == (len(found) == 0) || err != nil && !errors.Is(err, dial.ErrUsage) {
+				t.Fatalf("%s: %d servers and %v", name, len(found), err)
+			}
 		}
 	})
 }

@@ -2,11 +2,13 @@ package dial
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,10 +26,16 @@ type written struct {
 	EnvFile string            `json:"envFile"`
 	Cwd     string            `json:"cwd"`
 
+	Environment map[string]scalar `json:"environment"` // opencode
+
 	URL       string            `json:"url"`
 	ServerURL string            `json:"serverUrl"` // Windsurf
 	HTTPURL   string            `json:"httpUrl"`   // Gemini
 	Headers   map[string]scalar `json:"headers"`
+
+	HTTPHeaders    map[string]scalar `json:"http_headers"`         // Codex
+	EnvHTTPHeaders map[string]string `json:"env_http_headers"`     // Codex: the variables that hold them
+	BearerEnvVar   string            `json:"bearer_token_env_var"` // Codex
 
 	Disabled bool  `json:"disabled"`
 	Enabled  *bool `json:"enabled"`
@@ -90,8 +98,8 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	off = w.Disabled || w.Enabled != nil && !*w.Enabled
 	x := expander{dir: filepath.Dir(path)}
 	t = Target{ID: idOf(e.name), File: path, Line: e.line}
-	kind := strings.ToLower(first(w.Type, w.Transport))
-	url := first(w.URL, w.ServerURL, w.HTTPURL)
+	kind := strings.ToLower(cmp.Or(w.Type, w.Transport))
+	url := cmp.Or(w.URL, w.ServerURL, w.HTTPURL)
 	command := slices.Concat(w.Command.list, w.Args)
 	switch {
 	case w.EnvFile != "":
@@ -100,15 +108,18 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 		return t, off, errors.New("has both an URL and a command; which is it?")
 	case url != "":
 		t.URL, t.SSE = x.text(url), kind == "sse"
-		t.Header = x.values(w.Headers)
+		t.Header = x.values(w.Headers, w.HTTPHeaders)
+		for name, variable := range w.EnvHTTPHeaders {
+			t.Header[name] = x.variable(variable)
+		}
+		if w.BearerEnvVar != "" {
+			t.Header["Authorization"] = "Bearer " + x.variable(w.BearerEnvVar)
+		}
 	case len(w.Command.list) > 0:
 		for _, word := range command {
 			t.Command = append(t.Command, x.text(word))
 		}
-		t.Env, t.Dir = x.values(w.Env), x.text(w.Cwd)
-		if len(w.Command.env) > 0 {
-			t.Env = x.values(w.Command.env)
-		}
+		t.Env, t.Dir = x.values(w.Env, w.Environment, w.Command.env), x.text(w.Cwd)
 	case w.Source == "extension" || w.Settings != nil:
 		return t, off, errors.New("is started by an extension of the editor; name it here by its command or URL")
 	default:
@@ -122,19 +133,10 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	return t, off, errors.Join(x.fault, t.Check())
 }
 
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // unmarshalling says which member is of the wrong type, without what stands there.
 func unmarshalling(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is a %s", escape.Line(first(wrong.Field, "it")), wrong.Value)
+		return fmt.Errorf("%s is a %s", escape.Line(cmp.Or(wrong.Field, "it")), wrong.Value)
 	}
 	return err
 }
@@ -147,31 +149,24 @@ type expander struct {
 	fault error
 }
 
-func (x *expander) values(all map[string]scalar) map[string]string {
-	out := make(map[string]string, len(all))
-	for name, value := range all {
-		out[name] = x.text(string(value))
+func (x *expander) values(all ...map[string]scalar) map[string]string {
+	out := make(map[string]string)
+	for _, some := range all {
+		for name, value := range some {
+			out[name] = x.text(string(value))
+		}
 	}
 	return out
 }
 
-// text expands ${env:X}, ${X} and ${X:-default}, and the folders that editors know.
+// named is what stands for something else: ${env:X}, ${X} and ${X:-default}, and the
+// folders that editors know; {env:X} and {file:X} are opencode's.
+var named = regexp.MustCompile(`\$\{[^}]*\}|\{(?:env|file):[^}]*\}`)
+
 func (x *expander) text(s string) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(s, "${")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		name, after, closed := strings.Cut(rest, "}")
-		if !closed {
-			b.WriteString("${" + rest)
-			return b.String()
-		}
-		b.WriteString(x.variable(name))
-		s = after
-	}
+	return named.ReplaceAllStringFunc(s, func(name string) string {
+		return x.variable(strings.TrimSuffix(strings.TrimLeft(name, "${"), "}"))
+	})
 }
 
 func (x *expander) variable(name string) string {

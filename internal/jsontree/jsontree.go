@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +72,11 @@ func Likely(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// Same reports whether two values say the same, however their numbers are written.
+// maxExact is where float64 begins to leave whole numbers out, as the ids of some are.
+const maxExact = 1 << 53
+
+// Same reports whether two values say the same, however their numbers are written;
+// those that a float64 may not tell apart must be written alike.
 func Same(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -81,7 +86,7 @@ func Same(a, b any) bool {
 		}
 		x, _ := a.Float64()
 		y, _ := b.Float64()
-		return x == y
+		return x == y && math.Abs(x) < maxExact
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, Same)

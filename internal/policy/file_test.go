@@ -80,10 +80,12 @@ func TestB197AnInvalidFileChangesNothing(t *testing.T) {
 			}
 		}
 		check("as it was", policy.Deny, 0)
-		write(t, name, `{"rules": [{"tool": "s/a", "decide": "allw"}]}`)
+		// It differs in its size: no time passes outside of the bubble, and there are file
+		// systems that tell two writes of one hundredth of a second by nothing else.
+		write(t, name, `{"rules": [{"tool": "s/a", "decide": "allowed"}]}`)
 		check("invalid", policy.Deny, 1)
 		check("still invalid, and told once", policy.Deny, 1)
-		if !strings.Contains(log.String(), "allw") {
+		if !strings.Contains(log.String(), "allowed") {
 			t.Errorf("the log does not say what is wrong: %s", log.String())
 		}
 		if err := os.Remove(name); err != nil {

@@ -64,13 +64,14 @@ func TestWhatIsNotShownIsNotCalled(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			eachVersion(t, func(t *testing.T, version string) {
-				c.o.Confirm = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+				o := c.o
+				o.Confirm = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 					if c.says != "nobody said yes" {
 						t.Error("somebody was asked")
 					}
 					return hitl.Decision{}, os.ErrInvalid
 				})
-				f := connect(t, version, c.o, nil)
+				f := connect(t, version, o, nil)
 				if got := names(t, f.ClientSession); !slices.Equal(got, c.want) {
 					t.Errorf("got %v, want %v", got, c.want)
 				}

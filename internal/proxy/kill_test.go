@@ -51,7 +51,11 @@ func build(t *testing.T) string {
 // looks at what the server did and what was recorded.
 func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) {
 	t.Helper()
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "killed") //nolint:usetesting // t.TempDir fails where the server of a proxy that was killed writes on
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ledger, record, rules := dir+"/ledger", dir+"/calls.jsonl", dir+"/policy.json"
 	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow"}]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -187,7 +191,7 @@ func kill(t *testing.T, pidFile string, cmd *exec.Cmd) {
 
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}

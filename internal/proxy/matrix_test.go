@@ -191,7 +191,9 @@ func connectRaw(t testing.TB, o proxy.Options) *raw {
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
 	r := &raw{t: t, in: toProxy, out: make(chan map[string]json.RawMessage, 100), done: make(chan error, 1)}
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		r.done <- p.ServeLines(context.Background(), in, out)
 		_ = out.Close()
 	}()
@@ -207,6 +209,7 @@ func connectRaw(t testing.TB, o proxy.Options) *raw {
 	}()
 	t.Cleanup(func() {
 		_ = toProxy.Close()
+		testserver.Wait(t, "the proxy to end", ended) // its servers write to ledgers until then
 		if t.Failed() {
 			t.Log(log.String())
 		}

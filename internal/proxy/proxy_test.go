@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"things": things, "features": features})
+	testserver.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.
@@ -133,11 +133,15 @@ func connect(t testing.TB, version string, o proxy.Options, client *mcp.ClientOp
 	}
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		err := p.ServeLines(t.Context(), in, out)
 		_ = out.Close()
 		f.served <- err
 	}()
+	// The servers write to the ledger to their end, so that its folder can go only then.
+	t.Cleanup(func() { testserver.Wait(t, "the proxy to end", ended) })
 	f.ClientSession = testserver.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client),
 		&mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, version)
 	t.Cleanup(func() {

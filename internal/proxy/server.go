@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -59,7 +58,8 @@ type server struct {
 	asked   map[string]chan answerOf // our own requests
 	relayed map[string]*message      // the client's, by their IDs
 
-	tools toolsOf
+	tools         toolsOf
+	subscriptions subscriptions
 }
 
 // An answerOf is what came of a request of ours.
@@ -67,9 +67,6 @@ type answerOf struct {
 	m   *message
 	err error
 }
-
-// Restarts come one after the other in at least this distance.
-const restartDistance = 250 * time.Millisecond
 
 func newServer(s Server, session *session, open func(to sink) (link, error), log *slog.Logger) *server {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
@@ -151,6 +148,7 @@ func (s *server) askBy(ctx context.Context, send func(context.Context, *message)
 		if got.err != nil {
 			return nil, got.err
 		}
+		s.subscriptions.note(m, got.m)
 		return got.m.Result, got.m.err()
 	case <-ctx.Done():
 		s.cancel(ctx, m)
@@ -209,6 +207,7 @@ func (s *server) receive(m *message, about string) {
 		default: // a second answer
 		}
 	case theirs:
+		s.subscriptions.note(request, m)
 		s.session.answered(s, request, m)
 	default:
 		s.log.Debug("proxy: an answer that nobody waits for was left out", slog.String("server", s.Name))
@@ -234,98 +233,6 @@ func (s *server) failed(id string, err error) {
 			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
 		}
 	}
-}
-
-// lost ends what waits for a server that has gone, and starts it again.
-func (s *server) lost(generation int, err error) {
-	s.mu.Lock()
-	if s.closed || generation != s.generation {
-		s.mu.Unlock()
-		return
-	}
-	s.link = nil
-	asked, relayed, restart := s.asked, s.relayed, !s.reviving
-	s.asked, s.relayed = make(map[string]chan answerOf), make(map[string]*message)
-	if restart {
-		s.reviving, s.up = true, make(chan struct{})
-	}
-	s.mu.Unlock()
-
-	gone := &GoneError{Server: s.Name, Err: err}
-	for _, waiting := range asked {
-		select {
-		case waiting <- answerOf{err: gone}:
-		default: // it was answered just now
-		}
-	}
-	for _, m := range relayed {
-		s.session.reply(m.failTo(wireError(gone)))
-	}
-	if restart {
-		go s.restart(err)
-	}
-}
-
-// restart brings the server back: the first time at once, then after waits that grow
-// until it has shaken hands.
-func (s *server) restart(why error) {
-	if !s.session.greeted() {
-		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before it had answered at all: %w%s", why, s.said())})
-		return
-	}
-	s.mu.Lock()
-	delay := time.Duration(0)
-	if s.generation > 1 { // the first time at once
-		delay = time.Until(s.began.Add(restartDistance))
-	}
-	s.mu.Unlock()
-	for ; ; delay = s.wait.NextBackOff() {
-		s.log.Warn("proxy: the server went away; it is started again",
-			slog.String("server", s.Name), slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
-		select {
-		case <-time.After(delay):
-		case <-s.session.ctx.Done():
-			return
-		}
-		if why = s.revive(); why == nil {
-			s.log.Info("proxy: the server is back", slog.String("server", s.Name))
-			return
-		}
-	}
-}
-
-// handshakePatience is how long a server that was started again may take to greet.
-const handshakePatience = time.Minute
-
-// revive opens a new link and shakes hands on it as the client once did.
-func (s *server) revive() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	err := s.dial()
-	l := s.link
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(s.session.ctx, handshakePatience, fmt.Errorf("no answer within %v", handshakePatience))
-	defer cancel()
-	if err := s.session.greet(ctx, s, l); err != nil {
-		go l.close()
-		return err
-	}
-	s.tools.stale.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.link != l { // it went away again meanwhile
-		return io.ErrUnexpectedEOF
-	}
-	s.wait.Reset()
-	s.reviving = false
-	close(s.up)
-	return nil
 }
 
 // agree notes which revision the server speaks.

@@ -9,11 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
-
-// A session is one client, with servers of its own. Everything passes but
+) // A session is one client, with servers of its own. Everything passes but
 // tools/list and tools/call, which go through the chain.
 type session struct {
 	proxy *Proxy
@@ -119,71 +116,6 @@ const (
 	methodCallTool  = "tools/call"
 	methodListTools = "tools/list"
 )
-
-// begin answers a request on a goroutine of its own, until it is done or cancelled.
-func (s *session) begin(m *message, answer func(ctx context.Context, m *message) (*message, bool)) {
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	s.mu.Lock()
-	_, twice := s.running[m.id()]
-	full := len(s.running) >= maxRunning
-	if !twice && !full {
-		s.running[m.id()] = cancel
-	}
-	s.mu.Unlock()
-	if twice || full {
-		cancel(nil)
-		text := "proxy: a request with this id is under way already"
-		if full {
-			text = "proxy: too many requests are under way; wait for one of them"
-		}
-		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}))
-		return
-	}
-	s.calls.Go(func() {
-		defer cancel(nil)
-		res, ok := answer(ctx, m)
-		s.mu.Lock()
-		delete(s.running, m.id())
-		s.mu.Unlock()
-		s.forgetToken(m)
-		if ok && ctx.Err() == nil { // one that was cancelled is not answered
-			s.reply(res)
-		}
-	})
-}
-
-// maxRunning is how many requests of one client may be under way.
-const maxRunning = 10_000
-
-// cancelled ends a call, or tells the server that has the request.
-func (s *session) cancelled(m *message) {
-	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
-		Reason    string          `json:"reason"`
-	}
-	_ = json.Unmarshal(m.Params, &p) // one that names nothing cancels nothing
-	s.mu.Lock()
-	cancel := s.running[string(p.RequestID)]
-	s.mu.Unlock()
-	if cancel != nil {
-		cancel(&cancelledError{p.Reason})
-		return
-	}
-	s.route(m)
-}
-
-// A cancelledError ends a call that its client has cancelled.
-type cancelledError struct{ reason string }
-
-func (e *cancelledError) Error() string {
-	if e.reason == "" {
-		return "proxy: the client has cancelled the call"
-	}
-	return "proxy: the client has cancelled the call: " + e.reason
-}
-
-// Is makes it an end of the context that the rooms know.
-func (e *cancelledError) Is(target error) bool { return target == context.Canceled }
 
 // note keeps what has to be known of a request later on.
 func (s *session) note(m *message) {
@@ -342,32 +274,4 @@ func (s *session) askClient(ctx context.Context, method string, params json.RawM
 		}
 		return nil, middleware.GivenUp(ctx)
 	}
-}
-
-// greet shakes hands with a server that was started again, as the client did with the
-// one before it.
-func (s *session) greet(ctx context.Context, one *server, l link) error {
-	s.mu.Lock()
-	hello, version, level, meta := s.hello, s.version, s.level, s.meta
-	s.mu.Unlock()
-	if version == "" { // the client's revision has no greeting
-		params, err := json.Marshal(map[string]any{"_meta": meta})
-		if err != nil {
-			return err
-		}
-		_, err = one.askBy(ctx, l.send, "server/discover", params, "")
-		return err
-	}
-	result, err := one.askBy(ctx, l.send, "initialize", hello, "")
-	if err != nil {
-		return err
-	}
-	if now := members(result)["protocolVersion"]; string(now) != string(quoted(one.agreed())) {
-		return errors.New("it speaks another revision of the protocol now")
-	}
-	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
-		return err
-	}
-	_, err = one.askBy(ctx, l.send, "logging/setLevel", level, "")
-	return err
 }

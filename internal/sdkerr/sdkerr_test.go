@@ -261,15 +261,9 @@ func status(code int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// deadAddress is a port of the loopback that refuses.
-var deadAddress = func() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}()
+// deadAddress is a port of the loopback that refuses, and that no other test's server
+// can be given, as one that was listened on and closed could be.
+const deadAddress = "127.0.0.1:1"
 
 // A RoundTripper of the host's that repeats by itself may have brought the call
 // to the server before its last attempt was refused.

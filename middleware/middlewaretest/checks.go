@@ -10,9 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
-
-// The sentences, in the order in which they are checked.
+) // The sentences, in the order in which they are checked.
 var checks = [...]check{
 	{
 		name: "no lock is held across next", first: true, run: holdsNoLock,
@@ -195,107 +193,6 @@ func resultIsTheCallers(p *probe) {
 	}
 }
 
-var errGone = errors.New("the caller has gone")
-
-func honoursContext(p *probe) {
-	control, caller := p.apply(result)
-	p.try(caller, p.call("a", 1))
-	reachesNext := len(control.calls()) > 0
-
-	// A context that is done before the call.
-	_, caller = p.apply(result)
-	done, cancel := context.WithCancelCause(p.t.Context())
-	cancel(errGone)
-	f := p.start(done, caller, p.call("a", 1))
-	if !f.returned(soon) {
-		p.breakOff("the context was done before the call, and %v later CallTool had not returned", soon)
-	}
-	if reachesNext && !f.says(done) {
-		p.faultf("the context was done before the call, and CallTool returned %s and the error %v", text(f.res), f.err)
-	}
-
-	// One that is done while next waits, or while the middleware waits before it.
-	n, caller := p.apply(p.held(nil))
-	going, cancel := context.WithCancelCause(p.t.Context())
-	defer cancel(nil)
-	f = p.start(going, caller, p.call("a", 1))
-	select {
-	case <-n.entered:
-	case <-f.done:
-	case <-time.After(patience):
-	}
-	synctest.Wait()
-	waits := true
-	select {
-	case <-f.done: // it answers by itself
-		waits = false
-	default:
-	}
-	began := len(n.calls())
-	cancel(errGone)
-	if !f.returned(soon) {
-		p.breakOff("the context was done during the call, and %v later CallTool had not returned", soon)
-	}
-	if waits && !f.says(going) {
-		p.faultf("the context was done during the call, and CallTool returned %s and the error %v", text(f.res), f.err)
-	}
-	if again := len(n.calls()) - began; again > 0 {
-		p.faultf("the context was done during the call, and next was called again")
-	}
-
-	// A deadline.
-	n, caller = p.apply(p.held(nil))
-	limited, stop := context.WithTimeout(p.t.Context(), time.Minute)
-	defer stop()
-	f = p.start(limited, caller, p.call("a", 1))
-	if !f.returned(time.Minute + soon) {
-		p.breakOff("the context's deadline passed, and %v later CallTool had not returned", soon)
-	}
-	if limited.Err() != nil && len(n.calls()) > 0 && !f.says(limited) {
-		p.faultf("the context's deadline passed, and CallTool returned %s and the error %v", text(f.res), f.err)
-	}
-
-	p.crowd()
-}
-
-// crowd makes so many calls at once that some may have to queue, and leaves.
-func (p *probe) crowd() {
-	_, caller := p.apply(p.held(nil))
-	ctx, cancel := context.WithCancelCause(p.t.Context())
-	defer cancel(nil)
-	var crowd []*flight
-	for i := range 64 {
-		crowd = append(crowd, p.start(ctx, caller, p.call("a", i)))
-	}
-	synctest.Wait()
-	cancel(errGone)
-	time.Sleep(soon)
-	for _, f := range crowd {
-		if !f.returned(0) {
-			p.breakOff("the context of 64 calls was done, and %v later some had not returned", soon)
-		}
-	}
-}
-
-func passesContext(p *probe) {
-	n, caller := p.apply(result)
-	ctx, cancel := p.context()
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	p.land(p.start(ctx, caller, p.call("a", 1)))
-	for _, s := range n.calls() {
-		if s.value != p.label {
-			p.faultf("a value of the caller's context does not reach next")
-		}
-		switch {
-		case !s.hasDeadline:
-			p.faultf("the caller's context has a deadline, and the one that next gets has none")
-		case s.deadline.After(deadline):
-			p.faultf("the deadline that next gets is %v after the caller's", s.deadline.Sub(deadline))
-		}
-	}
-}
-
 func concurrent(p *probe) {
 	const callers, rounds = 16, 3
 	_, caller := p.apply(waiting(time.Millisecond, result))
@@ -326,97 +223,6 @@ func concurrent(p *probe) {
 // foreign reports whether a result holds the answer to another call.
 func foreign(got string, call middleware.Call) bool {
 	return strings.Contains(strings.ReplaceAll(got, marker(call), ""), "[answer for ")
-}
-
-func leavesNothingRunning(p *probe) {
-	check := func(when string) {
-		if stacks := p.leftovers(); stacks != "" {
-			p.breakOff("%s, goroutines were left:\n%s", when, stacks)
-		}
-	}
-	for _, end := range endings {
-		_, caller := p.apply(end.answer)
-		ctx, cancel := p.context() // and it stays open while we look
-		p.land(p.start(ctx, caller, p.call("a", 1)))
-		check("after a call that ended with " + end.name)
-		cancel()
-	}
-
-	n, caller := p.apply(p.held(nil))
-	ctx, cancel := p.context()
-	f := p.start(ctx, caller, p.call("a", 1))
-	select {
-	case <-n.entered:
-	case <-f.done:
-	}
-	cancel()
-	p.land(f)
-	check("after a call whose context was done")
-
-	_, caller = p.apply(waiting(time.Minute, result))
-	staying, cancel := p.context()
-	defer cancel()
-	leaving, leave := context.WithCancel(staying)
-	var crowd []*flight
-	for i := range 8 {
-		crowd = append(crowd, p.start(leaving, caller, p.call("a", i/4)), p.start(staying, caller, p.call("a", i/4)))
-	}
-	synctest.Wait()
-	leave()
-	for _, f := range crowd {
-		p.land(f)
-	}
-	check("after calls of which every other one had been left by its caller")
-}
-
-func neverAfterwards(p *probe) {
-	look := func(n *next, when string) {
-		before := len(n.calls())
-		p.rest()
-		if after := len(n.calls()) - before; after > 0 {
-			p.faultf("within an hour %s, next was called %d times more", when, after)
-		}
-	}
-	for _, end := range endings {
-		n, caller := p.apply(end.answer)
-		ctx, cancel := p.context()
-		p.land(p.start(context.WithoutCancel(ctx), caller, p.call("a", 1)))
-		look(n, "after a call that ended with "+end.name)
-		cancel()
-	}
-	n, caller := p.apply(p.held(nil))
-	ctx, cancel := p.context()
-	f := p.start(ctx, caller, p.call("a", 1))
-	select {
-	case <-n.entered:
-	case <-f.done:
-	}
-	cancel()
-	p.land(f)
-	look(n, "after a call whose context was done")
-}
-
-func sentOnce(p *probe) {
-	if p.tool.Annotations.SafeToRetry() {
-		return
-	}
-	lost := &middleware.OutcomeUnknownError{Tool: p.tool, Check: "look", Err: errLost}
-	for _, end := range []struct {
-		name   string
-		answer answer
-	}{
-		{"a lost connection", failing(errLost)},
-		{"an unknown outcome", failing(lost)},
-		{"a deadline of its own", failing(context.DeadlineExceeded)},
-		{"a failure that the tool reported", reported},
-		{"a result", result},
-	} {
-		n, caller := p.apply(end.answer)
-		p.try(caller, p.call("a", 1))
-		if sent := len(n.calls()); sent > 1 {
-			p.faultf("next answered with %s, and was called %d times for one call", end.name, sent)
-		}
-	}
 }
 
 func passesErrors(p *probe) {

@@ -55,7 +55,7 @@ func open(t *testing.T) context.Context {
 	if err := chromedp.Do(tab); err != nil { // the first one begins the browser
 		t.Fatal(err)
 	}
-	bounded, cancel := context.WithTimeout(tab, 90*time.Second)
+	bounded, cancel := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(cancel)
 	return bounded
 }
@@ -128,7 +128,7 @@ func until(expression string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		end := time.After(20 * time.Second)
+		end := time.After(time.Minute)
 		for {
 			holds, err := chromedp.Evaluate[bool](expression)(ctx, tab)
 			if err == nil && holds { // an error is a page that is being left
@@ -194,7 +194,7 @@ func (d *desk) screenshot(tab context.Context, name string) {
 }
 
 func TestApproveDenyEdit(t *testing.T) {
-	d := newDesk(t, time.Minute)
+	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
 	d.do(d.browser, reads("1 waiting"), visible("article .yes")) // it came without reloading
@@ -233,7 +233,7 @@ func TestApproveDenyEdit(t *testing.T) {
 }
 
 func TestExpires(t *testing.T) {
-	d := newDesk(t, 3*time.Second)
+	d := newDesk(t, 10*time.Second) // for a slow browser to show it while it counts
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
 	d.do(d.browser, visible("article .left"), reads("s left"))
@@ -246,7 +246,7 @@ func TestExpires(t *testing.T) {
 
 // What one tab decides the other one sees; its buttons do not move, and are gone.
 func TestTwoTabs(t *testing.T) {
-	d := newDesk(t, time.Minute)
+	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	second, closeSecond := chromedp.NewContext(d.browser)
 	defer closeSecond()
@@ -273,7 +273,7 @@ func TestTwoTabs(t *testing.T) {
 
 // Without a pointer: keys move, Enter presses.
 func TestKeyboard(t *testing.T) {
-	d := newDesk(t, time.Minute)
+	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
 	d.do(d.browser, reads("1 waiting"), visible("article .yes"),
@@ -304,7 +304,7 @@ func TestKeyboard(t *testing.T) {
 
 // Without JavaScript: forms, links, and a page that looks again by itself.
 func TestWithoutJavaScript(t *testing.T) {
-	d := newDesk(t, time.Minute)
+	d := newDesk(t, 5*time.Minute)
 	d.do(d.browser, chromedp.Navigate("about:blank"))
 	if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func TestWithoutJavaScript(t *testing.T) {
 // A page of the server's text runs nothing, and the browser has nothing to say
 // against the page.
 func TestHostileText(t *testing.T) {
-	d := newDesk(t, time.Minute)
+	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	d.tool.Definition.Description = `</dd><script>window.ran = 1</script><img src=x onerror="window.ran = 1">`
 	over := d.calls(`{"path":"<script>window.ran = 1</script>"}`)
@@ -364,7 +364,7 @@ func (d *desk) accessible(tab context.Context, name, source string) {
 // axe-core finds nothing, in the light, in the dark and on a phone.
 func TestAccessible(t *testing.T) {
 	source := axe(t)
-	d := newDesk(t, time.Minute)
+	d := newDesk(t, 5*time.Minute)
 	over := []<-chan error{d.calls(`{"path":"a.txt","body":"` + strings.Repeat("word ", 100) + `"}`)}
 	d.enter()
 	d.do(d.browser, click("article .yes"), reads("approved."))

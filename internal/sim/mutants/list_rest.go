@@ -63,8 +63,8 @@ var edgeMutants = []mutant{
 		`if err := CheckArguments(call); err != nil && session == nil {`,
 	},
 	{
-		"retry-outside-confirm", "chain/standard.go", `[]middleware.Middleware{s.Output, s.Telemetry, s.Record, middleware.Recover(), s.admit, s.Infer, s.Budget, s.Preflight, s.admit, s.Confirm, turn.Gate(), afterPreflight},`,
-		`func(r middleware.Middleware) []middleware.Middleware { s.Retry = nil; return []middleware.Middleware{middleware.Recover(), s.Infer, r, s.Confirm, turn.Gate(), afterPreflight} }(s.Retry),`,
+		"retry-outside-confirm", "chain/standard.go", `links{s.Preflight, s.admit, s.Confirm, turn.Gate(), s.recoverJudged()}, s.PerCall,`,
+		`func(r middleware.Middleware) links { s.Retry = nil; return links{r, s.Confirm, turn.Gate(), s.recoverJudged()} }(s.Retry), s.PerCall,`,
 	},
-	{"limit-outside-retry", "chain/standard.go", `[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Intent, s.Cache, s.RateLimit, s.Retry},`},
+	{"limit-outside-retry", "chain/standard.go", `links{s.Retry, s.RateLimit},`, `links{s.RateLimit, s.Retry},`},
 }

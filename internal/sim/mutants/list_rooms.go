@@ -11,7 +11,7 @@ var routeMutants = []mutant{
 	{"dangerous-at-any-replica", poolFile, `found, why = p.primaries, "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
 	{"failover-of-what-may-have-happened", routeFile, `return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)`, `return call.Tool != nil`},
 	{"replica-of-another-version", "catalog/replica.go", `return ok && digest == tool.Digest`, `return ok && len(digest) > 0`},
-	{"view-not-before-replicas", standardFile, `beforeRoute = s.admit`, `beforeRoute = nil`},
+	{"view-not-before-replicas", standardFile, `return s.admit`, `return nil`},
 }
 
 var preflightMutants = []mutant{
@@ -22,7 +22,7 @@ var preflightMutants = []mutant{
 	{"raise-lost-on-a-change", answerFile, `if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a.static == nil {`},
 	{"guard-not-told-of-an-edit", "hitl/run.go", `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
 	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
-	{"panic-of-a-judged-call-is-known", standardFile, `afterPreflight = middleware.Recover()`, `afterPreflight = nil`},
+	{"panic-of-a-judged-call-is-known", standardFile, `return middleware.Recover()`, `return nil`},
 	{"remembered-yes-for-any-arguments", "hitl/approvals/standing.go", `return err == nil && exact == s.Arguments && s.Pattern == nil`, `return err == nil && exact != "" && s.Pattern == nil`},
 }
 
@@ -46,7 +46,7 @@ var budgetMutants = []mutant{
 }
 
 var outputMutants = []mutant{
-	{"cut-before-it-is-remembered", standardFile, `[]middleware.Middleware{s.Intent, s.Cache, s.Retry, s.RateLimit},`, `[]middleware.Middleware{s.Intent, s.Cache, s.Output, s.Retry, s.RateLimit},`},
+	{"cut-before-it-is-remembered", standardFile, `links{s.Intent, s.Cache},`, `links{s.Intent, s.Cache, s.Output},`},
 	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && (asks || ctx != nil):`},
 	{"too-much-is-shown", "output/output.go", `a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}`, `a := answer{unit: trim.Unit(c.Unit), limit: 9 * c.Limit, call: call, res: res, page: page}`},
 }

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
+)
+
+// pair opens a terminal: what a program sees of it, and its user's side.
+func pair(t *testing.T) (program, user *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this system gives no terminals: %v", err)
+	}
+	t.Cleanup(func() { _ = user.Close() })
+	if err := unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Close() })
+	return program, user
+}
+
+// The built program asks at the terminal in which it runs, while it speaks MCP on its
+// standard input and output.
+func TestProxyAsksAtItsTerminal(t *testing.T) {
+	t.Parallel()
+	tty, user := pair(t)
+	exe, key := testserver.Child(t, "lying")
+	cmd := exec.CommandContext(t.Context(), built(t), "proxy", "--approve", "terminal", "--", exe)
+	cmd.Env = append(os.Environ(), key)
+	cmd.ExtraFiles = []*os.File{tty}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+	client := testserver.Dial(t, nil, &mcp.CommandTransport{Command: cmd}, testserver.Modern)
+
+	screen := bufio.NewReader(user)
+	answer := func(line string) (shown string) {
+		for !strings.HasSuffix(shown, "left): ") {
+			c, err := screen.ReadByte()
+			if err != nil {
+				t.Errorf("%v after %s", err, shown)
+				return shown
+			}
+			shown += string(c)
+		}
+		if _, err := user.WriteString(line + "\n"); err != nil {
+			t.Error(err)
+		}
+		return shown
+	}
+	for line, want := range map[string]string{"y": "done", "": "no", "ask Ada first": "ask Ada first"} {
+		shown := make(chan string, 1)
+		go func() { shown <- answer(line) }()
+		res, err := client.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := <-shown; !strings.Contains(text, "delete_account") || !strings.Contains(text, `"id"`) {
+			t.Errorf("the terminal shows %s", text)
+		}
+		if got := res.Content[0].(*mcp.TextContent).Text; res.IsError != (line != "y") || !strings.Contains(got, want) {
+			t.Errorf("after %q: %s", line, got)
+		}
+	}
+}

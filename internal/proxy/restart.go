@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Restarts come one after the other in at least this distance.
+const restartDistance = 250 * time.Millisecond
+
+// lost ends what waits for a server that has gone, and starts it again.
+func (s *server) lost(generation int, err error) {
+	s.mu.Lock()
+	if s.closed || generation != s.generation {
+		s.mu.Unlock()
+		return
+	}
+	s.link = nil
+	asked, relayed, restart := s.asked, s.relayed, !s.reviving
+	s.asked, s.relayed = make(map[string]chan answerOf), make(map[string]*message)
+	if restart {
+		s.reviving, s.up = true, make(chan struct{})
+	}
+	s.mu.Unlock()
+
+	gone := &GoneError{Server: s.Name, Err: err}
+	for _, waiting := range asked {
+		select {
+		case waiting <- answerOf{err: gone}:
+		default: // it was answered just now
+		}
+	}
+	for _, m := range relayed {
+		s.session.reply(m.failTo(wireError(gone)))
+	}
+	if restart {
+		go s.restart(err)
+	}
+}
+
+// restart brings the server back: the first time at once, then after waits that grow
+// until it has shaken hands.
+func (s *server) restart(why error) {
+	if !s.session.greeted() {
+		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before it had answered at all: %w%s", why, s.said())})
+		return
+	}
+	s.mu.Lock()
+	delay := time.Duration(0)
+	if s.generation > 1 { // the first time at once
+		delay = time.Until(s.began.Add(restartDistance))
+	}
+	s.mu.Unlock()
+	for ; ; delay = s.wait.NextBackOff() {
+		s.log.Warn("proxy: the server went away; it is started again",
+			slog.String("server", s.Name), slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
+		select {
+		case <-time.After(delay):
+		case <-s.session.ctx.Done():
+			return
+		}
+		if why = s.revive(); why == nil {
+			s.log.Info("proxy: the server is back", slog.String("server", s.Name))
+			return
+		}
+	}
+}
+
+// handshakePatience is how long a server that was started again may take to greet.
+const handshakePatience = time.Minute
+
+// revive opens a new link and shakes hands on it as the client once did.
+func (s *server) revive() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	err := s.dial()
+	l := s.link
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(s.session.ctx, handshakePatience, fmt.Errorf("no answer within %v", handshakePatience))
+	defer cancel()
+	if err := s.session.greet(ctx, s, l); err != nil {
+		go l.close()
+		return err
+	}
+	s.resubscribe(ctx, l)
+	s.tools.stale.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l { // it went away again meanwhile
+		return io.ErrUnexpectedEOF
+	}
+	s.wait.Reset()
+	s.reviving = false
+	close(s.up)
+	return nil
+}
+
+// greet shakes hands with a server that was started again, as the client did with the
+// one before it.
+func (s *session) greet(ctx context.Context, one *server, l link) error {
+	s.mu.Lock()
+	hello, version, level, meta := s.hello, s.version, s.level, s.meta
+	s.mu.Unlock()
+	if version == "" { // the client's revision has no greeting
+		params, err := json.Marshal(map[string]any{"_meta": meta})
+		if err != nil {
+			return err
+		}
+		_, err = one.askBy(ctx, l.send, "server/discover", params, "")
+		return err
+	}
+	result, err := one.askBy(ctx, l.send, "initialize", hello, "")
+	if err != nil {
+		return err
+	}
+	if now := members(result)["protocolVersion"]; string(now) != string(quoted(one.agreed())) {
+		return errors.New("it speaks another revision of the protocol now")
+	}
+	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
+		return err
+	}
+	_, err = one.askBy(ctx, l.send, "logging/setLevel", level, "")
+	return err
+}

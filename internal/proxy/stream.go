@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// How often a broken stream is taken up again, and after which time at first.
+const (
+	resumptions     = 5
+	resumptionDelay = time.Second
+)
+
+// stream reads the events of a request's answer, and goes on where the stream breaks off
+// and the server can take it up again.
+func (r *remote) stream(ctx context.Context, m *message, res *http.Response) error {
+	answered := false
+	last, delay := "", resumptionDelay
+	for try := 0; ; try++ {
+		err := readEvents(res.Body, func(e event) bool {
+			if e.id != "" {
+				last, try = e.id, 0
+			}
+			if e.retry > 0 {
+				delay = e.retry
+			}
+			if all, err := parse(e.data); err == nil {
+				answered = r.take(m, all) || answered
+			}
+			return !answered
+		})
+		_ = res.Body.Close()
+		switch {
+		case answered:
+			return nil
+		case last == "" || try >= resumptions || ctx.Err() != nil:
+			return fmt.Errorf("the answer broke off: %w", brokenOff(err))
+		}
+		if res, err = r.resume(ctx, last, delay); err != nil {
+			return fmt.Errorf("the answer broke off, and could not be taken up again: %w", err)
+		}
+	}
+}
+
+// brokenOff is the end of a stream that was not finished, whether or not it looks like one.
+func brokenOff(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (*http.Response, error) {
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	res, err := r.do(ctx, http.MethodGet, nil, last)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		_ = res.Body.Close()
+		return nil, fmt.Errorf("HTTP %s", res.Status)
+	}
+	return res, nil
+}
+
+// listen holds a stream open for what the server says on its own, where it has one.
+func (r *remote) listen() {
+	last, delay := "", time.Duration(0)
+	for try := 0; try <= resumptions; try++ {
+		res, err := r.resume(r.ctx, last, delay)
+		delay = resumptionDelay
+		if r.ctx.Err() != nil || err != nil && try == 0 && last == "" {
+			return // it has none
+		}
+		if err != nil {
+			delay = resumptionDelay << try
+			continue
+		}
+		_ = readEvents(res.Body, func(e event) bool { // it is taken up again, whatever ended it
+			try = 0
+			if e.id != "" {
+				last = e.id
+			}
+			if all, err := parse(e.data); err == nil {
+				for _, m := range all {
+					r.to.message(m, "")
+				}
+			}
+			return true
+		})
+		_ = res.Body.Close()
+	}
+	r.log.Warn("proxy: the server no longer says anything on its own; its stream cannot be opened again", slog.String("server", r.Name))
+}

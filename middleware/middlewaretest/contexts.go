@@ -1,0 +1,109 @@
+package middlewaretest
+
+import (
+	"context"
+	"errors"
+	"testing/synctest"
+	"time"
+)
+
+var errGone = errors.New("the caller has gone")
+
+func honoursContext(p *probe) {
+	control, caller := p.apply(result)
+	p.try(caller, p.call("a", 1))
+	reachesNext := len(control.calls()) > 0
+
+	// A context that is done before the call.
+	_, caller = p.apply(result)
+	done, cancel := context.WithCancelCause(p.t.Context())
+	cancel(errGone)
+	f := p.start(done, caller, p.call("a", 1))
+	if !f.returned(soon) {
+		p.breakOff("the context was done before the call, and %v later CallTool had not returned", soon)
+	}
+	if reachesNext && !f.says(done) {
+		p.faultf("the context was done before the call, and CallTool returned %s and the error %v", text(f.res), f.err)
+	}
+
+	// One that is done while next waits, or while the middleware waits before it.
+	n, caller := p.apply(p.held(nil))
+	going, cancel := context.WithCancelCause(p.t.Context())
+	defer cancel(nil)
+	f = p.start(going, caller, p.call("a", 1))
+	select {
+	case <-n.entered:
+	case <-f.done:
+	case <-time.After(patience):
+	}
+	synctest.Wait()
+	waits := true
+	select {
+	case <-f.done: // it answers by itself
+		waits = false
+	default:
+	}
+	began := len(n.calls())
+	cancel(errGone)
+	if !f.returned(soon) {
+		p.breakOff("the context was done during the call, and %v later CallTool had not returned", soon)
+	}
+	if waits && !f.says(going) {
+		p.faultf("the context was done during the call, and CallTool returned %s and the error %v", text(f.res), f.err)
+	}
+	if again := len(n.calls()) - began; again > 0 {
+		p.faultf("the context was done during the call, and next was called again")
+	}
+
+	// A deadline.
+	n, caller = p.apply(p.held(nil))
+	limited, stop := context.WithTimeout(p.t.Context(), time.Minute)
+	defer stop()
+	f = p.start(limited, caller, p.call("a", 1))
+	if !f.returned(time.Minute + soon) {
+		p.breakOff("the context's deadline passed, and %v later CallTool had not returned", soon)
+	}
+	if limited.Err() != nil && len(n.calls()) > 0 && !f.says(limited) {
+		p.faultf("the context's deadline passed, and CallTool returned %s and the error %v", text(f.res), f.err)
+	}
+
+	p.crowd()
+}
+
+// crowd makes so many calls at once that some may have to queue, and leaves.
+func (p *probe) crowd() {
+	_, caller := p.apply(p.held(nil))
+	ctx, cancel := context.WithCancelCause(p.t.Context())
+	defer cancel(nil)
+	var crowd []*flight
+	for i := range 64 {
+		crowd = append(crowd, p.start(ctx, caller, p.call("a", i)))
+	}
+	synctest.Wait()
+	cancel(errGone)
+	time.Sleep(soon)
+	for _, f := range crowd {
+		if !f.returned(0) {
+			p.breakOff("the context of 64 calls was done, and %v later some had not returned", soon)
+		}
+	}
+}
+
+func passesContext(p *probe) {
+	n, caller := p.apply(result)
+	ctx, cancel := p.context()
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	p.land(p.start(ctx, caller, p.call("a", 1)))
+	for _, s := range n.calls() {
+		if s.value != p.label {
+			p.faultf("a value of the caller's context does not reach next")
+		}
+		switch {
+		case !s.hasDeadline:
+			p.faultf("the caller's context has a deadline, and the one that next gets has none")
+		case s.deadline.After(deadline):
+			p.faultf("the deadline that next gets is %v after the caller's", s.deadline.Sub(deadline))
+		}
+	}
+}
