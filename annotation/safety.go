@@ -61,7 +61,13 @@ var table = [3][3][3]Safety{
 // Safety returns the class. It is the one place that reads the hints to decide
 // how dangerous a call is; a value that is no Hint counts as Unset.
 func (a Annotations) Safety() Safety {
-	ro, de, co := a.ReadOnly, a.Destructive, a.RequiresConfirmation
+	return SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
+}
+
+// SafetyOf is Safety of the three hints that it rests on, for who would rather not
+// copy all the others.
+func SafetyOf(readOnly, destructive, confirmation Hint) Safety {
+	ro, de, co := readOnly, destructive, confirmation
 	if ro > Yes || de > Yes || co > Yes {
 		return Unknown
 	}

@@ -60,6 +60,7 @@ func callPlain() contest {
 		},
 		goals:  map[string]float64{"naive": 2.5, "failsafe": 6, "floor": 0.7},
 		allocs: 1,
+		floor:  "its clocks, locks, hashes and the token alone are just at 6× failsafe-go",
 	}
 }
 
@@ -203,7 +204,13 @@ func miss(name string, ctx context.Context, limit time.Duration, least, allocs f
 	}
 }
 
-func missPlain() contest { return miss("miss/plain", context.Background(), 0, 6, 5) }
+func missPlain() contest {
+	ctx := context.Background()
+	c := miss("miss/plain", ctx, 0, 6, 5)
+	c.floor = "the text must be read once, its form hashed with SHA-256, and the answer kept in another's place"
+	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newLearning(s) })})
+	return c
+}
 
 // missDeadline asks with a context that can be cancelled and ends: ours then flies
 // on a goroutine of its own, so that one who gives up takes nobody down.

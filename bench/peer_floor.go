@@ -68,11 +68,7 @@ func emptyFloor() *floor {
 func (f *floor) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	s := f.spend(&call)
 	f.mark(call.Tool.Server)
-	f.limitMu.Lock()
-	limit, _ := f.limits.Get(bucketName{server: call.Tool.Server})
-	ok := limit.AllowN(time.Now(), 1)
-	f.limitMu.Unlock()
-	if !ok {
+	if !f.pay(call.Tool.Server) {
 		return nil, errWrong
 	}
 	res, err := f.next.CallTool(ctx, call)
@@ -98,6 +94,13 @@ func (f *floor) settle(s *spending, res *mcp.CallToolResult) {
 	f.budgetMu.Lock()
 	defer f.budgetMu.Unlock()
 	s.last, s.answer = now, what
+}
+
+func (f *floor) pay(server string) bool {
+	f.limitMu.Lock()
+	defer f.limitMu.Unlock()
+	limit, _ := f.limits.Get(bucketName{server: server})
+	return limit.AllowN(time.Now(), 1)
 }
 
 func (f *floor) mark(server string) {
@@ -177,4 +180,74 @@ func (k *knowing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	own := *res
 	k.floor.settle(s, &own)
 	return &own, nil
+}
+
+// learning is what it costs at least to ask what nobody has asked before and to know
+// the answer from then on: the session, the text's one form and its hash, a look into
+// an LRU under a lock with the note that the question is on its way, a token, and
+// once more under the lock a copy that takes the place of the oldest.
+type learning struct {
+	next  middleware.ToolCaller
+	floor *floor
+	form  []byte
+
+	mu     sync.Mutex
+	asked  map[[sha256.Size]byte]*asked
+	memory *lru.LRU[[sha256.Size]byte, *asked]
+}
+
+// asked is a question with its answer, in one piece.
+type asked struct {
+	since, expires time.Duration
+	res            mcp.CallToolResult
+	content        [1]mcp.Content
+	text           mcp.TextContent
+}
+
+func newLearning(next middleware.ToolCaller) middleware.ToolCaller {
+	memory, err := lru.NewLRU[[sha256.Size]byte, *asked](1000, nil)
+	if err != nil {
+		panic(err)
+	}
+	l := &learning{next: layers(3, next), floor: emptyFloor(), asked: make(map[[sha256.Size]byte]*asked), memory: memory}
+	return layers(3, middleware.Recover()(l))
+}
+
+func (l *learning) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	s := l.floor.spend(&call)
+	var err error
+	if l.form, err = canonical.AppendObject(l.form[:0], call.Arguments); err != nil {
+		return nil, err
+	}
+	key, own := sha256.Sum256(l.form), &asked{since: time.Since(l.floor.born)}
+	if !l.begin(key, own) || !l.floor.pay(call.Tool.Server) {
+		return nil, errWrong
+	}
+	res, err := l.next.CallTool(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	l.end(key, own, res)
+	l.floor.settle(s, res)
+	return res, nil
+}
+
+func (l *learning) begin(key [sha256.Size]byte, own *asked) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.memory.Get(key); known {
+		return false
+	}
+	l.asked[key] = own
+	return true
+}
+
+func (l *learning) end(key [sha256.Size]byte, own *asked, res *mcp.CallToolResult) {
+	own.res, own.text = *res, *res.Content[0].(*mcp.TextContent)
+	own.content[0] = &own.text
+	own.res.Content = own.content[:]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.asked, key)
+	l.memory.Add(key, own)
 }

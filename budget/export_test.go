@@ -13,3 +13,15 @@ func (l *Ledger) ForgetDuring(scope string, waits func()) {
 	s.gone = true
 	l.sessions.Remove(scope)
 }
+
+// Spellings remembers calls, and says which it knows and means rightly.
+func Spellings(of ...uint64) func(uint64) bool {
+	var l spellings
+	for _, as := range of {
+		l.store(as, ^as)
+	}
+	return func(as uint64) bool {
+		call, ok := l.load(as)
+		return ok && call == ^as
+	}
+}

@@ -20,8 +20,8 @@ const maxSessions = 10_000
 type Ledger struct {
 	born    time.Time
 	seed    maphash.Seed
-	written [1024]spelling // the calls of late
-	most    int            // sessions
+	written spellings
+	most    int // sessions
 
 	// The sessions of late, by the hash of their scope, so that two of them need not
 	// wait for one another: the ledger's mutex is for which sessions there are.
@@ -231,8 +231,10 @@ func (b *budget) settle(t taking, e ending) {
 
 func (s *Spent) add(calls int, cost float64, took time.Duration) {
 	s.Calls += calls
-	s.Cost = max(0, s.Cost+cost)
 	s.Time += took
+	if cost != 0 { // few tools cost anything
+		s.Cost = max(0, s.Cost+cost)
+	}
 }
 
 const never time.Duration = -1

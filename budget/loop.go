@@ -117,13 +117,35 @@ func (l *Ledger) identity(call *middleware.Call) uint64 {
 	if call.Tool != nil {
 		as ^= bits.RotateLeft64(maphash.String(l.seed, call.Tool.Server), 21) ^ bits.RotateLeft64(maphash.String(l.seed, call.Tool.Name()), 42)
 	}
-	slot := &l.written[as%uint64(len(l.written))]
-	if meant, ok := slot.load(as); ok {
+	if meant, ok := l.written.load(as); ok {
 		return meant
 	}
 	meant := l.meaning(call)
-	slot.store(as, meant)
+	l.written.store(as, meant)
 	return meant
+}
+
+// spellings are the calls of late, by how they were written. Each has two places, the
+// later one first, so that two that meet get on.
+type spellings [1024]spelling
+
+func (l *spellings) pair(as uint64) []spelling {
+	first := as % uint64(len(l)) &^ 1
+	return l[first:][:2]
+}
+
+func (l *spellings) load(as uint64) (call uint64, ok bool) {
+	pair := l.pair(as)
+	if call, ok = pair[0].load(as); ok {
+		return call, true
+	}
+	return pair[1].load(as)
+}
+
+func (l *spellings) store(as, call uint64) {
+	pair := l.pair(as)
+	pair[1].copy(&pair[0])
+	pair[0].store(as, call)
 }
 
 // A spelling is one way to write a call, so that what comes again in the same bytes
@@ -139,6 +161,11 @@ func (s *spelling) load(as uint64) (call uint64, ok bool) {
 func (s *spelling) store(as, call uint64) {
 	s.call.Store(call)
 	s.mixed.Store(as ^ call)
+}
+
+func (s *spelling) copy(from *spelling) {
+	s.call.Store(from.call.Load())
+	s.mixed.Store(from.mixed.Load())
 }
 
 // meaning is the digest of a call, however its arguments are written.

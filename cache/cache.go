@@ -173,7 +173,11 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		if c.remote != nil {
 			return c.writeShared(ctx, call)
 		}
-		return c.write(ctx, call, ttl)
+		if ttl > 0 && memorable(&call) {
+			return c.writeKept(ctx, call, ttl)
+		}
+		res, _, err := c.write(ctx, call, c.naming.of(c.store.seed, &call))
+		return res, err
 	}
 	if !memorable(&call) {
 		note.Of(ctx).Say("cache", "passed", notMemorable(&call))
@@ -219,44 +223,41 @@ func (c *cacher) lifetime(tool *middleware.Tool) time.Duration {
 }
 
 // write passes a call that may change the server. What the server held before of
-// what the call may change is forgotten when it begins and again when it returns.
-func (c *cacher) write(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	var id key
-	kept := ttl > 0 && memorable(&call)
-	if kept {
-		var err error
-		if id, err = keyOf(&call); err != nil {
-			return nil, err
-		}
-		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, c.store.clock()); ok {
-			c.answered(ctx, &call, "hit")
-			return c.clone(res), nil
-		}
-	}
+// what the call may change is forgotten when it begins, and what is asked for until
+// it has returned is not kept.
+func (c *cacher) write(ctx context.Context, call middleware.Call, names []entity) (res *mcp.CallToolResult, began moment, err error) {
 	note.Of(ctx).Say("cache", "passed", "it may change the server")
-	names := c.naming.of(c.store.seed, &call)
 	on, began := c.store.beginWrite(call.Tool.Server, names)
-	ended := false
-	end := func() (moment, bool) {
-		ended = true
-		return c.store.endWrite(on, names, began)
+	defer c.store.endWrite(on, names) // a panic on its way out included
+	res, err = c.next.CallTool(ctx, call)
+	return res, began, err
+}
+
+// writeKept is write where the host allows that what it answers is kept.
+func (c *cacher) writeKept(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
+	id, err := keyOf(&call)
+	if err != nil {
+		return nil, err
 	}
-	defer func() {
-		if !ended { // a panic on its way out
-			end()
-		}
-	}()
-	res, err := c.next.CallTool(ctx, call)
-	if now, alone := end(); kept && alone && err == nil && storable(res) {
-		c.store.store(id, c.entry(call.Tool, names, now, deepCopy(res), ttl))
+	if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, c.store.clock()); ok {
+		c.answered(ctx, &call, "hit")
+		return c.clone(res), nil
 	}
-	return res, err
+	names := c.naming.of(c.store.seed, &call)
+	res, began, err := c.write(ctx, call, names)
+	if err != nil || !storable(res) {
+		return res, err
+	}
+	if now, alone := c.store.alone(call.Tool.Server, names, began); alone {
+		c.store.store(id, call.Tool, names, c.entry(call.Tool, now, deepCopy(res), ttl))
+	}
+	return res, nil
 }
 
 // entry is a result of the tool, asked for at the moment since.
-func (c *cacher) entry(tool *middleware.Tool, names []entity, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
+func (c *cacher) entry(tool *middleware.Tool, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
 	return entry{
-		res: res, of: c.store.origin(tool, names), since: since,
+		res: res, since: since,
 		expires: c.store.clock() + ttl, slow: tool.Annotations.EstimatedDuration > c.slow,
 	}
 }

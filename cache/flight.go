@@ -71,7 +71,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 		f.keep(call.Tool)
 	}
 	if storable(f.kept) {
-		c.store.store(f.id, c.entry(call.Tool, f.names, f.since, f.kept, ttl))
+		c.store.store(f.id, call.Tool, f.names, c.entry(call.Tool, f.since, f.kept, ttl))
 	}
 }
 

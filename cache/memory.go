@@ -56,12 +56,22 @@ func (s *Store) join(ctx context.Context, id key, server string, names []entity,
 		return nil, f, false
 	}
 	s.stats.Misses++
-	f = &flight{id: id, names: names, since: s.now, deadline: deadline, waiting: 1}
+	f = &flight{id: id, names: names, since: s.asked(server, names), deadline: deadline, waiting: 1}
 	if ctx.Done() != nil { // the leader will wait, too
 		f.done = make(chan struct{})
 	}
 	s.flights[id] = f
 	return nil, f, true
+}
+
+// asked returns the moment of a question that is asked now. While what it names is
+// written to, nobody knows what the answer will show: it is as old as can be, so that
+// it is neither kept nor shared. The caller holds the mutex.
+func (s *Store) asked(server string, names []entity) moment {
+	if s.server(server).busy(names) {
+		return 0
+	}
+	return s.now
 }
 
 // covers reports whether a flight that ends at have serves a caller that has
@@ -99,15 +109,15 @@ func (s *Store) land(f *flight) {
 }
 
 // fresh reports whether what was asked at the moment since still holds: nothing
-// that it names was written to or forgotten after that, or is written to now. The
-// caller holds the mutex.
+// that it names was written to or forgotten after that. A write that began before it
+// and is still under way needs no look (see asked). The caller holds the mutex.
 func (s *Store) fresh(on *serverState, names []entity, since moment) bool {
-	return since >= s.forgotten && !on.changed(names, since) && !on.busy(names)
+	return since >= s.forgotten && !on.changed(names, since)
 }
 
-// store keeps a result that was asked for at e.since, unless what it names may
+// store keeps a result of the tool that was asked for at e.since, unless what it names may
 // have changed meanwhile.
-func (s *Store) store(id key, e entry) {
+func (s *Store) store(id key, tool *middleware.Tool, names []entity, e entry) {
 	size := sizeOf(e.res)
 	if size > min(s.kept.maxBytes, math.MaxUint32) {
 		return
@@ -115,6 +125,7 @@ func (s *Store) store(id key, e entry) {
 	e.size = uint32(size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e.of = s.origin(tool, names)
 	if !s.fresh(e.of.server, e.of.names, e.since) {
 		return
 	}
@@ -129,7 +140,8 @@ func (s *Store) store(id key, e entry) {
 }
 
 // beginWrite forgets what the write may change, and keeps reads that overlap it
-// from being stored. No names means everything that the server holds.
+// from being stored. No names means everything that the server holds. It began at no
+// moment where others are under way.
 func (s *Store) beginWrite(server string, names []entity) (on *serverState, began moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,20 +149,30 @@ func (s *Store) beginWrite(server string, names []entity) (on *serverState, bega
 	s.now++
 	s.coolAll()
 	on = s.server(server)
+	if !on.busy(names) { // else the others may come last, see alone
+		began = s.now
+	}
 	on.begin(names, s.now)
-	return on, s.now
+	return on, began
 }
 
-// endWrite forgets once more and returns the moment that begins. The write was
-// alone if nothing else changed what it names since it began, so that what it
-// wrote is what is there.
-func (s *Store) endWrite(on *serverState, names []entity, began moment) (now moment, alone bool) {
+// endWrite says that a write has returned. What it ended is forgotten already, and
+// what was asked for meanwhile is not kept (see asked), so one that may have changed
+// anything is counted down without the mutex.
+func (s *Store) endWrite(on *serverState, names []entity) {
+	if len(names) == 0 {
+		on.over.Add(1)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now++
-	s.coolAll()
 	on.end(names)
-	alone = s.fresh(on, names, began)
-	on.mark(names, s.now)
-	return s.now, alone
+}
+
+// alone reports whether nothing else may have changed what a write names since it
+// began, or before and after that, so that what it wrote is what is there now.
+func (s *Store) alone(server string, names []entity, began moment) (now moment, alone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now, s.fresh(s.server(server), names, began)
 }

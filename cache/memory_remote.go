@@ -75,7 +75,7 @@ func (m *Memory) server(name string) *serverState {
 		on = new(serverState)
 		m.servers[name] = on
 	}
-	if on.writing > 0 {
+	if on.busy(nil) {
 		now := time.Now()
 		for id, w := range m.writes {
 			if w.server == name && !now.Before(w.until) {

@@ -146,7 +146,7 @@ func (c *cacher) readShared(ctx context.Context, call middleware.Call, ttl time.
 		q: Question{Server: call.Tool.Server, ID: id, Names: c.naming.shared(&call)},
 	}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		r.since = c.store.moment()
+		r.since = c.store.moment(call.Tool.Server, r.names)
 		found, err := c.remote.Look(ctx, r.q)
 		switch {
 		case ctx.Err() != nil:
@@ -230,7 +230,7 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 // keepNear keeps a result in this process, for a moment.
 func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
 	if r.near > 0 {
-		r.store.store(r.id, r.entry(r.call.Tool, r.names, r.since, deepCopy(res), min(r.near, r.ttl)))
+		r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), min(r.near, r.ttl)))
 	}
 }
 
@@ -240,9 +240,9 @@ func (c *cacher) writeShared(ctx context.Context, call middleware.Call) (*mcp.Ca
 	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: c.naming.shared(&call)}
 	w.Until, _ = ctx.Deadline()
 	names := c.naming.of(c.store.seed, &call)
-	on, began := c.store.beginWrite(call.Tool.Server, names)
+	on, _ := c.store.beginWrite(call.Tool.Server, names)
 	defer func() { // a panic on its way out included
-		c.store.endWrite(on, names, began)
+		c.store.endWrite(on, names)
 		if err := c.remote.End(ctx, w); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
 			c.log.LogAttrs(ctx, slog.LevelDebug, "cache: the shared memory was not told that a write has ended", slog.Any("err", err))
 		}
@@ -254,9 +254,9 @@ func (c *cacher) writeShared(ctx context.Context, call middleware.Call) (*mcp.Ca
 	return c.next.CallTool(ctx, call)
 }
 
-// moment returns the present one.
-func (s *Store) moment() moment {
+// moment is asked for who does not hold the mutex.
+func (s *Store) moment(server string, names []entity) moment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now
+	return s.asked(server, names)
 }

@@ -415,3 +415,35 @@ func ExampleNewMemory() {
 	// an answer
 	// an answer
 }
+
+// What was asked for while this process wrote is not answered near by either.
+func TestReadBegunDuringAWriteIsNotKeptNear(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range []string{`{}`, `{"id":1}`} { // anything, and one thing
+		t.Run(arguments, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				read, write := with(reader(t), arguments), with(writer(t), arguments)
+				e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+					if n <= 2 {
+						time.Sleep(2 * time.Second)
+					}
+					return text(fmt.Sprint(n)), nil
+				}}
+				c := cache.New(cache.Options{
+					Remote: cache.NewMemory(), Near: time.Minute,
+					Entities: map[string][]string{"files/read": {"id"}, "files/write": {"id"}},
+				})(e)
+				writing := start(t.Context(), c, write) // 1
+				time.Sleep(time.Second)
+				reading := start(t.Context(), c, read) // 2
+				writing.answer(t)
+				reading.answer(t)
+				call(t, c, read) // 3
+				e.want(t, 3, "after the write")
+				call(t, c, read)
+				e.want(t, 3, "near by")
+			})
+		})
+	}
+}

@@ -1,6 +1,10 @@
 package cache
 
-import "github.com/hashicorp/golang-lru/v2/simplelru"
+import (
+	"sync/atomic"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
 
 // A moment numbers the changes that the store has seen, over all servers. What
 // was asked for at one moment is not believed once something that it names was
@@ -21,8 +25,8 @@ type serverState struct {
 	last    moment                         // the last write at all
 	others  moment                         // no entity that is not in touched was written to after this
 	touched *simplelru.LRU[entity, moment] // the last write of each; nil before the first
-	writing int                            // writes under way
-	wholly  int                            // those of them that may change anything
+	wholly  int64                          // writes that may change anything
+	over    atomic.Int64                   // those of them that have returned; counted without the mutex
 	named   map[entity]int                 // and what the others name
 }
 
@@ -51,11 +55,11 @@ func (s *serverState) changed(names []entity, since moment) bool {
 
 // busy reports whether a write under way may change what the names stand for.
 func (s *serverState) busy(names []entity) bool {
-	if s.writing == 0 {
-		return false
-	}
-	if s.wholly > 0 || len(names) == 0 {
+	if s.wholly > s.over.Load() {
 		return true
+	}
+	if len(names) == 0 {
+		return len(s.named) > 0
 	}
 	for _, name := range names {
 		if s.named[name] > 0 {
@@ -67,7 +71,6 @@ func (s *serverState) busy(names []entity) bool {
 
 func (s *serverState) begin(names []entity, now moment) {
 	s.mark(names, now)
-	s.writing++
 	if len(names) == 0 {
 		s.wholly++
 	}
@@ -80,9 +83,8 @@ func (s *serverState) begin(names []entity, now moment) {
 }
 
 func (s *serverState) end(names []entity) {
-	s.writing--
 	if len(names) == 0 {
-		s.wholly--
+		s.over.Add(1)
 	}
 	for _, name := range names {
 		if s.named[name]--; s.named[name] == 0 {

@@ -135,10 +135,8 @@ func (s *Store) server(name string) *serverState {
 const maxOrigins = 4096
 
 // origin returns what the entries of a tool are of, which those that name nothing
-// share.
+// share. The caller holds the mutex.
 func (s *Store) origin(tool *middleware.Tool, names []entity) *origin {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	on := s.server(tool.Server)
 	if of := on.tools[tool.Name()]; of != nil && len(names) == 0 {
 		return of

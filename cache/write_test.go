@@ -135,29 +135,31 @@ func TestReadThatOverlappedAWriteIsNotStored(t *testing.T) {
 		{"begun and ends during", 15, 20, 10, 30},
 		{"all at one moment", 10, 30, 10, 30},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				read, write := reader(t), writer(t)
-				e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
-					if call.Tool == write {
-						time.Sleep((tt.wEnd - tt.w) * time.Second)
-					} else if n <= 2 {
-						time.Sleep((tt.readEnd - tt.read) * time.Second)
-					}
-					return text(fmt.Sprint(n)), nil
-				}}
-				c := cache.New(cache.Options{})(e)
-				var wg sync.WaitGroup
-				wg.Go(func() { time.Sleep(tt.read * time.Second); call(t, c, middleware.Call{Tool: read}) })
-				wg.Go(func() { time.Sleep(tt.w * time.Second); call(t, c, middleware.Call{Tool: write}) })
-				wg.Wait()
-				call(t, c, middleware.Call{Tool: read})
-				e.want(t, 3, "the next read")
-				call(t, c, middleware.Call{Tool: read})
-				e.want(t, 3, "the one after that")
+		for _, arguments := range []string{`{}`, `{"id":1}`} { // anything, and one thing
+			t.Run(tt.name+" "+arguments, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					read, write := with(reader(t), arguments), with(writer(t), arguments)
+					e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+						if call.Tool == write.Tool {
+							time.Sleep((tt.wEnd - tt.w) * time.Second)
+						} else if n <= 2 {
+							time.Sleep((tt.readEnd - tt.read) * time.Second)
+						}
+						return text(fmt.Sprint(n)), nil
+					}}
+					c := cache.New(cache.Options{Entities: map[string][]string{"files/read": {"id"}, "files/write": {"id"}}})(e)
+					var wg sync.WaitGroup
+					wg.Go(func() { time.Sleep(tt.read * time.Second); call(t, c, read) })
+					wg.Go(func() { time.Sleep(tt.w * time.Second); call(t, c, write) })
+					wg.Wait()
+					call(t, c, read)
+					e.want(t, 3, "the next read")
+					call(t, c, read)
+					e.want(t, 3, "the one after that")
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -316,21 +318,38 @@ func TestIdempotentWriteThatIsRemembered(t *testing.T) {
 
 func TestIdempotentWriteThatAnotherOverlappedIsNotRemembered(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		slow := middleware.Call{Tool: tool(t, "set", annotation.Update())}
-		e := &executor{do: func(_ context.Context, n int, _ middleware.Call) (*mcp.CallToolResult, error) {
-			if n == 1 {
-				time.Sleep(time.Minute)
-			}
-			return text(fmt.Sprint(n)), nil
-		}}
-		c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
-		p := start(t.Context(), c, slow)
-		call(t, c, middleware.Call{Tool: writer(t)})
-		p.answer(t)
-		call(t, c, slow)
-		e.want(t, 3, "since the other may have undone it")
-	})
+	for _, tt := range []struct {
+		name                 string
+		set, setEnd, w, wEnd time.Duration
+	}{
+		{"the other within it", 0, 40, 10, 30},
+		{"it within the other", 10, 30, 0, 40},
+		{"the other begins later", 0, 30, 10, 40},
+		{"the other begins earlier", 10, 40, 0, 30},
+	} {
+		for _, arguments := range []string{`{}`, `{"id":1}`} { // anything, and one thing
+			t.Run(tt.name+" "+arguments, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					set, write := with(tool(t, "set", annotation.Update()), arguments), with(tool(t, "update", annotation.Write()), arguments)
+					took := map[*middleware.Tool]time.Duration{set.Tool: tt.setEnd - tt.set, write.Tool: tt.wEnd - tt.w}
+					e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+						time.Sleep(took[call.Tool] * time.Second)
+						return text(fmt.Sprint(n)), nil
+					}}
+					c := cache.New(cache.Options{Entities: map[string][]string{"files/set": {"id"}, "files/update": {"id"}}, Idempotent: []string{"files/set"}})(e)
+					var wg sync.WaitGroup
+					wg.Go(func() { time.Sleep(tt.set * time.Second); call(t, c, set) })
+					wg.Go(func() { time.Sleep(tt.w * time.Second); call(t, c, write) })
+					wg.Wait()
+					call(t, c, set)
+					e.want(t, 3, "since the other may have undone it")
+					call(t, c, set)
+					e.want(t, 3, "alone it is remembered")
+				})
+			})
+		}
+	}
 }
 
 func TestIdempotentWriteIsNotAnsweredDuringAnother(t *testing.T) {

@@ -62,7 +62,7 @@ func (a *asker) mustAsk(tool *middleware.Tool) bool {
 func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool == nil || !a.mustAsk(call.Tool) || a.drafts.commits(call.Tool) == nil && grant.Covers(ctx, &call) {
 		res, err := a.next.CallTool(ctx, call) // no tool: the guard says so
-		a.drafts.note(ctx, a.Logger, call, res)
+		a.drafts.note(ctx, a.Logger, &call, res)
 		return res, err
 	}
 	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile

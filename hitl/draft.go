@@ -76,7 +76,7 @@ func (d *desk) commits(tool *middleware.Tool) *TwoStep {
 }
 
 // note keeps what a draft's tool answered.
-func (d *desk) note(ctx context.Context, log *slog.Logger, call middleware.Call, res *mcp.CallToolResult) {
+func (d *desk) note(ctx context.Context, log *slog.Logger, call *middleware.Call, res *mcp.CallToolResult) {
 	for _, pair := range d.pairs {
 		if call.Tool == nil || call.Tool.Server != pair.Server || call.Tool.Name() != pair.Draft || res == nil || res.IsError {
 			continue
@@ -84,7 +84,7 @@ func (d *desk) note(ctx context.Context, log *slog.Logger, call middleware.Call,
 		id, shown, err := read(res, cmp.Or(pair.ID, "id"))
 		if err != nil {
 			log.LogAttrs(ctx, slog.LevelWarn, "hitl: a draft cannot be shown, so it cannot be committed",
-				slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: call, Value: err}))
+				slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: *call, Value: err}))
 			continue
 		}
 		d.keep(draftKey{call.Scope, pair.Server, pair.Draft, id}, &draft{shown: shown, digest: hash([]byte(shown))})

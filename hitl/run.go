@@ -46,7 +46,7 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	}
 	res, err := a.next.CallTool(ctx, yes.call)
 	a.drafts.used(yes, err)
-	a.drafts.note(ctx, a.Logger, yes.call, res)
+	a.drafts.note(ctx, a.Logger, &yes.call, res)
 	return res, err
 }
 

@@ -185,15 +185,15 @@ func (e *PanicError) Unwrap() error {
 // (neither or both of result and error) into an error. The outcome of an unsafe
 // call that panicked is unknown.
 func Recover() Middleware {
-	return func(next ToolCaller) ToolCaller { return recoverer{next} }
+	return func(next ToolCaller) ToolCaller { return &recoverer{next} }
 }
 
 type recoverer struct{ next ToolCaller }
 
-func (recoverer) Kind() string         { return "recover" }
-func (r recoverer) Unwrap() ToolCaller { return r.next }
+func (*recoverer) Kind() string         { return "recover" }
+func (r *recoverer) Unwrap() ToolCaller { return r.next }
 
-func (r recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolResult, err error) {
+func (r *recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, OutcomeUnknown(call, &PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})

@@ -122,7 +122,8 @@ func (t *Tool) Safety() annotation.Safety {
 	if t == nil {
 		return annotation.Unknown
 	}
-	return t.Annotations.Safety()
+	a := &t.Annotations // every room asks, and all of them are long
+	return annotation.SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
 }
 
 // maxModelName is the longest name that the common model APIs take; they allow

@@ -115,7 +115,6 @@ type buckets struct {
 	maxShared   int
 	newest      key     // the one of own that was used last, so that it need not be moved
 	last        *bucket // and its bucket; nil where something else was done to own
-	empty       bool    // whether a new one has no tokens
 }
 
 func newBuckets(own, shared int) *buckets {
@@ -147,7 +146,7 @@ func (t *buckets) get(now time.Time, k *key, l limit) *bucket {
 	inUse := ok && shared.users > 0 // by this scope, perhaps
 	if !inUse && t.room(now, t.own, t.max) {
 		b := newBucket(l)
-		if t.empty || ok && !shared.fresh(now) {
+		if ok && !shared.fresh(now) {
 			b.AllowN(now, l.burst) // this scope may have had its burst from the shared one
 		}
 		t.own.Add(*k, b)
@@ -162,9 +161,6 @@ func (t *buckets) get(now time.Time, k *key, l limit) *bucket {
 		return nil
 	}
 	b = newBucket(l)
-	if t.empty {
-		b.AllowN(now, l.burst)
-	}
 	t.shared.Add(everyone, b)
 	return b
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/note"
@@ -22,14 +23,11 @@ type limiter struct {
 	born       time.Time
 	shared     Shared // nil where this process keeps the quota
 	outage     Outage
-	part       int // replicas that share a quota while shared is out
-	share      int // of how many this limiter is one; 0 for one of its own
-	opts       Options
+	part       int                    // replicas that share a quota while shared is out
+	own        atomic.Pointer[Memory] // this one's part of it, while shared is out
 
-	mu        sync.Mutex // guards what follows, and every bucket and waiter
-	buckets   *buckets
-	own       *limiter // for calls that shared does not answer
-	lastAlone time.Time
+	mu      sync.Mutex // guards what follows, and every bucket and waiter
+	buckets *buckets
 }
 
 // A waiter is one call that has to wait. It stands in the tool's queue first, and
@@ -75,9 +73,6 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	}
 	if l.shared != nil {
 		return l.admitShared(ctx, scope, tool, byTool, byServer)
-	}
-	if l.share > 1 {
-		byTool, byServer = byTool.of(l.share), byServer.of(l.share)
 	}
 	w, wait, err := l.enter(ctx, scope, tool, byTool, byServer)
 	if w == nil {

@@ -7,14 +7,19 @@ import (
 	"time"
 )
 
+// maxLines is how many buckets a memory holds.
+const maxLines = 100_000
+
 // waiterLease is how long a waiter counts that does not ask any more.
 const waiterLease = 2 * time.Second
 
 // Memory is a [Shared] limiter in this process, for middlewares that keep one
-// quota, and the measure of others. The zero value is not ready; use [NewMemory].
+// quota, and the measure of others. It holds 100,000 buckets that are not full, and
+// refuses who needs one more. The zero value is not ready; use [NewMemory].
 type Memory struct {
 	mu    sync.Mutex
 	lines map[key]*line
+	since time.Time // when its buckets were empty; zero where they have always been full
 	next  time.Time // when to look for lines that are as good as new
 }
 
@@ -34,7 +39,9 @@ type inLine struct {
 var _ Shared = (*Memory)(nil)
 
 // NewMemory returns a limiter whose buckets are full.
-func NewMemory() *Memory { return &Memory{lines: make(map[key]*line)} }
+func NewMemory() *Memory { return newMemory(time.Time{}) }
+
+func newMemory(since time.Time) *Memory { return &Memory{lines: make(map[key]*line), since: since} }
 
 // Take implements [Shared].
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
@@ -47,7 +54,10 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	m.sweep(now)
 	lines := make([]*line, len(w.Buckets))
 	for i, b := range w.Buckets {
-		lines[i] = m.line(now, w.Scope, b)
+		if lines[i] = m.line(now, w.Scope, b); lines[i] == nil {
+			m.leave(w)
+			return max(w.Longest, 0) + 1, nil
+		}
 	}
 	for i, b := range w.Buckets { // the next one's turn only once this one's token is there
 		ahead, full := lines[i].ahead(now, w.ID, w.Most)
@@ -94,11 +104,14 @@ func (b Bucket) key(scope string) key {
 	return key{scope: scope, server: b.Server, tool: b.Tool, whole: b.Tool == ""}
 }
 
-// line returns the line of a bucket as it is now.
+// line returns the line of a bucket as it is now, nil where there is no room for it.
 func (m *Memory) line(now time.Time, scope string, b Bucket) *line {
 	l := m.lines[b.key(scope)]
 	if l == nil {
-		l = &line{tokens: float64(b.Burst), at: now}
+		if len(m.lines) >= maxLines {
+			return nil
+		}
+		l = &line{at: m.since} // since ever is long enough for any burst
 		m.lines[b.key(scope)] = l
 	}
 	if passed := now.Sub(l.at); passed > 0 {

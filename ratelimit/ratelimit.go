@@ -100,7 +100,6 @@ func newLimiter(opts Options, own, shared int) *limiter {
 		shared:     opts.Shared,
 		outage:     opts.Outage,
 		part:       part(opts),
-		opts:       opts,
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
-	"golang.org/x/time/rate"
 )
 
 // A Shared limiter keeps one quota for several replicas of a host. [NewMemory] has
@@ -21,6 +21,8 @@ import (
 //   - A waiter holds no token. One that leaves, or asks no more, is forgotten within
 //     seconds and has cost nothing.
 //   - A clock that jumps gives at most one burst, and takes at most one.
+//   - What came in while it gave no answer is not there afterwards: the replicas had
+//     it as their shares.
 //
 // It is safe for concurrent use, never waits for a token, and returns soon after
 // its context is done.
@@ -52,8 +54,9 @@ type Bucket struct {
 // Outage says what becomes of calls while a [Shared] limiter gives no answer.
 type Outage uint8
 
-// What becomes of them. Replicas keep their shares by themselves, beginning with
-// no tokens, so that the burst is not had twice.
+// What becomes of them. A share is kept as the whole is, burst and line, and begins
+// with no tokens: what is gained by it is the rate since the last answer, and
+// another answer ends it.
 const (
 	Share  Outage = iota // each replica gets its share of the quota
 	Refuse               // they are refused
@@ -78,13 +81,13 @@ func (l *limiter) admitShared(ctx context.Context, scope string, tool *middlewar
 		if deadline, ok := ctx.Deadline(); ok {
 			w.Longest = min(w.Longest, time.Until(deadline)-1)
 		}
-		wait, err := l.shared.Take(ctx, w)
+		wait, err := l.takeShared(ctx, w)
 		switch {
 		case over(ctx):
-			l.shared.Leave(ctx, w)
+			l.leaveShared(ctx, w)
 			return givenUp(ctx)
 		case err != nil:
-			return l.alone(ctx, scope, tool)
+			return &LimitedError{Tool: tool, Wait: time.Second}
 		case wait <= 0:
 			l.waited(ctx, waits, arrived)
 			return nil
@@ -97,7 +100,7 @@ func (l *limiter) admitShared(ctx context.Context, scope string, tool *middlewar
 				slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
 		}
 		if !sleep(ctx, min(wait, askAgain)) {
-			l.shared.Leave(ctx, w)
+			l.leaveShared(ctx, w)
 			l.waited(ctx, waits, arrived)
 			return givenUp(ctx)
 		}
@@ -110,42 +113,42 @@ func (l *limiter) waited(ctx context.Context, waits bool, since time.Time) {
 	}
 }
 
-// alone decides what the shared limiter does not.
-func (l *limiter) alone(ctx context.Context, scope string, tool *middleware.Tool) error {
-	if l.outage == Refuse {
-		return &LimitedError{Tool: tool, Wait: time.Second}
+// takeShared asks all, and where they do not answer this replica's share. Who waits
+// asks in this order again, so nobody waits for a share when all answer again.
+func (l *limiter) takeShared(ctx context.Context, w Waiter) (time.Duration, error) {
+	wait, err := l.shared.Take(ctx, w)
+	switch {
+	case err == nil:
+		if l.own.Load() != nil {
+			l.own.Store(nil) // what it has saved is the others'
+		}
+		return wait, nil
+	case l.outage == Refuse || ctx.Err() != nil:
+		return 0, err
 	}
-	l.mu.Lock()
-	if now := time.Now(); l.own == nil || now.Sub(l.lastAlone) > forgetAlone {
-		own := newLimiter(l.replicaOptions(), maxBuckets, maxOverflow)
-		own.share, own.buckets.empty = l.part, true
-		l.own, l.lastAlone = own, now
-	} else {
-		l.lastAlone = now
+	own := l.own.Load()
+	if own == nil {
+		own = newMemory(time.Now())
+		l.own.CompareAndSwap(nil, own)
 	}
-	own := l.own
-	l.mu.Unlock()
-	return own.admit(ctx, scope, tool)
+	return own.Take(ctx, w.part(l.part))
 }
 
-// forgetAlone is how long after the last call of an outage another one begins
-// anew, with empty buckets.
-const forgetAlone = 2 * time.Second
-
-// replicaOptions are those of the limiter that a replica has for itself.
-func (l *limiter) replicaOptions() Options {
-	return Options{
-		PerMinute: l.opts.PerMinute, Burst: l.opts.Burst, Servers: l.opts.Servers,
-		MaxWait: l.maxWait, MaxWaiters: l.maxWaiters, Logger: l.log,
+func (l *limiter) leaveShared(ctx context.Context, w Waiter) {
+	l.shared.Leave(ctx, w)
+	if own := l.own.Load(); own != nil {
+		own.Leave(ctx, w)
 	}
 }
 
-// of returns one replica's part of a limit; n of 0 or 1 is all of it.
-func (l limit) of(n int) limit {
-	if n <= 1 || l == (limit{}) {
-		return l
+// part is a waiter for one replica's part of each bucket.
+func (w Waiter) part(n int) Waiter {
+	w.Buckets = slices.Clone(w.Buckets)
+	for i := range w.Buckets {
+		b := &w.Buckets[i]
+		b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)
 	}
-	return limit{l.rate / rate.Limit(n), max(1, l.burst/n)}
+	return w
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -217,3 +217,170 @@ func ExampleNewMemory() {
 	// 1 false
 	// 2 true
 }
+
+// An engine is a limiter that replicas cannot always reach. When one reaches it again
+// it is shut for a moment, in which the others do so too, and then it is empty.
+type engine struct {
+	mu     sync.Mutex
+	memory *ratelimit.Memory
+	shut   time.Time
+	away   func(replica int, now time.Time) bool
+	was    map[int]bool // away, when last asked for
+}
+
+// seen is the engine as a replica reaches it.
+type seen struct {
+	*engine
+
+	replica int
+}
+
+const shutFor = 200 * time.Millisecond
+
+func (s *seen) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, away := time.Now(), s.away(s.replica, time.Now())
+	if s.was[s.replica] && !away {
+		s.shut = now.Add(shutFor)
+		s.memory = ratelimit.NewMemory() // as after a restart
+	}
+	if s.was[s.replica] = away; away || now.Before(s.shut) {
+		s.drain(ctx, w)
+		return 0, errOut
+	}
+	return s.memory.Take(ctx, w)
+}
+
+// drain leaves no token in what is shut.
+func (s *seen) drain(ctx context.Context, w ratelimit.Waiter) {
+	for w.Longest = 0; time.Now().Before(s.shut); {
+		if wait, _ := s.memory.Take(ctx, w); wait > 0 {
+			return
+		}
+	}
+}
+
+func (s *seen) Leave(ctx context.Context, w ratelimit.Waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.memory.Leave(ctx, w)
+}
+
+// Around outages of all replicas, and of a memory that is lost in each, the server
+// sees its quota and no burst more; what a replica is alone with for a while costs
+// its share of that while.
+func TestOutagesGiveNoBurst(t *testing.T) {
+	t.Parallel()
+	const n, perSecond, burst = 4, 100.0, 40
+	every := func(of, out time.Duration) func(int, time.Time) bool {
+		return func(_ int, now time.Time) bool { return time.Duration(now.UnixNano())%of >= of-out }
+	}
+	for _, c := range []struct {
+		name string
+		away func(replica int, now time.Time) bool
+		most float64 // calls above the rate, at any time
+	}{
+		{"none", func(int, time.Time) bool { return false }, burst},
+		{"one of three seconds", every(20*time.Second, 3*time.Second), burst},
+		{"again and again", every(2*time.Second, time.Second), burst},
+		{"flapping", every(500*time.Millisecond, 20*time.Millisecond), burst},
+		{"all the time", func(int, time.Time) bool { return true }, burst},
+		{"replicas come back one after the other", func(replica int, now time.Time) bool {
+			return every(5*time.Second, 2*time.Second)(0, now.Add(-time.Duration(replica)*shutFor/n))
+		}, burst},
+		{"one for itself, for 2 seconds of 10", func(replica int, now time.Time) bool {
+			return replica == 0 && every(10*time.Second, 2*time.Second)(0, now)
+		}, burst + perSecond/n*2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := &engine{memory: ratelimit.NewMemory(), away: c.away, was: make(map[int]bool)}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var ledger sync.Mutex
+				var calls int
+				var level, worst float64
+				var last time.Time
+				server := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+					ledger.Lock()
+					defer ledger.Unlock()
+					calls++
+					level = max(0, level-time.Since(last).Seconds()*perSecond) + 1
+					worst, last = max(worst, level), time.Now()
+					return &mcp.CallToolResult{}, nil
+				})
+				_, tool, _ := replicas(t, 0, ratelimit.Options{})
+				var all sync.WaitGroup
+				for i := range n {
+					caller := ratelimit.New(ratelimit.Options{PerMinute: 60 * perSecond, Burst: burst, Shared: &seen{e, i}, Replicas: n})(server)
+					for worker := range 15 {
+						all.Go(func() {
+							for ctx.Err() == nil {
+								if _, err := caller.CallTool(ctx, middleware.Call{Tool: tool}); err != nil {
+									time.Sleep(time.Second)
+								}
+								if time.Now().Second()%7 < 3 { // there are pauses, in which tokens are saved
+									time.Sleep(time.Duration(worker+1) * 20 * time.Millisecond)
+								}
+							}
+						})
+					}
+				}
+				all.Wait()
+				t.Logf("%d calls in a minute, at most %.1f above the rate", calls, worst)
+				if worst > c.most+n {
+					t.Errorf("%.1f calls above the rate, want at most %.0f", worst, c.most)
+				}
+				if calls < 60*perSecond/2 {
+					t.Errorf("%d calls came through", calls)
+				}
+			})
+		})
+	}
+}
+
+// A memory that is full of buckets refuses, until some are as good as new.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, refused := ratelimit.NewMemory(), 0
+		take := func(scope string) bool {
+			w := ratelimit.Waiter{ID: scope, Scope: scope, Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 2}}, Most: 1}
+			wait, err := m.Take(t.Context(), w)
+			return err == nil && wait == 0
+		}
+		for i := range 100_100 {
+			if !take(fmt.Sprint(i)) {
+				refused++
+			}
+		}
+		if refused != 100 {
+			t.Errorf("%d of 100,100 are refused, want 100", refused)
+		}
+		if !take("7") {
+			t.Error("one that has a bucket is refused")
+		}
+		time.Sleep(3 * time.Second)
+		if !take("another") {
+			t.Error("there is no room when all are as good as new")
+		}
+	})
+}
+
+// Who waits for its replica's share is served by all's quota when that is back.
+func TestWaiterComesBackFromAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := &faulty{Shared: ratelimit.NewMemory()}
+		callers, tool, _ := replicas(t, 1, ratelimit.Options{PerMinute: 6, Burst: 1, Shared: shared, Replicas: 6})
+		shared.out.Store(true)
+		began := time.Now()
+		time.AfterFunc(3*time.Second, func() { shared.out.Store(false) })
+		_, err := callers[0].CallTool(t.Context(), middleware.Call{Tool: tool})
+		if took := time.Since(began); err != nil || took > 4*time.Second {
+			t.Errorf("after %v: %v; its share alone would have come after a minute", took, err)
+		}
+	})
+}

@@ -1,18 +1,19 @@
 package redis
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 const (
@@ -169,13 +170,13 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	if m.owed.has(q.Server) || s.contact.settling() {
 		return cache.Found{}, nil // a write is known of that others have not heard of, here or there
 	}
-	keys := m.keys(q)
-	if m.found.has(q.ID) {
-		if f, ok, err := m.peek(ctx, keys); ok || err != nil {
+	if h := m.found.of(q); h != nil {
+		if f, ok, err := m.peek(ctx, h); ok || err != nil {
 			return f, err
 		}
 		m.found.forget(q.ID)
 	}
+	keys := m.keys(q)
 	var got []any
 	err := s.do(ctx, ofCache, func(ctx context.Context) (err error) {
 		got, err = look.Run(ctx, s.client, keys, nonce(), flightLease.Milliseconds(), tokenLife.Milliseconds()).Slice()
@@ -198,7 +199,7 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	if len(got) == 2 {
 		entry, _ := got[1].(string)
 		if value, ok := m.value(keys[0], ticket, entry); ok {
-			m.found.add(q.ID)
+			m.found.add(q, keys)
 			return cache.Found{Value: value, Ticket: ticket}, nil
 		}
 	}
@@ -207,13 +208,10 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 
 // peek reads a value and its tokens at one instant. It asks nothing else of Redis,
 // and costs little more than a GET.
-func (m *remote) peek(ctx context.Context, keys []string) (f cache.Found, ok bool, err error) {
+func (m *remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err error) {
 	s := (*Store)(m)
-	place, flight := keys[0], keys[1]
-	keys[1] = place // the value in front of its tokens
-	got, err := s.mget(ctx, keys[1:])
-	keys[1] = flight
-	if err != nil || len(got) != len(keys)-1 || s.contact.settling() {
+	got, err := s.mget(ctx, h.command)
+	if err != nil || len(got) != len(h.command)-1 || s.contact.settling() {
 		return cache.Found{}, err == nil && s.contact.settling(), err
 	}
 	entry, _ := got[0].(string)
@@ -221,21 +219,22 @@ func (m *remote) peek(ctx context.Context, keys []string) (f cache.Found, ok boo
 	if !ok {
 		return cache.Found{}, false, nil
 	}
-	value, ok := m.value(place, ticket, entry)
+	value, ok := m.value(h.place, ticket, entry)
 	return cache.Found{Value: value, Ticket: ticket}, ok, nil
 }
 
 // mget is an operation without a timer of its own: the client's timeouts and the
 // caller's deadline bound it.
-func (s *Store) mget(ctx context.Context, keys []string) (got []any, err error) {
+func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if s.contact.isDown() {
 		return nil, errGone
 	}
-	got, err = s.client.MGet(ctx, keys...).Result()
-	return got, s.ended(ctx, ofCache, err)
+	reply := goredis.NewSliceCmd(ctx, command...)
+	err = s.client.Process(ctx, reply)
+	return reply.Val(), s.ended(ctx, ofCache, err)
 }
 
 // bears returns the ticket of an entry that bears exactly these tokens, all of
@@ -281,7 +280,12 @@ func (m *remote) value(place, ticket, entry string) ([]byte, bool) {
 	if len(entry) <= len(ticket) || entry[:len(ticket)] != ticket || entry[len(ticket)] != '\n' {
 		return nil, false
 	}
-	return m.seal.open(place+ticket, []byte(entry[len(ticket)+1:]))
+	// The reply is nobody else's, and may be opened where it lies: the client gives its bytes without a copy.
+	contents, err := goredis.NewStringResult(entry[len(ticket)+1:], nil).Bytes()
+	if err != nil {
+		return nil, false
+	}
+	return m.seal.open(place+ticket, contents)
 }
 
 // Keep implements [cache.Remote].
@@ -305,7 +309,7 @@ func (m *remote) Keep(ctx context.Context, q cache.Question, ticket string, valu
 		m.Drop(ctx, q, ticket)
 		return err
 	}
-	m.found.add(q.ID)
+	m.found.add(q, keys)
 	return nil
 }
 
@@ -500,18 +504,39 @@ func (s *Store) renewLeads(ctx context.Context) {
 	}
 }
 
-// Hits are the questions that were answered lately, so that a plain read will do.
+// Hits are the questions that were answered lately, so that a plain read will do,
+// and that read, ready to be sent.
 type hits struct {
-	slots [4096]atomic.Pointer[[sha256.Size]byte]
+	slots [4096]atomic.Pointer[hit]
 }
 
-func (h *hits) slot(id [sha256.Size]byte) *atomic.Pointer[[sha256.Size]byte] {
+type hit struct {
+	q       cache.Question
+	place   string
+	command []any // MGET of the value and its tokens
+}
+
+func (h *hits) slot(id [sha256.Size]byte) *atomic.Pointer[hit] {
 	return &h.slots[(int(id[0])<<8|int(id[1]))%len(h.slots)]
 }
 
-func (h *hits) has(id [sha256.Size]byte) bool {
-	known := h.slot(id).Load()
-	return known != nil && bytes.Equal(known[:], id[:])
+// of returns what is known of a question, nil where that is nothing.
+func (h *hits) of(q cache.Question) *hit {
+	known := h.slot(q.ID).Load()
+	if known == nil || known.q.ID != q.ID || known.q.Server != q.Server || !slices.Equal(known.q.Names, q.Names) {
+		return nil
+	}
+	return known
 }
-func (h *hits) add(id [sha256.Size]byte)    { h.slot(id).Store(&id) }
+
+// add takes the keys of a question.
+func (h *hits) add(q cache.Question, keys []string) {
+	command := []any{"mget", keys[0]}
+	for _, token := range keys[2:] {
+		command = append(command, token)
+	}
+	q.Names = slices.Clone(q.Names)
+	h.slot(q.ID).Store(&hit{q, keys[0], command})
+}
+
 func (h *hits) forget(id [sha256.Size]byte) { h.slot(id).Store(nil) }

@@ -141,10 +141,11 @@ func explain(err error) error {
 
 // kindOf sorts an error: the first word of an answer, or how there was none.
 func kindOf(err error) string {
+	if err == nil {
+		return ""
+	}
 	var network net.Error
 	switch {
-	case err == nil:
-		return ""
 	case errors.Is(err, errGone):
 		return "gone"
 	case isAnswer(err):
@@ -158,8 +159,11 @@ func kindOf(err error) string {
 
 // isAnswer reports whether Redis has answered, be it with an error.
 func isAnswer(err error) bool {
+	if err == nil {
+		return true
+	}
 	var answer goredis.Error
-	return err == nil || errors.As(err, &answer)
+	return errors.As(err, &answer)
 }
 
 func field(info, name string) string {
@@ -174,6 +178,7 @@ type runs struct {
 	mu    sync.Mutex
 	at    map[string]string // by the server's own address
 	known atomic.Pointer[map[string]bool]
+	again func(time.Time) // told of a start after the first
 }
 
 const runSize = 16 // of a run's id, as it stands in tokens
@@ -202,8 +207,12 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	address, _, _ := strings.Cut(rest, " ")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at[address] == run[:runSize] {
+	switch r.at[address] {
+	case run[:runSize]:
 		return nil
+	case "":
+	default:
+		r.again(time.Now())
 	}
 	r.at[address] = run[:runSize]
 	known := make(map[string]bool, len(r.at))

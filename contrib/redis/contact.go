@@ -18,8 +18,6 @@ const (
 	// silence is the time without an answer after which nothing is believed that
 	// Redis knew before.
 	silence = time.Second
-	// settle is how long after that nothing is believed nor kept.
-	settle = 500 * time.Millisecond
 )
 
 // errGone is what operations end with while Redis is known to be gone.
@@ -27,7 +25,8 @@ var errGone = errors.New("redis: no answer; calls go on without until it is back
 
 // A contact knows whether Redis answers.
 type contact struct {
-	grace time.Duration // after the last answer, by when all others know
+	grace  time.Duration // after the last answer, by when all others know
+	settle time.Duration // after it came back, by when all others have noticed; until then nothing is believed
 
 	mu       sync.Mutex
 	last     time.Time // of the last answer
@@ -37,7 +36,8 @@ type contact struct {
 }
 
 func newContact(timeout time.Duration) *contact {
-	return &contact{grace: silence + beat + timeout + 100*time.Millisecond, doubts: make(chan struct{}, 1)}
+	notice := beat + timeout
+	return &contact{grace: silence + notice + 100*time.Millisecond, settle: notice + 150*time.Millisecond, doubts: make(chan struct{}, 1)}
 }
 
 // answered notes an answer.
@@ -45,7 +45,7 @@ func (c *contact) answered(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.last.IsZero() && now.Sub(c.last) > silence {
-		c.believed = now.Add(settle)
+		c.believed = now.Add(c.settle)
 	}
 	c.last = now
 }
@@ -61,16 +61,6 @@ func (c *contact) isDown() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.down
-}
-
-// back returns when Redis came back, zero where that was long ago.
-func (c *contact) back(now time.Time) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.believed.IsZero() || now.Sub(c.believed) > silence {
-		return time.Time{}
-	}
-	return c.believed
 }
 
 // turn sets whether Redis is gone, and reports whether that is new.
@@ -118,6 +108,9 @@ func (s *Store) watch(ctx context.Context) {
 			s.contact.answered(time.Now())
 			err = s.payOwed(ctx)
 			s.renewLeads(ctx)
+		}
+		if err == nil && s.contact.isDown() {
+			s.returns.again(time.Now()) // before anybody asks for a token
 		}
 		if s.contact.turn(err != nil) {
 			s.said.change(ctx, ofServer, err)

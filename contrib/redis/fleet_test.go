@@ -3,7 +3,6 @@ package redis_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/fleet"
@@ -38,7 +37,7 @@ func TestFourReplicas(t *testing.T) {
 func TestTroubles(t *testing.T) {
 	for _, trouble := range fleet.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {
-			r, err := fleet.Run(t.Context(), enginetest.Of(t), fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble.Do, After: 800 * time.Millisecond})
+			r, err := fleet.Run(t.Context(), enginetest.Of(t), fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble, After: fleet.InTheMiddle})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
-	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
 // looks returns what is found again and again for a while.
@@ -95,36 +94,70 @@ func TestWriteDuringAPause(t *testing.T) {
 	}
 }
 
-// While Redis was silent the replicas kept the quota by themselves; its bucket does
-// not count that as a pause in which nobody called.
-func TestBucketIsEmptyAfterASilence(t *testing.T) {
+// A replica that is cut off alone knows it, and believes nothing. What it writes
+// meanwhile the others hear of when it is back: until then, and for no longer than
+// they keep a value, they may answer what is older. Nobody promises more.
+func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Of(t)
-	l := open(t, e.URL(), redis.Options{}).Limiter()
-	passes := func(id string) (bool, error) {
-		wait, err := l.Take(t.Context(), ratelimit.Waiter{ID: id, Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 0.01, Burst: 5}}, Most: 10})
-		return wait == 0 && err == nil, err
+	w := newWire(t, e.Port)
+	a, b := open(t, w.url, redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
+	keep(t, b, "one", "old")
+	brief, err := b.Look(t.Context(), question("brief"))
+	must(t, err)
+	must(t, b.Keep(t.Context(), question("brief"), brief.Ticket, []byte("old"), 3*time.Second))
+	must(t, found(t, a, "one"))
+	w.cut(true)
+	eventually(t, "it does not know that it is cut off", func() bool { _, err := a.Look(t.Context(), question("one")); return err != nil })
+	began := time.Now()
+	write := cache.Write{ID: "w", Server: "crm"}
+	if a.Begin(t.Context(), write) == nil || a.End(t.Context(), write) == nil {
+		t.Error("somebody was told of the write")
 	}
-	if ok, err := passes("first"); !ok {
-		t.Fatal(err)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("the write was over after %v", took)
 	}
-	if err := e.Pause(); err != nil {
-		t.Fatal(err)
+	if got := find(t, b, "one"); got != "old" {
+		t.Errorf("the others know %q; they have not heard of the write yet", got)
 	}
-	time.Sleep(1500 * time.Millisecond)
-	if err := e.Resume(); err != nil {
-		t.Fatal(err)
+	eventually(t, "a value outlives its time", func() bool { return find(t, b, "brief") == "" })
+	w.cut(false)
+	back := time.Now()
+	eventually(t, "the write is never said", func() bool { return find(t, b, "one") == "" })
+	if took := time.Since(back); took > 2*time.Second {
+		t.Errorf("it is said %v after the replica was back", took)
 	}
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		ok, err := passes("again")
-		if ok {
-			t.Fatal("it has tokens")
+	if got := looks(t, a, "one", time.Second); len(got) > 0 {
+		t.Errorf("who was cut off believes %q", got[0])
+	}
+}
+
+// What is remembered of one question is not taken for another's, nor for the same one
+// at another server or about other things.
+func TestHitsAreNotMixedUp(t *testing.T) {
+	t.Parallel()
+	s := open(t, enginetest.Of(t).URL(), redis.Options{Plain: true, Timeout: patient})
+	c := s.Cache()
+	value := func(q cache.Question) string {
+		f, err := c.Look(t.Context(), q)
+		must(t, err)
+		return string(f.Value)
+	}
+	one, other, elsewhere, about := question("one"), question("one"), question("one"), question("one")
+	other.ID[31]++ // these begin alike
+	elsewhere.Server = "mail"
+	about.Names = []cache.Name{{1}}
+	f, err := c.Look(t.Context(), one)
+	must(t, err)
+	must(t, c.Keep(t.Context(), one, f.Ticket, []byte("v"), time.Minute))
+	for range 2 { // by the script at first, and by the plain read
+		if got := value(one); got != "v" {
+			t.Errorf("got %q", got)
 		}
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
+		for _, q := range []cache.Question{other, elsewhere, about} {
+			if got := value(q); got != "" {
+				t.Errorf("another question is answered %q", got)
+			}
 		}
 	}
 }

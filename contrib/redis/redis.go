@@ -64,7 +64,7 @@ type Store struct {
 	said     said
 	owed     owed
 	leads    leads
-	drains   drains
+	returns  returns
 	found    hits
 	servers  sync.Map // of each server's id, what its keys have in common
 	answers  answers
@@ -105,7 +105,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		owed:     owed{servers: make(map[string]*debt)},
 		answers:  answers{waiting: make(map[string][]chan struct{})},
 	}
-	s.contact = newContact(s.timeout)
+	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
 	if err := s.connect(ctx, url); err != nil {
 		return nil, err
 	}

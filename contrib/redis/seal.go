@@ -66,8 +66,8 @@ func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) 
 	return nil, errContents
 }
 
-// open returns the contents, and false for what is foreign or was meant for another
-// place.
+// open returns the contents, opened where they lie, and false for what is foreign or
+// was meant for another place.
 func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 	switch {
 	case len(contents) == 0:

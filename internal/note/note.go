@@ -160,10 +160,14 @@ func (n *Note) Say(room, what, why string) {
 	n.write(func(r *Reading) { r.Facts = append(r.Facts, Fact{room, what, why}) })
 }
 
+// write is small, so that what nobody reads costs a comparison.
 func (n *Note) write(f func(*Reading)) {
-	if n == nil {
-		return
+	if n != nil {
+		n.locked(f)
 	}
+}
+
+func (n *Note) locked(f func(*Reading)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f(&n.Reading)

@@ -45,10 +45,7 @@ func newEngine(dice *rand.Rand, well bool) *engine {
 		e.lossy = dice.IntN(2) == 0
 		if dice.IntN(2) == 0 {
 			from := time.Now().Add(time.Duration(dice.IntN(2000)) * time.Millisecond)
-			e.away, e.outages = []outage{{from, from.Add(time.Duration(200+dice.IntN(1000)) * time.Millisecond)}}, 2
-		}
-		if e.lossy { // each loss may be an outage to the one who meets it
-			e.outages += 2
+			e.away, e.outages = []outage{{from, from.Add(time.Duration(200+dice.IntN(1000)) * time.Millisecond)}}, 1 // it has saved tokens meanwhile
 		}
 	}
 	return e

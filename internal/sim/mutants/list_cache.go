@@ -30,11 +30,14 @@ var cacheMutants = []mutant{
 	{"memory-never-expires", seenFile, `return now < e.expires && !e.of.server.changed(e.of.names, e.since)`, `return !e.of.server.changed(e.of.names, e.since)`},
 	{"memory-outlives-writes", seenFile, `return now < e.expires && !e.of.server.changed(e.of.names, e.since)`, `return now < e.expires`},
 	{"stored-in-another-generation", memoryFile, `if !s.fresh(e.of.server, e.of.names, e.since) {`, `if e.since = s.now; !s.fresh(e.of.server, e.of.names, e.since) {`},
-	{"write-under-way-not-counted", writesFile, `if s.writing == 0 {`, `if s.writing >= 0 {`},
-	{"write-not-counted-at-its-end", memoryFile, `on.mark(names, s.now)`, `_ = on.whole`},
-	{"write-remembered-though-overlapped", memoryFile, `alone = s.fresh(on, names, began)`, `alone = true`},
-	{"write-never-over", writesFile, `s.writing--`, `s.writing += 0`},
-	{"write-never-over-after-a-panic", cacheFile, `if !ended { // a panic on its way out`, `if ended && kept {`},
+	{"write-under-way-not-counted", writesFile, `if s.wholly > s.over.Load() {`, `if s.wholly < s.over.Load() {`},
+	{"asked-during-a-write-and-kept", memoryFile, `if s.server(server).busy(names) {`, `if s.server(server) == nil {`},
+	{"write-remembered-though-overlapped", memoryFile, `return s.now, s.fresh(s.server(server), names, began)`, `return s.now, true`},
+	{"write-never-over", memoryFile, `on.over.Add(1)`, `on.over.Add(0)`},
+	{
+		"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names) // a panic on its way out included`,
+		`defer func() { v := recover(); if v != nil { panic(v) }; c.store.endWrite(on, names) }()`,
+	},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
 	{"answers-not-copied-in", flightFile, `f.kept = deepCopy(f.res)`, `f.kept = f.res`},
@@ -47,10 +50,6 @@ var flightMutants = []mutant{
 	{
 		"flight-of-another-generation", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,
 		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).busy(names) && covers(f.deadline, deadline) {`,
-	},
-	{
-		"flight-joined-during-a-write", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,
-		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).changed(names, f.since) && covers(f.deadline, deadline) {`,
 	},
 	{
 		"follower-with-more-time-joins", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,

@@ -50,19 +50,19 @@ func start(ctx context.Context) (e *engine.Engine, end func(), err error) {
 
 // play plays the fleet with each of the troubles.
 func play(ctx context.Context) error {
-	fmt.Printf("%-42s %6s %9s %7s %7s %9s %9s %9s %s\n", "Redis was", "calls", "at server", "denied", "failed", "p50", "p99", "max", "broken promises")
+	fmt.Printf("%-42s %6s %9s %7s %7s %9s %9s %9s %10s %s\n", "Redis was", "calls", "at server", "denied", "failed", "p50", "p99", "max", "over quota", "broken promises")
 	for _, trouble := range fleet.Troubles {
 		e, end, err := start(ctx)
 		if err != nil {
 			return err
 		}
-		r, err := fleet.Run(ctx, e, fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble.Do, After: fleet.InTheMiddle})
+		r, err := fleet.Run(ctx, e, fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble, After: fleet.InTheMiddle})
 		end()
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-42s %6d %9d %7d %7d %9s %9s %9s %d\n", trouble.Name, r.Calls, r.Server, r.Denied, r.Failed-r.Denied,
-			short(r.P50), short(r.P99), short(r.Max), len(r.Broken))
+		fmt.Printf("%-42s %6d %9d %7d %7d %9s %9s %9s %10.0f %d\n", trouble.Name, r.Calls, r.Server, r.Denied, r.Failed-r.Denied,
+			short(r.P50), short(r.P99), short(r.Max), max(r.Over, 0), len(r.Broken))
 		for _, broken := range r.Broken {
 			fmt.Println("  ", broken)
 		}

@@ -11,21 +11,22 @@ import (
 
 // A Trouble is something that happens to an engine in the middle.
 type Trouble struct {
-	Name string
-	Do   func(*engine.Engine) error
+	Name   string
+	Do     func(*engine.Engine) error
+	Bursts int // that it may give beyond the quota: one for each loss of memory that no replica can notice
 }
 
 // Troubles are all that may happen to it.
 var Troubles = []Trouble{
-	{"nothing", nil},
-	{"killed, back after 1.5 s", func(e *engine.Engine) error {
+	{Name: "nothing"},
+	{Name: "killed, back after 1.5 s", Do: func(e *engine.Engine) error {
 		e.Kill()
 		time.Sleep(1500 * time.Millisecond)
 		return e.Start()
 	}},
-	{"paused for 0.4 s", func(e *engine.Engine) error { return pause(e, 400*time.Millisecond) }},
-	{"paused for 2 s", func(e *engine.Engine) error { return pause(e, 2*time.Second) }},
-	{"flushed, three times", func(e *engine.Engine) error {
+	{Name: "paused for 0.4 s", Do: func(e *engine.Engine) error { return pause(e, 400*time.Millisecond) }},
+	{Name: "paused for 2 s", Do: func(e *engine.Engine) error { return pause(e, 2*time.Second) }},
+	{Name: "flushed, three times", Do: func(e *engine.Engine) error {
 		for range 3 {
 			if err := tell(e, "FLUSHALL"); err != nil {
 				return err
@@ -33,15 +34,15 @@ var Troubles = []Trouble{
 			time.Sleep(200 * time.Millisecond)
 		}
 		return nil
-	}},
-	{"full for 1.5 s", func(e *engine.Engine) error {
+	}, Bursts: 3},
+	{Name: "full for 1.5 s", Do: func(e *engine.Engine) error {
 		if err := tell(e, "CONFIG", "SET", "maxmemory", "1"); err != nil {
 			return err
 		}
 		time.Sleep(1500 * time.Millisecond)
 		return tell(e, "CONFIG", "SET", "maxmemory", "0")
 	}},
-	{"restarted with what it knew 0.5 s before", func(e *engine.Engine) error {
+	{Name: "restarted with what it knew 0.5 s before", Do: func(e *engine.Engine) error {
 		if err := tell(e, "SAVE"); err != nil {
 			return err
 		}

@@ -1,0 +1,187 @@
+package redis_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/ratelimit"
+)
+
+// A wire is a proxy in front of an engine that writes down each command, heartbeats
+// and greetings left out. The store sends none before the one before is answered, so
+// a command is a round trip.
+type wire struct {
+	url  string
+	mu   sync.Mutex
+	said []string
+	off  bool
+	open []net.Conn
+}
+
+// cut ends all connections and lets no more come about, or lets them come about again.
+func (w *wire) cut(off bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.off = off; len(w.open) > 0; w.open = w.open[1:] {
+		_ = w.open[0].Close()
+	}
+}
+
+// joins notes a connection, and reports whether it may be.
+func (w *wire) joins(client net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = append(w.open, client)
+	return !w.off
+}
+
+func newWire(t *testing.T, port int) *wire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	w := &wire{url: "redis://" + listener.Addr().String()}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if !w.joins(client) {
+				_ = client.Close()
+				continue
+			}
+			server, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(client, server); _ = client.Close() }()
+			go func() { w.commands(client, server); _ = server.Close() }()
+		}
+	}()
+	return w
+}
+
+// commands passes a client's commands on, which are arrays of texts, each when it
+// is written down.
+func (w *wire) commands(client io.Reader, server io.Writer) {
+	from := bufio.NewReader(client)
+	for {
+		head, err := from.ReadString('\n')
+		if err != nil {
+			return
+		}
+		parts, _ := strconv.Atoi(strings.TrimSpace(head[1:]))
+		command := []byte(head)
+		for i := range parts {
+			head, err := from.ReadString('\n')
+			if err != nil {
+				return
+			}
+			size, _ := strconv.Atoi(strings.TrimSpace(head[1:]))
+			text := make([]byte, size+len("\r\n"))
+			if _, err := io.ReadFull(from, text); err != nil {
+				return
+			}
+			command = append(append(command, head...), text...)
+			if name := strings.ToUpper(string(text[:size])); i == 0 && !slices.Contains([]string{"PING", "HELLO", "CLIENT", "INFO", "SUBSCRIBE"}, name) {
+				w.mu.Lock()
+				w.said = append(w.said, name)
+				w.mu.Unlock()
+			}
+		}
+		if _, err := server.Write(command); err != nil {
+			return
+		}
+	}
+}
+
+// trips returns what was said since it was called last.
+func (w *wire) trips() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := strings.Join(w.said, " ")
+	w.said = nil
+	return said
+}
+
+// How often Redis is asked for each thing, counted on the wire. A script is sent
+// itself, once, to a Redis that does not know it.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Of(t)
+	w := newWire(t, e.Port)
+	s, other := open(t, w.url, redis.Options{Key: key, Timeout: patient}), open(t, e.URL(), redis.Options{Key: key, Timeout: patient}) // the other one is not counted
+	written := func(c cache.Remote, id string) {
+		must(t, c.Begin(t.Context(), cache.Write{ID: id, Server: "crm"}))
+		must(t, c.End(t.Context(), cache.Write{ID: id, Server: "crm"}))
+	}
+	take := func(id string) {
+		_, err := s.Limiter().Take(t.Context(), ratelimit.Waiter{ID: id, Buckets: []ratelimit.Bucket{
+			{Server: "crm", Tool: "get", PerSecond: 1e6, Burst: 1e6}, {Server: "crm", PerSecond: 1e6, Burst: 1e6},
+		}})
+		must(t, err)
+	}
+	dangerous := func(id string) {
+		a, until := s.Approvals(), time.Now().Add(time.Minute)
+		must(t, a.Add(t.Context(), approvals.Approval{ID: id, State: approvals.Pending, Until: until}))
+		must(t, a.Advance(t.Context(), id, approvals.Change{To: approvals.Approved, Until: until}))
+		must(t, a.Advance(t.Context(), id, approvals.Change{To: approvals.Spent}))
+		must(t, a.Advance(t.Context(), id, approvals.Change{To: approvals.Done}))
+	}
+	keep(t, s.Cache(), "warm", "v")
+	written(s.Cache(), "warm")
+	take("warm")
+	dangerous("warm")
+	w.trips()
+	for _, c := range []struct {
+		name, want string
+		do         func()
+	}{
+		{"a miss with its fill", "EVALSHA EVALSHA", func() { keep(t, s.Cache(), "one", "v") }},
+		{"a hit", "MGET", func() { must(t, found(t, s.Cache(), "one")) }},
+		{"another hit", "MGET", func() { must(t, found(t, s.Cache(), "one")) }},
+		{"what another replica has kept, at first", "EVALSHA", func() { keep(t, other.Cache(), "two", "v"); must(t, found(t, s.Cache(), "two")) }},
+		{"and then", "MGET", func() { must(t, found(t, s.Cache(), "two")) }},
+		{"what was known and a write has ended, with its fill", "MGET EVALSHA EVALSHA", func() { written(other.Cache(), "w"); keep(t, s.Cache(), "one", "v") }},
+		{"a write", "EVALSHA EVALSHA", func() { written(s.Cache(), "x") }},
+		{"a decision of the limiter, for tool and server", "EVALSHA", func() { take("1") }},
+		{"a dangerous call's record", "EVALSHA EVALSHA EVALSHA EVALSHA", func() { dangerous("1") }},
+	} {
+		c.do()
+		if got := w.trips(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// found is nil where something is known of a question.
+func found(t *testing.T, c cache.Remote, text string) error {
+	t.Helper()
+	if find(t, c, text) == "" {
+		return errMissed
+	}
+	return nil
+}
