@@ -22,17 +22,19 @@ var invoice = &mcp.Tool{
 
 var errClass = errors.New("a draft that is created is a moderate write")
 
+func inferInvoices(n int) error {
+	for range n {
+		if a := infer.Tool(invoice); a.Safety() != annotation.Moderate {
+			return errClass
+		}
+	}
+	return nil
+}
+
 func inferOne(p pace) (row, error) {
 	r, err := play(contest{
 		name: "infer",
-		ours: func(n int) error {
-			for range n {
-				if a := infer.Tool(invoice); a.Safety() != annotation.Moderate {
-					return errClass
-				}
-			}
-			return nil
-		},
+		ours: inferInvoices,
 		peers: []subject{{"article", func(n int) error {
 			for range n {
 				if h := article.Infer(invoice.Name, invoice.Description); !h.ReadOnly { // its mistake: "find"

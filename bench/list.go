@@ -40,6 +40,7 @@ func benchmarks() []benchmark {
 	}
 	all = append(all,
 		benchmark{"infer", inferOne},
+		benchmark{"infer/node", inferNode},
 		register("register/10", 10, tiny, 0),
 		register("register/100", 100, tiny, 0),
 		register("register/1k", 1000, tiny, 0),
@@ -53,5 +54,11 @@ func benchmarks() []benchmark {
 		of("sdk-overhead/call", sdkCalled),
 		of("sdk-overhead/hit", sdkHit),
 	)
+	for _, transport := range []string{"stdio", "http"} {
+		for _, version := range []string{modern, legacy} {
+			w := wire{transport, version}
+			all = append(all, proxied(w, 1), proxied(w, callers))
+		}
+	}
 	return append(all, layerRows()...)
 }

@@ -25,6 +25,9 @@ func main() {
 	rounds := flag.Int("rounds", 21, "how often each way has its turn")
 	batch := flag.Duration("batch", 10*time.Millisecond, "how much CPU time one turn takes")
 	flag.Parse()
+	if serveChild() {
+		return
+	}
 	if err := run(*asJSON, *only, pace{*batch, *rounds}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

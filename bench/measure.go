@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,8 +22,11 @@ type contest struct {
 	ours   func(n int) error
 	peers  []subject
 	goals  map[string]float64 // the least ratio, by peer
-	allocs float64            // the most allocations of ours
+	allocs float64            // the most allocations of ours; infinite is no goal
 	floor  string             // what stands in the way of the goal, where something does
+	// throughput has the time on the wall measured too: the least ratio of our calls a
+	// second to those of a peer.
+	throughput map[string]float64
 }
 
 // pace is how long and how often a contest measures.
@@ -59,20 +63,21 @@ func play(c contest, p pace) (row, error) {
 		}
 		counts[i] = n
 	}
-	ratios := make([][]float64, len(all))
+	ratios, speeds := make([][]float64, len(all)), make([][]float64, len(all))
 	cost := make([]float64, 0, p.rounds)
 	for round := range p.rounds {
-		took := make([]float64, len(all))
+		took, waited := make([]float64, len(all)), make([]float64, len(all))
 		for turn := range all {
 			i := (turn + round) % len(all)
+			begun := time.Now()
 			spent, err := cpu(all[i].run, counts[i])
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", c.name, all[i].name, err)
 			}
-			took[i] = float64(spent) / float64(counts[i])
+			took[i], waited[i] = float64(spent)/float64(counts[i]), float64(time.Since(begun))/float64(counts[i])
 		}
 		for i := range all {
-			ratios[i] = append(ratios[i], took[i]/took[0])
+			ratios[i], speeds[i] = append(ratios[i], took[i]/took[0]), append(speeds[i], waited[i]/waited[0])
 		}
 		cost = append(cost, took[0])
 	}
@@ -86,22 +91,38 @@ func play(c contest, p pace) (row, error) {
 			continue
 		}
 		r.Ratio[s.name], r.PeerAllocs[s.name] = round2(median(ratios[i])), allocs
+		if c.throughput != nil {
+			r.Ratio[s.name+throughputOf] = round2(median(speeds[i]))
+		}
 	}
 	r.Cost = time.Duration(median(cost)).String()
 	r.judge(c)
 	return r, nil
 }
 
+// throughputOf ends the name of a ratio of calls a second.
+const throughputOf = "_throughput"
+
 // judge says what the goal is and whether it is met.
 func (r *row) judge(c contest) {
+	var goals []string
+	least := func(ratio string, least float64) {
+		goals = append(goals, fmt.Sprintf("≥ %g× %s", least, ratio))
+		r.Met = r.Met && r.Ratio[ratio] >= least
+	}
 	for _, peer := range c.peers {
-		if least, ok := c.goals[peer.name]; ok {
-			r.Goal += fmt.Sprintf("≥ %g× %s, ", least, peer.name)
-			r.Met = r.Met && r.Ratio[peer.name] >= least
+		if ratio, ok := c.goals[peer.name]; ok {
+			least(peer.name, ratio)
+		}
+		if ratio, ok := c.throughput[peer.name]; ok {
+			least(peer.name+throughputOf, ratio)
 		}
 	}
-	r.Goal += fmt.Sprintf("≤ %g allocs", c.allocs)
-	r.Met = r.Met && r.Allocs <= c.allocs
+	if !math.IsInf(c.allocs, 1) {
+		goals = append(goals, fmt.Sprintf("≤ %g allocs", c.allocs))
+		r.Met = r.Met && r.Allocs <= c.allocs
+	}
+	r.Goal = strings.Join(goals, ", ")
 	if !r.Met {
 		r.Floor = c.floor
 	}

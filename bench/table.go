@@ -12,7 +12,11 @@ const tableHead = "benchmark                ours        allocs  peers: ratio (al
 func (r row) line() string {
 	var peers []string
 	for name, ratio := range r.Ratio {
-		peers = append(peers, fmt.Sprintf("%s %g× (%g)", name, ratio, r.PeerAllocs[name]))
+		peer := fmt.Sprintf("%s %g×", name, ratio)
+		if allocs, ok := r.PeerAllocs[name]; ok {
+			peer += fmt.Sprintf(" (%g)", allocs)
+		}
+		peers = append(peers, peer)
 	}
 	slices.Sort(peers)
 	met := "met"

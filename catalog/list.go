@@ -98,8 +98,8 @@ type listing struct {
 	ttl      time.Duration
 	listed   int // tools, whether they can be taken or not
 	bytes    int
-	count    map[string]int // how often a name is listed
 	accepted []*definition
+	faulty   map[string]int // how often a name is listed among what is refused
 	refused  []Finding
 	unnamed  int // how many were refused beyond those
 }
@@ -115,12 +115,10 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	if ttl > 0 && (l.ttl == 0 || ttl < l.ttl) {
 		l.ttl = ttl
 	}
-	if l.count == nil { // most lists have one page
-		l.count = make(map[string]int, len(page.Tools))
+	if l.accepted == nil { // most lists have one page
 		l.accepted = make([]*definition, 0, len(page.Tools))
 	}
 	for _, f := range raw.Faults() {
-		l.count[f.Name]++
 		l.refuse(l.listed+f.Index, f.Name, f.Err)
 	}
 	for i, def := range page.Tools {
@@ -128,7 +126,6 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			l.refuse(l.listed+i, "", errors.New("it is null"))
 			continue
 		}
-		l.count[def.Name]++
 		size := measure(def)
 		l.bytes += size
 		d, err := take(l.id, def, size)
@@ -153,6 +150,10 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 }
 
 func (l *listing) refuse(i int, name string, err error) {
+	if l.faulty == nil {
+		l.faulty = make(map[string]int)
+	}
+	l.faulty[name]++
 	if len(l.refused) == maxRefused {
 		l.unnamed++
 		return
@@ -164,20 +165,10 @@ func (l *listing) refuse(i int, name string, err error) {
 	l.refused = append(l.refused, Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), line(err))})
 }
 
-// done ends a list. Of two tools with one name neither is taken: nobody could say
-// which is meant.
+// done ends a list.
 func (l *listing) done() {
 	slices.SortFunc(l.accepted, func(a, b *definition) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
-	twice := ""
-	l.accepted = slices.DeleteFunc(l.accepted, func(d *definition) bool {
-		name := d.tool.Name()
-		n := l.count[name]
-		if n > 1 && name != twice { // say it once
-			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
-			twice = name
-		}
-		return n > 1
-	})
+	l.dropTwins()
 	if l.unnamed > 0 {
 		l.refused = append(l.refused, Finding{Server: l.id, Kind: FindingLeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
 	}
@@ -189,6 +180,27 @@ func (l *listing) done() {
 	for i, inferred := range infer.Tools(words) {
 		l.accepted[i].inferred = inferred
 	}
+}
+
+// dropTwins takes out what has the name of another: of two tools with one name
+// neither is taken, since nobody could say which is meant.
+func (l *listing) dropTwins() {
+	kept := l.accepted[:0]
+	for i := 0; i < len(l.accepted); {
+		d, n := l.accepted[i], 1
+		name := d.tool.Name()
+		for i+n < len(l.accepted) && l.accepted[i+n].tool.Name() == name {
+			n++
+		}
+		i += n
+		if n += l.faulty[name]; n > 1 {
+			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
+			continue
+		}
+		kept = append(kept, d)
+	}
+	clear(l.accepted[len(kept):])
+	l.accepted = kept
 }
 
 // named names a tool whose name may be anything at all.

@@ -33,7 +33,7 @@ type entry struct {
 
 // shown is what the catalogue makes of a definition.
 type shown struct {
-	tool  *middleware.Tool // with the effective annotations
+	tool  middleware.Tool // with the effective annotations
 	model string
 	noted []noted // what stands out about it
 }
@@ -101,7 +101,7 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 	if d.shown == nil {
 		d.shown = s.show(id, known, d)
 	}
-	tool := d.shown.tool
+	tool := &d.shown.tool
 	if other, taken := s.models[d.shown.model]; taken {
 		s.find(id, tool.Name(), FindingLeftOut, fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
@@ -116,10 +116,11 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 
 // show works out what a tool is, and what stands out about it.
 func (s *snapshot) show(id string, known *server, d *definition) *shown {
-	tool := *d.tool
+	out := &shown{tool: *d.tool}
+	tool := &out.tool
 	var before annotation.Safety
 	tool.Annotations, before = s.effective(id, known, d)
-	out := &shown{tool: &tool, model: tool.ModelName()}
+	out.model = tool.ModelName()
 	if d.fault != "" {
 		out.noted = append(out.noted, noted{FindingUnreadable, "declares what cannot be read: " + d.fault})
 	}

@@ -3,7 +3,6 @@ package infer_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,27 +64,4 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations, want at most 2", def.Name, n)
 		}
 	}
-}
-
-// BenchmarkPlainWays tells how much faster the scanner is than plain ways to read
-// the same lexicon, all that they leave to collect included. The passes take
-// turns, so that what else the machine does weighs on all alike. It is no test: a
-// machine that is busy enough would fail it.
-func BenchmarkPlainWays(b *testing.B) {
-	fields, regexps := infer.NewByFields(), infer.NewByRegexps()
-	pass := func(sum *time.Duration, n int, f func()) {
-		start := time.Now()
-		for range n {
-			f()
-		}
-		*sum += time.Since(start) / time.Duration(n)
-	}
-	var tool, byFields, byRegexps time.Duration
-	for b.Loop() {
-		pass(&tool, 1000, func() { infer.Tool(invoice) })
-		pass(&byFields, 200, func() { infer.InferBy(fields, invoice) })
-		pass(&byRegexps, 1, func() { infer.InferBy(regexps, invoice) })
-	}
-	b.ReportMetric(float64(byFields)/float64(tool), "x-fields")
-	b.ReportMetric(float64(byRegexps)/float64(tool), "x-regexps")
 }

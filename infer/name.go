@@ -13,43 +13,45 @@ type name struct {
 
 func (m *name) all() []word { return m.words[:m.n] }
 
+// A token is a word of a name as it is written.
+type token struct {
+	k     spelling // without its size
+	n     int      // letters
+	flags flag
+}
+
 // cut reads the words of a name in any dress: snake, kebab, dots, slashes,
 // camelCase, acronyms (HTTPDelete), digits.
 func (m *name) cut(t *table, text string) {
-	s := scanner{table: t, text: text}
-	var k, last spelling
-	var n, lastN int
-	var flags flag
-	end := func() {
-		if n > 0 && m.n < maxTokens {
-			m.append(t, k, n, last, lastN, flags)
-		}
-		last, lastN, k, n, flags = k, n, 0, 0, 0
-	}
+	var now, last token
 	for i := 0; i < len(text); {
 		c, size := classes[text[i]], 1
 		if c == 0 {
-			c, size = s.class(i)
+			c, size = classOf(text[i:])
 		}
 		switch {
 		case c <= 26:
-			if n > 0 && humps(text, i) {
-				end()
+			if now.n > 0 && humps(text, i) {
+				m.append(t, now, last)
+				now, last = token{}, now
 			}
-			k, n = k.add(c), n+1
+			now.k, now.n = now.k.add(c), now.n+1
 			if size > 1 {
-				flags |= folded
+				now.flags |= folded
 			}
 		case c == other:
-			flags |= folded | opaque
-			n++
+			now.flags |= folded | opaque
+			now.n++
 		case c == silent:
-		case n > 0:
-			end()
+		case now.n > 0:
+			m.append(t, now, last)
+			now, last = token{}, now
 		}
 		i += size
 	}
-	end()
+	if now.n > 0 {
+		m.append(t, now, last)
+	}
 }
 
 // humps reports whether a new word begins at i: deleteUser, HTTPDelete.
@@ -60,23 +62,26 @@ func humps(text string, i int) bool {
 	return !isUpper(text[i-1]) || i+1 < len(text) && 'a' <= text[i+1] && text[i+1] <= 'z'
 }
 
-// append looks a word up and appends it. A particle joins its verb where the
-// lexicon has the two as one: check_out, shut_down.
-func (m *name) append(t *table, k spelling, n int, last spelling, lastN int, flags flag) {
-	f := t.find(k.sized(n))
-	w := *f
-	w.flags = flags
+// append looks a word up and appends it, if there is room. A particle joins its
+// verb where the lexicon has the two as one: check_out, shut_down.
+func (m *name) append(t *table, now, last token) {
+	if m.n == maxTokens {
+		return
+	}
+	k := now.k.sized(now.n)
+	w := *t.find(k)
+	w.flags = now.flags
 	if w.is(particle) && m.n > 0 {
-		if both := t.phrasal(last, lastN, k, n); both.is(verbs) {
-			both.flags = flags
+		if both := t.phrasal(last.k, last.n, now.k, now.n); both.is(verbs) {
+			both.flags = now.flags
 			m.words[m.n-1] = both
 			return
 		}
 	}
-	m.words[m.n], m.spellings[m.n] = w, k.sized(n)
+	m.words[m.n], m.spellings[m.n] = w, k
 	m.n++
-	if f.id == 0 && flags&opaque == 0 {
-		m.compound(t, k, n)
+	if w.id == 0 && now.flags&opaque == 0 {
+		m.compound(t, now.k, now.n)
 	}
 }
 
@@ -149,6 +154,9 @@ func (m *name) judge(from int) verdict {
 		v.firm, v.effect = false, unknown
 	}
 	for i := at + 1; i < len(ws); i++ {
+		if !ws[i].is(verbs) {
+			continue
+		}
 		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].id}
 		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)) {
 			v.finding = v.worse(f)

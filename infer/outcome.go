@@ -35,6 +35,9 @@ func (r *reading) goesInto(ws []word) {
 		if ws[i].is(subord) {
 			return
 		}
+		if ws[i].sense&prep == 0 {
+			continue
+		}
 		if to := r.table.words[ws[i].id]; to == "into" && objectIn(ws, i).any&artefact == 0 || to == "to" && holds(objectIn(ws, i).head) {
 			r.stays = r.stays.worse(finding{adds, inDescription, ws[i].id})
 		}

@@ -38,11 +38,11 @@ func (s *scanner) scan() bool {
 	s.continues = s.n == longest
 	s.n, s.senses = 0, 0
 	for s.pos < len(s.text) && s.n < longest-1 {
-		switch c := classes[s.text[s.pos]]; {
-		case c-1 < 26:
+		switch c := s.text[s.pos]; {
+		case isLetter(c):
 			s.word()
 			continue
-		case c == gap:
+		case c == ' ':
 			s.pos, s.next = s.pos+1, 0
 			continue
 		}
@@ -61,17 +61,15 @@ func (s *scanner) scan() bool {
 // them makes an identifier of it.
 func (s *scanner) word() {
 	var k spelling
-	text, start := s.text, s.pos
-	i := start
-	for i < len(text) {
-		c := classes[text[i]]
-		if c-1 >= 26 {
+	text, start, n := s.text, s.pos, 0
+	for _, c := range []byte(text[start:]) {
+		if !isLetter(c) {
 			break
 		}
-		k = k.add(c)
-		i++
+		k = k.add(c & 31) // 1 to 26, small or not
+		n++
 	}
-	n, flags := i-start, s.next
+	i, flags := start+n, s.next
 	s.next = 0
 	if n > 1 && isUpper(text[start]) && !isUpper(text[start+1]) {
 		flags |= capital
@@ -118,14 +116,22 @@ func (s *scanner) class(i int) (byte, int) {
 		return c, 1
 	}
 	s.wide = true
-	r, size := utf8.DecodeRuneInString(s.text[i:])
+	return classOf(s.text[i:])
+}
+
+// classOf returns the class of a rune past ASCII and its size in bytes.
+func classOf(text string) (byte, int) {
+	r, size := utf8.DecodeRuneInString(text)
 	return fold(r), size
 }
+
+// isLetter reports whether c is one of 26 letters, small or not.
+func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 func (s *scanner) letterAt(i int) bool {
-	return i < len(s.text) && (classes[s.text[i]]-1 < 26 || classes[s.text[i]] == 0)
+	return i < len(s.text) && (isLetter(s.text[i]) || classes[s.text[i]] == 0)
 }
 
 // emit looks the word up and appends it. Two words that a hyphen binds, and a
@@ -185,7 +191,7 @@ func (s *scanner) delimiter() (end bool) {
 	case comma, colon, paren, unparen, slash:
 		s.mark(c)
 	case hyphen:
-		if s.n > 0 && i > 0 && classes[s.text[i-1]]-1 < 26 && s.letterAt(s.pos) && !isUpper(s.text[s.pos]) {
+		if s.n > 0 && i > 0 && isLetter(s.text[i-1]) && s.letterAt(s.pos) && !isUpper(s.text[s.pos]) {
 			s.next = joined
 		} else {
 			s.mark(colon)

@@ -163,6 +163,9 @@ func requires(schema map[string]any, label string) bool {
 // list of objects in it.
 func listsItems(schema any) bool {
 	object := decoded(schema)
+	if object == nil {
+		return false
+	}
 	if object["type"] == "array" {
 		return true
 	}

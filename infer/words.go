@@ -30,14 +30,14 @@ const (
 
 // A word is one word of a name or of a sentence, or a mark between words.
 type word struct {
-	sense sense // 0 where the lexicon does not have it
+	sense sense // 0 where the lexicon does not have it, and of a mark
 	id    uint16
 	form  form
 	flags flag
 	mark  byte // 0 for a word
 }
 
-func (w *word) is(s sense) bool { return w.mark == 0 && w.sense&s != 0 && w.flags&opaque == 0 }
+func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&opaque == 0 }
 
 // takesParticle reports whether a word may be a verb that a particle follows; some
 // are in the lexicon with their particle only.
@@ -104,24 +104,52 @@ const (
 
 // A table finds words by their spellings, by open addressing. The spellings
 // stand by themselves, so that a word that is not there costs one look at few
-// bytes.
+// bytes. Where several words want the same place the shortest gets it, since
+// texts are made of short words, and the others follow in order: so a look for one
+// that is not there ends at the first that would come after it.
 type table struct {
 	spellings [tableSize]spelling
 	entries   [tableSize]word
 	words     []string // by id; 0 is no word
+	none      word
 }
+
+// free is the spelling of a place that is free, after those of all words.
+const free spelling = 1<<64 - 1
 
 // slot returns where a spelling is, or would be.
 func (t *table) slot(k spelling) uint64 {
 	i := uint64(k) * 0x9e3779b97f4a7c15 >> (64 - tableBits)
-	for t.spellings[i] != k && t.spellings[i] != 0 {
+	for t.spellings[i] < k {
 		i = (i + 1) % tableSize
 	}
 	return i
 }
 
 // find returns the word of a spelling; its id is 0 where there is none.
-func (t *table) find(k spelling) *word { return &t.entries[t.slot(k)] }
+func (t *table) find(k spelling) *word {
+	if i := t.slot(k); t.spellings[i] == k {
+		return &t.entries[i]
+	}
+	return &t.none
+}
+
+// put returns the word of a spelling, which is new where there was none.
+func (t *table) put(k spelling) *word {
+	i := t.slot(k)
+	at := &t.entries[i]
+	for moved, w := k, (word{}); t.spellings[i] != moved; {
+		t.spellings[i], moved = moved, t.spellings[i]
+		t.entries[i], w = w, t.entries[i]
+		if moved == free {
+			break
+		}
+		for t.spellings[i] < moved {
+			i = (i + 1) % tableSize
+		}
+	}
+	return at
+}
 
 // phrasal finds a verb that is written in two words: shut down, checks out.
 func (t *table) phrasal(verb spelling, verbLen int, particle spelling, n int) word {
@@ -140,6 +168,9 @@ var words = sync.OnceValue(func() *table { return newTable(lexicon) })
 
 func newTable(groups []group) *table {
 	t := &table{words: []string{""}}
+	for i := range t.spellings {
+		t.spellings[i] = free
+	}
 	ids := make(map[string]uint16)
 	for _, g := range groups {
 		for entry := range strings.FieldsSeq(g.words) {
@@ -151,12 +182,12 @@ func newTable(groups []group) *table {
 				t.words = append(t.words, spellings[0])
 			}
 			for written, f := range formsOf(spellings, g.sense) {
-				i := t.slot(spell(written))
+				w := t.put(spell(written))
 				// A word of its own goes before a form that a rule made of another one.
-				if w := &t.entries[i]; w.id == 0 || f == base && w.form != base {
-					t.spellings[i], *w = spell(written), word{id: id, form: f}
+				if w.id == 0 || f == base && w.form != base {
+					*w = word{id: id, form: f}
 				}
-				if w := &t.entries[i]; w.id == id {
+				if w.id == id {
 					w.sense |= g.sense
 				}
 			}

@@ -11,8 +11,10 @@ import (
 
 // Hints are what the port infers.
 type Hints struct {
-	ReadOnly, Destructive, Idempotent bool
-	Complexity                        string
+	ReadOnly    bool   `json:"readOnly"`
+	Destructive bool   `json:"destructive"`
+	Idempotent  bool   `json:"idempotent"`
+	Complexity  string `json:"complexity"`
 }
 
 var (
@@ -30,6 +32,11 @@ var (
 	}()
 	hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
+
+// Lists are the words of each hint, for a program in another language.
+func Lists() map[string][]string {
+	return map[string][]string{"readOnly": readOnly, "destructive": destructive, "idempotent": idempotent, "complex": complexes}
+}
 
 // Infer returns the hints of a tool.
 func Infer(name, description string) Hints {

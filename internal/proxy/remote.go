@@ -41,10 +41,22 @@ const (
 )
 
 func newRemote(s Server, log *slog.Logger, to sink) *remote {
-	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(nil), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
+	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(pool), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
+
+// pool keeps a connection for each of the calls that are made at once. The default
+// keeps two to a server, and opens the others anew for every call.
+var pool = func() http.RoundTripper {
+	standard, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t := standard.Clone()
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
+	return t
+}()
 
 // sameHost keeps calls, and the keys in their headers, from being led elsewhere.
 func sameHost(req *http.Request, via []*http.Request) error {

@@ -138,11 +138,11 @@ func walkSchema(root any) error {
 	if err := checkDepth(root, 0); err != nil {
 		return err
 	}
-	w := walker{root: root, cost: make(map[uintptr]int)}
+	w := walker{root: root}
 	if w.all(root) == nil {
 		return nil
 	}
-	w = walker{root: root, cost: make(map[uintptr]int), inOrder: true} // the same fault is named each time
+	w = walker{root: root, inOrder: true} // the same fault is named each time
 	return w.all(root)
 }
 
@@ -176,7 +176,7 @@ func checkDepth(v any, depth int) error {
 type walker struct {
 	root    any
 	inOrder bool            // go through the members by name
-	cost    map[uintptr]int // by identity; open while it is being worked out
+	cost    map[uintptr]int // by identity, of those that others apply with; open while it is being worked out
 	chain   int             // how many are open
 }
 
@@ -234,6 +234,9 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 		if w.cost[id] != open {
 			if w.chain++; w.chain > maxSchemaDepth {
 				return 0, errUnbounded
+			}
+			if w.cost == nil { // most schemas have nothing to follow
+				w.cost = make(map[uintptr]int)
 			}
 			w.cost[id] = open
 		}
