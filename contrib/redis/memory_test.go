@@ -79,7 +79,7 @@ func TestWriteDuringAPause(t *testing.T) {
 	if a.Begin(t.Context(), w) == nil || a.End(t.Context(), w) == nil {
 		t.Error("it was told of")
 	}
-	if took := time.Since(began); took < time.Second || took > 3*time.Second {
+	if took := time.Since(began); took < time.Second || took > 20*time.Second {
 		t.Errorf("the write was over after %v", took)
 	}
 	if err := e.Resume(); err != nil {

@@ -278,13 +278,13 @@ func TestBreaker(t *testing.T) {
 					t.Fatal("somebody answers")
 				}
 			}
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 20*time.Second { // each would wait for a quarter of a second
 				t.Errorf("2000 calls took %v", took)
 			}
 			if err := c.back(e); err != nil {
 				t.Fatal(err)
 			}
-			for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 				if f, err := remote.Look(t.Context(), question("two")); err == nil && f.Ticket != "" {
 					break
 				}
@@ -346,7 +346,7 @@ func TestNothingHangsPastItsDeadline(t *testing.T) {
 			if err := f(ctx); err == nil {
 				t.Error("got no error")
 			}
-			if took := time.Since(began); took > 400*time.Millisecond {
+			if took := time.Since(began); took > 5*time.Second { // half of the timeout
 				t.Errorf("it took %v", took)
 			}
 		})

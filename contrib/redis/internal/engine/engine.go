@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -30,16 +31,25 @@ func New(ctx context.Context, dir string, args ...string) (*Engine, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, ErrNone
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := free(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{Port: port, dir: dir, args: args}
 	return e, e.Start()
+}
+
+// free returns a port on which nobody listens. It is below those that the system gives
+// to connections by itself, so that none of them has it before redis-server does.
+func free(ctx context.Context) (port int, err error) {
+	for range 100 {
+		port = 10_000 + rand.IntN(20_000)
+		var l net.Listener
+		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, err
 }
 
 // URL is where it is.
