@@ -198,10 +198,10 @@ type learning struct {
 
 // asked is a question with its answer, in one piece.
 type asked struct {
-	since, expires time.Duration
-	res            mcp.CallToolResult
-	content        [1]mcp.Content
-	text           mcp.TextContent
+	expires time.Duration
+	res     mcp.CallToolResult
+	content [1]mcp.Content
+	text    mcp.TextContent
 }
 
 func newLearning(next middleware.ToolCaller) middleware.ToolCaller {
@@ -219,7 +219,7 @@ func (l *learning) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 	if l.form, err = canonical.AppendObject(l.form[:0], call.Arguments); err != nil {
 		return nil, err
 	}
-	key, own := sha256.Sum256(l.form), &asked{since: time.Since(l.floor.born)}
+	key, own := sha256.Sum256(l.form), &asked{expires: time.Since(l.floor.born) + time.Minute}
 	if !l.begin(key, own) || !l.floor.pay(call.Tool.Server) {
 		return nil, errWrong
 	}
