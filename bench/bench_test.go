@@ -148,3 +148,25 @@ func TestRegistrationAndMemoryAtASmallScale(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What stands in the way is a word for goals that the floor itself does not reach, or
+// hardly, and for no other.
+func TestAFloorIsNoExcuse(t *testing.T) {
+	for name, c := range map[string]struct {
+		ratio  map[string]float64
+		allocs float64
+		floor  string
+	}{
+		"met":                            {map[string]float64{"naive": 2.6, "floor": 0.8}, 0, ""},
+		"missed, and the floor is there": {map[string]float64{"naive": 2.4, "floor": 0.8}, 0, ""},
+		"missed, as by the floor":        {map[string]float64{"naive": 2.4, "floor": 0.9}, 0, "why"},
+		"missed, and nothing is known":   {map[string]float64{"naive": 2.4}, 0, "why"},
+		"missed, and too many allocs":    {map[string]float64{"naive": 2.4, "floor": 0.9}, 2, ""},
+	} {
+		r := row{Ratio: c.ratio, Allocs: c.allocs, Met: true}
+		r.judge(contest{peers: []subject{{name: "naive"}, {name: "floor"}}, goals: map[string]float64{"naive": 2.5}, allocs: 1, floor: "why"})
+		if r.Floor != c.floor || r.Met != (name == "met") {
+			t.Errorf("%s: met %t, floor %q, want %q", name, r.Met, r.Floor, c.floor)
+		}
+	}
+}

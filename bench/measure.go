@@ -106,9 +106,15 @@ const throughputOf = "_throughput"
 // judge says what the goal is and whether it is met.
 func (r *row) judge(c contest) {
 	var goals []string
+	floor := c.floor
 	least := func(ratio string, least float64) {
 		goals = append(goals, fmt.Sprintf("≥ %g× %s", least, ratio))
-		r.Met = r.Met && r.Ratio[ratio] >= least
+		if r.Ratio[ratio] < least {
+			r.Met = false
+			if r.inReach(ratio, least) {
+				floor = ""
+			}
+		}
 	}
 	for _, peer := range c.peers {
 		if ratio, ok := c.goals[peer.name]; ok {
@@ -120,12 +126,24 @@ func (r *row) judge(c contest) {
 	}
 	if !math.IsInf(c.allocs, 1) {
 		goals = append(goals, fmt.Sprintf("≤ %g allocs", c.allocs))
-		r.Met = r.Met && r.Allocs <= c.allocs
+		if r.Allocs > c.allocs {
+			r.Met, floor = false, ""
+		}
 	}
 	r.Goal = strings.Join(goals, ", ")
 	if !r.Met {
-		r.Floor = c.floor
+		r.Floor = floor
 	}
+}
+
+// tight is how far above a goal the floor must be for the goal to be in reach: the floor
+// decides nothing, and a row has to.
+const tight = 1.1
+
+// inReach reports whether the floor that was measured leaves room for the goal.
+func (r *row) inReach(ratio string, least float64) bool {
+	floor, measured := r.Ratio["floor"]
+	return measured && r.Ratio[ratio]/floor >= tight*least
 }
 
 // calibrate finds how many runs fill a batch, once the first has warmed up.
