@@ -17,9 +17,17 @@ var (
 	seed  = flag.Int64("seed", -1, "play this one only, and print what happens")
 )
 
-func TestScenarios(t *testing.T) {
+func TestScenarios(t *testing.T) { play(t, "scenarios", sim.Run) }
+
+// Two replicas over one engine that is slow, loses and is away keep the promises.
+func TestSpread(t *testing.T) { play(t, "scenarios over replicas", sim.RunSpread) }
+
+// play runs scenarios on all processors until one breaks a promise.
+func play(t *testing.T, what string, run func(*testing.T, uint64) sim.Outcome) {
+	t.Helper()
+	name := t.Name()
 	if *seed >= 0 {
-		replay(t, uint64(*seed))
+		replay(t, name, uint64(*seed), run)
 		return
 	}
 	var next, scenarios, calls, executions atomic.Int64
@@ -33,12 +41,12 @@ func TestScenarios(t *testing.T) {
 					if n >= *seeds {
 						return
 					}
-					out := sim.Run(t, *first+n)
+					out := run(t, *first+n)
 					scenarios.Add(1)
 					calls.Add(int64(out.Calls))
 					executions.Add(int64(out.Executions))
 					if len(out.Violations) > 0 && !stop.Swap(true) {
-						report(t, *first+n, out)
+						report(t, name, *first+n, out)
 					}
 				}
 			})
@@ -48,17 +56,18 @@ func TestScenarios(t *testing.T) {
 	if stop.Load() {
 		violations = 1
 	}
-	fmt.Printf("scenarios=%d calls=%d executions=%d violations=%d\n", scenarios.Load(), calls.Load(), executions.Load(), violations)
+	fmt.Printf("%s=%d calls=%d executions=%d violations=%d\n", what, scenarios.Load(), calls.Load(), executions.Load(), violations)
 }
 
 // replay plays one scenario until it fails, for events of one instant may come
 // in another order.
-func replay(t *testing.T, seed uint64) {
+func replay(t *testing.T, name string, seed uint64, run func(*testing.T, uint64) sim.Outcome) {
+	t.Helper()
 	const tries = 20
 	var out sim.Outcome
 	for range tries {
-		if out = sim.Run(t, seed); len(out.Violations) > 0 {
-			report(t, seed, out)
+		if out = run(t, seed); len(out.Violations) > 0 {
+			report(t, name, seed, out)
 			return
 		}
 	}
@@ -68,13 +77,13 @@ func replay(t *testing.T, seed uint64) {
 	fmt.Printf("seed %d was played %d times without a violation\n", seed, tries)
 }
 
-func report(t *testing.T, seed uint64, out sim.Outcome) {
+func report(t *testing.T, name string, seed uint64, out sim.Outcome) {
 	t.Helper()
 	fmt.Print(out.Trace())
 	for _, v := range out.Violations {
 		fmt.Printf("violation at seed %d: %s\n", seed, v)
 	}
-	fmt.Printf("replay: go test -v ./internal/sim -run TestScenarios -seed=%d\n", seed)
+	fmt.Printf("replay: go test -v ./internal/sim -run '^%s$' -seed=%d\n", name, seed)
 	t.Errorf("seed %d breaks %d invariants", seed, len(out.Violations))
 }
 
@@ -93,38 +102,4 @@ func TestInvariantsAreCheckedOrComeWithSomething(t *testing.T) {
 			t.Logf("%-10s %s: %s", i.Name, i.Comes, i.Says)
 		}
 	}
-}
-
-// Two replicas over one engine that is slow, loses and is away keep the promises.
-func TestSpread(t *testing.T) {
-	if *seed >= 0 {
-		out := sim.RunSpread(t, uint64(*seed))
-		fmt.Print(out.Trace())
-		for _, v := range out.Violations {
-			t.Error(v)
-		}
-		return
-	}
-	var next, calls, executions atomic.Int64
-	var stop atomic.Bool
-	t.Run("workers", func(t *testing.T) {
-		for worker := range runtime.GOMAXPROCS(0) {
-			t.Run(fmt.Sprint(worker), func(t *testing.T) {
-				t.Parallel()
-				for !stop.Load() {
-					n := uint64(next.Add(1) - 1)
-					if n >= *seeds {
-						return
-					}
-					out := sim.RunSpread(t, *first+n)
-					calls.Add(int64(out.Calls))
-					executions.Add(int64(out.Executions))
-					if len(out.Violations) > 0 && !stop.Swap(true) {
-						report(t, *first+n, out)
-					}
-				}
-			})
-		}
-	})
-	fmt.Printf("scenarios over replicas=%d calls=%d executions=%d\n", min(uint64(next.Load()), *seeds), calls.Load(), executions.Load())
 }
