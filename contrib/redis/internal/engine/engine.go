@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,10 +21,11 @@ var ErrNone = errors.New("engine: there is no redis-server on the PATH; apt-get 
 
 // An Engine is a redis-server that runs, or could.
 type Engine struct {
-	Port int
-	dir  string
-	args []string
-	cmd  *exec.Cmd
+	Port  int
+	dir   string
+	args  []string
+	cmd   *exec.Cmd
+	ended chan struct{} // is closed when the process that Start started is gone
 }
 
 // New starts a redis-server in the folder given with further arguments.
@@ -31,63 +33,79 @@ func New(ctx context.Context, dir string, args ...string) (*Engine, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, ErrNone
 	}
-	port, err := free(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
-	e := &Engine{Port: port, dir: dir, args: args}
-	return e, e.Start()
-}
-
-// free returns a port on which nobody listens. It is below those that the system gives
-// to connections by itself, so that none of them has it before redis-server does.
-func free(ctx context.Context) (port int, err error) {
-	for range 100 {
-		port = 10_000 + rand.IntN(20_000)
-		var l net.Listener
-		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			return port, l.Close()
+	var err error
+	for range 10 {
+		e := &Engine{Port: port(), dir: dir, args: args}
+		if err = e.Start(); err == nil || ctx.Err() != nil {
+			return e, err
 		}
 	}
-	return 0, err
+	return nil, err
 }
+
+var (
+	first = rand.Int64N(10_000) // where this process begins, beside others that do the same
+	given atomic.Int64
+)
+
+// port returns one that no other engine of this process has, not even one that is
+// killed and will be back. It is from 10,000 to 19,999, and a cluster's node listens
+// 10,000 further on as well: all below those that the system gives to connections
+// (from 32,768), and none both a port and a node's second.
+func port() int { return 10_000 + int((first+given.Add(1))%10_000) }
 
 // URL is where it is.
 func (e *Engine) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", e.Port) }
 
-// Start starts it, once more after Kill, and waits until it listens.
+// ready is what redis-server writes into its log once it listens.
+const ready = "Ready to accept connections"
+
+// Start starts it, once more after Kill, and waits until it listens. That it is the
+// one who listens its log says: a connection could be another's, who had the port before.
 func (e *Engine) Start() error {
-	args := append([]string{
-		"--port", fmt.Sprint(e.Port), "--bind", "127.0.0.1", "--dir", e.dir, "--save", "", "--appendonly", "no", "--loglevel", "warning",
-	}, e.args...)
-	e.cmd = exec.CommandContext(context.Background(), "redis-server", args...)
-	log, err := os.OpenFile(filepath.Join(e.dir, "redis.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.Create(filepath.Join(e.dir, "redis.log"))
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
 	defer log.Close()
-	e.cmd.Stdout, e.cmd.Stderr = log, log
-	if err := e.cmd.Start(); err != nil {
+	args := append([]string{
+		"--port", fmt.Sprint(e.Port), "--bind", "127.0.0.1", "--dir", e.dir, "--save", "", "--appendonly", "no",
+	}, e.args...)
+	cmd, ended := exec.CommandContext(context.Background(), "redis-server", args...), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", e.Port), time.Second)
-		if err == nil {
-			return conn.Close()
+	e.cmd, e.ended = cmd, ended
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	late := time.After(time.Minute)
+	for {
+		said, err := os.ReadFile(log.Name())
+		if err == nil && strings.Contains(string(said), ready) {
+			return nil
+		}
+		select {
+		case <-ended:
+			return fmt.Errorf("engine: redis-server ended before it listened on port %d; it said:\n%s", e.Port, said)
+		case <-late:
+			e.Kill()
+			return fmt.Errorf("engine: redis-server did not listen on port %d within a minute; it said:\n%s", e.Port, said)
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	e.Kill()
-	return fmt.Errorf("engine: redis-server does not listen; its log is %s", log.Name())
 }
 
 // Kill ends it at once, without a word.
 func (e *Engine) Kill() {
-	if e.cmd == nil || e.cmd.Process == nil {
+	if e.cmd == nil {
 		return
 	}
 	_ = e.cmd.Process.Signal(syscall.SIGCONT)
 	_ = e.cmd.Process.Kill()
-	_ = e.cmd.Wait()
+	<-e.ended
 	e.cmd = nil
 }
 
