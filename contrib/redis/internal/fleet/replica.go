@@ -45,6 +45,7 @@ type orders struct {
 	PerMinute             float64
 	Burst                 int
 	Deadline              time.Duration // of a call
+	Patience              time.Duration // with Redis, for redis.Options.Timeout
 }
 
 // An event is one call as its replica saw it.
@@ -86,7 +87,7 @@ func Main() {
 func replica(o orders) error {
 	ctx := context.Background()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	store, err := redis.Open(ctx, o.Redis, redis.Options{Key: o.Key, Prefix: o.Prefix, Logger: log})
+	store, err := open(ctx, o.Redis, redis.Options{Key: o.Key, Prefix: o.Prefix, Timeout: o.Patience, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -112,6 +113,16 @@ func replica(o orders) error {
 	time.Sleep(time.Until(o.Begin))
 	r.run(ctx)
 	return nil
+}
+
+// open tries again where an answer was late, on a machine that does much else.
+func open(ctx context.Context, url string, o redis.Options) (store *redis.Store, err error) {
+	for range 20 {
+		if store, err = redis.Open(ctx, url, o); err == nil {
+			break
+		}
+	}
+	return store, err
 }
 
 func newTools() (map[string]*middleware.Tool, error) {
