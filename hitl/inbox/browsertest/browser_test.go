@@ -233,7 +233,7 @@ func TestApproveDenyEdit(t *testing.T) {
 }
 
 func TestExpires(t *testing.T) {
-	d := newDesk(t, 10*time.Second) // for a slow browser to show it while it counts
+	d := newDesk(t, 20*time.Second) // for a slow browser to show it while it counts
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
 	d.do(d.browser, visible("article .left"), reads("s left"))
