@@ -56,6 +56,7 @@ type event struct {
 	Denied           bool `json:",omitempty"`
 	NotSent          bool `json:",omitempty"`
 	Err              string
+	Stood            time.Duration `json:",omitempty"` // of the last line alone, which is no call: see still
 }
 
 // Main makes this process a replica where it was started as one, and does not
@@ -111,8 +112,30 @@ func replica(o orders) error {
 		Timeout: timeout.New(timeout.Options{}),
 	}.Then(grant.Guard(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
 	time.Sleep(time.Until(o.Begin))
+	stood := still()
 	r.run(ctx)
-	return nil
+	return r.out.Encode(event{Stood: max(stood(), 1)})
+}
+
+// still measures from now on for how long this process does not come to run, and
+// returns what says how long that was at most.
+func still() (longest func() time.Duration) {
+	const every = 5 * time.Millisecond
+	over, most := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		found := time.Duration(0)
+		for last := time.Now(); ; {
+			select {
+			case <-time.After(every):
+				now := time.Now()
+				found, last = max(found, now.Sub(last)-every), now
+			case <-over:
+				most <- max(found, time.Since(last)-every)
+				return
+			}
+		}
+	}()
+	return func() time.Duration { close(over); return <-most }
 }
 
 // open tries again where an answer was late, on a machine that does much else.
