@@ -41,7 +41,9 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 func TestAHiddenGateIsTold(t *testing.T) {
 	t.Parallel()
 	executor := telling("executor")(nil)
-	hiding := func(next middleware.ToolCaller) middleware.ToolCaller { return middleware.ToolCallerFunc(next.CallTool) }
+	hiding := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(next.CallTool)
+	}
 	for name, s := range map[string]chain.Standard{
 		"all links tell": {}, "one outside hides": {Outermost: []middleware.Middleware{hiding}}, "one inside hides": {Budget: hiding},
 	} {
