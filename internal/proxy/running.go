@@ -39,6 +39,17 @@ func (s *session) begin(m *message, answer func(ctx context.Context, m *message)
 	})
 }
 
+// answerBy makes an answer of what came of a request.
+func answerBy(ask func(context.Context, *message) (json.RawMessage, error)) func(context.Context, *message) (*message, bool) {
+	return func(ctx context.Context, m *message) (*message, bool) {
+		result, err := ask(ctx, m)
+		if err != nil {
+			return m.failTo(wireError(err)), true
+		}
+		return m.replyTo(result), true
+	}
+}
+
 // maxRunning is how many requests of one client may be under way.
 const maxRunning = 10_000
 
