@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -41,4 +43,21 @@ func TestASilentStreamIsOpenedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request that is cancelled at once is cancelled, whether or not it has left.
+func TestACancellationRightBehindItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := proxy.Cancelled(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			case <-time.After(time.Hour):
+				return nil, errors.New("it was not cancelled")
+			}
+		}))
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }
