@@ -75,7 +75,9 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 // close ends everything that the client began: what it waits for, what people are
 // asked about, and its servers.
 func (s *session) close(why error) {
-	s.stop(why)
+	s.mu.Lock()
+	s.stop(why) // under the lock, so that no call begins that would not be waited for
+	s.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, one := range s.servers {
 		ending.Go(one.close)
