@@ -53,10 +53,7 @@ const quiet = time.Second
 
 // post hands over a client's messages and waits for the answers to its requests.
 func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*message) {
-	if h.idle != nil {
-		h.idle.Reset(sessionIdle)
-		defer h.idle.Reset(sessionIdle)
-	}
+	defer h.rest()
 	var request *message
 	for _, m := range all {
 		if m.isRequest() && len(all) > 1 { // no revision with sessions over HTTP that is in use has them
@@ -80,6 +77,7 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 		fail(w, http.StatusBadRequest, request, jsonrpc.CodeInvalidRequest, "proxy: a request with this id is under way already")
 		return
 	}
+	h.rest()
 	show := time.AfterFunc(quiet, s.begin)
 	defer show.Stop()
 	h.session.fromClient(m)
@@ -97,6 +95,21 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	h.mu.Lock()
 	delete(h.streams, m.id())
 	h.mu.Unlock()
+}
+
+// rest gives a client that neither listens nor waits for an answer some time before its
+// session ends. Who does either is there.
+func (h *httpSession) rest() {
+	if h.idle == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own != nil || len(h.streams) > 0 {
+		h.idle.Stop()
+	} else {
+		h.idle.Reset(sessionIdle)
+	}
 }
 
 // register makes the stream known under the request's ID. Where clients share a
@@ -201,8 +214,8 @@ func (h *httpSession) listen(w http.ResponseWriter, r *http.Request) {
 	waiting := h.waiting
 	h.waiting = nil
 	h.mu.Unlock()
-	h.idle.Stop() // who listens is there
-	defer h.idle.Reset(sessionIdle)
+	h.rest()
+	defer h.rest()
 	s.begin()
 	for _, m := range waiting {
 		s.write(m, false)
