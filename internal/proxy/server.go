@@ -200,7 +200,7 @@ func (s *server) relay(ctx context.Context, m *message) {
 	delete(s.relayed, m.id())
 	s.mu.Unlock()
 	if open {
-		s.session.reply(m.failTo(wireError(err)))
+		s.session.giveUp(m, err)
 	}
 }
 
@@ -243,7 +243,7 @@ func (s *server) failed(id string, err error) {
 		default: // it was answered just now
 		}
 	case request != nil && s.session.ctx.Err() == nil:
-		s.session.reply(request.failTo(wireError(fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))))
+		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
 		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
 			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
 		}
