@@ -73,7 +73,7 @@ func callDeadline() contest {
 		peers: []subject{
 			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, time.Minute) }, call)},
 			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, time.Minute) }, call)},
-			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(inTime{s}) }, call)},
+			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) }, call)},
 		},
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
@@ -219,7 +219,7 @@ func missDeadline() contest {
 	_ = cancel // the process ends before it
 	c := miss("miss/deadline", ctx, 0, 4, 12)
 	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
-	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newFloor(flying{s}) })})
+	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newFloor(&flying{s}) })})
 	return c
 }
 

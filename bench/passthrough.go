@@ -13,14 +13,14 @@ import (
 // passing hands a call on.
 type passing struct{ next middleware.ToolCaller }
 
-func (p passing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (p *passing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return p.next.CallTool(ctx, call)
 }
 
 func layers(n int, executor middleware.ToolCaller) middleware.ToolCaller {
 	links := make([]middleware.Middleware, n)
 	for i := range links {
-		links[i] = func(next middleware.ToolCaller) middleware.ToolCaller { return passing{next} }
+		links[i] = func(next middleware.ToolCaller) middleware.ToolCaller { return &passing{next} }
 	}
 	return chain.New(links...).Then(executor)
 }

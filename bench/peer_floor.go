@@ -112,7 +112,7 @@ func (f *floor) mark(server string) {
 // inTime is what a time limit costs at least: the standard library's own.
 type inTime struct{ next middleware.ToolCaller }
 
-func (t inTime) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (t *inTime) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return t.next.CallTool(ctx, call)
@@ -123,7 +123,7 @@ func (t inTime) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 // itself is not looked at.
 type flying struct{ next middleware.ToolCaller }
 
-func (f flying) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
+func (f *flying) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	deadline, _ := ctx.Deadline()
 	own, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	landed := make(chan struct{})

@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"time"
 
@@ -77,12 +76,12 @@ func New(o Options) middleware.Middleware {
 	check(o)
 	b := budget{
 		session: o.Session,
-		classes: maps.Clone(o.Classes),
 		idle:    cmp.Or(o.Idle, defaultIdle),
 		rounds:  rounds{repeats: cmp.Or(o.Repeats, defaultRepeats), pause: cmp.Or(o.Pause, defaultPause)},
 		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}
-	for _, l := range o.Classes {
+	for class, l := range o.Classes {
+		b.classes[class] = l
 		b.timed = b.timed || l.Time > 0
 	}
 	b.timed = b.timed || o.Session.Time > 0
@@ -99,6 +98,9 @@ func New(o Options) middleware.Middleware {
 func check(o Options) {
 	o.Session.check("Session")
 	for class, l := range o.Classes {
+		if class > annotation.Safe {
+			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, and there is none of that number", class))
+		}
 		l.check(fmt.Sprintf("Classes[%s]", class))
 	}
 	switch {
@@ -126,7 +128,7 @@ type budget struct {
 	next    middleware.ToolCaller
 	ledger  *Ledger
 	session Limit
-	classes map[annotation.Safety]Limit
+	classes [annotation.Safe + 1]Limit
 	timed   bool // there is a limit on time
 	idle    time.Duration
 	rounds  rounds

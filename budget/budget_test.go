@@ -370,6 +370,7 @@ func TestNewRefusesWhatIsNoNumber(t *testing.T) {
 		"Session.Cost":            {Session: budget.Limit{Cost: math.NaN()}},
 		"Session.Time":            {Session: budget.Limit{Time: -1}},
 		"Classes[dangerous].Cost": {Classes: map[annotation.Safety]budget.Limit{annotation.Dangerous: {Cost: math.Inf(1)}}},
+		"Classes has a limit for": {Classes: map[annotation.Safety]budget.Limit{annotation.Safe + 1: {}}},
 		"Idle":                    {Idle: -1},
 		"Repeats":                 {Repeats: 101},
 		"Pause":                   {Pause: -1},

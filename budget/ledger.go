@@ -240,16 +240,16 @@ func (s *Spent) add(calls int, cost float64, took time.Duration) {
 const never time.Duration = -1
 
 // stops says which limit another call would break.
-func (l Limit) stops(spent *Spent, cost float64) *StoppedError {
+func (l *Limit) stops(spent *Spent, cost float64) *StoppedError {
 	switch {
 	case l.Calls > 0 && spent.Calls >= l.Calls:
-		return &StoppedError{Reason: Calls, Spent: *spent, Limit: l}
+		return &StoppedError{Reason: Calls, Spent: *spent, Limit: *l}
 	case l.Cost > 0 && cost > l.Cost:
-		return &StoppedError{Reason: Cost, Spent: *spent, Limit: l, After: never}
+		return &StoppedError{Reason: Cost, Spent: *spent, Limit: *l, After: never}
 	case l.Cost > 0 && spent.Cost+cost > l.Cost:
-		return &StoppedError{Reason: Cost, Spent: *spent, Limit: l}
+		return &StoppedError{Reason: Cost, Spent: *spent, Limit: *l}
 	case l.Time > 0 && spent.Time >= l.Time:
-		return &StoppedError{Reason: Time, Spent: *spent, Limit: l}
+		return &StoppedError{Reason: Time, Spent: *spent, Limit: *l}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"hash/maphash"
 	"math"
@@ -114,8 +115,13 @@ const maxPooled = 4 << 20
 // however they are written.
 func (l *Ledger) identity(call *middleware.Call) uint64 {
 	as := maphash.Bytes(l.seed, call.Arguments)
-	if call.Tool != nil {
-		as ^= bits.RotateLeft64(maphash.String(l.seed, call.Tool.Server), 21) ^ bits.RotateLeft64(maphash.String(l.seed, call.Tool.Name()), 42)
+	if tool := call.Tool; tool != nil {
+		as ^= bits.RotateLeft64(maphash.String(l.seed, tool.Server), 21)
+		if tool.Digest != (middleware.Digest{}) { // it covers the name
+			as ^= binary.LittleEndian.Uint64(tool.Digest[:])
+		} else {
+			as ^= bits.RotateLeft64(maphash.String(l.seed, tool.Name()), 42)
+		}
 	}
 	if meant, ok := l.written.load(as); ok {
 		return meant

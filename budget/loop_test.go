@@ -133,6 +133,48 @@ func TestLoopsAreASessionsOwn(t *testing.T) {
 	}
 }
 
+// The same arguments to another tool, or to another server, are another call, whether
+// or not somebody computed digests of the tools; and a tool that was defined anew is the
+// same one. Each is asked once, so that no turn of a loop is theirs.
+func TestAnotherToolIsAnotherCall(t *testing.T) {
+	t.Parallel()
+	const names = 30
+	for name, made := range map[string]func(i int) *middleware.Tool{
+		"another name": func(i int) *middleware.Tool { return tool(t, fmt.Sprint("look", i), annotation.ReadOnly()) },
+		"another name, no digest": func(i int) *middleware.Tool {
+			return &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: fmt.Sprint("look", i)}, Annotations: annotation.ReadOnly()}
+		},
+		"another server": func(i int) *middleware.Tool {
+			other := *tool(t, "look", annotation.ReadOnly())
+			other.Server = fmt.Sprint("files", i)
+			return &other
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			caller := budget.New(budget.Options{})(&server{})
+			for i := range names {
+				if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: made(i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	t.Run("defined anew", func(t *testing.T) {
+		t.Parallel()
+		caller := budget.New(budget.Options{Repeats: 4})(&server{})
+		for i := range 5 {
+			redefined, err := middleware.NewTool("files", &mcp.Tool{Name: "look", Description: fmt.Sprint(i)}, annotation.ReadOnly())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = caller.CallTool(t.Context(), middleware.Call{Tool: redefined}); i == 4 {
+				stopped(t, err, budget.Loop)
+			}
+		}
+	})
+}
+
 // Structure and other kinds of content are part of an answer.
 func TestTheWholeAnswerCounts(t *testing.T) {
 	t.Parallel()

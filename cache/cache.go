@@ -155,7 +155,7 @@ func (*cacher) Promise(p *middleware.Promises)  { p.Remembers = true }
 
 // Will says whether results are kept.
 func (c *cacher) Will(tool *middleware.Tool) string {
-	if tool == nil || c.lifetime(tool) == 0 {
+	if tool == nil || c.lifetime(tool, tool.Safety()) == 0 {
 		return "never cache"
 	}
 	return "remember"
@@ -168,15 +168,16 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if call.Tool == nil {
 		return c.next.CallTool(ctx, call)
 	}
-	ttl := c.lifetime(call.Tool)
-	if call.Tool.Safety() != annotation.Safe {
+	class := call.Tool.Safety()
+	ttl := c.lifetime(call.Tool, class)
+	if class != annotation.Safe {
 		if c.remote != nil {
 			return c.writeShared(ctx, call)
 		}
 		if ttl > 0 && memorable(&call) {
 			return c.writeKept(ctx, call, ttl)
 		}
-		res, _, err := c.write(ctx, call, c.naming.of(c.store.seed, &call))
+		res, _, err := c.write(ctx, &call, c.naming.of(c.store.seed, &call))
 		return res, err
 	}
 	if !memorable(&call) {
@@ -186,7 +187,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if c.remote != nil {
 		return c.readShared(ctx, call, ttl)
 	}
-	return c.read(ctx, call, ttl)
+	return c.read(ctx, &call, ttl)
 }
 
 // memorable reports whether the call can be found again: a tool without a digest
@@ -206,9 +207,10 @@ func notMemorable(call *middleware.Call) string {
 	return "its definition has no digest"
 }
 
-// lifetime is how long a result of the tool is believed, 0 for not at all.
-func (c *cacher) lifetime(tool *middleware.Tool) time.Duration {
-	switch tool.Safety() {
+// lifetime is how long a result of the tool, which has that class, is believed, 0 for
+// not at all.
+func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) time.Duration {
+	switch class {
 	case annotation.Safe:
 		if tool.Annotations.OpenWorld == annotation.Yes && tool.Annotations.SourceOf(annotation.OpenWorldHint) != annotation.Inferred {
 			return min(c.ttl, shortTTL)
@@ -225,11 +227,11 @@ func (c *cacher) lifetime(tool *middleware.Tool) time.Duration {
 // write passes a call that may change the server. What the server held before of
 // what the call may change is forgotten when it begins, and what is asked for until
 // it has returned is not kept.
-func (c *cacher) write(ctx context.Context, call middleware.Call, names []entity) (res *mcp.CallToolResult, began moment, err error) {
+func (c *cacher) write(ctx context.Context, call *middleware.Call, names []entity) (res *mcp.CallToolResult, began moment, err error) {
 	note.Of(ctx).Say("cache", "passed", "it may change the server")
 	on, began := c.store.beginWrite(call.Tool.Server, names)
 	defer c.store.endWrite(on, names) // a panic on its way out included
-	res, err = c.next.CallTool(ctx, call)
+	res, err = c.next.CallTool(ctx, *call)
 	return res, began, err
 }
 
@@ -244,7 +246,7 @@ func (c *cacher) writeKept(ctx context.Context, call middleware.Call, ttl time.D
 		return c.clone(res), nil
 	}
 	names := c.naming.of(c.store.seed, &call)
-	res, began, err := c.write(ctx, call, names)
+	res, began, err := c.write(ctx, &call, names)
 	if err != nil || !storable(res) {
 		return res, err
 	}
@@ -264,34 +266,34 @@ func (c *cacher) entry(tool *middleware.Tool, since moment, res *mcp.CallToolRes
 
 // read answers from memory, or joins the call that is already on its way, or
 // makes it.
-func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	now, at := c.store.clock(), c.store.hot.of(c.store.seed, &call)
+func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
+	now, at := c.store.clock(), c.store.hot.of(c.store.seed, call)
 	var id key
 	if at.q != nil {
 		if res := at.q.known(now); res != nil {
-			c.answered(ctx, &call, "hit")
+			c.answered(ctx, call, "hit")
 			return c.clone(res), nil
 		}
 		id = at.q.id
 	} else {
 		var err error
-		if id, err = keyOf(&call); err != nil {
+		if id, err = keyOf(call); err != nil {
 			return nil, err
 		}
 	}
-	res, known := c.store.lookup(at, &call, id, now)
+	res, known := c.store.lookup(at, call, id, now)
 	var f *flight
 	var leads bool
 	if !known { // only now is it worth while to read the arguments
-		res, f, leads = c.store.join(ctx, id, call.Tool.Server, c.naming.of(c.store.seed, &call), now)
+		res, f, leads = c.store.join(ctx, id, call.Tool.Server, c.naming.of(c.store.seed, call), now)
 	}
 	switch {
 	case res != nil:
-		c.answered(ctx, &call, "hit")
+		c.answered(ctx, call, "hit")
 		return c.clone(res), nil
 	case leads:
 		note.Of(ctx).Say("cache", "miss", "")
-		return c.lead(ctx, call, f, ttl)
+		return c.lead(ctx, *call, f, ttl)
 	}
 	if err := c.await(ctx, f); err != nil {
 		return nil, err
@@ -301,9 +303,9 @@ func (c *cacher) read(ctx context.Context, call middleware.Call, ttl time.Durati
 		return nil, f.err
 	case asksForInput(f.kept):
 		note.Of(ctx).Say("cache", "passed", "the server asks for input")
-		return c.next.CallTool(ctx, call)
+		return c.next.CallTool(ctx, *call)
 	}
-	c.answered(ctx, &call, "joined")
+	c.answered(ctx, call, "joined")
 	return c.clone(f.kept), nil
 }
 

@@ -26,9 +26,9 @@ const (
 // Looking into it takes no lock; all else is done under the store's.
 type hot struct {
 	slots  [hotSlots]atomic.Pointer[question]
-	seen   [4 * hotSlots]uint32 // what was asked of late and has no slot
-	second int                  // 1 where the next to leave a full pair is its second
-	filled []*question          // those that have an answer
+	seen   sightings
+	second int         // 1 where the next to leave a full pair is its second
+	filled []*question // those that have an answer
 }
 
 // A place is where a call's question is, or would be.
@@ -83,12 +83,24 @@ func (h *hot) of(seed maphash.Seed, call *middleware.Call) place {
 // that meet get on.
 func (at *place) pair() int { return int(at.hash%hotSlots) &^ 1 }
 
-// asked reports whether the question was asked of late, and notes that it was.
-func (h *hot) asked(at *place) bool {
-	last := &h.seen[at.hash>>32%uint64(len(h.seen))]
-	again := *last == uint32(at.hash)
-	*last = uint32(at.hash)
-	return again
+// sightings are what was asked of late and has no slot. Each has two places, the later
+// one first, so that two that meet get on.
+type sightings [4 * hotSlots]uint32
+
+// again reports whether the question with the hash was asked of late, and notes that it
+// was.
+func (s *sightings) again(hash uint64) bool {
+	pair := s[hash>>32%uint64(len(s))&^1:][:2]
+	as := uint32(hash)
+	switch as {
+	case pair[0]:
+		return true
+	case pair[1]:
+		pair[0], pair[1] = as, pair[0]
+		return true
+	}
+	pair[0], pair[1] = as, pair[0]
+	return false
 }
 
 // put gives a question a slot, and returns the one that had it.
@@ -138,7 +150,7 @@ func (q *question) known(now time.Duration) *mcp.CallToolResult {
 // caller holds the store's mutex.
 func (s *Store) warm(at place, call *middleware.Call, id key, e *entry) {
 	if at.q == nil {
-		if !s.hot.asked(&at) {
+		if !s.hot.seen.again(at.hash) {
 			return
 		}
 		at.q = newQuestion(at, call, id)

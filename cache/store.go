@@ -32,6 +32,7 @@ type Store struct {
 	kept      segments
 	flights   map[key]*flight
 	servers   map[string]*serverState
+	lately    *serverState // that of the last look, which is often that of the next
 	now       moment
 	forgotten moment // when Forget was last called
 	stats     Stats
@@ -123,11 +124,15 @@ func match(pattern, text string) bool {
 
 // server returns the state of a server; the caller holds the mutex.
 func (s *Store) server(name string) *serverState {
+	if s.lately != nil && s.lately.name == name {
+		return s.lately
+	}
 	on := s.servers[name]
 	if on == nil {
 		on = &serverState{name: name, tools: make(map[string]*origin)}
 		s.servers[name] = on
 	}
+	s.lately = on
 	return on
 }
 

@@ -70,7 +70,7 @@ func (s Standard) links() []middleware.Middleware {
 	type links = []middleware.Middleware
 	all := slices.Concat(
 		// the edge: the answer as the model will see it, and what is written down of it
-		links{turn.Ordered()}, s.Outermost, links{s.Output, s.Telemetry, s.Record},
+		s.Outermost, links{s.Output, s.Telemetry, s.Record},
 		// what the tool alone tells
 		links{middleware.Recover(), s.admit, s.Infer, s.Budget},
 		// what its arguments tell, and a person
@@ -110,7 +110,11 @@ func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if a, ok := executor.(middleware.Admitter); ok {
 		s.admit = a.Admit
 	}
-	return New(s.links()...).Then(executor)
+	c := New(s.links()...).Then(executor)
+	if !turn.Gated(c) { // a link of the host's hides the gate
+		c = turn.Ordered()(c)
+	}
+	return c
 }
 
 // Middleware returns the chain as a middleware, for where one is asked for.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -24,7 +25,7 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 		caller = caller.(middleware.Unwrapper).Unwrap()
 	}
 	want := []string{
-		"turn", "outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "turn", "recover", "per call",
+		"outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "turn", "recover", "per call",
 		"intent", "cache", "retry", "ratelimit", "per attempt", "timeout", "route", "executor",
 	}
 	if !slices.Equal(got, want) {
@@ -32,5 +33,22 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 	}
 	if problems := chain.Verify(s); len(problems) > 0 {
 		t.Error(problems)
+	}
+}
+
+// A link that does not tell what it stands before hides the gate behind it, from a
+// batch too; then the chain says so from its outside.
+func TestAHiddenGateIsTold(t *testing.T) {
+	t.Parallel()
+	executor := telling("executor")(nil)
+	hiding := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(next.CallTool)
+	}
+	for name, s := range map[string]chain.Standard{
+		"all links tell": {}, "one outside hides": {Outermost: []middleware.Middleware{hiding}}, "one inside hides": {Budget: hiding},
+	} {
+		if !turn.Gated(s.Then(executor)) {
+			t.Errorf("%s: nobody sees that the chain has a gate", name)
+		}
 	}
 }

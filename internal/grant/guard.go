@@ -68,7 +68,10 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	ctx = note.End(ctx) // what an executor does is no part of this call
 	if !tool.Safety().MustConfirm() {
 		res, err := g.next.CallTool(ctx, call)
-		return res, middleware.OutcomeUnknown(call, err)
+		if err != nil {
+			err = middleware.OutcomeUnknown(call, err)
+		}
+		return res, err
 	}
 	yes := find(ctx, &call)
 	if yes == nil {

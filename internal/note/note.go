@@ -178,6 +178,10 @@ func (n *Note) Waited() time.Duration {
 	if n == nil {
 		return 0
 	}
+	return n.waited()
+}
+
+func (n *Note) waited() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.Reading.Waited

@@ -172,15 +172,15 @@ func (t *Turn) step() {
 // one after the other for each server, and no read beside a write to its server.
 // What belongs to no turn passes.
 func Gate() middleware.Middleware {
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return gate{next} }
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &gate{next} }
 }
 
 type gate struct{ next middleware.ToolCaller }
 
-func (gate) Kind() string                    { return "turn" }
-func (g gate) Unwrap() middleware.ToolCaller { return g.next }
+func (*gate) Kind() string                    { return "turn" }
+func (g *gate) Unwrap() middleware.ToolCaller { return g.next }
 
-func (g gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (g *gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if k := Of(ctx); k != nil {
 		if err := k.enter(ctx, call.Tool.Safety() == annotation.Safe); err != nil {
 			return nil, err
@@ -192,15 +192,15 @@ func (g gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTool
 // Ordered returns a middleware that tells a batch, from the outside of a chain, that
 // a gate stands further in, where it cannot be seen past the host's own middlewares.
 func Ordered() middleware.Middleware {
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return ordered{next} }
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &ordered{next} }
 }
 
 type ordered struct{ next middleware.ToolCaller }
 
-func (ordered) Kind() string                    { return "turn" }
-func (o ordered) Unwrap() middleware.ToolCaller { return o.next }
+func (*ordered) Kind() string                    { return "turn" }
+func (o *ordered) Unwrap() middleware.ToolCaller { return o.next }
 
-func (o ordered) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (o *ordered) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return o.next.CallTool(ctx, call)
 }
 
@@ -208,7 +208,7 @@ func (o ordered) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 func Gated(caller middleware.ToolCaller) bool {
 	for {
 		switch c := caller.(type) {
-		case gate, ordered:
+		case *gate, *ordered:
 			return true
 		case middleware.Unwrapper:
 			caller = c.Unwrap()

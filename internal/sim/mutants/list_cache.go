@@ -25,8 +25,8 @@ var cacheMutants = []mutant{
 		`text, end := w.src[start:w.pos], w.pos; w.pos = start; w.flush(); f, _ := strconv.ParseFloat(string(text), 64); w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64); w.pos, w.run = end, end`,
 	},
 	{"members-given-twice", "internal/canonical/object.go", `if m := &members[i]; !before(text, &members[i-1], m) {`, `if m := &members[i]; m.end == 0 {`},
-	{"writes-share-answers", cacheFile, `if call.Tool.Safety() != annotation.Safe {`, `if call.Tool.Safety().MustConfirm() {`},
-	{"asked-calls-share-answers", cacheFile, `if call.Tool.Safety() != annotation.Safe {`, `if call.Tool.Safety() == annotation.Moderate {`},
+	{"writes-share-answers", cacheFile, `if class != annotation.Safe {`, `if class.MustConfirm() {`},
+	{"asked-calls-share-answers", cacheFile, `if class != annotation.Safe {`, `if class == annotation.Moderate {`},
 	{"memory-never-expires", seenFile, `return now < e.expires && !e.of.server.changed(e.of.names, e.since)`, `return !e.of.server.changed(e.of.names, e.since)`},
 	{"memory-outlives-writes", seenFile, `return now < e.expires && !e.of.server.changed(e.of.names, e.since)`, `return now < e.expires`},
 	{"stored-in-another-generation", memoryFile, `if !s.fresh(e.of.server, e.of.names, e.since) {`, `if e.since = s.now; !s.fresh(e.of.server, e.of.names, e.since) {`},
@@ -41,7 +41,7 @@ var cacheMutants = []mutant{
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
 	{"answers-not-copied-in", flightFile, `f.kept = deepCopy(f.res)`, `f.kept = f.res`},
-	{"answers-not-copied-out", cacheFile, "\tcase res != nil:\n\t\tc.answered(ctx, &call, \"hit\")\n\t\treturn c.clone(res), nil", `return res, nil`},
+	{"answers-not-copied-out", cacheFile, "\tcase res != nil:\n\t\tc.answered(ctx, call, \"hit\")\n\t\treturn c.clone(res), nil", `return res, nil`},
 	{"shared-answers-not-copied", cacheFile, `return c.clone(f.kept), nil`, `return f.kept, nil`},
 }
 
