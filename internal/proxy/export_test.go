@@ -42,8 +42,8 @@ func Cancelled(t testing.TB, through http.RoundTripper) error {
 const SessionIdle = sessionIdle
 
 // NewIdle begins a session over HTTP, whose server is away. It returns how its client
-// listens and how it posts, and what is closed at its end.
-func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc, ended <-chan struct{}) {
+// listens and how it posts, what is said to it, and what is closed at its end.
+func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc, say func(), ended <-chan struct{}) {
 	f := &front{proxy: &Proxy{log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
 	h := newHTTPSession(f)
 	h.id = "id"
@@ -62,5 +62,5 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 			}
 			h.post(w, r, all)
 		}
-	}, h.session.ctx.Done()
+	}, func() { h.write(&message{Method: "notifications/x"}, "") }, h.session.ctx.Done()
 }

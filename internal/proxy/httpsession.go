@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -235,7 +236,7 @@ func (s *stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beginLocked()
-	s.flush()
+	_ = s.flush() // a client that has gone is not told
 }
 
 func (s *stream) beginLocked() {
@@ -248,11 +249,16 @@ func (s *stream) beginLocked() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-func (s *stream) flush() {
-	if !s.over {
-		_ = http.NewResponseController(s.w).Flush() // a client that has gone is not told
+func (s *stream) flush() error {
+	if s.over {
+		return nil
 	}
+	return http.NewResponseController(s.w).Flush()
 }
+
+// readPatience is how long a client may take to read a message. The server, and all that
+// share it, wait meanwhile.
+const readPatience = 30 * time.Second
 
 // write sends a message. An answer that nothing came before is sent by itself.
 func (s *stream) write(m *message, final bool) {
@@ -261,20 +267,24 @@ func (s *stream) write(m *message, final bool) {
 	if s.over {
 		return
 	}
+	control := http.NewResponseController(s.w)
+	_ = control.SetWriteDeadline(time.Now().Add(readPatience)) // where there is none, the client's connection is no socket
 	text := m.encode()
+	var err error
 	if final && !s.events {
 		s.w.Header().Set("Content-Type", "application/json")
 		s.w.WriteHeader(s.status(m))
-		_, _ = s.w.Write(text)
+		_, err = s.w.Write(text)
 	} else {
 		s.beginLocked()
-		_, _ = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
-		s.flush()
+		_, err = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+		err = cmp.Or(err, s.flush())
 	}
+	_ = control.SetWriteDeadline(time.Time{}) // of what comes next on this connection
 	if final {
-		s.over = true
 		close(s.done)
 	}
+	s.over = final || err != nil // a client that has gone, or does not read, is not waited for again
 }
 
 // status is what HTTP says of an answer, by the revision that has words for it.

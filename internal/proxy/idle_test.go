@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,7 @@ func TestOnlyASilentClientLosesItsSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				listen, post, ended := proxy.NewIdle()
+				listen, post, _, ended := proxy.NewIdle()
 				ctx, leave := context.WithCancel(context.Background())
 				do := func(h http.HandlerFunc) {
 					go h(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", nil))
@@ -61,4 +62,44 @@ func TestOnlyASilentClientLosesItsSession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A wall is the way to a client that never reads.
+type wall struct {
+	*httptest.ResponseRecorder
+
+	until time.Time
+}
+
+func (w *wall) SetWriteDeadline(until time.Time) error {
+	w.until = until
+	return nil
+}
+
+func (w *wall) Write([]byte) (int, error) {
+	if w.until.IsZero() {
+		select {} // for ever
+	}
+	time.Sleep(time.Until(w.until))
+	return 0, os.ErrDeadlineExceeded
+}
+
+// A client that does not read holds up a server for so long, once.
+func TestAClientThatDoesNotReadIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		listen, _, say, _ := proxy.NewIdle()
+		ctx, leave := context.WithCancel(context.Background())
+		go listen(&wall{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/mcp", nil))
+		synctest.Wait()
+		start := time.Now()
+		for range 3 {
+			say()
+		}
+		if took := time.Since(start); took != 30*time.Second {
+			t.Errorf("the server waited for %v", took)
+		}
+		leave()
+		synctest.Wait()
+	})
 }
