@@ -52,6 +52,8 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	away := newServer(Server{}, h.session, nil, f.proxy.log)
 	away.reviving = true
 	h.session.servers = []*server{away}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.sessions[h.id] = h
 	h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	return h.listen, func(text string) http.HandlerFunc {
