@@ -31,8 +31,12 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 			return annotation.Raise(accepted, tool.Annotations)
 		})
 	}
+	shown := yes.call.Tool.Safety()
+	if yes.edited { // who wrote the arguments needs no class to know them
+		shown = annotation.Dangerous
+	}
 	u := &use{asker: a, yes: yes}
-	ctx, once := grant.GiveRecorded(ctx, &yes.call, time.Until(yes.until), u.begin)
+	ctx, once := grant.GiveRecorded(ctx, &yes.call, shown, time.Until(yes.until), u.begin)
 	defer func() {
 		once.Void()
 		u.end(context.WithoutCancel(ctx))
