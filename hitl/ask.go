@@ -257,7 +257,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	}
 	o.what = "approved"
 	a.decided(ctx, call, o)
-	return &agreed{call: approved, id: id, until: until, edited: o.edited}, nil, nil
+	return &agreed{call: approved, shown: call.Tool.Safety(), id: id, until: until, edited: o.edited}, nil, nil
 }
 
 // advance writes down a step, and logs where it has no effect.

@@ -366,4 +366,17 @@ func TestYesToATamerClassIsNone(t *testing.T) {
 		}
 		e.want(t, 1)
 	})
+	t.Run("an edit that made the class kinder is to what was shown", func(t *testing.T) {
+		t.Parallel()
+		e := new(executor)
+		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
+		edits := &person{decision: hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"path":"b.txt"}`)}}
+		classify := func(context.Context, middleware.Call) (*middleware.Tool, error) { return &kinder, nil }
+		its := deletes(t)
+		its.Tool = accepted
+		if _, err := hitl.New(edits, hitl.Options{Classify: classify})(guard).CallTool(t.Context(), its); err != nil {
+			t.Errorf("got error %v", err)
+		}
+		e.want(t, 1)
+	})
 }
