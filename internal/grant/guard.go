@@ -77,6 +77,9 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if yes == nil {
 		return nil, &RefusedError{Tool: tool, Reason: "nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads"}
 	}
+	if yes.tooTame(tool) {
+		return nil, &RefusedError{Tool: tool, Reason: "the yes to it was to a tamer call; ask again, with the class that the executor knows"}
+	}
 	if err := yes.spend(ctx); err != nil {
 		return nil, &RefusedError{Tool: tool, Reason: err.Error(), Err: err}
 	}
