@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -263,7 +264,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return cause.Of(ctx, context.Cause(ctx))
 	}
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

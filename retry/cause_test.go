@@ -1,0 +1,32 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The caller leaves while an update that may have arrived waits to be repeated. Why
+// it left says nothing about the update, though it was that another call was not sent.
+func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			time.AfterFunc(time.Millisecond, func() { cancel(&failure{notSent: true}) })
+			return nil, errLost
+		})
+		tool := tool(t, annotation.Update().Attribute(annotation.Host, ""))
+		_, err := retry.New(retry.Options{First: time.Second, Rand: always(0.9)})(next).CallTool(ctx, middleware.Call{Tool: tool})
+		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); !unknown || middleware.NotSent(err) || !errors.Is(err, context.Cause(ctx)) {
+			t.Errorf("got %v; not sent: %v", err, middleware.NotSent(err))
+		}
+	})
+}
