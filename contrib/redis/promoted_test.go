@@ -80,7 +80,7 @@ func TestPromotedCopyIsNotBelieved(t *testing.T) {
 	cached := reads.Cache()
 
 	copied := raw(t, second)
-	if err := copied.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(primary.Port)).Err(); err != nil {
+	if err := copied.ReplicaOf(t.Context(), "127.0.0.1", fmt.Sprint(primary.Port)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	keep(t, cached, "who", "before the write")
@@ -89,7 +89,7 @@ func TestPromotedCopyIsNotBelieved(t *testing.T) {
 		return strings.Contains(copied.Info(t.Context(), "replication").Val(), "master_link_status:up") &&
 			copied.DBSize(t.Context()).Val() >= raw(t, primary).DBSize(t.Context()).Val()
 	})
-	if err := copied.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil { // it lags from here on
+	if err := copied.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil { // it lags from here on
 		t.Fatal(err)
 	}
 	w := cache.Write{ID: "w", Server: "crm", Until: time.Now().Add(time.Minute)}
