@@ -30,3 +30,17 @@ func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
 		}
 	})
 }
+
+// A final answer to a later attempt, that the session has ended for one, says nothing
+// about an earlier one that may have arrived.
+func TestFinalAnswerDoesNotHideAnEarlierAttemptThatMayHaveArrived(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(server)
+		final := &failure{permanent: true}
+		_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: tool(t, annotation.Update().Attribute(annotation.Host, ""))}, errLost, final)
+		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); !unknown {
+			t.Errorf("an update that may have happened ended with %v", err)
+		}
+	})
+}

@@ -192,10 +192,10 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 }
 
 // outcome returns how a call ends whose last attempt ended with err. That this one
-// was not sent, or refused, says nothing about an earlier one that may have
-// changed something.
+// was not sent, or refused, or had a final answer, says nothing about an earlier one
+// that may have changed something.
 func outcome(call middleware.Call, doubt, err error) error {
-	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
+	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {
 		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
 	}
 	return middleware.OutcomeUnknown(call, err)
