@@ -13,8 +13,11 @@ import (
 // context's cause. errors.Is finds both. errors.As finds what err tells and nothing
 // that the cause tells, such as that it was not sent, wherever in err it stands.
 func Of(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	why := context.Cause(ctx)
-	if err == nil || why == nil || why == ctx.Err() { //nolint:errorlint // exactly this: it tells nothing
+	if why == nil || why == ctx.Err() { //nolint:errorlint // exactly this: it tells nothing
 		return err
 	}
 	return &ended{why: why, err: err}
