@@ -254,3 +254,20 @@ func TestInputRequired(t *testing.T) {
 		}
 	}
 }
+
+// Why a context is done is often how another call ended: what that one tells is not
+// told of the call that was given up because of it.
+func TestGivenUpTellsOfItsOwnCallAlone(t *testing.T) {
+	t.Parallel()
+	other := &middleware.OutcomeUnknownError{Tool: tool(annotation.Destructive()), Check: "look whether do_it happened", Err: errPlain}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(fmt.Errorf("the group ends: %w", errors.Join(other, fact{permanent: true, refused: true})))
+	err := middleware.GivenUp(ctx)
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown || middleware.ForModel(err) != "" ||
+		middleware.Permanent(err) || middleware.Refused(err) || !middleware.NotSent(err) {
+		t.Errorf("got %v, which tells of another call: unknown %v, for the model %q", err, unknown, middleware.ForModel(err))
+	}
+	if !errors.Is(err, errPlain) || !errors.Is(err, context.Cause(ctx)) {
+		t.Errorf("the cause is not in %v", err)
+	}
+}

@@ -419,6 +419,16 @@ func TestDoneContextComesBackAsItsCause(t *testing.T) {
 			}
 			check(t, err, unknown)
 		})
+		t.Run("because another call was not sent", func(t *testing.T) {
+			why := &middleware.NotSentError{Err: errors.New("a person said no")}
+			ctx, cancel := context.WithCancelCause(context.Background())
+			go func() { <-arrived; cancel(why) }()
+			_, err := session.Executor(cs).CallTool(ctx, act(t))
+			if !errors.Is(err, why) {
+				t.Errorf("got %v, want the cause in it", err)
+			}
+			check(t, err, unknown)
+		})
 		t.Run("B129 expired", func(t *testing.T) {
 			ctx := expiring{context.Background(), make(chan struct{})}
 			go func() { <-arrived; close(ctx.over) }()

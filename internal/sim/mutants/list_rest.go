@@ -19,7 +19,7 @@ var retryMutants = []mutant{
 	{"backoff-ignores-the-context", retryFile, "\tcase <-timer.C:\n\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
 	{"backoff-past-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && deadline.IsZero() {`},
 	{"backoff-up-to-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {`},
-	{"open-outcome-hidden", retryFile, `if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {`, `if doubt != nil && err == nil {`},
+	{"open-outcome-hidden", retryFile, `if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {`, `if doubt != nil && err == nil {`},
 	{"retry-after-ignored", retryFile, `wait = max(wait, after)`, `wait = max(wait, 0)`},
 }
 
