@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -271,4 +272,21 @@ func TestClientsAtOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where one of the servers ends the session that all clients share, the others end too.
+func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{
+		{Name: "gone", Command: []string{"sh", "-c", "read -r line; exit 1"}},
+		{Name: "silent", Dir: dir, Command: []string{"sh", "-c", "cat > /dev/null; touch ended"}},
+	}})
+	body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + testserver.Modern + `"}}}`
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	exists(t, filepath.Join(dir, "ended"))
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,7 @@ func New(o Options) (*Proxy, error) {
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8],
 		explain: output.New(output.Options{Logger: o.Logger}),
 	}
+	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
 		p.o.Servers[i].Stderr = &tail.Tail{Out: o.Stderr}
 	}

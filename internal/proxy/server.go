@@ -100,34 +100,39 @@ func (s *server) dial() error {
 	return nil
 }
 
-// send gives a message to the server, as soon as there is one.
-func (s *server) send(ctx context.Context, m *message) error {
+// ready waits for a link that can be used.
+func (s *server) ready(ctx context.Context) (link, error) {
 	s.mu.Lock()
 	up := s.up
 	s.mu.Unlock()
 	select {
 	case <-up:
 	case <-ctx.Done():
-		return notSent(context.Cause(ctx))
+		return nil, notSent(context.Cause(ctx))
 	case <-s.session.ctx.Done():
-		return notSent(errStopped)
+		return nil, notSent(errStopped)
 	}
 	s.mu.Lock()
-	l := s.link
-	s.mu.Unlock()
-	if l == nil {
-		return notSent(errStopped)
+	defer s.mu.Unlock()
+	if s.link == nil { // it went away again
+		return nil, notSent(errStopped)
 	}
-	return l.send(ctx, m)
+	return s.link, nil
 }
 
-// ask makes a request of ours and waits for its result. What belongs to it belongs to
-// the client's request that it is about.
+// ask makes a request of ours, as soon as there is a server, and waits for its result.
+// What belongs to it belongs to the client's request that it is about.
 func (s *server) ask(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	return s.askBy(ctx, s.send, method, params, about)
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.askOn(ctx, l, method, params, about)
 }
 
-func (s *server) askBy(ctx context.Context, send func(context.Context, *message) error, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+// askOn makes a request of ours on a link. It is known from then on, and not before: what
+// waits for a link ends with none.
+func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
 	answered := make(chan answerOf, 1)
 	s.mu.Lock()
@@ -140,7 +145,7 @@ func (s *server) askBy(ctx context.Context, send func(context.Context, *message)
 		s.mu.Unlock()
 		s.session.origin.Delete(m.id())
 	}()
-	if err := send(ctx, m); err != nil {
+	if err := l.send(ctx, m); err != nil {
 		return nil, err
 	}
 	select {
@@ -151,32 +156,42 @@ func (s *server) askBy(ctx context.Context, send func(context.Context, *message)
 		s.subscriptions.note(m, got.m)
 		return got.m.Result, got.m.err()
 	case <-ctx.Done():
-		s.cancel(ctx, m)
+		s.cancel(ctx, l, m)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // cancel tells the server that nobody waits for an answer any more.
-func (s *server) cancel(ctx context.Context, m *message) {
+func (s *server) cancel(ctx context.Context, l link, m *message) {
 	params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": context.Cause(ctx).Error()})
 	if err != nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer stop()
-	if err := s.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
+	if err := l.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
 		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
 	}
 }
 
-// relay hands a message of the client's on as it is.
+// relay hands a message of the client's on as it is. While the server is away a request
+// waits for it, and anything else is left out: it was meant for the one that has gone.
 func (s *server) relay(ctx context.Context, m *message) {
-	if m.isRequest() {
-		s.mu.Lock()
+	s.mu.Lock()
+	l, away := s.link, s.reviving
+	if !away && m.isRequest() {
 		s.relayed[m.id()] = m
-		s.mu.Unlock()
 	}
-	err := s.send(ctx, m)
+	s.mu.Unlock()
+	if away {
+		if m.isRequest() {
+			s.session.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
+				return s.ask(ctx, m.Method, m.Params, m.id())
+			}))
+		}
+		return
+	}
+	err := l.send(ctx, m)
 	if err == nil || !m.isRequest() {
 		return
 	}

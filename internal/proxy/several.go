@@ -41,13 +41,7 @@ func (s *session) routeSeveral(m *message) {
 	if answer == nil {
 		answer = s.askOwner
 	}
-	s.begin(m, func(ctx context.Context, m *message) (*message, bool) {
-		result, err := answer(ctx, m)
-		if err != nil {
-			return m.failTo(wireError(err)), true
-		}
-		return m.replyTo(result), true
-	})
+	s.begin(m, answerBy(answer))
 }
 
 // each asks all servers at once.
