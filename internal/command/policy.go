@@ -22,6 +22,8 @@ func policyCommand() *cobra.Command {
 		Short: "Check and explain a policy file for the proxy",
 		Example: `  fairlead policy check policy.json
   fairlead policy explain policy.json --tool files/delete_file`,
+		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(policyCheckCommand(), policyExplainCommand(), policySchemaCommand())
 	return cmd

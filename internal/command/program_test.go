@@ -144,6 +144,8 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"help":                                {0, "honest", []string{"help", "inspect"}},
 		"no such command":                     {2, "honest", []string{"explode"}},
 		"no such command of lock":             {2, "honest", []string{"lock", "explode"}},
+		"no such command of policy":           {2, "honest", []string{"policy", "explode"}},
+		"no such command of audit":            {2, "honest", []string{"audit", "explode"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -120,12 +120,14 @@ func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
 		{"an unknown class", `{"tools": [{"tool": "a", "class": "harmless"}]}`, `"harmless" is none of safe, moderate, dangerous`},
 		{"an unknown approver", `{"approvals": {"by": ["email"]}}`, `approvals.by[0]: "email" is none of elicit, web, terminal, deny`},
 		{"a burst by itself", `{"limits": {"burst": 3}}`, `"burst" belongs to "perMinute"`},
-		{"too small an answer", `{"output": {"limit": 3}}`, "output.limit: it has to be at least 200"},
+		{"an approver twice", "{\"approvals\": {\n\"by\": [\"web\", \"web\"]}}", "p.json:2: approvals.by: web is named twice"},
+		{"nobody and somebody", `{"approvals": {"by": ["deny", "web"]}}`, "approvals.by: deny asks nobody"},
+		{"too small an answer", "{\"output\": {\n\"limit\": 3}}", "p.json:2: output.limit: it has to be at least 200"},
 		{"a later version", `{"version": 2}`, "this Fairlead reads version 1"},
 		{"a scope that is none", `{"scopes": ["*"]}`, "scopes[0]"},
 		{"a permission that is a wildcard", `{"permissions": [{"tool": "a", "permission": "*.read"}]}`, `it needs "tool", and a "permission"`},
 		{"a rule over arguments", "{\"arguments\": {\n\"a/b\": {\"when\": {\"x\": [\"y\"]},\n\"klass\": \"safe\"}}}", "line 3"},
-		{"too much of a loop", `{"budget": {"repeats": 1000}}`, "budget.repeats"},
+		{"too much of a loop", "{\"budget\": {\n\"repeats\": 1000}}", "p.json:2: budget.repeats: it may be 100 at most"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
