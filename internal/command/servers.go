@@ -110,7 +110,7 @@ func (f *serverNames) named() ([]dial.Target, error) {
 			names = append(names, name)
 			continue
 		}
-		words, err := shell.Fields(what, nil)
+		words, err := split(what)
 		if err != nil || len(words) == 0 {
 			return nil, fmt.Errorf("--server %q is neither NAME=URL nor NAME=COMMAND", text)
 		}
@@ -131,6 +131,16 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	return append(all, own...), nil
 }
 
+// split puts in variables and takes a command line apart. What is an URL is one word,
+// though it has signs that mean something to a shell.
+func split(text string) ([]string, error) {
+	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		url, err := shell.Expand(text, nil)
+		return []string{url}, err
+	}
+	return shell.Fields(text, nil)
+}
+
 // A fleet is the servers that answered, and their tools.
 type fleet struct {
 	tools  *catalog.Catalog
@@ -149,6 +159,9 @@ type asked struct {
 // connect reaches the servers and lists their tools. One that fails harms no other;
 // the error is about how they were named, or about all of them.
 func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, o catalog.Options) (*fleet, error) {
+	if f.wait <= 0 {
+		return nil, fmt.Errorf("--timeout %v is no time to wait; give one such as 30s", f.wait)
+	}
 	o.Timeout = f.wait
 	// The sessions live on this context: it is cancelled at the end.
 	ctx, cancel := context.WithCancelCause(ctx)

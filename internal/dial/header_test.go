@@ -46,3 +46,22 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 		})
 	}
 }
+
+// What goes wrong on the way to a server does not tell its key.
+func TestFaultsKeepSecrets(t *testing.T) {
+	t.Parallel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	for name, target := range map[string]dial.Target{
+		"in the query":     dial.Words("http://127.0.0.1:1/mcp?api_key=abcdef123456"),
+		"as a password":    dial.Words("http://ada:abcdef123456@127.0.0.1:1/mcp"),
+		"in its last word": dial.Words("sh", "-c", "echo refused: token=abcdef123456 >&2"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := dial.Connect(t.Context(), client, target)
+			if err == nil || strings.Contains(err.Error(), "abcdef123456") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
