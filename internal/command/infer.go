@@ -31,7 +31,7 @@ with its number, and the exit code is 1; the others are answered all the same.`,
 		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inferLines(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 }
