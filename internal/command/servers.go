@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,8 +107,10 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	var names []string
 	for _, text := range f.servers {
 		name, what, defines := strings.Cut(text, "=")
-		if !defines {
+		if !defines && !slices.Contains(names, name) {
 			names = append(names, name)
+		}
+		if !defines {
 			continue
 		}
 		words, err := split(what)
@@ -121,14 +124,42 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	if len(names) > 0 && len(f.configs) == 0 {
 		return nil, fmt.Errorf("--server %s: of which file? Name one by --config, or write --server %s=URL", names[0], names[0])
 	}
-	for _, path := range f.configs {
-		found, err := dial.Configured(path, names...)
+	if len(names) == 0 {
+		for _, path := range f.configs {
+			found, err := dial.Configured(path)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	for _, name := range names {
+		found, err := f.find(name)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
 	}
 	return append(all, own...), nil
+}
+
+// find returns the server of the name out of the files, of which one has to have it.
+func (f *serverNames) find(name string) (all []dial.Target, err error) {
+	var missing error
+	for _, path := range f.configs {
+		found, err := dial.Configured(path, name)
+		switch {
+		case errors.Is(err, dial.ErrNoServer):
+			missing = err
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, missing
+	}
+	return all, nil
 }
 
 // split puts in variables and takes a command line apart. What is an URL is one word,
