@@ -62,7 +62,7 @@ func (s *Server) transport() mcp.Transport {
 	u, _ := url.Parse(t.URL) // it was checked
 	client := &http.Client{Transport: http.DefaultTransport}
 	if len(t.Header) > 0 {
-		client.Transport = headers{next: http.DefaultTransport, host: u.Host, header: t.Header}
+		client.Transport = headers{next: http.DefaultTransport, url: u, header: t.Header}
 	}
 	if t.SSE {
 		return &mcp.SSEClientTransport{Endpoint: t.URL, HTTPClient: client}

@@ -3,6 +3,7 @@ package dial_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -44,6 +45,37 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 				t.Errorf("got %v", all)
 			}
 		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Nor do they go where everybody on the way can read them.
+func TestHeadersStayWithTheirScheme(t *testing.T) {
+	t.Parallel()
+	server, err := url.Parse("https://example.com/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent string
+	way := dial.Headers(roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header.Get("Authorization")
+		return &http.Response{Body: http.NoBody}, nil
+	}), server, map[string]string{"Authorization": "Bearer s3cret"})
+	for to, want := range map[string]string{"https://example.com/other": "Bearer s3cret", "http://example.com/mcp": "", "https://example.com:8443/mcp": ""} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := way.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = res.Body.Close(); sent != want {
+			t.Errorf("%s: got %q, want %q", to, sent, want)
+		}
 	}
 }
 
