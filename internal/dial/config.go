@@ -53,10 +53,10 @@ func Configured(path string, names ...string) ([]Target, error) {
 		}
 		t, off, err := e.target(path)
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
 		case off && !named:
 			continue
+		case err != nil:
+			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
 		}
 		found = append(found, t)
 	}

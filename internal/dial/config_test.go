@@ -87,6 +87,10 @@ func TestConfigured(t *testing.T) {
 			`{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y", "disabled": true}, "c": {"command": "z", "enabled": false}}}`, nil,
 			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
 		},
+		"switched off, as it cannot be used": {
+			`{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y", "env": {"K": "${FAIRLEAD_NOT_SET}"}, "disabled": true}}}`, nil,
+			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
+		},
 		"switched off and named": {
 			`{"mcpServers": {"b": {"command": "y", "disabled": true}}}`, []string{"b"},
 			[]dial.Target{{ID: "b", Command: []string{"y"}, Env: map[string]string{}, Line: 1}},
