@@ -223,6 +223,9 @@ func TestB201UnreachableRules(t *testing.T) {
 		{"part of it is left", [][2]string{{"srv/list_*", "deny"}, {"srv/*", "allow"}}, nil},
 		{"another server", [][2]string{{"a/*", "deny"}, {"b/*", "allow"}}, nil},
 		{"a question mark covers no star", [][2]string{{"srv/?", "deny"}, {"srv/*", "allow"}}, nil},
+		{"a class that leaves one out covers no question mark", [][2]string{{"srv/[^x]", "deny"}, {"srv/?", "ask"}}, nil},
+		{"nor does a range cover a star", [][2]string{{"srv/[^a-z]*", "deny"}, {"srv/?*", "ask"}}, nil},
+		{"a class covers a name", [][2]string{{"srv/[^x]", "deny"}, {"srv/y", "ask"}}, []string{"p.json:3"}},
 		{"a milder one covers nothing", [][2]string{{"*", "allow"}, {"srv/x", "deny"}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
