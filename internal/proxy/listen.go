@@ -61,7 +61,9 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 	case <-ctx.Done():
 		err = nil
 	}
+	force := time.AfterFunc(endPatience, func() { _ = server.Close() }) // a client that does not read is not waited for
 	f.close()
+	force.Stop()
 	_ = server.Close() // what is still open belongs to sessions that have ended
 	return err
 }

@@ -290,3 +290,37 @@ func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
 	defer res.Body.Close()
 	exists(t, filepath.Join(dir, "ended"))
 }
+
+// A client over HTTP that does not read keeps nobody from ending.
+func TestAClientOverHTTPThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	s, dir := moody(t, "a", `
+		*flood*) pad=$(head -c 60000 /dev/zero | tr '\0' x); i=0
+			while [ $i -lt 500 ]; do echo $i >> flood; say "\"method\":\"notifications/$pad\""; i=$((i+1)); done;;`)
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{s}})
+	session := ""
+	do := func(method, body string) {
+		req, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body)) // the test's own ends before the proxy
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Mcp-Session-Id", session)
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = res.Header.Get("Mcp-Session-Id") + session
+	}
+	do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	do(http.MethodGet, "") // which nobody reads
+	do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/flood"}`)
+	said, since := 0, 0
+	until(t, "the server to get no further", func() bool {
+		now := len(ledgerOf(t, filepath.Join(dir, "flood")))
+		if since++; now != said {
+			said, since = now, 0
+		}
+		return said > 0 && since > 50
+	})
+}

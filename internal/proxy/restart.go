@@ -36,7 +36,7 @@ func (s *server) lost(generation int, err error) {
 		}
 	}
 	for _, m := range relayed {
-		s.session.reply(m.failTo(wireError(gone)))
+		s.session.giveUp(m, gone)
 	}
 	s.session.takeBack(s)
 	if restart {

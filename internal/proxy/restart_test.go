@@ -190,3 +190,18 @@ func TestAResultWithAnErrorOfNull(t *testing.T) {
 		t.Errorf("got %s %s", got["result"], got["error"])
 	}
 }
+
+// A client that goes without having read what was written for it is not waited for.
+func TestAClientThatGoesAndDoesNotRead(t *testing.T) {
+	t.Parallel()
+	s, dir := moody(t, "a", `
+		*flood*) i=0; while [ $i -lt 2000 ]; do [ $i -eq 500 ] && touch flooding; say "\"method\":\"notifications/$i\""; i=$((i+1)); done;;`)
+	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{s}})
+	r.initialize("{}")
+	r.send(`{"jsonrpc":"2.0","method":"notifications/flood"}`)
+	exists(t, filepath.Join(dir, "flooding"))
+	_ = r.in.Close()
+	if err := testserver.Wait(t, "the proxy to end", r.done); err != nil {
+		t.Error(err)
+	}
+}

@@ -48,8 +48,8 @@ type server struct {
 	mu         sync.Mutex
 	link       link
 	generation int           // of links
-	up         chan struct{} // closed when the link can be used
-	reviving   bool
+	reviving   bool          // the link cannot be used
+	up         chan struct{} // closed when it can be used again
 	closed     bool
 	began      time.Time // the last link
 	version    string    // that it speaks; "" without an initialize
@@ -73,7 +73,7 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
 	return &server{
 		Server: s, session: session, open: open, log: log, wait: wait,
-		up: make(chan struct{}), asked: make(map[string]chan answerOf), relayed: make(map[string]*message),
+		asked: make(map[string]chan answerOf), relayed: make(map[string]*message),
 	}
 }
 
@@ -81,11 +81,7 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 func (s *server) connect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.dial(); err != nil {
-		return err
-	}
-	close(s.up)
-	return nil
+	return s.dial()
 }
 
 // dial opens a link; the lock is held.
@@ -100,24 +96,23 @@ func (s *server) dial() error {
 	return nil
 }
 
-// ready waits for a link that can be used.
+// ready waits until the server is there, and returns the way to it.
 func (s *server) ready(ctx context.Context) (link, error) {
-	s.mu.Lock()
-	up := s.up
-	s.mu.Unlock()
-	select {
-	case <-up:
-	case <-ctx.Done():
-		return nil, notSent(context.Cause(ctx))
-	case <-s.session.ctx.Done():
-		return nil, notSent(errStopped)
+	for {
+		s.mu.Lock()
+		l, up, away := s.link, s.up, s.reviving
+		s.mu.Unlock()
+		if !away {
+			return l, nil
+		}
+		select {
+		case <-up: // and maybe away again
+		case <-ctx.Done():
+			return nil, notSent(context.Cause(ctx))
+		case <-s.session.ctx.Done():
+			return nil, notSent(errStopped)
+		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.link == nil { // it went away again
-		return nil, notSent(errStopped)
-	}
-	return s.link, nil
 }
 
 // ask makes a request of ours, as soon as there is a server, and waits for its result.
@@ -200,7 +195,7 @@ func (s *server) relay(ctx context.Context, m *message) {
 	delete(s.relayed, m.id())
 	s.mu.Unlock()
 	if open {
-		s.session.reply(m.failTo(wireError(err)))
+		s.session.giveUp(m, err)
 	}
 }
 
@@ -243,7 +238,7 @@ func (s *server) failed(id string, err error) {
 		default: // it was answered just now
 		}
 	case request != nil && s.session.ctx.Err() == nil:
-		s.session.reply(request.failTo(wireError(fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))))
+		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
 		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
 			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
 		}

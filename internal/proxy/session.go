@@ -93,6 +93,12 @@ func (s *session) fail(err error) { s.stop(err) }
 // reply sends an answer to the client.
 func (s *session) reply(m *message) { s.out(m, m.id()) }
 
+// giveUp tells the client that there is no answer to a request.
+func (s *session) giveUp(request *message, err error) {
+	s.forgetToken(request)
+	s.reply(request.failTo(wireError(err)))
+}
+
 // greeted reports whether any server has answered anything.
 func (s *session) greeted() bool { return s.answers.Load() > 0 }
 

@@ -207,7 +207,8 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 			return nil, err
 		}
 		all = append(all, some...)
-		if page["nextCursor"] == nil {
+		var next string
+		if _ = json.Unmarshal(page["nextCursor"], &next); next == "" { // null, as some write it, is none either
 			break
 		}
 		if params == nil {
