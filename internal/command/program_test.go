@@ -179,10 +179,9 @@ func TestAnInterruptEndsWhatWaitsForInput(t *testing.T) {
 		args []string
 		code int
 	}{
-		"infer":              {[]string{"infer"}, exitFindings},
-		"arguments":          {[]string{"call", "get_account", "--arguments", "-", url}, exitUsage},
-		"an answer":          {[]string{"lock", "accept", "--lock", filepath.Join(dir, "a.lock"), url}, exitFindings},
-		"a person's consent": {[]string{"call", "delete_account", url}, exitFindings},
+		"infer":     {[]string{"infer"}, exitFindings},
+		"arguments": {[]string{"call", "get_account", "--arguments", "-", url}, exitUsage},
+		"an answer": {[]string{"lock", "accept", "--lock", filepath.Join(dir, "a.lock"), url}, exitFindings},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
