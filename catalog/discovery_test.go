@@ -115,7 +115,7 @@ func ExampleCatalog_Add() {
 			return nil, ctx.Err()
 		}},
 	}
-	tools := catalog.New(catalog.Options{Timeout: 50 * time.Millisecond})
+	tools := catalog.New(catalog.Options{Timeout: time.Second})
 	defer tools.Close()
 	var wg sync.WaitGroup
 	for id, session := range sessions {
@@ -130,7 +130,7 @@ func ExampleCatalog_Add() {
 		fmt.Println(tool, tool.Safety())
 	}
 	// Output:
-	// catalog: server "slow" could not list its tools: no answer within 50ms; see whether it works, or raise catalog.Options.Timeout
+	// catalog: server "slow" could not list its tools: no answer within 1s; see whether it works, or raise catalog.Options.Timeout
 	// files/list_files safe
 	// notes/delete_note dangerous
 }
