@@ -81,14 +81,8 @@ func (s *Server) Explain(err error) error {
 	default:
 		err = fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
 	}
-	return &redacted{err}
+	return redact.Error(err)
 }
-
-// A redacted error keeps secrets out of what it says.
-type redacted struct{ err error }
-
-func (e *redacted) Error() string { return new(redact.Redactor).Text(e.err.Error()) }
-func (e *redacted) Unwrap() error { return e.err }
 
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
