@@ -172,6 +172,29 @@ func TestListenerHarmsNobody(t *testing.T) {
 			_ = c.Close()
 		})
 	})
+	t.Run("that hangs, and after one event again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			told, hang := 0, make(chan struct{})
+			c := catalog.New(catalog.Options{OnEvent: func(catalog.Event) {
+				<-hang
+				told++
+			}})
+			catalog.LimitEvents(c, 10)
+			s := many(20)
+			add(t, c, "srv", s) // ten wait, and then one of them is told
+			synctest.Wait()
+			s.tools = many(500).tools
+			if err := c.Refresh(t.Context(), "srv"); err != nil {
+				t.Fatal(err)
+			}
+			close(hang)
+			synctest.Wait()
+			if told > 15 {
+				t.Errorf("%d events waited, and ten may", told)
+			}
+			_ = c.Close()
+		})
+	})
 	t.Run("that hangs beyond Close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			told, hang := 0, make(chan struct{})
