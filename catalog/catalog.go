@@ -253,11 +253,15 @@ func (c *Catalog) Promise(p *middleware.Promises) { p.Guards = true }
 func (*Catalog) Kind() string { return "guard" }
 
 func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	executor, ok := c.current.Load().executors[call.Tool.Server]
-	if !ok {
-		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
+	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
+	// Another server may have come in the place of the one that the guard saw.
+	switch tool := now.tools[id].tool; {
+	case tool == nil:
+		return nil, &UnknownToolError{Server: id.server, Tool: id.tool}
+	case tool.Digest != call.Tool.Digest:
+		return nil, &ChangedError{Tool: tool}
 	}
-	return executor.CallTool(ctx, call)
+	return now.executors[id.server].CallTool(ctx, call)
 }
 
 // Guard stands before an executor other than the catalogue's own sessions that
