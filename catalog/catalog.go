@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/grant"
@@ -79,7 +80,7 @@ type Catalog struct {
 
 	mu       sync.Mutex // guards all below but current, the watcher and the building of a snapshot
 	servers  map[string]*server
-	replicas []*Replica
+	replicas []weak.Pointer[Replica] // whoever calls one holds it
 	rules    []rule
 	lock     *Lock
 	current  atomic.Pointer[snapshot]

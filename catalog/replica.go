@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -24,6 +27,10 @@ type Replica struct {
 	offered    atomic.Pointer[map[string]middleware.Digest]
 	waking     atomic.Bool
 	began      atomic.Pointer[time.Time] // the last list that the catalogue asked for by itself
+
+	mu       sync.Mutex // guards the writing of offered, and
+	asked    int        // how many lists were asked for
+	answered int        // which of them is offered
 }
 
 // Replica lists the tools of a server that stands for the one with the id given,
@@ -45,14 +52,20 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 		return direct.CallTool(ctx, call)
 	}))
 	c.mu.Lock()
-	c.replicas = append(c.replicas, r) // first, so that no change is missed while it lists
+	// First, so that no change is missed while it lists.
+	c.replicas = append(slices.DeleteFunc(c.replicas, gone), weak.Make(r))
 	c.mu.Unlock()
 	return r, r.Refresh(ctx)
 }
 
+// gone reports whether nobody has a replica any more, and so nobody calls it.
+func gone(r weak.Pointer[Replica]) bool { return r.Value() == nil }
+
 // Refresh lists the replica's tools again. After an error it offers what it offered
-// before. The catalogue does so by itself when it hears that the list has changed.
+// before; of several at once, the list that was asked for last counts. The catalogue
+// does so by itself when it hears that the list has changed.
 func (r *Replica) Refresh(ctx context.Context) error {
+	turn := r.turn()
 	l, err := r.catalog.list(ctx, r.server, r.session)
 	if err != nil {
 		return fmt.Errorf("catalog: replica %q: %w", r.id, err)
@@ -61,7 +74,9 @@ func (r *Replica) Refresh(ctx context.Context) error {
 	for _, d := range l.accepted {
 		offered[d.tool.Name()] = d.tool.Digest
 	}
-	r.offered.Store(&offered)
+	if !r.offer(turn, offered) {
+		return nil
+	}
 	for _, tool := range r.catalog.List() {
 		if tool.Server == r.server && !r.Offers(tool) {
 			r.catalog.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a replica does not have a tool in the accepted definition",
@@ -69,6 +84,26 @@ func (r *Replica) Refresh(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// turn returns the number of a new list.
+func (r *Replica) turn() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	return r.asked
+}
+
+// offer takes in a list, unless a later one has come already.
+func (r *Replica) offer(turn int, offered map[string]middleware.Digest) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if turn < r.answered {
+		return false
+	}
+	r.answered = turn
+	r.offered.Store(&offered)
+	return true
 }
 
 // Offers reports whether the replica lists the tool in exactly this definition.

@@ -83,8 +83,8 @@ func (c *Catalog) changed(cs *mcp.ClientSession) {
 			c.wake(id, s, settle)
 		}
 	}
-	for _, r := range c.replicas {
-		if r.session == Session(cs) {
+	for _, known := range c.replicas {
+		if r := known.Value(); r != nil && r.session == Session(cs) {
 			r.wake()
 		}
 	}
