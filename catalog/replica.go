@@ -25,7 +25,7 @@ type Replica struct {
 	session    Session
 	guarded    middleware.ToolCaller
 	offered    atomic.Pointer[map[string]middleware.Digest]
-	waking     atomic.Bool
+	waking     [2]atomic.Bool            // a list is planned, by why
 	began      atomic.Pointer[time.Time] // the last list that the catalogue asked for by itself
 
 	mu       sync.Mutex // guards the writing of offered, and
@@ -128,17 +128,26 @@ func (*Replica) Kind() string { return "guard" }
 // Promise says that the replica is guarded.
 func (*Replica) Promise(p *middleware.Promises) { p.Guards = true }
 
+// Why the catalogue lists a replica by itself, and after which time.
+const (
+	listChanged = iota
+	listFailed
+)
+
+var waits = [...]time.Duration{listChanged: settle, listFailed: tryAgain}
+
 // wake has the replica listed soon, and a storm of changes only now and then; the
 // caller holds the catalogue's mutex.
-func (r *Replica) wake() {
+func (r *Replica) wake(why int) {
 	c := r.catalog
-	if c.watcher.closed || r.waking.Swap(true) {
+	if c.watcher.closed || r.waking[why].Swap(true) {
 		return
 	}
-	after := settle
+	after := waits[why]
 	if began := r.began.Load(); began != nil {
 		after = max(after, time.Until(began.Add(pace)))
 	}
+	held := weak.Make(r) // nobody may have it by then
 	c.watcher.work.Go(func() {
 		timer := time.NewTimer(after)
 		defer timer.Stop()
@@ -147,12 +156,23 @@ func (r *Replica) wake() {
 		case <-c.watcher.life.Done():
 			return
 		}
-		r.began.Store(new(time.Now()))
-		r.waking.Store(false) // a change from now on is another list's
-		if err := r.Refresh(c.watcher.life); err != nil {
-			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
+		if r := held.Value(); r != nil {
+			r.waking[why].Store(false) // a change from now on is another list's
+			r.listAgain()
 		}
 	})
+}
+
+// listAgain is a list that nobody waits for.
+func (r *Replica) listAgain() {
+	c := r.catalog
+	r.began.Store(new(time.Now()))
+	if err := r.Refresh(c.watcher.life); err != nil {
+		c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		r.wake(listFailed)
+	}
 }
 
 // A ReplicaError says that a replica does not have the tool in the accepted

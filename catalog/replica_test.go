@@ -233,6 +233,42 @@ func TestLateListOfAReplicaIsNoNews(t *testing.T) {
 	})
 }
 
+// It may have changed all the same.
+func TestReplicaThatCannotListIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		defer c.Close()
+		add(t, c, "db", listing(testserver.Tool("get_user", "")))
+		lists := 0
+		var peer atomic.Pointer[testserver.Peer]
+		cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			peer.Store(p)
+			switch lists++; lists {
+			case 1:
+				p.Reply(r, testserver.Tools("", written1("get_user")))
+			case 2:
+				p.Fail(r, `{"code":-32603,"message":"not now"}`)
+			default:
+				p.Reply(r, testserver.Tools(""))
+			}
+		})
+		r, err := c.Replica(t.Context(), "db", "b", cs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := lookup(t, c, "db", "get_user")
+		if !r.Offers(tool) {
+			t.Fatal("an equal replica does not offer the tool")
+		}
+		peer.Load().Write(listChanged)
+		time.Sleep(2 * time.Minute)
+		if r.Offers(tool) || lists != 3 {
+			t.Errorf("after %d lists it still offers the tool: %t", lists, r.Offers(tool))
+		}
+	})
+}
+
 // A host that connects to a replica again and again makes one each time.
 func TestReplicaThatNobodyHasIsForgotten(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,7 @@ func (c *Catalog) changed(cs *mcp.ClientSession) {
 	}
 	for _, known := range c.replicas {
 		if r := known.Value(); r != nil && r.session == Session(cs) {
-			r.wake()
+			r.wake(listChanged)
 		}
 	}
 }
