@@ -91,6 +91,7 @@ type server struct {
 	added       bool
 	executor    middleware.ToolCaller
 	session     Session
+	asking      asking        // what it lists
 	definitions []*definition // by name
 	refused     []Finding     // what its list held that could not be taken
 	bare        string        // what is lost because its session was not prepared, "" for nothing
@@ -157,7 +158,8 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	}
 	joining := c.join(s)
 	defer c.joined(joining)
-	l, err := c.list(ctx, id, s)
+	places := newAsking()
+	l, err := c.list(ctx, id, s, places)
 	if err != nil {
 		return err
 	}
@@ -170,7 +172,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	entry.added, entry.session, entry.executor = true, s, executor
+	entry.added, entry.session, entry.executor, entry.asking = true, s, executor, places
 	c.install(ctx, id, l)
 	if joining.changed {
 		c.wake(id, entry, settle)

@@ -30,18 +30,15 @@ const (
 	maxRefused    = 100     // tools that are named as left out; the others are counted
 )
 
-// list reads every page of a server's tools and sorts out what cannot be taken.
-func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
-		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
-	defer cancel()
+// read reads every page of a server's tools and sorts out what cannot be taken.
+func (c *Catalog) read(ctx context.Context, id string, s Session) (*listing, error) {
 	l := &listing{id: id, prepared: true, forms: c.pinned}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
 		page, err := s.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, fmt.Errorf("catalog: server %q could not list its tools: %w", id, explain(ctx, err))
+			return nil, unlisted(id, explain(ctx, err))
 		}
 		if page == nil {
 			return nil, fmt.Errorf("catalog: server %q answered its list of tools with nothing at all", id)
@@ -64,6 +61,10 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 		}
 		seen[cursor] = true
 	}
+}
+
+func unlisted(id string, err error) error {
+	return fmt.Errorf("catalog: server %q could not list its tools: %w", id, err)
 }
 
 // explain says what to do about a list that failed.

@@ -23,6 +23,7 @@ type Replica struct {
 	catalog    *Catalog
 	server, id string
 	session    Session
+	asking     asking
 	guarded    middleware.ToolCaller
 	offered    atomic.Pointer[map[string]middleware.Digest]
 	waking     [2]atomic.Bool            // a list is planned, by why
@@ -43,7 +44,7 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 	if !c.isAdded(server) {
 		return nil, fmt.Errorf("catalog: there is no server %q for %q to be a replica of; add it first", server, id)
 	}
-	r := &Replica{catalog: c, server: server, id: id, session: s}
+	r := &Replica{catalog: c, server: server, id: id, session: s, asking: newAsking()}
 	direct := session.Executor(s)
 	r.guarded = c.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if !r.Offers(call.Tool) {
@@ -66,7 +67,7 @@ func gone(r weak.Pointer[Replica]) bool { return r.Value() == nil }
 // does so by itself when it hears that the list has changed.
 func (r *Replica) Refresh(ctx context.Context) error {
 	turn := r.turn()
-	l, err := r.catalog.list(ctx, r.server, r.session)
+	l, err := r.catalog.list(ctx, r.server, r.session, r.asking)
 	if err != nil {
 		return fmt.Errorf("catalog: replica %q: %w", r.id, err)
 	}
