@@ -119,7 +119,8 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	if l.accepted == nil { // most lists have one page
 		l.accepted = make([]*definition, 0, len(page.Tools))
 	}
-	for _, f := range raw.Faults() {
+	faults := raw.Faults(page.Tools)
+	for _, f := range faults {
 		l.refuse(l.listed+f.Index, f.Name, f.Err)
 	}
 	for i, def := range page.Tools {
@@ -147,7 +148,7 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 		}
 		l.accepted = append(l.accepted, d)
 	}
-	l.listed += len(page.Tools) + len(raw.Faults())
+	l.listed += len(page.Tools) + len(faults)
 }
 
 func (l *listing) refuse(i int, name string, err error) {
