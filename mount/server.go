@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -214,7 +215,7 @@ func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	res, err := h.next(ctx, methodCallTool, &mcp.CallToolRequest{Session: came.Session, Params: params, Extra: came.Extra})
 	if err != nil {
-		return nil, err
+		return nil, session.Ran(err)
 	}
 	out, ok := res.(*mcp.CallToolResult)
 	if !ok || out == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
@@ -313,6 +314,25 @@ func TestToolHandler(t *testing.T) {
 	}
 	if n := calls.Load(); n != 1 {
 		t.Errorf("the handlers were called %d times, want once", n)
+	}
+}
+
+// What a handler was told of a call that it made itself says nothing of what it had done
+// before.
+func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
+	t.Parallel()
+	tool, err := middleware.NewTool("srv", testserver.Tool("pay", ""), annotation.Write())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid, inner := 0, &middleware.NotSentError{Err: errors.New("the other server is gone")}
+	std := chain.Standard{Retry: retry.New(retry.Options{})}
+	_, err = mount.ToolHandler(tool, std.Middleware(), nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		paid++
+		return nil, inner
+	})(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "pay"}})
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); paid != 1 || !unknown || !errors.Is(err, inner) {
+		t.Errorf("paid %d times, and told %v; want once, and that nobody knows", paid, err)
 	}
 }
 
