@@ -98,7 +98,8 @@ type server struct {
 	stale       string        // why the definitions are not those of the last list, "" where they are
 	asked       int           // how many lists were asked for
 	answered    int           // which of them the definitions are
-	trusted     bool
+	own         bool          // the tools are the host's own, and what they declare is its word
+	trusted     bool          // the host said so
 	overrides   map[string]annotation.Annotations
 	ttl         time.Duration // how long its list is fresh, 0 for nobody knows
 	next        nextList
@@ -146,10 +147,10 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
 	}
-	return c.add(ctx, id, s, session.Executor(s))
+	return c.add(ctx, id, s, session.Executor(s), false)
 }
 
-func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller) error {
+func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller, own bool) error {
 	if !serverID.MatchString(id) || strings.Contains(id, "__") {
 		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
 	}
@@ -172,7 +173,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	entry.added, entry.session, entry.executor, entry.asking = true, s, executor, places
+	entry.added, entry.session, entry.executor, entry.asking, entry.own = true, s, executor, places, own
 	c.install(ctx, id, l)
 	if joining.changed {
 		c.wake(id, entry, settle)

@@ -141,11 +141,7 @@ func (c *Catalog) AddFuncs(id string, funcs ...Func) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("catalog: the funcs of %q: %w", id, err)
 	}
-	if err := c.AddTools(id, byName, tools...); err != nil {
-		return err
-	}
-	c.Trust(id) // after it, since the id may be another's
-	return nil
+	return c.addTools(id, byName, true, tools)
 }
 
 // functions are the executor of Go funcs, by their names.

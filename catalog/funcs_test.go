@@ -219,6 +219,21 @@ type tooMany struct{}
 func (tooMany) Error() string { return "too many requests" }
 func (tooMany) Refused() bool { return true }
 
+// What is believed of funcs is not what the host has said of a server.
+func TestServerInThePlaceOfFuncsIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	if err := c.AddFuncs("shop", catalog.NewFunc("get_price", "", annotation.ReadOnly(), price)); err != nil {
+		t.Fatal(err)
+	}
+	c.Remove("shop")
+	claims := &mcp.Tool{Name: "frobnicate", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	add(t, c, "shop", listing(claims))
+	if tool := lookup(t, c, "shop", "frobnicate"); tool.Safety() != annotation.Unknown || c.Trusted("shop") {
+		t.Errorf("it is %s, and trusted: %t", tool.Safety(), c.Trusted("shop"))
+	}
+}
+
 func TestAFuncThatCannotBeAToolIsNamed(t *testing.T) {
 	t.Parallel()
 	good := catalog.NewFunc("good_tool", "", annotation.ReadOnly(), price)

@@ -209,8 +209,8 @@ func (r *recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolR
 	return res, nil
 }
 
-// NotSent, Refused and Permanent say no: a panic with the error of a call that was made
-// further in says nothing of what had been done before.
+// NotSent reports that nobody knows: a panic with the error of another call, made further
+// in, says nothing of what had been done before.
 func (*PanicError) NotSent() bool { return false }
 
 // Refused reports that nothing is known of a refusal.
