@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
@@ -246,6 +249,34 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 	}
 	if len(scopes) != 2 || scopes[0] == "" || scopes[0] == scopes[1] {
 		t.Errorf("two sessions have the scopes %q", scopes)
+	}
+}
+
+// The newest revision has no sessions, and a token need not name its user.
+func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
+	t.Parallel()
+	server := testserver.New()
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()})
+	if err := mount.AddTool(s, &mcp.Tool{Name: "get_me"}, annotation.ReadOnly(), func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return testserver.Text("you are " + r.Extra.Header.Get("Authorization")), nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	h := httptest.NewServer(auth.RequireBearerToken(verify, nil)(
+		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})))
+	t.Cleanup(h.Close)
+	for _, token := range []string{"a", "b"} {
+		cs := testserver.Dial(t, nil, transportAs(h.URL, token), testserver.Modern)
+		res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_me"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := res.Content[0].(*mcp.TextContent).Text, "you are Bearer "+token; got != want {
+			t.Errorf("%s is told %q, want %q", token, got, want)
+		}
 	}
 }
 
