@@ -48,6 +48,7 @@ func (c *Catalog) read(ctx context.Context, id string, s Session) (*listing, err
 		}
 		l.page(page, raw)
 		cursor = page.NextCursor
+		l.bytes += len(cursor) // all of them are kept to the end of the list
 		switch {
 		case l.bytes > c.maxBytes:
 			return nil, fmt.Errorf("catalog: server %q lists more than %d bytes of tools; raise catalog.Options.MaxBytes if that is right", id, c.maxBytes)
@@ -128,7 +129,8 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			l.refuse(l.listed+i, "", errors.New("it is null"))
 			continue
 		}
-		size := measure(def)
+		written := raw.Annotations(def.Name)
+		size := measure(def) + len(written)
 		l.bytes += size
 		d, err := take(l.id, def, size)
 		if err != nil {
@@ -139,7 +141,7 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			d.form, _ = canonical.AppendTool(nil, def) // it had a digest
 		}
 		if raw.Seen() {
-			d.declared, err = annotation.FromRaw(d.tool.Definition, raw.Annotations(def.Name))
+			d.declared, err = annotation.FromRaw(d.tool.Definition, written)
 		} else {
 			d.declared, err = annotation.FromTool(d.tool.Definition)
 		}
@@ -155,7 +157,9 @@ func (l *listing) refuse(i int, name string, err error) {
 	if l.faulty == nil {
 		l.faulty = make(map[string]int)
 	}
-	l.faulty[name]++
+	if l.faulty[name]++; l.faulty[name] == 1 {
+		l.bytes += len(name)
+	}
 	if len(l.refused) == maxRefused {
 		l.unnamed++
 		return
@@ -229,8 +233,14 @@ func cut(s string, most int) string {
 func measure(def *mcp.Tool) int {
 	n := len(def.Name) + len(def.Title) + len(def.Description) + schema.Size(map[string]any(def.Meta)) +
 		schema.Size(def.InputSchema) + schema.Size(def.OutputSchema) + len(`{"name":"","inputSchema":}`)
+	if def.Annotations != nil {
+		n += len(def.Annotations.Title)
+	}
 	for _, icon := range def.Icons {
-		n += len(icon.Source)
+		n += len(icon.Source) + len(icon.MIMEType) + len(icon.Theme)
+		for _, size := range icon.Sizes {
+			n += len(size) + len(`"",`)
+		}
 	}
 	return n
 }
