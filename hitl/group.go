@@ -37,8 +37,9 @@ type groups struct {
 
 // A group is the questions of one dialog.
 type group struct {
-	mu       *sync.Mutex // of all groups
-	requests []Request   // of those who still wait, while it is open
+	of       *groups
+	turn     *turn.Turn
+	requests []Request // of those who still wait, while it is open
 	present  int
 	alone    context.CancelFunc // nobody waits any more; nil while it is open
 	over     chan struct{}
@@ -68,7 +69,7 @@ func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
 	case <-ctx.Done():
 		return Decision{}, context.Cause(ctx)
 	}
-	if shared, leads := a.groups.lead(ctx, ticket.Turn(), g); leads {
+	if shared, leads := g.lead(ctx); leads {
 		if len(g.requests) == 1 && g.requests[0].ID == request.ID {
 			g.alone()
 			close(g.over)
@@ -86,7 +87,7 @@ func (s *groups) join(t *turn.Turn, request Request) *group {
 	defer s.mu.Unlock()
 	g := s.open[t]
 	if g == nil {
-		g = &group{mu: &s.mu, over: make(chan struct{})}
+		g = &group{of: s, turn: t, over: make(chan struct{})}
 		s.open[t] = g
 	}
 	g.requests = append(g.requests, request)
@@ -96,13 +97,13 @@ func (s *groups) join(t *turn.Turn, request Request) *group {
 
 // lead closes the group, for the first of those who wait. The context is that of the
 // dialog, which outlives the one who leads it.
-func (s *groups) lead(ctx context.Context, t *turn.Turn, g *group) (shared context.Context, leads bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (g *group) lead(ctx context.Context) (shared context.Context, leads bool) {
+	g.of.mu.Lock()
+	defer g.of.mu.Unlock()
 	if g.alone != nil {
 		return nil, false
 	}
-	delete(s.open, t)
+	g.close()
 	shared, g.alone = context.WithCancel(context.WithoutCancel(ctx))
 	if g.present == 0 { // all have gone, just now
 		g.alone()
@@ -113,14 +114,24 @@ func (s *groups) lead(ctx context.Context, t *turn.Turn, g *group) (shared conte
 	return shared, true
 }
 
+// close keeps the questions that come later out. The caller holds the lock.
+func (g *group) close() {
+	if g.of.open[g.turn] == g {
+		delete(g.of.open, g.turn)
+	}
+}
+
 // leave says that nobody waits for an answer to this question any more.
 func (g *group) leave(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.of.mu.Lock()
+	defer g.of.mu.Unlock()
 	g.present--
 	switch {
 	case g.alone == nil:
 		g.requests = slices.DeleteFunc(g.requests, func(r Request) bool { return r.ID == id })
+		if g.present == 0 { // and so nobody will lead
+			g.close()
+		}
 	case g.present == 0:
 		g.alone()
 	}

@@ -77,9 +77,9 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			return Decision{Verdict: Approved, Arguments: edited}, nil
 		case "", "n", "no":
 			return Decision{}, nil
-		case "d":
+		case "d", "details":
 			t.show(request, allArguments)
-		case "e":
+		case "e", "edit":
 			fmt.Fprint(t.out, "  New arguments, a JSON object on one line: ")
 			text, err := t.readLine(ctx)
 			if err != nil {

@@ -34,9 +34,9 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 				said[r.ID] = Decision{Verdict: Approved}
 			}
 			return said, nil
-		case "d":
+		case "d", "details":
 			t.showAll(requests, allArguments)
-		case "o":
+		case "o", "one by one":
 			for _, r := range requests {
 				if said[r.ID], err = t.one(ctx, r); err != nil {
 					return said, err

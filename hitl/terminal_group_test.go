@@ -31,6 +31,7 @@ func TestTerminalAsksAboutSeveralCallsAtOnce(t *testing.T) {
 		{"commas alone", ",\n", map[string]hitl.Decision{a: {Reason: ","}, b: {Reason: ","}, c: {Reason: ","}}, "", ""},
 		{"guidance is for all of them", "ask mother, 1 of them\n", map[string]hitl.Decision{a: reason, b: reason, c: reason}, "", ""},
 		{"one by one", "o\ny\n\ny\n", map[string]hitl.Decision{a: yes, c: yes}, "", "[y]es"},
+		{"the words for letters", "details\none by one\ny\nn\nn\n", map[string]hitl.Decision{a: yes}, "", ""},
 		{"details first", "d\n2\n", map[string]hitl.Decision{b: yes}, "", "2 of 3"},
 		{"the end of the input", "", nil, "the input has ended", "no answer: denied"},
 		{"the end in the middle", "o\ny\n", nil, "the input has ended", ""},

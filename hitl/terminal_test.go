@@ -66,6 +66,7 @@ func TestTerminalUnderstandsItsLetters(t *testing.T) {
 		{"a yes of another alphabet", "ｙ\n", hitl.Decision{Reason: "ｙ"}, "", ""},
 		{"the end of the input", "", hitl.Decision{}, "the input has ended", "denied"},
 		{"details, and then a yes", "d\ny\n", yes, "", ""},
+		{"the words for letters", "details\nEdit\n{\"n\":1}\ny\n", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"n":1}`)}, "", ""},
 		{"details, and then the end", "d\n", hitl.Decision{}, "the input has ended", ""},
 		{"edit", "e\n{\"path\":\"b.txt\"}\ny\n", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, "", `"b.txt"`},
 		{"edit, and then a no", "e\n{\"path\":\"b.txt\"}\nn\n", hitl.Decision{}, "", ""},

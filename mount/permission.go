@@ -45,9 +45,12 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		case methodListTools:
 			res, err := next(ctx, method, req)
+			if err != nil {
+				return nil, err
+			}
 			page, ok := res.(*mcp.ListToolsResult)
-			if err != nil || !ok {
-				return res, err
+			if !ok { // what cannot be read is not shown to everybody
+				return nil, fmt.Errorf("mount: the tools of %s cannot be listed by permission, since a middleware of the server's makes a %T of the list; add it, or call Resolve, after NewServer", s.id, res)
 			}
 			scopes := s.scopes(req.GetExtra())
 			seen := *page

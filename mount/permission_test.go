@@ -143,6 +143,25 @@ func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
 	}
 }
 
+// A list that a middleware further in has made something else of is not shown unread.
+func TestAListThatCannotBeFilteredIsNotShown(t *testing.T) {
+	t.Parallel()
+	server := testserver.New()
+	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	if err := mount.Resolve(server, mount.Resolvable{
+		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: func(json.RawMessage) string { return "first" },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
+	register(t, s, tool, annotation.Annotations{}, new(atomic.Int64))
+	cs := dialAs(t, guardedServer(t, server), "openid")
+	res, err := cs.ListTools(testserver.Context(t), nil)
+	if err == nil || !strings.Contains(err.Error(), "after NewServer") {
+		t.Errorf("got %+v, %v, want an error that says what to do", res, err)
+	}
+}
+
 // Without a token nothing is covered; the host's own word on scopes may reach
 // higher levels.
 func TestScopesOfTheHostsOwn(t *testing.T) {

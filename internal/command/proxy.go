@@ -154,7 +154,7 @@ func (o *proxyFlags) file(flag, inPolicy string) string {
 	return filepath.Join(filepath.Dir(o.policy), inPolicy)
 }
 
-// servers are the servers that the command line names.
+// targets are the servers that the command line names.
 func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 	targets, err := o.serverNames.targets(words, dash)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestNothingStarts(t *testing.T) {
 		says string
 	}{
 		{"no server", nil, 2, "no server is named"},
-		{"a store in a program without one", []string{"--store", "redis://127.0.0.1:1"}, 2, "go -C contrib/redis run ./cmd/fairlead proxy --store"},
+		{"a store in a program without one", []string{"--store", "redis://:hidden@127.0.0.1:1"}, 2, "go -C contrib/redis run ./cmd/fairlead proxy --store redis://:xxxxx@127.0.0.1:1"},
 		{"no replicas", []string{"--replicas", "0"}, 2, "--replicas 0: at least this one is there"},
 		{"a bad policy", []string{"--policy", bad}, 2, `policy.json:2: approvel: the key is unknown; did you mean "approvals"?`},
 		{"no policy", []string{"--policy", bad + "x"}, 2, "the file cannot be read"},

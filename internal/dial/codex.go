@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"regexp"
 
 	"github.com/BurntSushi/toml"
 )
@@ -48,11 +48,9 @@ func codexEntries(text []byte) ([]entry, error) {
 // codexLine is the line in which the server is first named. The parser does not tell,
 // and it is only for people who look for it.
 func codexLine(text []byte, name string) int {
-	for i, line := range strings.Split(string(text), "\n") {
-		line = strings.TrimSpace(line)
-		if strings.Contains(line, name) && (strings.HasPrefix(line, "["+codexKey) || strings.HasPrefix(line, codexKey) || strings.HasPrefix(line, name)) {
-			return i + 1
-		}
+	names := regexp.MustCompile(`(?m)^[ \t]*(\[?[ \t]*` + codexKey + `[ \t]*\.[ \t]*)?["']?` + regexp.QuoteMeta(name) + `["']?[ \t]*[].=]`)
+	if at := names.FindIndex(text); at != nil {
+		return 1 + bytes.Count(text[:at[0]], []byte("\n"))
 	}
 	return 1
 }

@@ -156,6 +156,7 @@ func TestConfiguredByCodexSaysWhatIsWrong(t *testing.T) {
 		"none of them":               {"[mcp_servers]", []string{"names no server"}},
 		"servers are a list":         {"mcp_servers = []", []string{"mcp_servers"}},
 		"an entry is a text":         {"[mcp_servers]\na = \"x\"", []string{"line 2", `"a"`}},
+		"one name begins another":    {"[mcp_servers.a-b]\ncommand = \"x\"\nargs = []\n\n[mcp_servers.a]\nenv = {}", []string{"line 5", `"a"`}},
 		"a value is no JSON":         {"[mcp_servers.a]\ncommand = \"x\"\ntimeout = inf", []string{`"a"`}},
 		"a variable that is not set": {"[mcp_servers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"FAIRLEAD_NOT_SET\"", []string{`"a"`, "FAIRLEAD_NOT_SET"}},
 	} {
@@ -199,7 +200,7 @@ func TestConfiguredSaysWhatIsWrong(t *testing.T) {
 		"an entry is a text":         {`{"mcpServers": {"a": "x"}}`, nil, []string{`"a"`}},
 		"a variable that is not set": {`{"mcpServers": {"a": {"command": "x", "env": {"K": "${env:FAIRLEAD_NOT_SET}"}}}}`, nil, []string{`"a"`, "FAIRLEAD_NOT_SET"}},
 		"what the editor asks for":   {`{"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}}}`, nil, []string{`"a"`, "${input:key}"}},
-		"a file of opencode's":       {`{"mcp": {"a": {"type": "local", "command": ["x"], "environment": {"K": "{file:~/key}"}}}}`, nil, []string{`"a"`, "file:~/key"}},
+		"a file of opencode's":       {`{"mcp": {"a": {"type": "local", "command": ["x"], "environment": {"K": "{file:~/key}"}}}}`, nil, []string{`"a"`, `"{file:~/key}"`}},
 		"an extension's":             {`{"context_servers": {"a": {"source": "extension", "settings": {}}}}`, nil, []string{`"a"`, "extension"}},
 		"a file of variables":        {`{"servers": {"a": {"command": "x", "envFile": ".env"}}}`, nil, []string{`"a"`, "envFile"}},
 		"a hostile name":             {"{\"mcpServers\": {\"a\\u001b[31m\": {}}}", nil, []string{`"a\x1b[31m"`}},

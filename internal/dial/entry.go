@@ -110,10 +110,10 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 		t.URL, t.SSE = x.text(url), kind == "sse"
 		t.Header = x.values(w.Headers, w.HTTPHeaders)
 		for name, variable := range w.EnvHTTPHeaders {
-			t.Header[name] = x.variable(variable)
+			t.Header[name] = x.variable(variable, variable)
 		}
 		if w.BearerEnvVar != "" {
-			t.Header["Authorization"] = "Bearer " + x.variable(w.BearerEnvVar)
+			t.Header["Authorization"] = "Bearer " + x.variable(w.BearerEnvVar, w.BearerEnvVar)
 		}
 	case len(w.Command.list) > 0:
 		for _, word := range command {
@@ -164,12 +164,13 @@ func (x *expander) values(all ...map[string]scalar) map[string]string {
 var named = regexp.MustCompile(`\$\{[^}]*\}|\{(?:env|file):[^}]*\}`)
 
 func (x *expander) text(s string) string {
-	return named.ReplaceAllStringFunc(s, func(name string) string {
-		return x.variable(strings.TrimSuffix(strings.TrimLeft(name, "${"), "}"))
+	return named.ReplaceAllStringFunc(s, func(written string) string {
+		return x.variable(strings.TrimSuffix(strings.TrimLeft(written, "${"), "}"), written)
 	})
 }
 
-func (x *expander) variable(name string) string {
+// variable is what the name stands for, which a fault shows as it was written.
+func (x *expander) variable(name, written string) string {
 	name, fallback, hasFallback := strings.Cut(name, ":-")
 	kind, rest, qualified := strings.Cut(name, ":")
 	switch {
@@ -184,7 +185,7 @@ func (x *expander) variable(name string) string {
 	case name == "pathSeparator" || name == "/":
 		return string(filepath.Separator)
 	case qualified && kind != "env":
-		x.failed(fmt.Errorf("needs %q, which its client asks for or knows; write the value, or ${env:NAME} of a variable that is set", "${"+name+"}"))
+		x.failed(fmt.Errorf("needs %.100q, which its client asks for or knows; write the value in its place, or the name of a variable that is set", written))
 		return ""
 	case qualified:
 		name = rest

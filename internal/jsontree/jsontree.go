@@ -76,7 +76,7 @@ func Likely(text string) bool {
 const maxExact = 1 << 53
 
 // Same reports whether two values say the same, however their numbers are written;
-// those that a float64 may not tell apart must be written alike.
+// whole numbers that a float64 may not tell apart must be written alike.
 func Same(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:

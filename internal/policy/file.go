@@ -13,29 +13,31 @@ import (
 // Load reads a policy file. One that others than its owner may write, or that belongs to
 // somebody else than the user and root, is refused.
 func Load(name string) (*Policy, error) {
-	p, _, err := load(name)
-	return p, err
+	text, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, text)
 }
 
-func load(name string) (*Policy, os.FileInfo, error) {
+func read(name string) ([]byte, error) {
 	f, err := os.Open(name) //nolint:gosec // it is the file that the person named
 	if err != nil {
-		return nil, nil, fmt.Errorf("policy: the file cannot be read: %w", err)
+		return nil, fmt.Errorf("policy: the file cannot be read: %w", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, fmt.Errorf("policy: the file cannot be read: %w", err)
+		return nil, fmt.Errorf("policy: the file cannot be read: %w", err)
 	}
 	if err := owned(name, info); err != nil {
-		return nil, info, err
+		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, info, fmt.Errorf("policy: the file cannot be read: %w", err)
+		return nil, fmt.Errorf("policy: the file cannot be read: %w", err)
 	}
-	p, err := Parse(name, text)
-	return p, info, err
+	return text, nil
 }
 
 // A Live is a policy file that is read again when it has changed. One that can no longer
@@ -45,37 +47,30 @@ type Live struct {
 	name string
 	log  *slog.Logger
 
-	now      atomic.Pointer[Policy]
 	failures atomic.Int64
 
 	mu     sync.Mutex
+	now    *Policy
 	looked time.Time
-	seen   stamp
+	seen   look
 }
 
-// A stamp tells one state of a file from another.
-type stamp struct {
-	changed time.Time
-	size    int64
-	mode    os.FileMode
-}
+// A look is what the file said, or why it could not be read. Its time and size would be
+// less to compare, and do not tell all edits: two of one size within a tick of the file
+// system's clock, or one that keeps the time.
+type look struct{ text, fault string }
 
 // OpenLive reads a file for the first time; then it has to be in order.
 func OpenLive(name string, log *slog.Logger) (*Live, error) {
-	p, info, err := load(name)
+	text, err := read(name)
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{name: name, log: log, looked: time.Now(), seen: stampOf(info)}
-	l.now.Store(p)
-	return l, nil
-}
-
-func stampOf(info os.FileInfo) stamp {
-	if info == nil {
-		return stamp{}
+	p, err := Parse(name, text)
+	if err != nil {
+		return nil, err
 	}
-	return stamp{info.ModTime(), info.Size(), info.Mode()}
+	return &Live{name: name, log: log, now: p, looked: time.Now(), seen: look{text: string(text)}}, nil
 }
 
 // Now returns the policy as it is now. The file is looked at once a second at most.
@@ -83,26 +78,33 @@ func (l *Live) Now() *Policy {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.looked) < lookEvery {
-		return l.now.Load()
+		return l.now
 	}
 	l.looked = time.Now()
-	info, err := os.Stat(l.name)
-	if err == nil && stampOf(info) == l.seen || err != nil && l.seen == (stamp{}) {
-		return l.now.Load()
+	text, err := read(l.name)
+	found := look{text: string(text)}
+	if err != nil {
+		found.fault = err.Error()
 	}
-	p, info, err := load(l.name)
-	l.seen = stampOf(info)
+	if found == l.seen {
+		return l.now
+	}
+	l.seen = found
+	var p *Policy
+	if err == nil {
+		p, err = Parse(l.name, text)
+	}
 	if err != nil {
 		l.failures.Add(1)
 		l.log.Error("policy: the file has changed and cannot be used; what it said before still counts",
 			slog.Int64("failures", l.Failures()), slog.Any("err", err))
-		return l.now.Load()
+		return l.now
 	}
 	for _, w := range p.Warnings {
 		l.log.Warn("policy: " + w)
 	}
 	l.log.Info("policy: the file was read again", slog.String("file", l.name))
-	l.now.Store(p)
+	l.now = p
 	return p
 }
 

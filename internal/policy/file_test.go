@@ -80,8 +80,6 @@ func TestB197AnInvalidFileChangesNothing(t *testing.T) {
 			}
 		}
 		check("as it was", policy.Deny, 0)
-		// It differs in its size: no time passes outside of the bubble, and there are file
-		// systems that tell two writes of one hundredth of a second by nothing else.
 		write(t, name, `{"rules": [{"tool": "s/a", "decide": "allowed"}]}`)
 		check("invalid", policy.Deny, 1)
 		check("still invalid, and told once", policy.Deny, 1)
@@ -95,5 +93,39 @@ func TestB197AnInvalidFileChangesNothing(t *testing.T) {
 		check("still gone", policy.Deny, 2)
 		write(t, name, `{"rules": [{"tool": "s/a", "decide": "ask", "reason": "mended"}]}`)
 		check("mended", policy.Ask, 2)
+	})
+}
+
+func TestAnEditThatNeitherTimeNorSizeTellsCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "p.json")
+		edit := func(text string) {
+			t.Helper()
+			write(t, name, text)
+			if err := os.Chtimes(name, time.Time{}, time.Unix(1_700_000_000, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		edit(`{"rules": [{"tool": "s/b", "decide": "deny"}]}`)
+		live, err := policy.OpenLive(name, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			text     string
+			want     policy.Verdict
+			failures int64
+		}{
+			{`{"rules": [{"tool": "s/a", "decide": "deny"}]}`, policy.Deny, 0},
+			{`{"rules": [{"tool": "s/a", "decide": "dent"}]}`, policy.Deny, 1},
+			{`{"rules": [{"tool": "s/b", "decide": "deny"}]}`, policy.None, 1},
+		} {
+			edit(c.text)
+			time.Sleep(2 * time.Second) // of the bubble
+			got, _ := live.Now().Decide("s", "a", annotation.Safe)
+			if got != c.want || live.Failures() != c.failures {
+				t.Errorf("%s: got %v and %d failures, want %v and %d", c.text, got, live.Failures(), c.want, c.failures)
+			}
+		}
 	})
 }

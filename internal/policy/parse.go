@@ -247,11 +247,11 @@ func (r *reader) limits(o *ratelimit.Options) field {
 			"perMinute": r.amount(&o.PerMinute), "burst": r.count(&o.Burst), "maxWait": r.duration(&o.MaxWait),
 			"servers": func(v hujson.Value, key string) {
 				o.Servers = make(map[string]ratelimit.Limit)
-				r.entries(v, key, func(name string, v hujson.Value, key string) {
+				r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 					var l ratelimit.Limit
-					r.object(v, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
+					r.object(m.Value, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
 					if l.PerMinute == 0 {
-						r.faultf(v, key, `it needs "perMinute"`)
+						r.faultf(m.Value, key, `it needs "perMinute"`)
 					}
 					o.Servers[name] = l
 				})

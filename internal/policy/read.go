@@ -37,13 +37,22 @@ type reader struct {
 	name   string
 	raw    []byte
 	faults []error
+
+	offset, breaks int // how many line breaks stand before what was asked for last
 }
 
 // maxFaults is how many faults are told.
 const maxFaults = 20
 
+// line is that of an offset. A file is read from its top to its end, so what stands
+// before is counted once, and not for each of its rules again.
 func (r *reader) line(offset int) int {
-	return 1 + bytes.Count(r.raw[:min(max(offset, 0), len(r.raw))], []byte("\n"))
+	if offset < r.offset {
+		r.offset, r.breaks = 0, 0
+	}
+	r.breaks += bytes.Count(r.raw[r.offset:offset], []byte("\n"))
+	r.offset = offset
+	return 1 + r.breaks
 }
 
 func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
@@ -79,33 +88,17 @@ type field func(v hujson.Value, key string)
 
 // object reads an object that may have these keys, each once.
 func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
-	o, ok := v.Value.(*hujson.Object)
-	if !ok {
-		r.faultf(v, at, "it has to be an object, in braces")
-		return
-	}
-	seen := make(map[string]bool)
-	for _, m := range o.Members {
-		name := ""
-		if l, ok := m.Name.Value.(hujson.Literal); ok {
-			name = l.String()
-		}
-		key := strings.TrimPrefix(at+"."+name, ".")
-		read, known := fields[name]
-		switch {
-		case seen[name]:
-			r.faultf(m.Name, key, "it is given twice")
-		case !known:
-			r.faultf(m.Name, key, "the key is unknown; %s", nearest(name, fields))
-		default:
+	r.members(v, at, func(name string, m hujson.ObjectMember, key string) {
+		if read, known := fields[name]; known {
 			read(m.Value, key)
+		} else {
+			r.faultf(m.Name, key, "the key is unknown; %s", nearest(name, fields))
 		}
-		seen[name] = true
-	}
+	})
 }
 
-// entries reads an object whose keys are names of somebody's choosing.
-func (r *reader) entries(v hujson.Value, at string, read func(name string, v hujson.Value, key string)) {
+// members reads each member of an object. One that is given twice is a fault, and not read.
+func (r *reader) members(v hujson.Value, at string, read func(name string, m hujson.ObjectMember, key string)) {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
 		r.faultf(v, at, "it has to be an object, in braces")
@@ -113,15 +106,14 @@ func (r *reader) entries(v hujson.Value, at string, read func(name string, v huj
 	}
 	seen := make(map[string]bool)
 	for _, m := range o.Members {
-		name := ""
-		if l, ok := m.Name.Value.(hujson.Literal); ok {
-			name = l.String()
-		}
+		name := m.Name.Value.(hujson.Literal).String()
+		key := strings.TrimPrefix(at+"."+name, ".")
 		if seen[name] {
-			r.faultf(m.Name, at+"."+name, "it is given twice")
+			r.faultf(m.Name, key, "it is given twice")
+			continue
 		}
 		seen[name] = true
-		read(name, m.Value, at+"."+name)
+		read(name, m, key)
 	}
 }
 

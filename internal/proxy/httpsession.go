@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -53,10 +54,7 @@ const quiet = time.Second
 
 // post hands over a client's messages and waits for the answers to its requests.
 func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*message) {
-	if h.idle != nil {
-		h.idle.Reset(sessionIdle)
-		defer h.idle.Reset(sessionIdle)
-	}
+	defer h.rest()
 	var request *message
 	for _, m := range all {
 		if m.isRequest() && len(all) > 1 { // no revision with sessions over HTTP that is in use has them
@@ -80,6 +78,7 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 		fail(w, http.StatusBadRequest, request, jsonrpc.CodeInvalidRequest, "proxy: a request with this id is under way already")
 		return
 	}
+	h.rest()
 	show := time.AfterFunc(quiet, s.begin)
 	defer show.Stop()
 	h.session.fromClient(m)
@@ -97,6 +96,21 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	h.mu.Lock()
 	delete(h.streams, m.id())
 	h.mu.Unlock()
+}
+
+// rest gives a client that neither listens nor waits for an answer some time before its
+// session ends. Who does either is there.
+func (h *httpSession) rest() {
+	if h.idle == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own != nil || len(h.streams) > 0 {
+		h.idle.Stop()
+	} else {
+		h.idle.Reset(sessionIdle)
+	}
 }
 
 // register makes the stream known under the request's ID. Where clients share a
@@ -201,8 +215,8 @@ func (h *httpSession) listen(w http.ResponseWriter, r *http.Request) {
 	waiting := h.waiting
 	h.waiting = nil
 	h.mu.Unlock()
-	h.idle.Stop() // who listens is there
-	defer h.idle.Reset(sessionIdle)
+	h.rest()
+	defer h.rest()
 	s.begin()
 	for _, m := range waiting {
 		s.write(m, false)
@@ -222,7 +236,7 @@ func (s *stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beginLocked()
-	s.flush()
+	_ = s.flush() // a client that has gone is not told
 }
 
 func (s *stream) beginLocked() {
@@ -235,11 +249,16 @@ func (s *stream) beginLocked() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-func (s *stream) flush() {
-	if !s.over {
-		_ = http.NewResponseController(s.w).Flush() // a client that has gone is not told
+func (s *stream) flush() error {
+	if s.over {
+		return nil
 	}
+	return http.NewResponseController(s.w).Flush()
 }
+
+// readPatience is how long a client may take to read a message. The server, and all that
+// share it, wait meanwhile.
+const readPatience = 30 * time.Second
 
 // write sends a message. An answer that nothing came before is sent by itself.
 func (s *stream) write(m *message, final bool) {
@@ -248,20 +267,24 @@ func (s *stream) write(m *message, final bool) {
 	if s.over {
 		return
 	}
+	control := http.NewResponseController(s.w)
+	_ = control.SetWriteDeadline(time.Now().Add(readPatience)) // where there is none, the client's connection is no socket
 	text := m.encode()
+	var err error
 	if final && !s.events {
 		s.w.Header().Set("Content-Type", "application/json")
 		s.w.WriteHeader(s.status(m))
-		_, _ = s.w.Write(text)
+		_, err = s.w.Write(text)
 	} else {
 		s.beginLocked()
-		_, _ = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
-		s.flush()
+		_, err = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+		err = cmp.Or(err, s.flush())
 	}
+	_ = control.SetWriteDeadline(time.Time{}) // of what comes next on this connection
 	if final {
-		s.over = true
 		close(s.done)
 	}
+	s.over = final || err != nil // a client that has gone, or does not read, is not waited for again
 }
 
 // status is what HTTP says of an answer, by the revision that has words for it.

@@ -61,7 +61,9 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 	case <-ctx.Done():
 		err = nil
 	}
+	force := time.AfterFunc(endPatience, func() { _ = server.Close() }) // a client that does not read is not waited for
 	f.close()
+	force.Stop()
 	_ = server.Close() // what is still open belongs to sessions that have ended
 	return err
 }
@@ -216,10 +218,10 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	}
 	if isModern {
 		f.shared = h
-		return h, 0, nil
+	} else {
+		f.sessions[h.id] = h
+		h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	}
-	f.sessions[h.id] = h
-	h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	context.AfterFunc(h.session.ctx, func() { f.end(h) })
 	return h, 0, nil
 }
@@ -229,9 +231,15 @@ func (f *front) end(h *httpSession) {
 	f.mu.Lock()
 	_, there := f.sessions[h.id]
 	delete(f.sessions, h.id)
-	f.mu.Unlock()
-	if there {
-		h.idle.Stop()
-		h.session.close(cmp.Or(context.Cause(h.session.ctx), errClientGone))
+	if f.shared == h {
+		f.shared, there = nil, true
 	}
+	f.mu.Unlock()
+	if !there {
+		return
+	}
+	if h.idle != nil {
+		h.idle.Stop()
+	}
+	h.session.close(cmp.Or(context.Cause(h.session.ctx), errClientGone))
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -270,5 +271,56 @@ func TestClientsAtOnce(t *testing.T) {
 				t.Error("a client did not get its own answer")
 			}
 		}
+	})
+}
+
+// Where one of the servers ends the session that all clients share, the others end too.
+func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{
+		{Name: "gone", Command: []string{"sh", "-c", "read -r line; exit 1"}},
+		{Name: "silent", Dir: dir, Command: []string{"sh", "-c", "cat > /dev/null; touch ended"}},
+	}})
+	body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + testserver.Modern + `"}}}`
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	exists(t, filepath.Join(dir, "ended"))
+}
+
+// A client over HTTP that does not read keeps nobody from ending.
+func TestAClientOverHTTPThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	s, dir := moody(t, "a", `
+		*flood*) pad=$(head -c 60000 /dev/zero | tr '\0' x); i=0
+			while [ $i -lt 500 ]; do echo $i >> flood; say "\"method\":\"notifications/$pad\""; i=$((i+1)); done;;`)
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{s}})
+	session := ""
+	do := func(method, body string) {
+		req, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body)) // the test's own ends before the proxy
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Mcp-Session-Id", session)
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = res.Header.Get("Mcp-Session-Id") + session
+	}
+	do(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	do(http.MethodGet, "") // which nobody reads
+	do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/flood"}`)
+	said, since := 0, 0
+	until(t, "the server to get no further", func() bool {
+		now := len(ledgerOf(t, filepath.Join(dir, "flood")))
+		if since++; now != said {
+			said, since = now, 0
+		}
+		return said > 0 && since > 50
 	})
 }

@@ -61,6 +61,9 @@ func parseOne(text []byte) (*message, error) {
 		return nil, fmt.Errorf("%w: %w", errNoMessage, err)
 	}
 	m.ID = bytes.TrimSpace(m.ID)
+	if m.Result != nil && string(m.Error) == "null" { // as some write that there is none
+		m.Error = nil
+	}
 	switch {
 	case m.Method != "" && (len(m.ID) == 0 || string(m.ID) == "null"):
 		m.ID = nil

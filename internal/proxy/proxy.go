@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,7 @@ func New(o Options) (*Proxy, error) {
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8],
 		explain: output.New(output.Options{Logger: o.Logger}),
 	}
+	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
 		p.o.Servers[i].Stderr = &tail.Tail{Out: o.Stderr}
 	}
@@ -151,8 +153,10 @@ func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := newLineWriter(out)
 	defer w.stop()
+	reading, gone := context.WithCancel(ctx) // what waits for a client that does not read would wait for ever
+	defer gone()
 	s, err := p.newSession("", func(m *message, _ string) {
-		_ = w.send(ctx, m) // a client that has gone is not told
+		_ = w.send(reading, m) // a client that has gone is not told
 	})
 	if err != nil {
 		return err
@@ -170,17 +174,19 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 			}
 		})
 	}()
+	why := errClientGone
 	select {
 	case err = <-ended:
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
-		s.close(errClientGone)
 	case <-ctx.Done():
-		s.close(context.Cause(ctx))
+		why = context.Cause(ctx)
 	case <-s.ctx.Done():
 		err = context.Cause(s.ctx)
-		s.close(err)
+		why = err
 	}
+	gone()
+	s.close(why)
 	return err
 }

@@ -77,7 +77,9 @@ func (r *remote) send(ctx context.Context, m *message) error {
 		return notSent(errStopped)
 	}
 	if m.isRequest() {
-		r.work.Go(func() { r.post(ctx, m) })
+		ctx, cancel := context.WithCancel(ctx)
+		r.posts[m.id()] = cancel // before its cancellation can look for it
+		r.work.Go(func() { r.post(ctx, cancel, m) })
 		r.mu.Unlock()
 		return nil
 	}
@@ -116,13 +118,9 @@ func (r *remote) hangUp(m *message) bool {
 }
 
 // post makes a request and hands over what comes of it.
-func (r *remote) post(ctx context.Context, m *message) {
-	ctx, cancel := context.WithCancel(ctx)
+func (r *remote) post(ctx context.Context, cancel context.CancelFunc, m *message) {
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
-	r.mu.Lock()
-	r.posts[m.id()] = cancel
-	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		delete(r.posts, m.id())

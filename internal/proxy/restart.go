@@ -36,8 +36,9 @@ func (s *server) lost(generation int, err error) {
 		}
 	}
 	for _, m := range relayed {
-		s.session.reply(m.failTo(wireError(gone)))
+		s.session.giveUp(m, gone)
 	}
+	s.session.takeBack(s)
 	if restart {
 		go s.restart(err)
 	}
@@ -117,10 +118,10 @@ func (s *session) greet(ctx context.Context, one *server, l link) error {
 		if err != nil {
 			return err
 		}
-		_, err = one.askBy(ctx, l.send, "server/discover", params, "")
+		_, err = one.askOn(ctx, l, "server/discover", params, "")
 		return err
 	}
-	result, err := one.askBy(ctx, l.send, "initialize", hello, "")
+	result, err := one.askOn(ctx, l, "initialize", hello, "")
 	if err != nil {
 		return err
 	}
@@ -130,6 +131,6 @@ func (s *session) greet(ctx context.Context, one *server, l link) error {
 	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
 		return err
 	}
-	_, err = one.askBy(ctx, l.send, "logging/setLevel", level, "")
+	_, err = one.askOn(ctx, l, "logging/setLevel", level, "")
 	return err
 }

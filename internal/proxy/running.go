@@ -9,23 +9,25 @@ import (
 
 // begin answers a request on a goroutine of its own, until it is done or cancelled.
 func (s *session) begin(m *message, answer func(ctx context.Context, m *message) (*message, bool)) {
-	ctx, cancel := context.WithCancelCause(s.ctx)
+	if why := s.start(m, answer); why != "" {
+		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}))
+	}
+}
+
+func (s *session) start(m *message, answer func(ctx context.Context, m *message) (*message, bool)) (refused string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, twice := s.running[m.id()]
-	full := len(s.running) >= maxRunning
-	if !twice && !full {
-		s.running[m.id()] = cancel
+	switch {
+	case s.ctx.Err() != nil: // nobody waits for an answer, and close not for a call
+		return ""
+	case twice:
+		return "proxy: a request with this id is under way already"
+	case len(s.running) >= maxRunning:
+		return "proxy: too many requests are under way; wait for one of them"
 	}
-	s.mu.Unlock()
-	if twice || full {
-		cancel(nil)
-		text := "proxy: a request with this id is under way already"
-		if full {
-			text = "proxy: too many requests are under way; wait for one of them"
-		}
-		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}))
-		return
-	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.running[m.id()] = cancel
 	s.calls.Go(func() {
 		defer cancel(nil)
 		res, ok := answer(ctx, m)
@@ -37,6 +39,18 @@ func (s *session) begin(m *message, answer func(ctx context.Context, m *message)
 			s.reply(res)
 		}
 	})
+	return ""
+}
+
+// answerBy makes an answer of what came of a request.
+func answerBy(ask func(context.Context, *message) (json.RawMessage, error)) func(context.Context, *message) (*message, bool) {
+	return func(ctx context.Context, m *message) (*message, bool) {
+		result, err := ask(ctx, m)
+		if err != nil {
+			return m.failTo(wireError(err)), true
+		}
+		return m.replyTo(result), true
+	}
 }
 
 // maxRunning is how many requests of one client may be under way.

@@ -48,8 +48,8 @@ type server struct {
 	mu         sync.Mutex
 	link       link
 	generation int           // of links
-	up         chan struct{} // closed when the link can be used
-	reviving   bool
+	reviving   bool          // the link cannot be used
+	up         chan struct{} // closed when it can be used again
 	closed     bool
 	began      time.Time // the last link
 	version    string    // that it speaks; "" without an initialize
@@ -73,7 +73,7 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
 	return &server{
 		Server: s, session: session, open: open, log: log, wait: wait,
-		up: make(chan struct{}), asked: make(map[string]chan answerOf), relayed: make(map[string]*message),
+		asked: make(map[string]chan answerOf), relayed: make(map[string]*message),
 	}
 }
 
@@ -81,11 +81,7 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 func (s *server) connect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.dial(); err != nil {
-		return err
-	}
-	close(s.up)
-	return nil
+	return s.dial()
 }
 
 // dial opens a link; the lock is held.
@@ -100,34 +96,38 @@ func (s *server) dial() error {
 	return nil
 }
 
-// send gives a message to the server, as soon as there is one.
-func (s *server) send(ctx context.Context, m *message) error {
-	s.mu.Lock()
-	up := s.up
-	s.mu.Unlock()
-	select {
-	case <-up:
-	case <-ctx.Done():
-		return notSent(context.Cause(ctx))
-	case <-s.session.ctx.Done():
-		return notSent(errStopped)
+// ready waits until the server is there, and returns the way to it.
+func (s *server) ready(ctx context.Context) (link, error) {
+	for {
+		s.mu.Lock()
+		l, up, away := s.link, s.up, s.reviving
+		s.mu.Unlock()
+		if !away {
+			return l, nil
+		}
+		select {
+		case <-up: // and maybe away again
+		case <-ctx.Done():
+			return nil, notSent(context.Cause(ctx))
+		case <-s.session.ctx.Done():
+			return nil, notSent(errStopped)
+		}
 	}
-	s.mu.Lock()
-	l := s.link
-	s.mu.Unlock()
-	if l == nil {
-		return notSent(errStopped)
-	}
-	return l.send(ctx, m)
 }
 
-// ask makes a request of ours and waits for its result. What belongs to it belongs to
-// the client's request that it is about.
+// ask makes a request of ours, as soon as there is a server, and waits for its result.
+// What belongs to it belongs to the client's request that it is about.
 func (s *server) ask(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	return s.askBy(ctx, s.send, method, params, about)
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.askOn(ctx, l, method, params, about)
 }
 
-func (s *server) askBy(ctx context.Context, send func(context.Context, *message) error, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+// askOn makes a request of ours on a link. It is known from then on, and not before: what
+// waits for a link ends with none.
+func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
 	answered := make(chan answerOf, 1)
 	s.mu.Lock()
@@ -140,7 +140,7 @@ func (s *server) askBy(ctx context.Context, send func(context.Context, *message)
 		s.mu.Unlock()
 		s.session.origin.Delete(m.id())
 	}()
-	if err := send(ctx, m); err != nil {
+	if err := l.send(ctx, m); err != nil {
 		return nil, err
 	}
 	select {
@@ -151,32 +151,42 @@ func (s *server) askBy(ctx context.Context, send func(context.Context, *message)
 		s.subscriptions.note(m, got.m)
 		return got.m.Result, got.m.err()
 	case <-ctx.Done():
-		s.cancel(ctx, m)
+		s.cancel(ctx, l, m)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // cancel tells the server that nobody waits for an answer any more.
-func (s *server) cancel(ctx context.Context, m *message) {
+func (s *server) cancel(ctx context.Context, l link, m *message) {
 	params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": context.Cause(ctx).Error()})
 	if err != nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer stop()
-	if err := s.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
+	if err := l.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
 		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
 	}
 }
 
-// relay hands a message of the client's on as it is.
+// relay hands a message of the client's on as it is. While the server is away a request
+// waits for it, and anything else is left out: it was meant for the one that has gone.
 func (s *server) relay(ctx context.Context, m *message) {
-	if m.isRequest() {
-		s.mu.Lock()
+	s.mu.Lock()
+	l, away := s.link, s.reviving
+	if !away && m.isRequest() {
 		s.relayed[m.id()] = m
-		s.mu.Unlock()
 	}
-	err := s.send(ctx, m)
+	s.mu.Unlock()
+	if away {
+		if m.isRequest() {
+			s.session.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
+				return s.ask(ctx, m.Method, m.Params, m.id())
+			}))
+		}
+		return
+	}
+	err := l.send(ctx, m)
 	if err == nil || !m.isRequest() {
 		return
 	}
@@ -185,7 +195,7 @@ func (s *server) relay(ctx context.Context, m *message) {
 	delete(s.relayed, m.id())
 	s.mu.Unlock()
 	if open {
-		s.session.reply(m.failTo(wireError(err)))
+		s.session.giveUp(m, err)
 	}
 }
 
@@ -228,7 +238,7 @@ func (s *server) failed(id string, err error) {
 		default: // it was answered just now
 		}
 	case request != nil && s.session.ctx.Err() == nil:
-		s.session.reply(request.failTo(wireError(fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))))
+		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
 		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
 			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
 		}

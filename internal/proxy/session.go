@@ -10,7 +10,9 @@ import (
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-) // A session is one client, with servers of its own. Everything passes but
+)
+
+// A session is one client, with servers of its own. Everything passes but
 // tools/list and tools/call, which go through the chain.
 type session struct {
 	proxy *Proxy
@@ -73,7 +75,9 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 // close ends everything that the client began: what it waits for, what people are
 // asked about, and its servers.
 func (s *session) close(why error) {
-	s.stop(why)
+	s.mu.Lock()
+	s.stop(why) // under the lock, so that no call begins that would not be waited for
+	s.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, one := range s.servers {
 		ending.Go(one.close)
@@ -88,6 +92,12 @@ func (s *session) fail(err error) { s.stop(err) }
 
 // reply sends an answer to the client.
 func (s *session) reply(m *message) { s.out(m, m.id()) }
+
+// giveUp tells the client that there is no answer to a request.
+func (s *session) giveUp(request *message, err error) {
+	s.forgetToken(request)
+	s.reply(request.failTo(wireError(err)))
+}
 
 // greeted reports whether any server has answered anything.
 func (s *session) greeted() bool { return s.answers.Load() > 0 }
@@ -215,25 +225,42 @@ func (s *session) fromServer(from *server, m *message, about string) {
 			about = id.(string)
 		}
 	case "notifications/cancelled":
-		m = s.renamed(m)
+		m = s.renamed(from, m)
 	}
 	s.out(m, about)
 }
 
 // renamed is a server's cancellation of a request that the client knows by our ID.
-func (s *session) renamed(m *message) *message {
+func (s *session) renamed(from *server, m *message) *message {
 	params := members(m.Params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, p := range s.passed {
-		if string(p.id) == string(params["requestId"]) {
-			params["requestId"] = json.RawMessage(id)
-			if text, err := json.Marshal(params); err == nil {
-				return &message{Method: m.Method, Params: text}
-			}
+		if p.server == from && string(p.id) == string(params["requestId"]) {
+			delete(s.passed, id)
+			return &message{Method: m.Method, Params: withMember(m.Params, "requestId", json.RawMessage(id))}
 		}
 	}
 	return m
+}
+
+// takeBack ends what a server that has gone had asked the client: the one that comes
+// after it counts its requests anew, and must not get an answer to another question.
+func (s *session) takeBack(from *server) {
+	s.mu.Lock()
+	var open []string
+	for id, p := range s.passed {
+		if p.server == from {
+			delete(s.passed, id)
+			open = append(open, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range open {
+		if params, err := json.Marshal(map[string]any{"requestId": json.RawMessage(id), "reason": "the server went away"}); err == nil {
+			s.out(&message{Method: "notifications/cancelled", Params: params}, "")
+		}
+	}
 }
 
 // fromPerson takes an answer of the client's: to a question of ours, or to a server's.

@@ -41,13 +41,7 @@ func (s *session) routeSeveral(m *message) {
 	if answer == nil {
 		answer = s.askOwner
 	}
-	s.begin(m, func(ctx context.Context, m *message) (*message, bool) {
-		result, err := answer(ctx, m)
-		if err != nil {
-			return m.failTo(wireError(err)), true
-		}
-		return m.replyTo(result), true
-	})
+	s.begin(m, answerBy(answer))
 }
 
 // each asks all servers at once.
@@ -213,7 +207,8 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 			return nil, err
 		}
 		all = append(all, some...)
-		if page["nextCursor"] == nil {
+		var next string
+		if _ = json.Unmarshal(page["nextCursor"], &next); next == "" { // null, as some write it, is none either
 			break
 		}
 		if params == nil {

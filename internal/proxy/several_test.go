@@ -140,3 +140,28 @@ func TestNoMessageIsReadInTwoWays(t *testing.T) {
 		}
 	}
 }
+
+// A list has ended where the server says so, in whichever of the ways there are.
+func TestTheEndOfAList(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{``, `,"nextCursor":null`, `,"nextCursor":""`} {
+		a, dir := moody(t, "a", `
+			*'"cursor":"2"'*) answer '"result":{"resources":[{"uri":"b","name":"b"}]`+end+`}';;
+			*resources/list*) echo page >> pages; answer '"result":{"resources":[{"uri":"a","name":"a"}],"nextCursor":"2"}';;`)
+		r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}})
+		r.initialize("{}")
+		for id, params := range map[string]string{"1": "{}", "2": `{"cursor":null}`} {
+			r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"resources/list","params":` + params + `}`)
+			if got := r.answer(id); strings.Count(string(got["result"]), `"uri"`) != 2 {
+				t.Errorf("with the end %q: got %s %s", end, got["result"], got["error"])
+			}
+		}
+		if got := ledgerOf(t, dir+"/pages"); len(got) != 2 {
+			t.Errorf("with the end %q the first page was asked for %d times", end, len(got))
+		}
+		r.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":null}}`)
+		if got := r.answer("3"); got["result"] == nil {
+			t.Errorf("a cursor of null: got %s", got["error"])
+		}
+	}
+}

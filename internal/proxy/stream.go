@@ -15,6 +15,7 @@ import (
 const (
 	resumptions     = 5
 	resumptionDelay = time.Second
+	longOpen        = 10 * time.Second
 )
 
 // stream reads the events of a request's answer, and goes on where the stream breaks off
@@ -73,7 +74,9 @@ func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (
 	return res, nil
 }
 
-// listen holds a stream open for what the server says on its own, where it has one.
+// listen holds a stream open for what the server says on its own, where it has one. What
+// lies between may close a silent one time and again: one that was open for long is no
+// failure.
 func (r *remote) listen() {
 	last, delay := "", time.Duration(0)
 	for try := 0; try <= resumptions; try++ {
@@ -86,6 +89,7 @@ func (r *remote) listen() {
 			delay = resumptionDelay << try
 			continue
 		}
+		opened := time.Now()
 		_ = readEvents(res.Body, func(e event) bool { // it is taken up again, whatever ended it
 			try = 0
 			if e.id != "" {
@@ -99,6 +103,9 @@ func (r *remote) listen() {
 			return true
 		})
 		_ = res.Body.Close()
+		if time.Since(opened) > longOpen {
+			try = 0
+		}
 	}
 	r.log.Warn("proxy: the server no longer says anything on its own; its stream cannot be opened again", slog.String("server", r.Name))
 }

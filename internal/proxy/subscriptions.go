@@ -54,7 +54,7 @@ func (s *subscriptions) all() map[string]json.RawMessage {
 // may have.
 func (s *server) resubscribe(ctx context.Context, l link) {
 	for uri, params := range s.subscriptions.all() {
-		if _, err := s.askBy(ctx, l.send, methodSubscribe, params, ""); err != nil {
+		if _, err := s.askOn(ctx, l, methodSubscribe, params, ""); err != nil {
 			s.log.WarnContext(ctx, "proxy: a subscription was not taken up again",
 				slog.String("server", s.Name), slog.String("uri", uri), slog.Any("err", err))
 			continue

@@ -170,7 +170,7 @@ func (n *set) unknown(s *session, name string) error {
 
 // listTools answers tools/list: with what may be called, on one page.
 func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
-	if members(m.Params)["cursor"] != nil {
+	if cursor := members(m.Params)["cursor"]; cursor != nil && string(cursor) != "null" {
 		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: there is one page of tools; list them without a cursor"}), true
 	}
 	now, err := s.tools.set(ctx, true, m.id())

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -47,19 +48,24 @@ type Opener func(ctx context.Context, url, name string, log *slog.Logger) (Store
 
 // Open opens the stores at a URL, none where that is "". Instead is the program
 // that has an engine in it, in case this one has none.
-func (open Opener) Open(ctx context.Context, url, name, instead string, log *slog.Logger) (Stores, error) {
-	if err := open.Lacks(url, instead); url == "" || err != nil {
+func (open Opener) Open(ctx context.Context, address, name, instead string, log *slog.Logger) (Stores, error) {
+	if err := open.Lacks(address, instead); address == "" || err != nil {
 		return Stores{}, err
 	}
-	return open(ctx, url, name, log)
+	return open(ctx, address, name, log)
 }
 
-// Lacks says which program to use for a URL where this one has no engine in it.
-func (open Opener) Lacks(url, instead string) error {
-	if open != nil || url == "" {
+// Lacks says which program to use for a URL where this one has no engine in it. The
+// URL's password is not said.
+func (open Opener) Lacks(address, instead string) error {
+	if open != nil || address == "" {
 		return nil
 	}
-	return fmt.Errorf("--store needs the program that has Redis in it: go -C contrib/redis run %s --store %s", instead, url)
+	shown := "URL"
+	if u, err := url.Parse(address); err == nil {
+		shown = u.Redacted()
+	}
+	return fmt.Errorf("--store needs the program that has Redis in it: go -C contrib/redis run %s --store %s", instead, shown)
 }
 
 // End closes what there is to close.

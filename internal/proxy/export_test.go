@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Listen opens the stream of what a server says on its own, through a transport, again
+// and again until it is given up.
+func Listen(through http.RoundTripper) {
+	r := newRemote(Server{Name: "a", URL: "http://a"}, slog.New(slog.DiscardHandler), sink{})
+	r.client.Transport = through
+	r.listen()
+}
+
+// Cancelled makes a request of a server without sessions and cancels it at once. It
+// returns what came of it.
+func Cancelled(t testing.TB, through http.RoundTripper) error {
+	t.Helper()
+	failed := make(chan error, 1)
+	r := newRemote(Server{Name: "a", URL: "http://a"}, slog.New(slog.DiscardHandler), sink{failed: func(_ string, err error) { failed <- err }})
+	r.client.Transport = through
+	for _, text := range []string{
+		`{"id":1,"method":"tools/list"}`,
+		`{"method":"notifications/cancelled","params":{"requestId":1}}`,
+	} {
+		m, err := parseOne([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.send(context.Background(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return <-failed
+}
+
+// SessionIdle is how long a client over HTTP may be silent.
+const SessionIdle = sessionIdle
+
+// NewIdle begins a session over HTTP, whose server is away. It returns how its client
+// listens and how it posts, what is said to it, and what is closed at its end.
+func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc, say func(), ended <-chan struct{}) {
+	f := &front{proxy: &Proxy{log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
+	h := newHTTPSession(f)
+	h.id = "id"
+	h.session = &session{proxy: f.proxy, out: h.write, log: f.proxy.log, running: make(map[string]context.CancelCauseFunc)}
+	h.session.ctx, h.session.stop = context.WithCancelCause(context.Background())
+	away := newServer(Server{}, h.session, nil, f.proxy.log)
+	away.reviving = true
+	h.session.servers = []*server{away}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions[h.id] = h
+	h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
+	return h.listen, func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			all, err := parse([]byte(text))
+			if err != nil {
+				panic(err)
+			}
+			h.post(w, r, all)
+		}
+	}, func() { h.write(&message{Method: "notifications/x"}, "") }, h.session.ctx.Done()
+}
