@@ -211,6 +211,16 @@ func (r *recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolR
 	return res, nil
 }
 
+// NotSent reports that nobody knows: a panic with the error of another call, made further
+// in, says nothing of what had been done before.
+func (*PanicError) NotSent() bool { return false }
+
+// Refused reports that nothing is known of a refusal.
+func (*PanicError) Refused() bool { return false }
+
+// Permanent reports that the answer is not final.
+func (*PanicError) Permanent() bool { return false }
+
 // A NoAnswerError says that a ToolCaller broke the contract: it returned neither
 // a result nor an error.
 type NoAnswerError struct{ Tool *Tool }

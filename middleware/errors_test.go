@@ -116,7 +116,7 @@ func TestOutcomeUnknown(t *testing.T) {
 
 func TestRecover(t *testing.T) {
 	t.Parallel()
-	errInner := errors.New("inner")
+	errInner, errElsewhere := errors.New("inner"), error(&middleware.NotSentError{Err: errPlain})
 	result := &mcp.CallToolResult{}
 	for _, c := range []struct {
 		name    string
@@ -133,6 +133,7 @@ func TestRecover(t *testing.T) {
 		{"a panic of a read", annotation.ReadOnly(), func() (*mcp.CallToolResult, error) { panic("secret") }, nil, nil, true, false},
 		{"a panic of a write", annotation.Write(), func() (*mcp.CallToolResult, error) { panic("secret") }, nil, nil, true, true},
 		{"a panic with an error", annotation.ReadOnly(), func() (*mcp.CallToolResult, error) { panic(errInner) }, nil, errInner, true, false},
+		{"a panic with the error of another call", annotation.Write(), func() (*mcp.CallToolResult, error) { panic(errElsewhere) }, nil, errElsewhere, true, true},
 		{"a panic with nil", annotation.Destructive(), func() (*mcp.CallToolResult, error) { panic(nil) }, nil, nil, true, true},
 	} {
 		caller := middleware.Recover()(middleware.ToolCallerFunc(

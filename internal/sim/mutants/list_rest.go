@@ -47,7 +47,7 @@ const (
 )
 
 var classMutants = []mutant{
-	{"untrusted-claim-lowers", snapshotFile, `if known.trusted {`, `if known.trusted || len(claim.Evidence) > 0 {`},
+	{"untrusted-claim-lowers", snapshotFile, `if known.believed() {`, `if known.trusted || len(claim.Evidence) > 0 {`},
 	{"rule-lowers-what-destroys", snapshotFile, `case d.inferred.Safety() == annotation.Dangerous:`, `case d.inferred.Safety() == annotation.Dangerous && known.trusted:`},
 	{"old-definition-accepted", "catalog/view.go", `case tool != nil && tool.Digest != call.Tool.Digest:`, `case tool != nil && tool.Name() != call.Tool.Name():`},
 	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},
