@@ -197,7 +197,7 @@ func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T
 			c := catalog.New(catalog.Options{})
 			add(t, c, "srv", testserver.Connect(t, first.server, nil))
 			call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a")}
-			ctx, g := grant.GiveRecorded(testserver.Context(t), &call, time.Minute, func(context.Context) error {
+			ctx, g := grant.GiveRecorded(testserver.Context(t), &call, annotation.Dangerous, time.Minute, func(context.Context) error {
 				c.Remove("srv")
 				return another(t, c, other)
 			})

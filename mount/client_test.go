@@ -396,8 +396,6 @@ func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 	})
 }
 
-// What a chain answers by itself may be shared with other callers, and the SDK
-// must not write into it.
 // What panics while the chain is made leaves no way past it.
 func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 	broken := func(middleware.ToolCaller) middleware.ToolCaller { panic("not ready") }
@@ -436,6 +434,8 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 	}
 }
 
+// What a chain answers by itself may be shared with other callers, and the SDK
+// must not write into it.
 func TestConcurrentCallsOfOneAnswer(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		m, ctx := newMounted(t, version, hitl.Denied), testserver.Context(t)
