@@ -137,7 +137,7 @@ var kinds = []struct {
 // faultOf says how a call ended. A tool that failed answers with a result that says
 // so, and counts as an error here: a dashboard that looks at protocol errors alone
 // does not see it.
-func faultOf(call middleware.Call, res *mcp.CallToolResult, err error) fault {
+func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult, err error) fault {
 	if err == nil {
 		if res != nil && res.IsError {
 			return fault{kind: "tool_error", text: "the tool answered with an error"}
@@ -158,6 +158,9 @@ func faultOf(call middleware.Call, res *mcp.CallToolResult, err error) fault {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		code := strconv.FormatInt(wire.Code, 10)
 		return fault{kind: code, code: code, text: message(call, wire.Message)}
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		err = ctx.Err() // a cause of the host's has neither of context's own errors in it
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
