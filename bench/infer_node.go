@@ -75,7 +75,7 @@ func onNode() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe, "-e", nodeProgram)
 	cmd.Stdin = bytes.NewReader(in)

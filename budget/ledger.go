@@ -225,9 +225,15 @@ func (b *budget) settle(t taking, e ending) {
 	if e.returned {
 		calls, cost = -1, -t.cost
 	}
+	if t.cost >= maxExact { // what was spent beside it is lost in the sum
+		cost = 0
+	}
 	s.all.add(calls, cost, e.took)
 	s.classes[t.class].add(calls, cost, e.took)
 }
+
+// maxExact is where float64 begins to leave whole numbers out.
+const maxExact = 1 << 53
 
 func (s *Spent) add(calls int, cost float64, took time.Duration) {
 	s.Calls += calls

@@ -52,13 +52,22 @@ func (h *history) at(place int64) *entry { return &h.ring[place&int64(len(h.ring
 
 // begin notes a call that is made now.
 func (h *history) begin(r rounds, call uint64, now time.Duration) (place int64) {
-	if h.ring == nil {
-		most := max(longest, patient) * r.repeats
-		h.ring = make([]entry, 1<<bits.Len(uint(most-1)))
+	if most := max(longest, patient) * r.repeats; len(h.ring) < most {
+		h.grow(most)
 	}
 	*h.at(h.made) = entry{call: call, at: now}
 	h.made++
 	return h.made - 1
+}
+
+// grow makes room for that many, or more, as when another chain with more patience
+// shares the ledger.
+func (h *history) grow(most int) {
+	old := *h
+	h.ring = make([]entry, 1<<bits.Len(uint(most-1)))
+	for place := max(0, h.made-int64(len(old.ring))); place < h.made; place++ {
+		*h.at(place) = *old.at(place)
+	}
 }
 
 // end notes its answer, unless it is forgotten already.

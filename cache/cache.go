@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -258,9 +259,10 @@ func (c *cacher) writeKept(ctx context.Context, call middleware.Call, ttl time.D
 
 // entry is a result of the tool, asked for at the moment since.
 func (c *cacher) entry(tool *middleware.Tool, since moment, res *mcp.CallToolResult, ttl time.Duration) entry {
+	now := c.store.clock()
 	return entry{
 		res: res, since: since,
-		expires: c.store.clock() + ttl, slow: tool.Annotations.EstimatedDuration > c.slow,
+		expires: now + min(ttl, math.MaxInt64-now), slow: tool.Annotations.EstimatedDuration > c.slow,
 	}
 }
 

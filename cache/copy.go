@@ -158,26 +158,44 @@ func sizeOfContents(contents []mcp.Content) int64 {
 		size += header
 		switch c := c.(type) {
 		case *mcp.TextContent:
-			size += int64(len(c.Text)) + sizeOfMeta(c.Meta)
+			size += sizeOfTexts(c.Text) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
 		case *mcp.ImageContent:
-			size += int64(len(c.Data)) + sizeOfMeta(c.Meta)
+			size += int64(len(c.Data)) + sizeOfTexts(c.MIMEType) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
 		case *mcp.AudioContent:
-			size += int64(len(c.Data)) + sizeOfMeta(c.Meta)
+			size += int64(len(c.Data)) + sizeOfTexts(c.MIMEType) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
 		case *mcp.ResourceLink:
-			size += int64(len(c.URI)+len(c.Name)+len(c.Title)+len(c.Description)) + sizeOfMeta(c.Meta)
+			size += sizeOfTexts(c.URI, c.Name, c.Title, c.Description, c.MIMEType) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
 			for _, icon := range c.Icons { // a data URI may hold the whole image
-				size += header + int64(len(icon.Source))
+				size += header + sizeOfTexts(icon.Source, icon.MIMEType, string(icon.Theme)) + sizeOfTexts(icon.Sizes...)
 			}
 		case *mcp.EmbeddedResource:
-			size += sizeOfMeta(c.Meta)
+			size += sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
 			if r := c.Resource; r != nil {
-				size += int64(len(r.URI)+len(r.Text)+len(r.Blob)) + sizeOfMeta(r.Meta)
+				size += int64(len(r.Blob)) + sizeOfTexts(r.URI, r.MIMEType, r.Text) + sizeOfMeta(r.Meta)
 			}
 		case *mcp.ToolUseContent:
-			size += sizeOfValue(c.Input) + sizeOfMeta(c.Meta)
+			size += sizeOfTexts(c.ID, c.Name) + sizeOfValue(c.Input) + sizeOfMeta(c.Meta)
 		case *mcp.ToolResultContent:
-			size += sizeOfContents(c.Content) + sizeOfValue(c.StructuredContent) + sizeOfMeta(c.Meta)
+			size += sizeOfTexts(c.ToolUseID) + sizeOfContents(c.Content) + sizeOfValue(c.StructuredContent) + sizeOfMeta(c.Meta)
 		}
+	}
+	return size
+}
+
+func sizeOfTexts(texts ...string) (size int64) {
+	for _, text := range texts {
+		size += int64(len(text))
+	}
+	return size
+}
+
+func sizeOfAnnotations(a *mcp.Annotations) int64 {
+	if a == nil {
+		return 0
+	}
+	size := sizeOfTexts(a.LastModified)
+	for _, role := range a.Audience {
+		size += sizeOfTexts(string(role))
 	}
 	return size
 }

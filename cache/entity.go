@@ -138,7 +138,7 @@ func identity(raw json.RawMessage) (text string, ok bool) {
 	default: // null, true, an object
 		return "", false
 	}
-	text = strings.ToLower(strings.TrimSpace(text))
+	text = strings.ToLower(strings.ToUpper(strings.TrimSpace(text))) // some letters have two small forms
 	if number, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		text = strconv.FormatFloat(number, 'g', -1, 64)
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -93,6 +94,6 @@ func (c *cacher) await(ctx context.Context, f *flight) error {
 		return nil
 	case <-ctx.Done():
 		c.store.leave(f)
-		return context.Cause(ctx)
+		return cause.Of(ctx, context.Cause(ctx))
 	}
 }

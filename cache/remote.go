@@ -124,8 +124,9 @@ type sharedRead struct {
 	id    key
 	q     Question
 	ttl   time.Duration
-	names []entity // and since, for the memory near by
+	names []entity // and what follows, for the memory near by
 	since moment
+	asked time.Duration // by the store's clock
 }
 
 // readShared answers from the remote memory, waits for the replica that asks
@@ -146,7 +147,7 @@ func (c *cacher) readShared(ctx context.Context, call middleware.Call, ttl time.
 		q: Question{Server: call.Tool.Server, ID: id, Names: c.naming.shared(&call)},
 	}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		r.since = c.store.moment(call.Tool.Server, r.names)
+		r.since, r.asked = c.store.moment(call.Tool.Server, r.names), c.store.clock()
 		found, err := c.remote.Look(ctx, r.q)
 		switch {
 		case ctx.Err() != nil:
@@ -227,10 +228,11 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	return res, nil
 }
 
-// keepNear keeps a result in this process, for a moment.
+// keepNear keeps a result in this process, for a moment from when it was asked for:
+// another replica may have written since.
 func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
-	if r.near > 0 {
-		r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), min(r.near, r.ttl)))
+	if left := min(r.near, r.ttl) - (r.store.clock() - r.asked); left > 0 {
+		r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), left))
 	}
 }
 

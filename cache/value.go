@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +24,13 @@ func encode(res *mcp.CallToolResult) ([]byte, bool) {
 	if _, raw := res.StructuredContent.(json.RawMessage); raw {
 		version = valueOf1Raw
 	}
-	return append([]byte{version}, form...), true
+	value := append([]byte{version}, form...)
+	read, ok := decode(value)
+	if !ok {
+		return nil, false
+	}
+	again, err := json.Marshal(read) // a float64 has not all digits of some numbers, for one
+	return value, err == nil && bytes.Equal(form, again)
 }
 
 // decode returns the result of a value, and false for one that is none: of another

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/grant"
@@ -79,7 +80,7 @@ type Catalog struct {
 
 	mu       sync.Mutex // guards all below but current, the watcher and the building of a snapshot
 	servers  map[string]*server
-	replicas []*Replica
+	replicas []weak.Pointer[Replica] // whoever calls one holds it
 	rules    []rule
 	lock     *Lock
 	current  atomic.Pointer[snapshot]
@@ -90,13 +91,15 @@ type server struct {
 	added       bool
 	executor    middleware.ToolCaller
 	session     Session
+	asking      asking        // what it lists
 	definitions []*definition // by name
 	refused     []Finding     // what its list held that could not be taken
 	bare        string        // what is lost because its session was not prepared, "" for nothing
 	stale       string        // why the definitions are not those of the last list, "" where they are
 	asked       int           // how many lists were asked for
 	answered    int           // which of them the definitions are
-	trusted     bool
+	own         bool          // the tools are the host's own, and what they declare is its word
+	trusted     bool          // the host said so
 	overrides   map[string]annotation.Annotations
 	ttl         time.Duration // how long its list is fresh, 0 for nobody knows
 	next        nextList
@@ -144,10 +147,10 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
 	}
-	return c.add(ctx, id, s, session.Executor(s))
+	return c.add(ctx, id, s, session.Executor(s), false)
 }
 
-func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller) error {
+func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller, own bool) error {
 	if !serverID.MatchString(id) || strings.Contains(id, "__") {
 		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
 	}
@@ -156,7 +159,8 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	}
 	joining := c.join(s)
 	defer c.joined(joining)
-	l, err := c.list(ctx, id, s)
+	places := newAsking()
+	l, err := c.list(ctx, id, s, places)
 	if err != nil {
 		return err
 	}
@@ -169,7 +173,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	case entry.added:
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
-	entry.added, entry.session, entry.executor = true, s, executor
+	entry.added, entry.session, entry.executor, entry.asking, entry.own = true, s, executor, places, own
 	c.install(ctx, id, l)
 	if joining.changed {
 		c.wake(id, entry, settle)
@@ -253,11 +257,15 @@ func (c *Catalog) Promise(p *middleware.Promises) { p.Guards = true }
 func (*Catalog) Kind() string { return "guard" }
 
 func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	executor, ok := c.current.Load().executors[call.Tool.Server]
-	if !ok {
-		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
+	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
+	// Another server may have come in the place of the one that the guard saw.
+	switch tool := now.tools[id].tool; {
+	case tool == nil:
+		return nil, &UnknownToolError{Server: id.server, Tool: id.tool}
+	case tool.Digest != call.Tool.Digest:
+		return nil, &ChangedError{Tool: tool}
 	}
-	return executor.CallTool(ctx, call)
+	return now.executors[id.server].CallTool(ctx, call)
 }
 
 // Guard stands before an executor other than the catalogue's own sessions that

@@ -1,10 +1,12 @@
 package catalog_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -298,6 +300,31 @@ func TestListsThatDoNotEndWellAddNothing(t *testing.T) {
 	})
 }
 
+// deaf is the way to a server that answers the handshake and reads nothing after it.
+func deaf(t *testing.T, version string) (_ mcp.Transport, hangUp func()) {
+	t.Helper()
+	fromClient, toServer := io.Pipe()
+	fromServer, toClient := io.Pipe()
+	go func() {
+		const about = `"capabilities":{"tools":{}},"serverInfo":{"name":"deaf","version":"1"}`
+		lines := bufio.NewScanner(fromClient)
+		var r testserver.Request
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil {
+			return
+		}
+		if version == testserver.Legacy {
+			_, _ = fmt.Fprintf(toClient, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"%s",%s}}`+"\n", r.ID, version, about)
+			lines.Scan() // that it is initialized
+			return
+		}
+		_, _ = fmt.Fprintf(toClient, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["%s"],"ttlMs":0,"cacheScope":"private",%s}}`+"\n", r.ID, version, about)
+	}()
+	return &mcp.IOTransport{Reader: fromServer, Writer: toServer}, func() {
+		_ = fromClient.Close()
+		_ = toClient.Close()
+	}
+}
+
 func TestServerThatHangsIsGivenUp(t *testing.T) {
 	t.Run("B257 after the time of the options", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -331,6 +358,48 @@ func TestServerThatHangsIsGivenUp(t *testing.T) {
 				t.Errorf("got %v after %d pages, want an error on the fourth", err, page)
 			}
 		})
+	})
+	t.Run("B257 although the session looks at no context", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			released := make(chan struct{})
+			var hanging atomic.Int32
+			c := catalog.New(catalog.Options{})
+			s := listing(testserver.Tool("list_a", ""))
+			works := s.list
+			add(t, c, "deaf", s)
+			s.list = func(context.Context, string) (*mcp.ListToolsResult, error) {
+				hanging.Add(1)
+				<-released
+				return works(nil, "")
+			}
+			for range 20 {
+				start := time.Now()
+				if err := c.Refresh(t.Context(), "deaf"); err == nil || time.Since(start) > 11*time.Second {
+					t.Fatalf("after %v: %v, want an error after 10s, or soon", time.Since(start), err)
+				}
+			}
+			if n := hanging.Load(); n > 4 {
+				t.Errorf("%d lists hang, want no more than 4", n)
+			}
+			lookup(t, c, "deaf", "list_a")
+			close(released)
+			synctest.Wait()
+			if err := c.Refresh(t.Context(), "deaf"); err != nil {
+				t.Error(err)
+			}
+			_ = c.Close()
+		})
+	})
+	t.Run("B257 although nobody reads what the SDK writes", func(t *testing.T) {
+		for _, version := range testserver.Versions {
+			transport, hangUp := deaf(t, version)
+			cs := testserver.Dial(t, nil, transport, version)
+			c := catalog.New(catalog.Options{Timeout: 50 * time.Millisecond})
+			if err := c.Add(testserver.Context(t), "deaf", cs); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
+				t.Errorf("%s: got %v", version, err)
+			}
+			hangUp()
+		}
 	})
 	t.Run("B257 when the caller leaves", func(t *testing.T) {
 		for _, version := range testserver.Versions {

@@ -115,7 +115,7 @@ func ExampleCatalog_Add() {
 			return nil, ctx.Err()
 		}},
 	}
-	tools := catalog.New(catalog.Options{Timeout: 50 * time.Millisecond})
+	tools := catalog.New(catalog.Options{Timeout: time.Second})
 	defer tools.Close()
 	var wg sync.WaitGroup
 	for id, session := range sessions {
@@ -130,7 +130,7 @@ func ExampleCatalog_Add() {
 		fmt.Println(tool, tool.Safety())
 	}
 	// Output:
-	// catalog: server "slow" could not list its tools: no answer within 50ms; see whether it works, or raise catalog.Options.Timeout
+	// catalog: server "slow" could not list its tools: no answer within 1s; see whether it works, or raise catalog.Options.Timeout
 	// files/list_files safe
 	// notes/delete_note dangerous
 }
@@ -162,6 +162,19 @@ func TestListIsBounded(t *testing.T) {
 		{"what cannot be taken counts", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("bad name", big)}, NextCursor: cursor + "x"}, nil
 		}}, "more than 5242880 bytes"},
+		{"cursors count", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{NextCursor: big + cursor}, nil
+		}}, "more than 5242880 bytes"},
+		{"the annotations' title counts", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
+			tool := testserver.Tool("list_"+cursor, "")
+			tool.Annotations = &mcp.ToolAnnotations{Title: big}
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}, NextCursor: cursor + "x"}, nil
+		}}, "more than 5242880 bytes"},
+		{"icons count", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
+			tool := testserver.Tool("list_"+cursor, "")
+			tool.Icons = []mcp.Icon{{Sizes: []string{big}}}
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}, NextCursor: cursor + "x"}, nil
+		}}, "more than 5242880 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tools := catalog.New(c.options)
@@ -174,6 +187,27 @@ func TestListIsBounded(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what the SDK drops counts", func(t *testing.T) {
+		for _, annotations := range []string{`{"category":%q}`, `{"tags":["x",%q]}`, `{"other":%q}`} {
+			tools := catalog.New(catalog.Options{})
+			add(t, tools, "srv", prepared(t, tools, func(p *testserver.Peer, r testserver.Request) {
+				p.Reply(r, testserver.Tools("", written1("list_a"),
+					`{"name":"list_b","inputSchema":{"type":"object"},"annotations":`+fmt.Sprintf(annotations, strings.Repeat("x", 3<<20))+`}`))
+			}))
+			finding(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
+			lookup(t, tools, "srv", "list_a")
+		}
+	})
+	t.Run("names of what is malformed count", func(t *testing.T) {
+		tools, pages := catalog.New(catalog.Options{MaxBytes: 5 << 20}), 0
+		err := tools.Add(testserver.Context(t), "srv", prepared(t, tools, func(p *testserver.Peer, r testserver.Request) {
+			pages++
+			p.Reply(r, testserver.Tools(fmt.Sprint(pages), fmt.Sprintf(`{"name":"%d%s","title":7}`, pages, big)))
+		}))
+		if err == nil || !strings.Contains(err.Error(), "more than 5242880 bytes") {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("B047 one huge definition", func(t *testing.T) {
 		tools := catalog.New(catalog.Options{})
 		add(t, tools, "srv", listing(testserver.Tool("list_a", ""), testserver.Tool("list_b", strings.Repeat("x", 3<<20))))

@@ -98,7 +98,7 @@ func (e *events) add(event Event) {
 	switch {
 	case e.listener == nil || e.closed:
 		return
-	case len(e.queue) == e.most:
+	case len(e.queue) >= e.most: // one more where it tells of what was dropped
 		e.dropped++
 		return
 	}

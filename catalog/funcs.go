@@ -36,7 +36,8 @@ type Func struct {
 // An error of f that has something to say to a model ([middleware.ForModel]; [Failed]
 // makes one) is the tool's own answer that it failed. Any other is an error in the
 // chain: the model does not see its text, a read may be repeated, and of anything else
-// nobody knows whether it happened.
+// nobody knows whether it happened. What an error of a call that f itself made says of
+// that call, as that it was not sent, it does not say of f.
 //
 // What is wrong with a Func, [Catalog.AddFuncs] says.
 func NewFunc[In, Out any](name, description string, own annotation.Annotations, f func(ctx context.Context, in In) (Out, error)) Func {
@@ -85,7 +86,7 @@ func isResult[Out any]() bool {
 func failed(err error) (*mcp.CallToolResult, error) {
 	text := middleware.ForModel(err)
 	if text == "" || middleware.NotSent(err) {
-		return nil, err
+		return nil, session.Ran(err)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
 }
@@ -140,11 +141,7 @@ func (c *Catalog) AddFuncs(id string, funcs ...Func) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("catalog: the funcs of %q: %w", id, err)
 	}
-	if err := c.AddTools(id, byName, tools...); err != nil {
-		return err
-	}
-	c.Trust(id) // after it, since the id may be another's
-	return nil
+	return c.addTools(id, byName, true, tools)
 }
 
 // functions are the executor of Go funcs, by their names.

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/retry"
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -187,6 +188,49 @@ func TestWhatAFuncReturns(t *testing.T) {
 		case err != nil || text(res) != row.text || res.IsError != row.failed:
 			t.Errorf("%s: got %+v and %v", name, res, err)
 		}
+	}
+}
+
+// What a func was told of a call that it made itself says nothing of what it had done
+// before: its own call is not made again.
+func TestAFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
+	t.Parallel()
+	for name, inner := range map[string]error{
+		"not sent": &catalog.UnknownToolError{Tool: "notify"},
+		"refused":  tooMany{},
+	} {
+		for class, own := range map[string]annotation.Annotations{"write": annotation.Write(), "deletion": annotation.Destructive()} {
+			c, paid := catalog.New(catalog.Options{}), 0
+			tool := addFunc(t, c, "pay_order", own, func(context.Context, order) (string, error) {
+				paid++
+				return "", fmt.Errorf("paid, and then: %w", inner)
+			})
+			caller := chain.Standard{Confirm: hitl.New(hitl.ConfirmerFunc(yes), hitl.Options{}), Retry: retry.New(retry.Options{})}.Then(c)
+			_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"id":"a"}`)})
+			if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); paid != 1 || !unknown || !errors.Is(err, inner) {
+				t.Errorf("%s, %s: paid %d times, and told %v; want once, and that nobody knows", name, class, paid, err)
+			}
+		}
+	}
+}
+
+type tooMany struct{}
+
+func (tooMany) Error() string { return "too many requests" }
+func (tooMany) Refused() bool { return true }
+
+// What is believed of funcs is not what the host has said of a server.
+func TestServerInThePlaceOfFuncsIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	if err := c.AddFuncs("shop", catalog.NewFunc("get_price", "", annotation.ReadOnly(), price)); err != nil {
+		t.Fatal(err)
+	}
+	c.Remove("shop")
+	claims := &mcp.Tool{Name: "frobnicate", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	add(t, c, "shop", listing(claims))
+	if tool := lookup(t, c, "shop", "frobnicate"); tool.Safety() != annotation.Unknown || c.Trusted("shop") {
+		t.Errorf("it is %s, and trusted: %t", tool.Safety(), c.Trusted("shop"))
 	}
 }
 

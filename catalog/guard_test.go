@@ -178,6 +178,39 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 	})
 }
 
+// What the guard saw and what is called are one state of the catalogue, however long it
+// takes to write down that a yes is used.
+func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T) {
+	for name, another := range map[string]func(t *testing.T, c *catalog.Catalog, l *ledger) error{
+		"with another definition": func(t *testing.T, c *catalog.Catalog, l *ledger) error {
+			l.set(testserver.Tool("delete_a", "Of everybody."))
+			return c.Add(t.Context(), "srv", testserver.Connect(t, l.server, nil))
+		},
+		"without the tool": func(t *testing.T, c *catalog.Catalog, l *ledger) error {
+			l.server.RemoveTools("delete_a")
+			return c.Add(t.Context(), "srv", testserver.Connect(t, l.server, nil))
+		},
+		"that is gone": func(*testing.T, *catalog.Catalog, *ledger) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, other := newLedger(testserver.Tool("delete_a", "")), newLedger(testserver.Tool("delete_a", ""))
+			c := catalog.New(catalog.Options{})
+			add(t, c, "srv", testserver.Connect(t, first.server, nil))
+			call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a")}
+			ctx, g := grant.GiveRecorded(testserver.Context(t), &call, annotation.Dangerous, time.Minute, func(context.Context) error {
+				c.Remove("srv")
+				return another(t, c, other)
+			})
+			defer g.Void()
+			if _, err := c.CallTool(ctx, call); !middleware.NotSent(err) {
+				t.Errorf("got %v, want an error that says that nothing was sent", err)
+			}
+			first.want(t, 0)
+			other.want(t, 0)
+		})
+	}
+}
+
 func TestUnknownToolIsRefused(t *testing.T) {
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(testserver.Tool("list_a", "")))

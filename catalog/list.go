@@ -30,18 +30,15 @@ const (
 	maxRefused    = 100     // tools that are named as left out; the others are counted
 )
 
-// list reads every page of a server's tools and sorts out what cannot be taken.
-func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
-		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
-	defer cancel()
+// read reads every page of a server's tools and sorts out what cannot be taken.
+func (c *Catalog) read(ctx context.Context, id string, s Session) (*listing, error) {
 	l := &listing{id: id, prepared: true, forms: c.pinned}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
 		page, err := s.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, fmt.Errorf("catalog: server %q could not list its tools: %w", id, explain(ctx, err))
+			return nil, unlisted(id, explain(ctx, err))
 		}
 		if page == nil {
 			return nil, fmt.Errorf("catalog: server %q answered its list of tools with nothing at all", id)
@@ -51,6 +48,7 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 		}
 		l.page(page, raw)
 		cursor = page.NextCursor
+		l.bytes += len(cursor) // all of them are kept to the end of the list
 		switch {
 		case l.bytes > c.maxBytes:
 			return nil, fmt.Errorf("catalog: server %q lists more than %d bytes of tools; raise catalog.Options.MaxBytes if that is right", id, c.maxBytes)
@@ -64,6 +62,10 @@ func (c *Catalog) list(ctx context.Context, id string, s Session) (*listing, err
 		}
 		seen[cursor] = true
 	}
+}
+
+func unlisted(id string, err error) error {
+	return fmt.Errorf("catalog: server %q could not list its tools: %w", id, err)
 }
 
 // explain says what to do about a list that failed.
@@ -118,7 +120,8 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	if l.accepted == nil { // most lists have one page
 		l.accepted = make([]*definition, 0, len(page.Tools))
 	}
-	for _, f := range raw.Faults() {
+	faults := raw.Faults(page.Tools)
+	for _, f := range faults {
 		l.refuse(l.listed+f.Index, f.Name, f.Err)
 	}
 	for i, def := range page.Tools {
@@ -126,7 +129,8 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			l.refuse(l.listed+i, "", errors.New("it is null"))
 			continue
 		}
-		size := measure(def)
+		written := raw.Annotations(def.Name)
+		size := measure(def) + len(written)
 		l.bytes += size
 		d, err := take(l.id, def, size)
 		if err != nil {
@@ -137,7 +141,7 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			d.form, _ = canonical.AppendTool(nil, def) // it had a digest
 		}
 		if raw.Seen() {
-			d.declared, err = annotation.FromRaw(d.tool.Definition, raw.Annotations(def.Name))
+			d.declared, err = annotation.FromRaw(d.tool.Definition, written)
 		} else {
 			d.declared, err = annotation.FromTool(d.tool.Definition)
 		}
@@ -146,14 +150,16 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 		}
 		l.accepted = append(l.accepted, d)
 	}
-	l.listed += len(page.Tools) + len(raw.Faults())
+	l.listed += len(page.Tools) + len(faults)
 }
 
 func (l *listing) refuse(i int, name string, err error) {
 	if l.faulty == nil {
 		l.faulty = make(map[string]int)
 	}
-	l.faulty[name]++
+	if l.faulty[name]++; l.faulty[name] == 1 {
+		l.bytes += len(name)
+	}
 	if len(l.refused) == maxRefused {
 		l.unnamed++
 		return
@@ -227,8 +233,14 @@ func cut(s string, most int) string {
 func measure(def *mcp.Tool) int {
 	n := len(def.Name) + len(def.Title) + len(def.Description) + schema.Size(map[string]any(def.Meta)) +
 		schema.Size(def.InputSchema) + schema.Size(def.OutputSchema) + len(`{"name":"","inputSchema":}`)
+	if def.Annotations != nil {
+		n += len(def.Annotations.Title)
+	}
 	for _, icon := range def.Icons {
-		n += len(icon.Source)
+		n += len(icon.Source) + len(icon.MIMEType) + len(icon.Theme)
+		for _, size := range icon.Sizes {
+			n += len(size) + len(`"",`)
+		}
 	}
 	return n
 }

@@ -17,13 +17,17 @@ import (
 // since the catalogue is. An error names what is wrong, a declaration that
 // contradicts itself included, and then nothing was added.
 func (c *Catalog) AddTools(id string, executor middleware.ToolCaller, tools ...*mcp.Tool) error {
+	return c.addTools(id, executor, false, tools)
+}
+
+func (c *Catalog) addTools(id string, executor middleware.ToolCaller, own bool, tools []*mcp.Tool) error {
 	if executor == nil {
 		return fmt.Errorf("catalog: the tools of %q have no executor", id)
 	}
 	if err := errors.Join(faults(tools)...); err != nil {
 		return fmt.Errorf("catalog: the tools of %q: %w", id, err)
 	}
-	return c.add(context.Background(), id, local(tools), executor)
+	return c.add(context.Background(), id, local(tools), executor, own)
 }
 
 // faults says what a host cannot have meant. Of a server it would be a finding.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -56,8 +57,12 @@ func (l *Lock) with(id name, p pin) *Lock {
 	return &Lock{pins: pins}
 }
 
-// MarshalText returns the text of a lock file. The same lock has the same text.
+// MarshalText returns the text of a lock file. The same lock has the same text; a nil
+// one, as [Catalog.Lock] returns without [Options.Lock], has none.
 func (l *Lock) MarshalText() ([]byte, error) {
+	if l == nil {
+		return nil, errors.New("catalog: there is no lock to write; give the catalogue one as Options.Lock, an empty one to begin with")
+	}
 	type block struct {
 		Class      string          `json:"class"`
 		Digest     string          `json:"digest"`

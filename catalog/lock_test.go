@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -258,6 +262,17 @@ func FuzzParseLock(f *testing.F) {
 }
 
 // A lock is a value: what is accepted later is not in the one that was handed in.
+// A catalogue without a lock has none to save, and says so.
+func TestNoLockIsNotSaved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock.json")
+	if err := catalog.New(catalog.Options{}).Lock().Save(path); err == nil || !strings.Contains(err.Error(), "Options.Lock") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is there: %v", err)
+	}
+}
+
 func TestLockDoesNotChange(t *testing.T) {
 	given := new(catalog.Lock)
 	before := lockText(t, given)

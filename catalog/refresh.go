@@ -69,7 +69,7 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 	if entry == nil {
 		return fmt.Errorf("catalog: there is no server %q; add it first", id)
 	}
-	l, err := c.list(ctx, id, entry.session)
+	l, err := c.list(ctx, id, entry.session, entry.asking)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

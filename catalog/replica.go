@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -20,10 +23,15 @@ type Replica struct {
 	catalog    *Catalog
 	server, id string
 	session    Session
+	asking     asking
 	guarded    middleware.ToolCaller
 	offered    atomic.Pointer[map[string]middleware.Digest]
-	waking     atomic.Bool
+	waking     [2]atomic.Bool            // a list is planned, by why
 	began      atomic.Pointer[time.Time] // the last list that the catalogue asked for by itself
+
+	mu       sync.Mutex // guards the writing of offered, and
+	asked    int        // how many lists were asked for
+	answered int        // which of them is offered
 }
 
 // Replica lists the tools of a server that stands for the one with the id given,
@@ -36,7 +44,7 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 	if !c.isAdded(server) {
 		return nil, fmt.Errorf("catalog: there is no server %q for %q to be a replica of; add it first", server, id)
 	}
-	r := &Replica{catalog: c, server: server, id: id, session: s}
+	r := &Replica{catalog: c, server: server, id: id, session: s, asking: newAsking()}
 	direct := session.Executor(s)
 	r.guarded = c.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if !r.Offers(call.Tool) {
@@ -45,15 +53,21 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 		return direct.CallTool(ctx, call)
 	}))
 	c.mu.Lock()
-	c.replicas = append(c.replicas, r) // first, so that no change is missed while it lists
+	// First, so that no change is missed while it lists.
+	c.replicas = append(slices.DeleteFunc(c.replicas, gone), weak.Make(r))
 	c.mu.Unlock()
 	return r, r.Refresh(ctx)
 }
 
+// gone reports whether nobody has a replica any more, and so nobody calls it.
+func gone(r weak.Pointer[Replica]) bool { return r.Value() == nil }
+
 // Refresh lists the replica's tools again. After an error it offers what it offered
-// before. The catalogue does so by itself when it hears that the list has changed.
+// before; of several at once, the list that was asked for last counts. The catalogue
+// does so by itself when it hears that the list has changed.
 func (r *Replica) Refresh(ctx context.Context) error {
-	l, err := r.catalog.list(ctx, r.server, r.session)
+	turn := r.turn()
+	l, err := r.catalog.list(ctx, r.server, r.session, r.asking)
 	if err != nil {
 		return fmt.Errorf("catalog: replica %q: %w", r.id, err)
 	}
@@ -61,7 +75,9 @@ func (r *Replica) Refresh(ctx context.Context) error {
 	for _, d := range l.accepted {
 		offered[d.tool.Name()] = d.tool.Digest
 	}
-	r.offered.Store(&offered)
+	if !r.offer(turn, offered) {
+		return nil
+	}
 	for _, tool := range r.catalog.List() {
 		if tool.Server == r.server && !r.Offers(tool) {
 			r.catalog.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a replica does not have a tool in the accepted definition",
@@ -69,6 +85,26 @@ func (r *Replica) Refresh(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// turn returns the number of a new list.
+func (r *Replica) turn() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	return r.asked
+}
+
+// offer takes in a list, unless a later one has come already.
+func (r *Replica) offer(turn int, offered map[string]middleware.Digest) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if turn < r.answered {
+		return false
+	}
+	r.answered = turn
+	r.offered.Store(&offered)
+	return true
 }
 
 // Offers reports whether the replica lists the tool in exactly this definition.
@@ -93,17 +129,26 @@ func (*Replica) Kind() string { return "guard" }
 // Promise says that the replica is guarded.
 func (*Replica) Promise(p *middleware.Promises) { p.Guards = true }
 
+// Why the catalogue lists a replica by itself, and after which time.
+const (
+	listChanged = iota
+	listFailed
+)
+
+var waits = [...]time.Duration{listChanged: settle, listFailed: tryAgain}
+
 // wake has the replica listed soon, and a storm of changes only now and then; the
 // caller holds the catalogue's mutex.
-func (r *Replica) wake() {
+func (r *Replica) wake(why int) {
 	c := r.catalog
-	if c.watcher.closed || r.waking.Swap(true) {
+	if c.watcher.closed || r.waking[why].Swap(true) {
 		return
 	}
-	after := settle
+	after := waits[why]
 	if began := r.began.Load(); began != nil {
 		after = max(after, time.Until(began.Add(pace)))
 	}
+	held := weak.Make(r) // nobody may have it by then
 	c.watcher.work.Go(func() {
 		timer := time.NewTimer(after)
 		defer timer.Stop()
@@ -112,12 +157,23 @@ func (r *Replica) wake() {
 		case <-c.watcher.life.Done():
 			return
 		}
-		r.began.Store(new(time.Now()))
-		r.waking.Store(false) // a change from now on is another list's
-		if err := r.Refresh(c.watcher.life); err != nil {
-			c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
+		if r := held.Value(); r != nil {
+			r.waking[why].Store(false) // a change from now on is another list's
+			r.listAgain()
 		}
 	})
+}
+
+// listAgain is a list that nobody waits for.
+func (r *Replica) listAgain() {
+	c := r.catalog
+	r.began.Store(new(time.Now()))
+	if err := r.Refresh(c.watcher.life); err != nil {
+		c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		r.wake(listFailed)
+	}
 }
 
 // A ReplicaError says that a replica does not have the tool in the accepted

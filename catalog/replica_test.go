@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
@@ -191,6 +193,101 @@ func TestReplicaThatChangesIsHeard(t *testing.T) {
 		_ = first.Close()
 		_ = second.Close()
 	})
+}
+
+// Of two lists at once the one that was asked for last counts, however late the other
+// comes.
+func TestLateListOfAReplicaIsNoNews(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		accepted := testserver.Tool("get_user", "Works on users.")
+		add(t, c, "db", listing(accepted))
+		lists := 0
+		r, err := c.Replica(t.Context(), "db", "b", &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
+			tool := accepted
+			switch lists++; lists {
+			case 2:
+				time.Sleep(5 * time.Second)
+			case 3:
+				tool = testserver.Tool("get_user", "Works on users, and tells everybody.")
+			}
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := lookup(t, c, "db", "get_user")
+		if !r.Offers(tool) {
+			t.Fatal("an equal replica does not offer the tool")
+		}
+		go func() { _ = r.Refresh(t.Context()) }()
+		synctest.Wait()
+		if err := r.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if r.Offers(tool) {
+			t.Error("the list of before it changed counts")
+		}
+	})
+}
+
+// It may have changed all the same.
+func TestReplicaThatCannotListIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := catalog.New(catalog.Options{})
+		defer c.Close()
+		add(t, c, "db", listing(testserver.Tool("get_user", "")))
+		lists := 0
+		var peer atomic.Pointer[testserver.Peer]
+		cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			peer.Store(p)
+			switch lists++; lists {
+			case 1:
+				p.Reply(r, testserver.Tools("", written1("get_user")))
+			case 2:
+				p.Fail(r, `{"code":-32603,"message":"not now"}`)
+			default:
+				p.Reply(r, testserver.Tools(""))
+			}
+		})
+		r, err := c.Replica(t.Context(), "db", "b", cs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := lookup(t, c, "db", "get_user")
+		if !r.Offers(tool) {
+			t.Fatal("an equal replica does not offer the tool")
+		}
+		peer.Load().Write(listChanged)
+		time.Sleep(2 * time.Minute)
+		if r.Offers(tool) || lists != 3 {
+			t.Errorf("after %d lists it still offers the tool: %t", lists, r.Offers(tool))
+		}
+	})
+}
+
+// A host that connects to a replica again and again makes one each time.
+func TestReplicaThatNobodyHasIsForgotten(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	add(t, c, "db", listing(testserver.Tool("get_user", "")))
+	session := func() weak.Pointer[fake] {
+		s := listing(testserver.Tool("get_user", ""))
+		if _, err := c.Replica(t.Context(), "db", "b", s); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(s)
+	}()
+	for range 3 {
+		runtime.GC()
+	}
+	if session.Value() != nil {
+		t.Error("its session is held for ever")
+	}
+	runtime.KeepAlive(c)
 }
 
 func TestReplicaNeedsASessionAndAServer(t *testing.T) {

@@ -94,7 +94,7 @@ func (c *Catalog) Search(q Query) (Page, error) {
 			return Page{}, err
 		}
 	}
-	end := min(start+cmp.Or(q.Limit, defaultLimit), len(found))
+	end := start + min(cmp.Or(q.Limit, defaultLimit), len(found)-start)
 	page := Page{Tools: placed(x.tools, first(found, end, order)[start:]), Total: len(found)}
 	if end < len(found) {
 		page.NextCursor = x.cursor(&q, found, end)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -224,6 +225,17 @@ func TestCursorVisitsEveryToolOnce(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// As many as there are, from where the first page ended.
+func TestLimitOfALaterPageMayBeAnyNumber(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	add(t, c, "srv", listing(testserver.Tool("list_a", ""), testserver.Tool("list_b", "")))
+	first := search(t, c, catalog.Query{Limit: 1})
+	if rest := search(t, c, catalog.Query{Limit: math.MaxInt, Cursor: first.NextCursor}); of(rest.Tools) != "srv/list_b" || rest.NextCursor != "" {
+		t.Errorf("got %s and the cursor %q, want the other one and none", of(rest.Tools), rest.NextCursor)
 	}
 }
 

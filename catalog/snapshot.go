@@ -127,7 +127,7 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	if before != annotation.Unknown && before < tool.Safety() {
 		out.noted = append(out.noted, noted{FindingLowered, fmt.Sprintf("the host's word lowers it from %s to %s", before, tool.Safety())})
 	}
-	out.noted = append(out.noted, conflicts(d.declared, d.inferred, tool.Annotations, known.trusted)...)
+	out.noted = append(out.noted, conflicts(d.declared, d.inferred, tool.Annotations, known.believed())...)
 	return out
 }
 
@@ -138,7 +138,7 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 func (s *snapshot) effective(id string, known *server, d *definition) (a annotation.Annotations, before annotation.Safety) {
 	a = d.inferred
 	claim := d.declared.Attribute(annotation.Declared, id)
-	if known.trusted {
+	if known.believed() {
 		a, claim = annotation.Merge(a, claim), annotation.Annotations{}
 	}
 	for _, r := range s.rules {

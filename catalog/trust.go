@@ -28,8 +28,10 @@ func (c *Catalog) Trusted(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.servers[id]
-	return s != nil && s.trusted
+	return s != nil && s.believed()
 }
+
+func (s *server) believed() bool { return s.trusted || s.own }
 
 // Override is the host's word on one tool; it wins over everything else. What a
 // leaves unset stays as it is. An error means that a contradicts itself, and

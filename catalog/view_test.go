@@ -263,7 +263,8 @@ func TestGuardStandsBehindAView(t *testing.T) {
 		return testserver.Text("done"), nil
 	}))
 	for i, caller := range []middleware.ToolCaller{v, chain.Standard{}.Then(v), guarded} {
-		kinder := *lookup(t, c, "customers", "delete_one")
+		accepted := lookup(t, c, "customers", "delete_one")
+		kinder := *accepted
 		kinder.Annotations = annotation.ReadOnly()
 		call := middleware.Call{Tool: &kinder}
 		before := ledgers["customers"].ran.Load()
@@ -271,7 +272,7 @@ func TestGuardStandsBehindAView(t *testing.T) {
 			t.Errorf("caller %d: got %v, want a refusal", i, err)
 		}
 		ledgers["customers"].want(t, before)
-		if _, err := caller.CallTool(agree(t, call), call); err != nil {
+		if _, err := caller.CallTool(agree(t, middleware.Call{Tool: accepted}), call); err != nil {
 			t.Errorf("caller %d with a yes: %v", i, err)
 		}
 		ledgers["customers"].want(t, before+1)

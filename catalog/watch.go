@@ -83,9 +83,9 @@ func (c *Catalog) changed(cs *mcp.ClientSession) {
 			c.wake(id, s, settle)
 		}
 	}
-	for _, r := range c.replicas {
-		if r.session == Session(cs) {
-			r.wake()
+	for _, known := range c.replicas {
+		if r := known.Value(); r != nil && r.session == Session(cs) {
+			r.wake(listChanged)
 		}
 	}
 }

@@ -165,6 +165,7 @@ func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Dra
 		if err != nil {
 			return nil, &DeniedError{Tool: call.Tool, Err: err}
 		}
+		defer another.leave() // unless the question takes it
 		place = another
 	}
 }
@@ -173,10 +174,10 @@ func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Dra
 // a sterner call to ask about, or an error.
 func (a *asker) put(ctx context.Context, q query, place *place) (yes *agreed, sterner *middleware.Call, err error) {
 	over := make(chan struct{})
+	defer close(over)
 	q.over = over
 	answer := a.confirm(ctx, q, place)
 	yes, sterner, err = a.settle(ctx, q, answer)
-	close(over)
 	if answer.late != nil {
 		a.late(ctx, q, *answer.late)
 	}
@@ -256,7 +257,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	}
 	o.what = "approved"
 	a.decided(ctx, call, o)
-	return &agreed{call: approved, id: id, until: until, edited: o.edited}, nil, nil
+	return &agreed{call: approved, shown: call.Tool.Safety(), id: id, until: until, edited: o.edited}, nil, nil
 }
 
 // advance writes down a step, and logs where it has no effect.

@@ -86,8 +86,14 @@ func (q query) ended(ctx context.Context) error {
 }
 
 // late writes down an answer that came when the question was over. The store has
-// ended it, so that it has no effect there either.
+// ended it, so that it has no effect there either. It may run on the confirmer's
+// goroutine, where a store's panic would end the process.
 func (a *asker) late(ctx context.Context, q query, got answer) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.panicked(ctx, "hitl: the store panicked at a late answer", redact.Said{Call: q.call, Value: v})
+		}
+	}()
 	if got.err != nil {
 		return // most confirmers say so that they were interrupted
 	}

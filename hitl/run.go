@@ -17,7 +17,8 @@ import (
 // agreed is a call that somebody said yes to, as they did.
 type agreed struct {
 	call   middleware.Call
-	id     string // of the approval
+	shown  annotation.Safety // the class that they saw; an edit may have made a kinder one of it
+	id     string            // of the approval
 	until  time.Time
 	draft  []Draft // shown with it
 	edited bool    // by a person
@@ -32,7 +33,7 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 		})
 	}
 	u := &use{asker: a, yes: yes}
-	ctx, once := grant.GiveRecorded(ctx, &yes.call, time.Until(yes.until), u.begin)
+	ctx, once := grant.GiveRecorded(ctx, &yes.call, yes.shown, time.Until(yes.until), u.begin)
 	defer func() {
 		once.Void()
 		u.end(context.WithoutCancel(ctx))

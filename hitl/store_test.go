@@ -277,3 +277,72 @@ func TestLogSaysHowItWasDecided(t *testing.T) {
 		})
 	}
 }
+
+// A call that is over holds no place, also where the store failed at the second
+// question about it, which an edit made necessary.
+func TestQuestionThatCannotBeAskedAgainKeepsNoPlace(t *testing.T) {
+	t.Parallel()
+	sterner := func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+		other := *call.Tool
+		other.Annotations = annotation.Destructive()
+		return &other, nil
+	}
+	edits := &person{decision: hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`)}}
+	store := &nth{Store: approvals.NewMemory(), fails: 2}
+	c := hitl.New(edits, hitl.Options{Writes: true, MaxPending: 1, Classify: sterner, Store: store})(guarded(new(executor)))
+	its := deletes(t)
+	its.Tool = tool(t, "edit", annotation.Write())
+	_, err := c.CallTool(t.Context(), its)
+	if !errors.Is(err, errFull) {
+		t.Fatalf("got error %v", err)
+	}
+	if _, err := c.CallTool(t.Context(), deletes(t)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// The nth question cannot be written down.
+type nth struct {
+	hitl.Store
+
+	fails, n int
+}
+
+func (s *nth) Add(ctx context.Context, a approvals.Approval) error {
+	if s.n++; s.n == s.fails {
+		return errFull
+	}
+	return s.Store.Add(ctx, a)
+}
+
+// A store of the host's that panics when it hears a late answer takes the process
+// with it on no goroutine of ours.
+func TestStoreThatPanicsAtALateAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		release := make(chan struct{})
+		stubborn := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			<-release
+			return yes, nil
+		})
+		store := &panicking{Store: approvals.NewMemory()}
+		c := hitl.New(stubborn, hitl.Options{Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))})(guarded(new(executor)))
+		res, err := c.CallTool(t.Context(), deletes(t))
+		wantDenied(t, res, err)
+		close(release)
+		synctest.Wait()
+		if !strings.Contains(log.String(), "panicked") {
+			t.Errorf("the log: %s", &log)
+		}
+	})
+}
+
+type panicking struct{ hitl.Store }
+
+func (s *panicking) Advance(ctx context.Context, id string, c approvals.Change) error {
+	if c.To == approvals.Approved {
+		panic("a bug of the store")
+	}
+	return s.Store.Advance(ctx, id, c)
+}

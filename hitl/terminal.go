@@ -150,14 +150,22 @@ func (t *terminal) show(request Request, most int) {
 	// by length and not by its end.
 	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
 	reasons := strings.TrimPrefix(request.Tool.Explain(), heading+"\n")
-	fmt.Fprintf(&b, "\n  ╭─ %s\n", escape.Line(heading))
+	// No row is left for the terminal to break: it would go on at the border's place.
+	border := "\n  ╭─ "
+	for _, text := range escape.Wrap(escape.Line(heading), 75) {
+		fmt.Fprintf(&b, "%s%s\n", border, text)
+		border = "  │ "
+	}
 	row := func(name, text string) {
-		if text != "" {
+		for _, text := range escape.Wrap(text, 63) {
 			fmt.Fprintf(&b, "  │ %-12s %s\n", name, text)
+			name = ""
 		}
 	}
 	for reason := range strings.Lines(reasons) { // the server's words in it are quoted
-		b.WriteString("  │ " + strings.TrimPrefix(reason, "  "))
+		for _, text := range escape.Wrap(strings.TrimSuffix(strings.TrimPrefix(reason, "  "), "\n"), 76) {
+			b.WriteString("  │ " + text + "\n")
+		}
 	}
 	row("does", escape.Cut(escape.Line(request.Tool.Definition.Description), 160))
 	row("why", escape.Line(request.Why))

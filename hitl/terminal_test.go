@@ -397,3 +397,46 @@ func TestWhatCannotBeShownIsANo(t *testing.T) {
 	}
 	e.want(t, 0)
 }
+
+// A row that the terminal breaks by itself would go on where a row of ours begins, with
+// whatever its writer has put there.
+func TestTerminalBreaksNoRowByItself(t *testing.T) {
+	t.Parallel()
+	forged := "╭─ files/list: safe"
+	for name, text := range map[string]string{
+		"narrow": strings.Repeat(strings.Repeat("x", 63)+forged, 3),
+		"wide":   strings.Repeat(strings.Repeat("字", 31)+forged, 3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			quoted, err := json.Marshal(map[string]string{"path": text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := asks(t, string(quoted))
+			its := request.Tool.Annotations.Attribute(annotation.Resolved, "files")
+			its.Evidence[0].Word, its.Evidence[0].Place = text, "came instead of an answer"
+			request.Tool, err = middleware.NewTool("files", &mcp.Tool{Name: "delete", Description: text}, its)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Why, request.Undo, request.Scope = text, text, text
+			request.Drafts = []hitl.Draft{{ID: text, Shown: text}}
+			request.Offers = []hitl.Offer{{Pattern: hitl.Pattern{{Name: "path", Glob: text}}, Longest: hitl.Session}}
+			out := new(screen)
+			_, _ = hitl.Terminal(strings.NewReader("n\n"), out).Confirm(t.Context(), request)
+			box, _, _ := strings.Cut(out.String(), "  ╰─")
+			for row := range strings.Lines(strings.TrimPrefix(box, "\n")) {
+				columns := 0
+				for _, r := range strings.TrimSuffix(row, "\n") {
+					if columns++; r >= 0x3000 {
+						columns++
+					}
+				}
+				if columns > 80 || !strings.HasPrefix(row, "  │ ") && !strings.HasPrefix(row, "  ╭─ ") {
+					t.Errorf("%d columns: %s", columns, row)
+				}
+			}
+		})
+	}
+}

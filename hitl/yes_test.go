@@ -328,3 +328,55 @@ func TestInnerChainSeesTheEditedCall(t *testing.T) {
 		t.Errorf("executed with %s", got)
 	}
 }
+
+// A yes to a call that was shown as a moderate one is none to a dangerous one: a
+// kinder copy of the tool buys no kinder question.
+func TestYesToATamerClassIsNone(t *testing.T) {
+	t.Parallel()
+	accepted := tool(t, "delete", annotation.Destructive())
+	kinder := *accepted
+	kinder.Annotations = annotation.Write()
+	its := deletes(t)
+	its.Tool = &kinder
+	t.Run("at the guard", func(t *testing.T) {
+		t.Parallel()
+		e, p := new(executor), agreeable()
+		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
+		_, err := hitl.New(p, hitl.Options{Writes: true})(guard).CallTool(t.Context(), its)
+		if p.want(t, 1); !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) {
+			t.Errorf("got error %v, want a refusal", err)
+		}
+		e.want(t, 0)
+	})
+	t.Run("to a chain further in", func(t *testing.T) {
+		t.Parallel()
+		var shown []string
+		e := new(executor)
+		asks := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+			shown = append(shown, r.Tool.Safety().String())
+			return yes, nil
+		}), hitl.Options{Writes: true})
+		inner := asks(guarded(e))
+		outer := asks(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			call.Tool = accepted // further in more is known
+			return inner.CallTool(ctx, call)
+		}))
+		if _, err := outer.CallTool(t.Context(), its); err != nil || strings.Join(shown, " ") != "moderate dangerous" {
+			t.Errorf("shown as %v, with error %v; want moderate and dangerous", shown, err)
+		}
+		e.want(t, 1)
+	})
+	t.Run("an edit that made the class kinder is to what was shown", func(t *testing.T) {
+		t.Parallel()
+		e := new(executor)
+		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
+		edits := &person{decision: hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"path":"b.txt"}`)}}
+		classify := func(context.Context, middleware.Call) (*middleware.Tool, error) { return &kinder, nil }
+		its := deletes(t)
+		its.Tool = accepted
+		if _, err := hitl.New(edits, hitl.Options{Classify: classify})(guard).CallTool(t.Context(), its); err != nil {
+			t.Errorf("got error %v", err)
+		}
+		e.want(t, 1)
+	})
+}

@@ -140,7 +140,7 @@ func TestBounds(t *testing.T) {
 	} {
 		start := time.Now()
 		infer.Tool(def)
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > time.Minute { // what looks at each letter again for each would take longer
 			t.Errorf("%s: %v", name, d)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -113,8 +114,9 @@ func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bo
 type NotSentError struct{ Err error }
 
 // GivenUp returns the end of a call whose context is done before it was sent: the
-// context's cause, marked as [NotSent].
-func GivenUp(ctx context.Context) error { return &NotSentError{context.Cause(ctx)} }
+// context's cause, marked as [NotSent]. What the cause tells by itself, which may be
+// how another call ended, is not told of this one.
+func GivenUp(ctx context.Context) error { return &NotSentError{cause.Of(ctx, context.Cause(ctx))} }
 
 func (e *NotSentError) Error() string { return "middleware: the call was not sent: " + e.Err.Error() }
 
@@ -208,6 +210,16 @@ func (r *recoverer) CallTool(ctx context.Context, call Call) (res *mcp.CallToolR
 	}
 	return res, nil
 }
+
+// NotSent reports that nobody knows: a panic with the error of another call, made further
+// in, says nothing of what had been done before.
+func (*PanicError) NotSent() bool { return false }
+
+// Refused reports that nothing is known of a refusal.
+func (*PanicError) Refused() bool { return false }
+
+// Permanent reports that the answer is not final.
+func (*PanicError) Permanent() bool { return false }
 
 // A NoAnswerError says that a ToolCaller broke the contract: it returned neither
 // a result nor an error.

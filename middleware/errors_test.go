@@ -116,7 +116,7 @@ func TestOutcomeUnknown(t *testing.T) {
 
 func TestRecover(t *testing.T) {
 	t.Parallel()
-	errInner := errors.New("inner")
+	errInner, errElsewhere := errors.New("inner"), error(&middleware.NotSentError{Err: errPlain})
 	result := &mcp.CallToolResult{}
 	for _, c := range []struct {
 		name    string
@@ -133,6 +133,7 @@ func TestRecover(t *testing.T) {
 		{"a panic of a read", annotation.ReadOnly(), func() (*mcp.CallToolResult, error) { panic("secret") }, nil, nil, true, false},
 		{"a panic of a write", annotation.Write(), func() (*mcp.CallToolResult, error) { panic("secret") }, nil, nil, true, true},
 		{"a panic with an error", annotation.ReadOnly(), func() (*mcp.CallToolResult, error) { panic(errInner) }, nil, errInner, true, false},
+		{"a panic with the error of another call", annotation.Write(), func() (*mcp.CallToolResult, error) { panic(errElsewhere) }, nil, errElsewhere, true, true},
 		{"a panic with nil", annotation.Destructive(), func() (*mcp.CallToolResult, error) { panic(nil) }, nil, nil, true, true},
 	} {
 		caller := middleware.Recover()(middleware.ToolCallerFunc(
@@ -252,5 +253,22 @@ func TestInputRequired(t *testing.T) {
 		if requests, state, ok := middleware.InputRequired(err); ok || state != "" || requests != nil {
 			t.Errorf("%v: got %v, %q, %t", err, requests, state, ok)
 		}
+	}
+}
+
+// Why a context is done is often how another call ended: what that one tells is not
+// told of the call that was given up because of it.
+func TestGivenUpTellsOfItsOwnCallAlone(t *testing.T) {
+	t.Parallel()
+	other := &middleware.OutcomeUnknownError{Tool: tool(annotation.Destructive()), Check: "look whether do_it happened", Err: errPlain}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(fmt.Errorf("the group ends: %w", errors.Join(other, fact{permanent: true, refused: true})))
+	err := middleware.GivenUp(ctx)
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown || middleware.ForModel(err) != "" ||
+		middleware.Permanent(err) || middleware.Refused(err) || !middleware.NotSent(err) {
+		t.Errorf("got %v, which tells of another call: unknown %v, for the model %q", err, unknown, middleware.ForModel(err))
+	}
+	if !errors.Is(err, errPlain) || !errors.Is(err, context.Cause(ctx)) {
+		t.Errorf("the cause is not in %v", err)
 	}
 }

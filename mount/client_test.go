@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -393,6 +394,44 @@ func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// What panics while the chain is made leaves no way past it.
+func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
+	broken := func(middleware.ToolCaller) middleware.ToolCaller { panic("not ready") }
+	for name, chainFor := range map[string]func(*mcp.ClientSession) (string, middleware.Middleware){
+		"the func":       func(*mcp.ClientSession) (string, middleware.Middleware) { panic("not ready") },
+		"the middleware": func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", broken },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testserver.New()
+			testserver.Add(s, testserver.Tool("list_files", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+				t.Error("it ran")
+				return testserver.Text(""), nil
+			})
+			client, tools := testserver.NewClient(), catalog.New(catalog.Options{})
+			mount.Client(client, tools, chainFor)
+			cs := testserver.Connect(t, s, client)
+			if err := tools.Add(testserver.Context(t), "files", cs); err != nil {
+				t.Fatal(err)
+			}
+			call := func() (err error) {
+				defer func() { // as a host's own handler would
+					if v := recover(); v != nil {
+						err = fmt.Errorf("panic: %v", v)
+					}
+				}()
+				_, err = cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "list_files"})
+				return err
+			}
+			if err := call(); err == nil || !strings.Contains(err.Error(), "not ready") {
+				t.Errorf("the first: %v", err)
+			}
+			if err := call(); !middleware.NotSent(err) || !strings.Contains(err.Error(), "panics") {
+				t.Errorf("the second: got %v, want a refusal that says what to look at", err)
+			}
+		})
+	}
 }
 
 // What a chain answers by itself may be shared with other callers, and the SDK

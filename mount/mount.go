@@ -88,7 +88,7 @@ func (c *clientMount) callTool(ctx context.Context, req mcp.Request) (mcp.Result
 	}
 	m := c.mounted(cs)
 	if m.server == "" {
-		return nil, refuse("the call of %.80q was refused: its session has no server id; return one from the func given to mount.Client", params.Name)
+		return nil, refuse("the call of %.80q was refused: its session has no server id; return one from the func given to mount.Client, and see that neither it nor its middleware panics", params.Name)
 	}
 	tool, ok := c.tools.Lookup(m.server, params.Name)
 	if !ok {
@@ -141,10 +141,11 @@ func (c *clientMount) mounted(cs *mcp.ClientSession) *mounted {
 	m := found.(*mounted) // the map holds nothing else
 	m.once.Do(func() {
 		server, chain := c.chainFor(cs)
-		m.server, m.caller = server, c.tools.Guard(session.Executor(sender{c.next}))
+		caller := c.tools.Guard(session.Executor(sender{c.next}))
 		if chain != nil {
-			m.caller = chain(m.caller)
+			caller = chain(caller)
 		}
+		m.server, m.caller = server, caller // last: where one of the two panics, nothing is called
 	})
 	return m
 }

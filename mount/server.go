@@ -2,6 +2,8 @@ package mount
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -26,7 +29,9 @@ type ServerOptions struct {
 	// that who calls the server decides.
 	Chain middleware.Middleware
 	// Scope says whose call it is, for the chain's memory and limits; nil means the user
-	// of the request's bearer token, else the session.
+	// of the request's bearer token, else the session, else the token itself. Requests
+	// with none of these, as from clients of the newest revision without a token, share
+	// the empty scope: say whose they are where memory or limits must not be.
 	Scope func(req *mcp.CallToolRequest) string
 	// Permission says which permission a caller of the tool needs, as in
 	// catalog.Options. With it, tools/list shows and tools/call takes only what the
@@ -76,13 +81,18 @@ func NewServer(s *mcp.Server, id string, o ServerOptions) *Server {
 
 // caller is whose call a request is where the host does not say.
 func caller(req *mcp.CallToolRequest) string {
-	if req.Extra != nil && req.Extra.TokenInfo != nil && req.Extra.TokenInfo.UserID != "" {
+	bearer := req.Extra != nil && req.Extra.TokenInfo != nil
+	if bearer && req.Extra.TokenInfo.UserID != "" {
 		return req.Extra.TokenInfo.UserID
 	}
-	if req.Session == nil {
-		return ""
+	if req.Session != nil && req.Session.ID() != "" {
+		return req.Session.ID()
 	}
-	return req.Session.ID()
+	if bearer { // a token need not name its user, and the newest revision has no sessions
+		sum := sha256.Sum256([]byte(req.Extra.Header.Get("Authorization")))
+		return "token " + hex.EncodeToString(sum[:16])
+	}
+	return ""
 }
 
 // AddTool adds a tool out of a Go func, as mcp.AddTool does, and declares what is
@@ -214,7 +224,7 @@ func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	res, err := h.next(ctx, methodCallTool, &mcp.CallToolRequest{Session: came.Session, Params: params, Extra: came.Extra})
 	if err != nil {
-		return nil, err
+		return nil, session.Ran(err)
 	}
 	out, ok := res.(*mcp.CallToolResult)
 	if !ok || out == nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -19,6 +21,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
@@ -248,6 +252,34 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 	}
 }
 
+// The newest revision has no sessions, and a token need not name its user.
+func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
+	t.Parallel()
+	server := testserver.New()
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()})
+	if err := mount.AddTool(s, &mcp.Tool{Name: "get_me"}, annotation.ReadOnly(), func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return testserver.Text("you are " + r.Extra.Header.Get("Authorization")), nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	h := httptest.NewServer(auth.RequireBearerToken(verify, nil)(
+		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})))
+	t.Cleanup(h.Close)
+	for _, token := range []string{"a", "b"} {
+		cs := testserver.Dial(t, nil, transportAs(h.URL, token), testserver.Modern)
+		res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_me"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := res.Content[0].(*mcp.TextContent).Text, "you are Bearer "+token; got != want {
+			t.Errorf("%s is told %q, want %q", token, got, want)
+		}
+	}
+}
+
 func TestAddToolSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := mount.NewServer(testserver.New(), "crm", mount.ServerOptions{})
@@ -313,6 +345,25 @@ func TestToolHandler(t *testing.T) {
 	}
 	if n := calls.Load(); n != 1 {
 		t.Errorf("the handlers were called %d times, want once", n)
+	}
+}
+
+// What a handler was told of a call that it made itself says nothing of what it had done
+// before.
+func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
+	t.Parallel()
+	tool, err := middleware.NewTool("srv", testserver.Tool("pay", ""), annotation.Write())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid, inner := 0, &middleware.NotSentError{Err: errors.New("the other server is gone")}
+	std := chain.Standard{Retry: retry.New(retry.Options{})}
+	_, err = mount.ToolHandler(tool, std.Middleware(), nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		paid++
+		return nil, inner
+	})(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "pay"}})
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); paid != 1 || !unknown || !errors.Is(err, inner) {
+		t.Errorf("paid %d times, and told %v; want once, and that nobody knows", paid, err)
 	}
 }
 

@@ -14,10 +14,11 @@ import (
 // Transport prepares the way to a server, before the client connects through it.
 // With it a catalogue sees its lists of tools as the server wrote them: a hint that
 // is absent is told from one that is false, a malformed tool is left out instead of
-// failing the whole list, and a refresh asks the server, however long the SDK would
-// have remembered the last answer. What the SDK's types drop of tools that their server
-// answers about before a call (see [Resolver]) is copied into their _meta, and so
-// becomes part of their digest. Nothing else is changed on the way.
+// failing the whole list, and a refresh asks the server, since the SDK remembers no
+// list of tools, not those either that the host asked for itself. What the SDK's types
+// drop of tools that their server answers about before a call (see [Resolver]) is copied
+// into their _meta, and so becomes part of their digest. Nothing else is changed on the
+// way.
 //
 // Streamable HTTP gets [RoundTripper] as well, so one call prepares everything:
 //
@@ -45,21 +46,18 @@ const methodListTools = "tools/list"
 // looking says what is to be done with an answer: what the SDK drops is put where it
 // does not, and a list is shown to the catalogue that asked for it.
 func looking(ctx context.Context, method string) answers.Look {
-	var page *rawlist.Page
-	if method == methodListTools {
-		page = rawlist.From(ctx)
-	}
-	marked := resolution.Marked(method)
-	if page == nil && !marked {
+	if !resolution.Marked(method) {
 		return nil
 	}
+	page := rawlist.From(ctx)
 	return func(result json.RawMessage) json.RawMessage {
-		if marked {
-			result = resolution.Mark(method, result)
+		result = resolution.Mark(method, result)
+		switch {
+		case method != methodListTools:
+			return result
+		case page == nil: // the host's own
+			return rawlist.Forget(result)
 		}
-		if page != nil {
-			result = page.Take(result)
-		}
-		return result
+		return page.Take(result)
 	}
 }

@@ -141,6 +141,40 @@ func TestPreparedListIsAsTheServerWroteIt(t *testing.T) {
 	})
 }
 
+// Each of these makes the SDK fail the whole list, or leave the tool out without a word.
+func TestMalformedToolIsLeftOutAlone(t *testing.T) {
+	eachWay(t, func(t *testing.T, version string, way func(t *testing.T, version string, tools func() []string) mcp.Transport) {
+		tools := catalog.New(catalog.Options{})
+		defer tools.Close()
+		client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(tools, nil))
+		cs := testserver.Dial(t, client, mount.Transport(way(t, version, always([]string{
+			`{"name":"bad_header","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}`,
+			`{"name":7,"name":"bad_name","inputSchema":{"type":"object"}}`,
+			`{"name":"list_good","inputSchema":{"type":"object"}}`,
+			`{"name":"bad_number","inputSchema":{"type":"object","maximum":1e999}}`,
+			`{"name":"bad_twice","annotations":{"readOnlyHint":"x"},"annotations":{},"inputSchema":{"type":"object"}}`,
+		}))), version)
+		if err := tools.Add(testserver.Context(t), "srv", cs); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(tools.List()); got != "[srv/list_good]" {
+			t.Errorf("got %s, want the good one", got)
+		}
+		var got []string
+		for _, f := range tools.Findings() {
+			got = append(got, f.Text)
+		}
+		if want := []string{
+			`"bad_header" was left out: the SDK does not take it, as one whose x-mcp-header annotations are not usable`,
+			`"bad_number" was left out: inputSchema is {"type":"object","maximum":1e999} and no schema, since it has a number that is out of range`,
+			`"bad_twice" was left out: annotations is given twice`,
+			`tool number 1 was left out: name is 7 and no text`,
+		}; !slices.Equal(got, want) {
+			t.Errorf("got the findings %q\nwant %q", got, want)
+		}
+	})
+}
+
 // What a session that is not prepared cannot give, and what is said of it.
 func TestBareSession(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, way func(t *testing.T, version string, tools func() []string) mcp.Transport) {
@@ -185,11 +219,15 @@ func TestRefreshAsksTheServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
+				// What the host lists itself does not become what the catalogue hears.
+				if _, err := cs.ListTools(testserver.Context(t), nil); err != nil {
+					t.Fatal(err)
+				}
 				if err := tools.Refresh(testserver.Context(t), "srv"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			want := int32(4)
+			want := int32(7)
 			if !prepared && cs.InitializeResult().ProtocolVersion >= testserver.Modern {
 				want = 1
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/paging"
@@ -46,7 +47,8 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	for _, content := range contents {
 		a.parts = append(a.parts, newPart(content))
 	}
-	a.rewrite = a.contract != nil || a.page.Skips()
+	fenced := a.open != "" && a.res.StructuredContent != nil
+	a.rewrite = a.contract != nil || a.page.Skips() || fenced
 	if !a.rewrite && a.surelyFits() {
 		if moved {
 			return a.result(), nil
@@ -58,6 +60,9 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	}
 	if err := a.sanitize(); err != nil {
 		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
+	}
+	if fenced {
+		a.sayStructured()
 	}
 	if a.hasMain && a.page.Skips() {
 		a.main, a.changed = a.page.LeaveOut(a.main), true
@@ -164,6 +169,14 @@ func (a *answer) sanitize() error {
 		}
 	}
 	return nil
+}
+
+// sayStructured adds a text that says what the structured content does, where none
+// says it: else it reaches a model outside the fence.
+func (a *answer) sayStructured() {
+	if a.structured && !slices.ContainsFunc(a.parts, func(p *part) bool { return p.isMain }) {
+		a.parts = append(a.parts, &part{content: text(""), isText: true, tree: a.main, isDoc: true, isMain: true})
+	}
 }
 
 func (a *answer) strip(v any) int {

@@ -49,7 +49,8 @@ type Options struct {
 	// only reads. Nil means that nobody sees it.
 	ForUser func(ctx context.Context, call middleware.Call, contents []mcp.Content)
 	// Fence says of which tools the answer is put between two lines that tell the model
-	// that it is data. What stands between cannot forge them. Nil means of none.
+	// that it is data. What stands between cannot forge them, and structured content that
+	// no text says stands there as one text more. Nil means of none.
 	Fence func(tool *middleware.Tool) bool
 	// Logger gets what the model does not: why a call failed, and what was withheld; nil
 	// is silent.

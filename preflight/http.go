@@ -56,8 +56,11 @@ func httpHead(head string) string {
 	if err != nil {
 		return "what is no request"
 	}
-	if r.Buffered() > 0 || len(req.TransferEncoding) > 0 {
+	if _, end := r.ReadByte(); end == nil || len(req.TransferEncoding) > 0 {
 		return "what follows the head"
+	}
+	if strings.Contains(head, "\n ") || strings.Contains(head, "\n\t") {
+		return "a line that begins with a blank, which is a header of its own for some"
 	}
 	for name := range req.Header {
 		if !slices.Contains(httpHeaders, name) {
@@ -180,7 +183,7 @@ delete destroy erase logout overwrite purge reboot remove revoke shutdown termin
 // httpActs are words that a read has no use for in a path or a command.
 var httpActs = strings.Fields(`
 abort accept activate add allow apply approve archive assign attach ban block book buy cancel charge checkout clear
-clone close commit confirm connect copy create deactivate deauthorize decline deduct delete deletes deny deploy destroy
+clone close commit confirm connect copy create deactivate deauthorize decline deduct del delete deletes deny deploy destroy
 detach disable disconnect dismiss drop edit eject enable enqueue erase exec execute expire finish flush follow force
 grant halt import init insert install invite invoke kick kill launch lock logoff logout mark merge
 migrate modify move mutate mutation mute notify overwrite pause pay persist pin poweroff promote provision publish purge push put reboot

@@ -64,6 +64,10 @@ func TestHTTP(t *testing.T) {
 		{"GET /users HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n", probeRisk, "Content-Length"},
 		{"GET /users HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", probeRisk, "follows"},
 		{"GET /a HTTP/1.1\r\nHost: a\r\n\r\nDELETE /b HTTP/1.1\r\nHost: a\r\n\r\n", probeRisk, "follows"},
+		{wholeBuffer + "DELETE /b HTTP/1.1\r\nHost: a\r\n\r\n", probeRisk, "follows"},
+		{"GET /a HTTP/1.1\r\nHost: a\r\nAccept: b\r\n X-HTTP-Method-Override: DELETE\r\n\r\n", probeRisk, "blank"},
+		{"GET /a HTTP/1.1\r\nHost: a\r\nAccept: b\r\n\tX-HTTP-Method-Override: DELETE\r\n\r\n", probeRisk, "blank"},
+		{"GET https://example.com/users/7/del", probeRisk, "del"},
 		{"GET /users HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n", probeRisk, "Upgrade"},
 		{"GET /users\r\nDELETE /users", probeRisk, "second line"},
 		{"GET /users%0d%0aDELETE%20/users", probeRisk, "disguise"},
@@ -79,6 +83,10 @@ func TestHTTP(t *testing.T) {
 		{"GET https://example.com/?q=" + strings.Repeat("x", 20<<10), probeRisk, "more than is read"},
 	})
 }
+
+// wholeBuffer is a head that fills the buffer it is read through, so that what follows
+// it is not in that buffer.
+var wholeBuffer = "GET /a HTTP/1.1\r\nHost: a\r\nUser-Agent: " + strings.Repeat("x", 4096-len("GET /a HTTP/1.1\nHost: a\nUser-Agent: \n\n")) + "\r\n\r\n"
 
 // PATCH is not idempotent by its RFC, and PUT is.
 func TestHTTPRepeatsPutAndNotPatch(t *testing.T) {

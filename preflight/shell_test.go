@@ -42,6 +42,8 @@ func TestShell(t *testing.T) {
 		{"echo 'rm -rf /; $(reboot) > x'", probeRead, "echo"},
 		{"ls -l \\\n  src", probeRead, "ls"},
 
+		{"sort -k * notes", probeRisk, "no value"}, // a file's name may be a flag, behind the one that is the value
+		{"head -n ?otes notes", probeRisk, "no value"},
 		{"", probeRisk, "no command"},
 		{"# ls", probeRisk, "no command"},
 		{"ls # ; rm -rf x", probeRisk, "comment"},

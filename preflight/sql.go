@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -75,12 +76,10 @@ func sqlBefore(tokens []sqlToken) string {
 		return ""
 	case last.kind != sqlWord:
 		return "what is called by a quoted name or a number"
-	case slices.Contains(sqlKeywords, last.text):
-		return ""
-	case !slices.Contains(sqlFunctions, last.text):
-		return "the function " + shown(last.text)
-	case len(tokens) > 1 && tokens[len(tokens)-2].text == ".":
+	case len(tokens) > 1 && tokens[len(tokens)-2].text == ".": // a keyword too is a name there
 		return "the function " + shown(last.text) + " of a schema"
+	case !slices.Contains(sqlKeywords, last.text) && !slices.Contains(sqlFunctions, last.text):
+		return "the function " + shown(last.text)
 	}
 	return ""
 }
@@ -90,7 +89,7 @@ type sqlKind uint8
 const (
 	sqlSign   sqlKind = iota // an operator or a mark
 	sqlWord                  // in capitals
-	sqlNumber                // digits, letters and points
+	sqlNumber                // as sqlNumeral has it
 	sqlQuoted                // a string or a quoted name; which of them is the dialect's matter
 )
 
@@ -102,6 +101,9 @@ type sqlToken struct {
 // sqlSigns are the characters outside words and quotes. What a dialect gives a
 // meaning of its own is not among them: [ ` $ @ # & { \ and the colon alone.
 const sqlSigns = "(),.;*+-/%=<>!|?"
+
+// sqlNumeral is a number that no dialect ends sooner: 1DELETE is a 1 and a word in some.
+var sqlNumeral = regexp.MustCompile(`^(?:\d+(?:\.\d*)?(?:E\d*)?|0X[0-9A-F]+)$`)
 
 // sqlTokens cuts a text that every dialect cuts alike, or says what forbids it.
 func sqlTokens(text string) (tokens []sqlToken, why string) {
@@ -134,11 +136,13 @@ func sqlTokens(text string) (tokens []sqlToken, why string) {
 			if n < len(rest) && (rest[n] == '\'' || rest[n] == '"') {
 				return nil, "the prefix of a quote " + shown(rest[:n])
 			}
-			kind := sqlWord
+			kind, word := sqlWord, strings.ToUpper(rest[:n])
 			if c <= '9' {
-				kind = sqlNumber
+				if kind = sqlNumber; !sqlNumeral.MatchString(word) {
+					return nil, "the number " + shown(word) + ", in which dialects find a word"
+				}
 			}
-			tokens = append(tokens, sqlToken{kind, strings.ToUpper(rest[:n])})
+			tokens = append(tokens, sqlToken{kind, word})
 			i += n
 		case strings.HasPrefix(rest, "::"):
 			tokens = append(tokens, sqlToken{sqlSign, "::"})
@@ -163,13 +167,16 @@ func sqlPart(c byte) bool {
 }
 
 // sqlString returns the length of the quoted text that s begins with, or 0 where
-// dialects and their settings disagree about its end: a backslash before a quote,
-// and three quotes in a row.
+// dialects, their settings and their clients disagree about its end: a backslash before
+// a quote, three quotes in a row, and the end of a line, which is that of a statement or
+// a batch for some clients wherever it stands.
 func sqlString(s string) int {
 	quote := s[:1]
 	for n := 1; n < len(s); n++ {
 		switch {
 		case s[n] == '\\' && n+1 < len(s) && (s[n+1] == '\'' || s[n+1] == '"'):
+			return 0
+		case s[n] == '\n':
 			return 0
 		case s[n] != quote[0]:
 		case strings.HasPrefix(s[n:], quote+quote):

@@ -91,6 +91,21 @@ func TestSQL(t *testing.T) {
 		{"SELECT (wipe)('a')", probeRisk, "called after"},
 		{"SELECT t.wipe()", probeRisk, "WIPE"},
 		{"SELECT * FROM t WITH (TABLOCKX)", probeRisk, "WITH"},
+		{"SELECT 1, 2., 0x1F, 1e5, 1.5e-3, .5 FROM t", probeRead, ""},
+		{"SELECT 1DELETE FROM t", probeRisk, "1DELETE"}, // Transact-SQL and older PostgreSQL end the number before the word
+		{"SELECT 1INTO copy FROM t", probeRisk, "1INTO"},
+		{"SELECT 1.DROP TABLE t", probeRisk, "1.DROP"},
+		{"SELECT .5DELETE FROM t", probeRisk, "5DELETE"},
+		{"SELECT 0xDELETE FROM t", probeRisk, "0XDELETE"},
+		{"SELECT 1e5DELETE FROM t", probeRisk, "1E5DELETE"},
+		{"SELECT evil.filter(1)", probeRisk, "of a schema"}, // a keyword is a name behind a point
+		{"SELECT evil . in (1)", probeRisk, "of a schema"},
+		{"SELECT AND CONSUME TOP 1 * FROM queue", probeRisk, "CONSUME"}, // Teradata takes the row out
+		{"SELECT 1 END CONVERSATION 'a'", probeRisk, "CONVERSATION"},
+		{"SELECT 1 DUMP DATABASE d TO 'f'", probeRisk, "DUMP"},
+		{"SELECT 1 DISK INIT NAME = 'd'", probeRisk, "DISK"},
+		{"SELECT 'a;\nDROP TABLE t;\n'", probeRisk, "quote"}, // SQL*Plus ends a statement at the end of a line, within quotes too
+		{"SELECT 'a\nGO\nDROP TABLE t\nGO\n'", probeRisk, "quote"},
 		{"SELECT 1 -- x", probeRisk, "comment"},
 		{"SELECT 1 /*! INTO OUTFILE 'x' */", probeRisk, "comment"},
 		{"SELECT 1 // it's\n; DROP TABLE t --'", probeRisk, "comment"},

@@ -17,17 +17,17 @@ func ExampleNew() {
 	executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{}, nil
 	})
-	caller := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: time.Second})(executor)
+	caller := ratelimit.New(ratelimit.Options{PerMinute: 1, MaxWait: time.Second})(executor)
 
 	for range 2 {
 		_, err := caller.CallTool(context.Background(), middleware.Call{Tool: search})
 		if limited, ok := errors.AsType[*ratelimit.LimitedError](err); ok {
-			fmt.Println("room again in", limited.RetryAfter().Round(time.Second))
+			fmt.Println("room again in", limited.RetryAfter().Round(time.Minute))
 			continue
 		}
 		fmt.Println("went through")
 	}
 	// Output:
 	// went through
-	// room again in 10s
+	// room again in 1m0s
 }

@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -56,7 +57,7 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	for i, b := range w.Buckets {
 		if lines[i] = m.line(now, w.Scope, b); lines[i] == nil {
 			m.leave(w)
-			return max(w.Longest, 0) + 1, nil
+			return beyond(w.Longest), nil
 		}
 	}
 	for i, b := range w.Buckets { // the next one's turn only once this one's token is there
@@ -70,7 +71,7 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 		}
 		if full || wait > w.Longest {
 			m.leave(w)
-			return max(wait, w.Longest+1), nil
+			return max(wait, beyond(w.Longest)), nil
 		}
 		for _, l := range lines[:i+1] {
 			l.stand(now, w.ID)
@@ -83,6 +84,11 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	}
 	m.leave(w)
 	return 0, nil
+}
+
+// beyond is a wait that is too long for who would wait up to longest.
+func beyond(longest time.Duration) time.Duration {
+	return min(max(longest, 0), math.MaxInt64-1) + 1
 }
 
 // Leave implements [Shared].

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -191,10 +192,10 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 }
 
 // outcome returns how a call ends whose last attempt ended with err. That this one
-// was not sent, or refused, says nothing about an earlier one that may have
-// changed something.
+// was not sent, or refused, or had a final answer, says nothing about an earlier one
+// that may have changed something.
 func outcome(call middleware.Call, doubt, err error) error {
-	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
+	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {
 		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
 	}
 	return middleware.OutcomeUnknown(call, err)
@@ -263,7 +264,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return cause.Of(ctx, context.Cause(ctx))
 	}
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -93,7 +94,11 @@ func (p *Pool) update(s *state, came outcome) {
 }
 
 func (p *Pool) rest(s *state) {
-	s.pause = min(max(2*s.pause, p.pause), maxPause*p.pause)
+	if s.pause == 0 {
+		s.pause = p.pause
+	} else if s.pause/p.pause < maxPause && s.pause <= math.MaxInt64/2 {
+		s.pause *= 2
+	}
 	s.until = time.Now().Add(s.pause)
 }
 

@@ -148,6 +148,9 @@ func (p *Pool) configure(o Options) {
 // in the order of the pool, without calling any: what safety allows and health,
 // narrowed by what is preferred. The error is a [*NoReplicaError].
 func (p *Pool) Candidates(tool *middleware.Tool) ([]string, error) {
+	if tool == nil {
+		tool = new(middleware.Tool) // of which nothing is known
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := time.Now()

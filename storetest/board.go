@@ -132,7 +132,7 @@ var boardCases = []testCase{
 			t.Errorf("got %v", err)
 		}
 		_ = awaits(t, r.b.Board, "2")
-		eventually(t, 15*time.Second, "the one is not shown, the other is", func() bool { return open(t, r.b.Board) == "2" })
+		eventually(t, 30*time.Second, "the one is not shown, the other is", func() bool { return open(t, r.b.Board) == "2" })
 		noEffect(t, r.b.Board.Answer(t.Context(), "1", []byte("yes")), approvals.Void)
 		must(t, r.a.Board.Answer(t.Context(), "2", []byte("yes")))
 	}},

@@ -29,6 +29,9 @@ func write(id, server string, names ...string) cache.Write {
 	return cache.Write{ID: id, Server: server, Names: hashed(names)}
 }
 
+// lead is how long one who leads may be silent and has the lead all the same.
+const lead = 500 * time.Millisecond
+
 // look fails the case where the memory does not answer.
 func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
 	t.Helper()
@@ -37,11 +40,22 @@ func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
 	return f
 }
 
+// steady looks until there is a word: one that was cut off for a while believes nothing
+// and lets nothing be kept.
+func steady(t *testing.T, c cache.Remote, q cache.Question) (f cache.Found) {
+	t.Helper()
+	eventually(t, patience, "a look says something", func() bool {
+		f = look(t, c, q)
+		return f.Value != nil || f.Busy || f.Ticket != ""
+	})
+	return f
+}
+
 // fill asks as one who leads and keeps the value.
 func fill(t *testing.T, c cache.Remote, q cache.Question, value string) {
 	t.Helper()
-	f := look(t, c, q)
-	if f.Value != nil || f.Busy || f.Ticket == "" {
+	f := steady(t, c, q)
+	if f.Value != nil || f.Busy {
 		t.Fatalf("a look for what nobody knows: got %+v", f)
 	}
 	must(t, c.Keep(t.Context(), q, f.Ticket, []byte(value), time.Minute))
@@ -49,7 +63,7 @@ func fill(t *testing.T, c cache.Remote, q cache.Question, value string) {
 
 func knows(t *testing.T, c cache.Remote, q cache.Question, want string) {
 	t.Helper()
-	if got := look(t, c, q); string(got.Value) != want || got.Value == nil {
+	if got := steady(t, c, q); string(got.Value) != want || got.Value == nil {
 		t.Errorf("got %q, want %q", got.Value, want)
 	}
 }
@@ -85,9 +99,15 @@ var cacheCases = []testCase{
 	}},
 	{name: "a value is not found after its time", run: func(t *testing.T, r replicas) {
 		q := ask("crm", "a")
-		f := look(t, r.a.Cache, q)
-		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("v"), soon))
-		knows(t, r.b.Cache, q, "v")
+		undisturbed(t, soon, func(try string) string {
+			q = ask("crm", try)
+			f := steady(t, r.a.Cache, q)
+			must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("v"), soon))
+			if got := steady(t, r.b.Cache, q); string(got.Value) != "v" {
+				return fmt.Sprintf("got %q before its time is over", got.Value)
+			}
+			return ""
+		})
 		eventually(t, patience, "it is forgotten", func() bool { return look(t, r.b.Cache, q).Value == nil })
 	}},
 	{name: "a write ends what was known, when it begins", run: func(t *testing.T, r replicas) {
@@ -199,26 +219,32 @@ var cacheCases = []testCase{
 		forgot(t, r.b.Cache, q, "a late fill")
 	}},
 	{name: "one leads and the others wait", run: func(t *testing.T, r replicas) {
-		q := ask("crm", "a")
-		leader := look(t, r.a.Cache, q)
-		if got := look(t, r.b.Cache, q); !got.Busy || got.Ticket != leader.Ticket {
-			t.Errorf("got %+v, want one that waits for the flight of %q", got, leader.Ticket)
-		}
-		must(t, r.a.Cache.Keep(t.Context(), q, leader.Ticket, []byte("v"), time.Minute))
-		knows(t, r.b.Cache, q, "v")
+		undisturbed(t, lead, func(try string) (wrong string) {
+			q := ask("crm", try)
+			leader := steady(t, r.a.Cache, q)
+			if got := steady(t, r.b.Cache, q); !got.Busy || got.Ticket != leader.Ticket {
+				wrong = fmt.Sprintf("got %+v, want one that waits for the flight of %q", got, leader.Ticket)
+			}
+			must(t, r.a.Cache.Keep(t.Context(), q, leader.Ticket, []byte("v"), time.Minute))
+			knows(t, r.b.Cache, q, "v")
+			return wrong
+		})
 	}},
 	{name: "of many at once one leads", run: func(t *testing.T, r replicas) {
-		q := ask("crm", "a")
-		leads := race(t, 50, func(i int) bool {
-			f, err := []cache.Remote{r.a.Cache, r.b.Cache}[i%2].Look(t.Context(), q)
-			if err != nil {
-				t.Error(err)
+		undisturbed(t, lead, func(try string) string {
+			q := ask("crm", try)
+			leads := race(t, 50, func(i int) bool {
+				f, err := []cache.Remote{r.a.Cache, r.b.Cache}[i%2].Look(t.Context(), q)
+				if err != nil {
+					t.Error(err)
+				}
+				return err == nil && f.Value == nil && !f.Busy
+			})
+			if leads != 1 {
+				return fmt.Sprintf("%d lead, want 1", leads)
 			}
-			return err == nil && f.Value == nil && !f.Busy
+			return ""
 		})
-		if leads != 1 {
-			t.Errorf("%d lead, want 1", leads)
-		}
 	}},
 	{name: "who drops gives the lead away", run: func(t *testing.T, r replicas) {
 		q := ask("crm", "a")
@@ -233,17 +259,20 @@ var cacheCases = []testCase{
 		eventually(t, patience, "another leads", func() bool { return !look(t, r.b.Cache, q).Busy })
 	}},
 	{name: "nobody waits for a flight from before a write", run: func(t *testing.T, r replicas) {
-		q := ask("crm", "a")
-		old := look(t, r.a.Cache, q)
-		change(t, r.b.Cache, write("w", "crm"))
-		fresh := look(t, r.b.Cache, q)
-		if fresh.Busy || fresh.Ticket == old.Ticket {
-			t.Fatalf("got %+v after a write, and before it %+v", fresh, old)
-		}
-		r.a.Cache.Drop(t.Context(), q, old.Ticket) // which ends its own flight alone
-		if got := look(t, r.a.Cache, q); !got.Busy {
-			t.Error("the old flight's end took the lead from the new one")
-		}
+		undisturbed(t, lead, func(try string) string {
+			q := ask("crm", try)
+			old := steady(t, r.a.Cache, q)
+			change(t, r.b.Cache, write("w "+try, "crm"))
+			fresh := steady(t, r.b.Cache, q)
+			if fresh.Busy || fresh.Ticket == old.Ticket {
+				return fmt.Sprintf("got %+v after a write, and before it %+v", fresh, old)
+			}
+			r.a.Cache.Drop(t.Context(), q, old.Ticket) // which ends its own flight alone
+			if got := steady(t, r.a.Cache, q); !got.Busy {
+				return "the old flight's end took the lead from the new one"
+			}
+			return ""
+		})
 	}},
 	{name: "hostile names are names", run: func(t *testing.T, r replicas) {
 		hostile := []string{"", "{}", "a}{b", "\x00", "nul\x00", strings.Repeat("long", 50_000), "*", "a:b", "a b\r\nFLUSHALL\r\n", "💥"}

@@ -35,10 +35,3 @@ func (e *Error) Timeout() bool { return true }
 
 // Unwrap returns the error with which the attempt ended, nil while it runs.
 func (e *Error) Unwrap() error { return e.err }
-
-// interrupted is an attempt that ended with err after the caller's context was
-// done. What err says of itself, that the call was not sent for one, stays true.
-type interrupted struct{ cause, err error }
-
-func (e *interrupted) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
-func (e *interrupted) Unwrap() []error { return []error{e.cause, e.err} }

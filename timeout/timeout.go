@@ -18,6 +18,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -137,12 +138,11 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 }
 
 // ended returns err, with the cause in front where the caller's context is done.
+// What err says of itself, that the call was not sent for one, stays true; what the
+// cause says is about something else.
 func ended(ctx context.Context, call middleware.Call, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		err = &interrupted{cause, err}
-	}
-	return middleware.OutcomeUnknown(call, err)
+	return middleware.OutcomeUnknown(call, cause.Of(ctx, err))
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	convert "github.com/anthropics/anthropic-sdk-go/mcp"
@@ -67,6 +68,9 @@ func (t *turns) tools() ([]anthropic.BetaTool, error) {
 func converted(tool *middleware.Tool) (anthropic.BetaTool, error) {
 	definition := *tool.Definition
 	definition.Name = tool.ModelName()
+	if raw, err := json.Marshal(definition.InputSchema); err == nil && string(raw) == "{}" {
+		definition.InputSchema = map[string]any{"type": "object"} // one that says nothing would not be sent, and the API wants one
+	}
 	out, err := convert.NewBetaTool(&definition, nil)
 	if err != nil {
 		return nil, fmt.Errorf("anthropic: the schema of %s: %w", tool, err)
@@ -114,20 +118,33 @@ func (t *tool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.
 
 // Blocks returns what the model sees of a result: texts, images and documents as such,
 // structured content as text unless a text says the same, and a name in square brackets
-// for what this API does not take.
+// for what this API does not take. What is blank is left out, since the API refuses it.
 func Blocks(res *mcp.CallToolResult) []anthropic.BetaToolResultBlockParamContentUnion {
 	blocks := make([]anthropic.BetaToolResultBlockParamContentUnion, 0, len(res.Content)+1)
 	for _, content := range res.Content {
 		block, err := convert.ToBlock(content)
-		if err != nil {
+		if err != nil || hollow(content) {
 			block = text(output.ContentText(content))
 		}
-		blocks = append(blocks, block)
+		if block.OfText == nil || strings.TrimSpace(block.OfText.Text) != "" {
+			blocks = append(blocks, block)
+		}
 	}
 	if structured := output.StructuredText(res); structured != "" {
 		blocks = append(blocks, text(structured))
 	}
 	return blocks
+}
+
+// hollow reports whether there is nothing in an image or a document.
+func hollow(content mcp.Content) bool {
+	switch c := content.(type) {
+	case *mcp.ImageContent:
+		return len(c.Data) == 0
+	case *mcp.EmbeddedResource:
+		return c.Resource != nil && len(c.Resource.Blob) == 0 && strings.TrimSpace(c.Resource.Text) == ""
+	}
+	return false
 }
 
 func text(s string) anthropic.BetaToolResultBlockParamContentUnion {

@@ -1,8 +1,10 @@
 package anthropic_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -218,6 +221,50 @@ func TestBlocksNameWhatTheAPIDoesNotTake(t *testing.T) {
 	for _, want := range []string{"[a sound, audio/wav", "[a resource: file:///a]", `"document"`, "in it"} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("no %s in %s", want, raw)
+		}
+	}
+}
+
+// The API refuses a conversation with a text that is blank or an image that is empty,
+// and with it everything that comes after.
+func TestBlocksLeaveOutWhatTheAPIRefuses(t *testing.T) {
+	t.Parallel()
+	res := &mcp.CallToolResult{Content: []mcp.Content{
+		&mcp.TextContent{Text: ""}, &mcp.TextContent{Text: " \n"}, &mcp.TextContent{Text: " said "}, &mcp.ImageContent{MIMEType: "image/png"},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", MIMEType: "text/plain"}},
+	}}
+	raw, err := json.Marshal(fairlead.Blocks(res))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"text":" said ","type":"text"},{"text":"[an image, image/png, 0 bytes; it is not shown]","type":"text"}]`
+	if string(raw) != want {
+		t.Errorf("got %s, want %s", raw, want)
+	}
+}
+
+// A tool that takes anything has a schema too: the API refuses a request with one that has none.
+func TestEachToolHasASchema(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	caller := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, errors.New("it is not called")
+	})
+	if err := desk.Tools.AddTools("any", caller, &mcp.Tool{Name: "list_all", InputSchema: json.RawMessage(`{ }`)}); err != nil {
+		t.Fatal(err)
+	}
+	tools, err := fairlead.Tools(desk.Tools.List())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := fairlead.ToolsFor(loop.New(desk.Tools, desk.Caller, loop.Options{}), func() *anthropic.BetaMessage { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range tools {
+		raw, err := json.Marshal([]any{tools[i], anthropic.BetaToolParam{InputSchema: ours[i].InputSchema()}})
+		if err != nil || strings.Count(string(raw), `"type":"object"`) != 2 {
+			t.Errorf("%v: %s", err, raw)
 		}
 	}
 }

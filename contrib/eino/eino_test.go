@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 type call struct{ id, name, arguments string }
@@ -173,6 +174,26 @@ func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 	for id, want := range map[string]string{"a": "There is no such tool", "b": "are refused", "c": looptest.Text} {
 		if !strings.Contains(told[id].Content, want) {
 			t.Errorf("%s: the model reads %q", id, told[id].Content)
+		}
+	}
+}
+
+// A tool that takes anything takes an object all the same.
+func TestEachToolTakesAnObject(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	if err := desk.Tools.AddTools("any", desk.Caller, &mcp.Tool{Name: "list_all", InputSchema: json.RawMessage(`{ }`)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range config(t, desk).Tools {
+		info, err := one.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		parameters, err := info.ToJSONSchema()
+		raw, _ := json.Marshal(parameters)
+		if err != nil || !strings.Contains(string(raw), `"type":"object"`) {
+			t.Errorf("%s: %v: %s", info.Name, err, raw)
 		}
 	}
 }

@@ -54,6 +54,9 @@ func convert(host *loop.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, err
 	var all []tool.BaseTool
 	for _, one := range host.Tools() {
 		raw, err := json.Marshal(one.Definition.InputSchema)
+		if string(raw) == "{}" {
+			raw = []byte(`{"type":"object"}`) // Eino makes the schema true of one that says nothing, which APIs refuse
+		}
 		parameters := new(jsonschema.Schema)
 		if err == nil {
 			err = json.Unmarshal(raw, parameters)

@@ -177,6 +177,29 @@ func TestAClientIsASession(t *testing.T) {
 	}
 }
 
+// Schemas are handed on as they are, whether mcp-go's own types have a place for them or not.
+func TestSchemasAreHandedOnAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{
+		`{"anyOf":[{"type":"object"},{"type":"null"}]}`, `{"type":["object","null"]}`, `true`, `{"oneOf":[{"required":["a"]}],"properties":{"a":{}},"type":"object"}`,
+	} {
+		desk, in := looptest.New(t), `{"oneOf":[{"required":["a"]}],"required":null,"type":"object"}`
+		tool := &mcp.Tool{Name: "get_any", InputSchema: json.RawMessage(in), OutputSchema: json.RawMessage(schema)}
+		if err := desk.Tools.AddTools("any", middleware.ToolCallerFunc(desk.Tools.CallTool), tool); err != nil {
+			t.Fatal(err)
+		}
+		s := server.NewMCPServer("guarded", "1")
+		if err := fairlead.AddTools(s, loop.New(desk.Tools, desk.Caller, loop.Options{})); err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+		raw, err := json.Marshal(s.GetTool("any__get_any").Tool)
+		if err != nil || !strings.Contains(string(raw), `"outputSchema":`+schema) || !strings.Contains(string(raw), `"inputSchema":`+in) {
+			t.Errorf("%v: %s", err, raw)
+		}
+	}
+}
+
 func TestSessionPanics(t *testing.T) {
 	t.Parallel()
 	defer func() {

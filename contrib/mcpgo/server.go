@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	other "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // AddTools adds the tools of a host to a server of mcp-go, each under its ModelName and
@@ -24,21 +25,29 @@ import (
 func AddTools(s *server.MCPServer, host *loop.Host) error {
 	var all []server.ServerTool
 	for _, tool := range host.Tools() {
+		in, out, err := schemas(tool.Definition)
+		if err != nil {
+			return fmt.Errorf("mcpgo: a schema of %s: %w", tool, err)
+		}
 		definition := *tool.Definition
-		definition.Name = tool.ModelName()
+		definition.Name, definition.InputSchema, definition.OutputSchema = tool.ModelName(), nil, nil
 		added := server.ServerTool{Handler: handler(host, tool)}
 		if err := convert(&definition, &added.Tool); err != nil {
 			return err
 		}
-		raw, err := json.Marshal(definition.InputSchema)
-		if err != nil {
-			return fmt.Errorf("mcpgo: the schema of %s: %w", tool, err)
-		}
-		added.Tool.InputSchema, added.Tool.RawInputSchema = other.ToolInputSchema{}, raw // with what mcp-go's own type has no place for
+		added.Tool.InputSchema, added.Tool.RawInputSchema, added.Tool.RawOutputSchema = other.ToolInputSchema{}, in, out
 		all = append(all, added)
 	}
 	s.AddTools(all...)
 	return nil
+}
+
+// schemas returns a tool's schemas as they are, with what mcp-go's own types have no place for.
+func schemas(t *mcp.Tool) (in, out json.RawMessage, err error) {
+	if in, err = json.Marshal(t.InputSchema); err == nil && t.OutputSchema != nil {
+		out, err = json.Marshal(t.OutputSchema)
+	}
+	return in, out, err
 }
 
 func handler(host *loop.Host, tool *middleware.Tool) server.ToolHandlerFunc {

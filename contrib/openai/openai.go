@@ -51,8 +51,8 @@ func Answer(ctx context.Context, host *loop.Host, calls []openai.ChatCompletionM
 	}
 	requests := make([]loop.Request, 0, usual)
 	for _, c := range calls {
-		// A custom call has another name, which is that of no tool: it takes no JSON.
-		requests = append(requests, loop.Request{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(c.Function.Arguments)})
+		// A custom call has its name and its input elsewhere. The input is text, and refused unless it happens to be arguments.
+		requests = append(requests, loop.Request{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(cmp.Or(c.Function.Arguments, c.Custom.Input))})
 	}
 	messages := make([]openai.ChatCompletionMessageParamUnion, len(calls))
 	for i, res := range host.Answer(ctx, requests...) {

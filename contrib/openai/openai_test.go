@@ -160,6 +160,17 @@ func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 	}
 }
 
+// What a custom call says is not left out of it.
+func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
+	t.Parallel()
+	desk := looptest.New(t)
+	custom := openai.ChatCompletionMessageToolCallUnion{ID: "a", Type: "custom", Custom: openai.ChatCompletionMessageCustomToolCallCustom{Name: "notes__create_note", Input: "a note"}}
+	messages := fairlead.Answer(t.Context(), loop.New(desk.Tools, desk.Caller, loop.Options{}), []openai.ChatCompletionMessageToolCallUnion{custom})
+	if told := messages[0].OfTool.Content.OfString.Value; len(desk.Calls()) > 0 || !strings.Contains(told, "are refused") {
+		t.Errorf("executed %v, told %q", desk.Calls(), told)
+	}
+}
+
 // What the adapter adds to a call by hand and the SDK's own message.
 func TestAnAnswerCostsThreeAllocationsMore(t *testing.T) {
 	if looptest.Race {

@@ -111,10 +111,16 @@ func whys(call middleware.Call, facts []note.Fact) []string {
 	return out
 }
 
+// reserved reports whether JSON-RPC or MCP says what a code means. Any other is the
+// server's own, and a time series for each is what a server may not make.
+func reserved(code int64) bool {
+	return code == jsonrpc.CodeParseError || -32603 <= code && code <= -32600 || -32099 <= code && code <= -32000
+}
+
 // A fault is how a call ended badly; the zero value is a good end.
 type fault struct {
 	kind string // error.type
-	code string // of JSON-RPC, "" for none
+	code string // of JSON-RPC, "" for none; on the span alone where it is not the kind
 	text string // of the status; it holds no arguments
 }
 
@@ -157,7 +163,11 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 	}
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		code := strconv.FormatInt(wire.Code, 10)
-		return fault{kind: code, code: code, text: message(call, wire.Message)}
+		kind := code
+		if !reserved(wire.Code) {
+			kind = "_OTHER"
+		}
+		return fault{kind: kind, code: code, text: message(call, wire.Message)}
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 		err = ctx.Err() // a cause of the host's has neither of context's own errors in it

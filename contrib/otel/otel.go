@@ -188,7 +188,7 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 		common = append(common, attribute.String(attrErrorType, fault.kind))
 		span.SetStatus(codes.Error, fault.text)
 	}
-	if fault.code != "" {
+	if fault.code == fault.kind && fault.code != "" {
 		common = append(common, attribute.String(attrStatusCode, fault.code))
 	}
 	c.record(ctx, metric.WithAttributeSet(attribute.NewSet(common...)), said, took)
@@ -196,6 +196,9 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 		return
 	}
 	span.SetAttributes(common...)
+	if fault.code != fault.kind && fault.code != "" {
+		span.SetAttributes(attribute.String(attrStatusCode, fault.code))
+	}
 	span.SetAttributes(c.explain(said.Tool)...)
 	span.SetAttributes(decisions(call, said)...)
 	if c.content {

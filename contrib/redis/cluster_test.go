@@ -33,7 +33,7 @@ func cluster(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		ready := 0
 		for _, c := range clients {
 			info := c.ClusterInfo(t.Context()).Val()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"strconv"
@@ -27,6 +28,7 @@ func (s *Store) connect(ctx context.Context, address string) error {
 		return err
 	}
 	s.client = client
+	_, s.runs.cluster = client.(*goredis.ClusterClient)
 	s.beats, _ = s.dial(address, 2)
 	if err := s.check(ctx); err != nil {
 		_ = s.client.Close()
@@ -173,12 +175,14 @@ func field(info, name string) string {
 }
 
 // Runs are the servers that are connected: each has another id after each start,
-// and what it knew before may be older than what happened since.
+// and what it knew before may be older than what happened since. So may what a copy
+// knows that took its place, and then its predecessor's id is no server's any more.
 type runs struct {
-	mu    sync.Mutex
-	at    map[string]string // by the server's own address
-	known atomic.Pointer[map[string]bool]
-	again func(time.Time) // told of a start after the first
+	cluster bool
+	mu      sync.Mutex
+	at      map[string]string // by the server's own address
+	known   atomic.Pointer[map[string]bool]
+	again   func(time.Time) // told of a start after the first
 }
 
 const runSize = 16 // of a run's id, as it stands in tokens
@@ -191,13 +195,9 @@ func newRuns() *runs {
 
 // met is told of each new connection before anything is sent over it.
 func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
-	info, err := conn.Info(ctx, "server").Result()
+	run, err := runOf(ctx, conn)
 	if err != nil {
 		return err
-	}
-	run := field(info, "run_id")
-	if len(run) < runSize {
-		return errors.New("what answers there is no Redis: it has no run_id")
 	}
 	client, err := conn.Do(ctx, "CLIENT", "INFO").Text()
 	if err != nil {
@@ -205,22 +205,49 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	}
 	_, rest, _ := strings.Cut(client, " laddr=")
 	address, _, _ := strings.Cut(rest, " ")
+	if !r.cluster {
+		address = "" // there is one server, wherever it is
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch r.at[address] {
-	case run[:runSize]:
+	case run:
 		return nil
 	case "":
 	default:
 		r.again(time.Now())
 	}
-	r.at[address] = run[:runSize]
+	r.at[address] = run
 	known := make(map[string]bool, len(r.at))
 	for _, run := range r.at {
 		known[run] = true
 	}
 	r.known.Store(&known)
 	return nil
+}
+
+// runOf asks a server for its run's id.
+func runOf(ctx context.Context, server interface {
+	Info(ctx context.Context, sections ...string) *goredis.StringCmd
+},
+) (string, error) {
+	info, err := server.Info(ctx, "server").Result()
+	if err != nil {
+		return "", err
+	}
+	run := field(info, "run_id")
+	if len(run) < runSize {
+		return "", errors.New("what answers there is no Redis: it has no run_id")
+	}
+	return run[:runSize], nil
+}
+
+// only forgets the nodes of a cluster that are not among its masters any more.
+func (r *runs) only(masters map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.at, func(_, run string) bool { return !masters[run] })
+	r.known.Store(&masters)
 }
 
 // live reports whether a token was made by a server that is connected now.

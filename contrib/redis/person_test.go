@@ -38,7 +38,7 @@ func start(t *testing.T, e *engine.Engine, l fleet.Ledger) *replica {
 		t.Fatal(err)
 	}
 	r := &replica{t: t, cmd: exec.CommandContext(context.Background(), self), lines: make(chan string, 100)}
-	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL(), Key: key, Timeout: time.Minute}.Environment())
+	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL(), Key: key, Timeout: 5 * time.Minute, Patience: patient}.Environment())
 	r.cmd.Stderr = os.Stderr
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func (r *replica) says(prefix string) string {
 			r.t.Errorf("it says %q, want %q", line, prefix)
 		}
 		return line
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Fatalf("it does not say %q", prefix)
 		return ""
 	}
@@ -149,7 +149,7 @@ func field(text, name string) string {
 // sees waits until the list shows the call, and returns its question and digest.
 func (p *person) sees(call string) (id, digest string) {
 	p.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		_, list := p.do(http.MethodGet, "/approvals/", nil)
 		for _, card := range regexp.MustCompile(`(?s)<article.*?</article>`).FindAllString(list, -1) {
 			if strings.Contains(card, "<dd>"+call+"</dd>") {

@@ -14,13 +14,16 @@ import (
 
 var key = bytes.Repeat([]byte("k"), 32)
 
-// open connects to a Redis as one replica does.
-func open(t testing.TB, url string, o redis.Options) *redis.Store {
+// open connects to a Redis as one replica does, and tries again where an answer was late.
+func open(t testing.TB, url string, o redis.Options) (s *redis.Store) {
 	t.Helper()
-	s, err := redis.Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "it cannot be opened", func() bool {
+		var err error
+		if s, err = redis.Open(t.Context(), url, o); err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

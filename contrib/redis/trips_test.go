@@ -148,23 +148,36 @@ func TestRoundTrips(t *testing.T) {
 	written(s.Cache(), "warm")
 	take("warm")
 	dangerous("warm")
-	w.trips()
+	kept := func(id string) { keep(t, s.Cache(), id, "v") }
+	elsewhere := func(id string) { keep(t, other.Cache(), id, "v") }
+	hit := func(id string) { knows(t, s.Cache(), id, "v") }
 	for _, c := range []struct {
 		name, want string
-		do         func()
+		before, do func(id string)
 	}{
-		{"a miss with its fill", "EVALSHA EVALSHA", func() { keep(t, s.Cache(), "one", "v") }},
-		{"a hit", "MGET", func() { must(t, found(t, s.Cache(), "one")) }},
-		{"another hit", "MGET", func() { must(t, found(t, s.Cache(), "one")) }},
-		{"what another replica has kept, at first", "EVALSHA", func() { keep(t, other.Cache(), "two", "v"); must(t, found(t, s.Cache(), "two")) }},
-		{"and then", "MGET", func() { must(t, found(t, s.Cache(), "two")) }},
-		{"what was known and a write has ended, with its fill", "MGET EVALSHA EVALSHA", func() { written(other.Cache(), "w"); keep(t, s.Cache(), "one", "v") }},
-		{"a write", "EVALSHA EVALSHA", func() { written(s.Cache(), "x") }},
-		{"a decision of the limiter, for tool and server", "EVALSHA", func() { take("1") }},
-		{"a dangerous call's record", "EVALSHA EVALSHA EVALSHA EVALSHA", func() { dangerous("1") }},
+		{"a miss with its fill", "EVALSHA EVALSHA", nil, kept},
+		{"a hit", "MGET", kept, hit},
+		{"another hit", "MGET", func(id string) { kept(id); hit(id) }, hit},
+		{"what another replica has kept, at first", "EVALSHA", elsewhere, hit},
+		{"and then", "MGET", func(id string) { elsewhere(id); hit(id) }, hit},
+		{"what was known and a write has ended, with its fill", "MGET EVALSHA EVALSHA", func(id string) { kept(id); written(other.Cache(), id) }, kept},
+		{"a write", "EVALSHA EVALSHA", nil, func(id string) { written(s.Cache(), id) }},
+		{"a decision of the limiter, for tool and server", "EVALSHA", nil, take},
+		{"a dangerous call's record", "EVALSHA EVALSHA EVALSHA EVALSHA", nil, dangerous},
 	} {
-		c.do()
-		if got := w.trips(); got != c.want {
+		// A heartbeat that falls into it may renew a flight, or say that a write has ended:
+		// then it is tried again.
+		got := ""
+		for try := 0; try < 5 && got != c.want; try++ {
+			id := fmt.Sprint(c.name, try)
+			if c.before != nil {
+				c.before(id)
+			}
+			w.trips()
+			c.do(id)
+			got = w.trips()
+		}
+		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -175,13 +188,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// found is nil where something is known of a question.
-func found(t *testing.T, c cache.Remote, text string) error {
-	t.Helper()
-	if find(t, c, text) == "" {
-		return errMissed
-	}
-	return nil
 }

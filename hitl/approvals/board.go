@@ -81,13 +81,23 @@ func (p *posted) open(now time.Time) bool {
 	return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)
 }
 
+// end wakes those who wait. What was asked is shown to nobody any more.
+func (p *posted) end() {
+	p.ended, p.Question = true, nil
+	close(p.over)
+}
+
 // Post implements [Board].
 func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.order = slices.DeleteFunc(b.order, func(id string) bool {
-		gone := now.Sub(b.notices[id].Until) > keepAnswers
+		p := b.notices[id]
+		gone := now.Sub(p.Until) > keepAnswers
+		if !now.Before(p.Until) {
+			p.Question = nil // nobody is shown it any more
+		}
 		if gone {
 			delete(b.notices, id)
 		}
@@ -151,8 +161,7 @@ func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error 
 		return &NoEffectError{ID: id, Was: Void, To: Approved}
 	}
 	p.answer = append([]byte{}, answer...)
-	p.ended = true
-	close(p.over)
+	p.end()
 	return nil
 }
 
@@ -177,8 +186,7 @@ func (b *MemoryBoard) TakeDown(_ context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.notices[id]; p != nil && !p.ended {
-		p.ended = true
-		close(p.over)
+		p.end()
 	}
 	return nil
 }

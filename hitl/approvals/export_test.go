@@ -20,3 +20,13 @@ var Steps = steps
 
 // MaxEnded is how many approvals that are over a store knows.
 const MaxEnded = maxEnded
+
+// Held is how many bytes of questions a board in memory keeps.
+func (b *MemoryBoard) Held() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range b.notices {
+		n += len(p.Question)
+	}
+	return n
+}

@@ -24,7 +24,8 @@ type Handler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitRes
 // user by elicitation of their own. It shows who asks, in a message that nobody takes
 // for one of ours, and refuses
 //
-//   - a form that by its message or one of its fields asks for a secret,
+//   - a form that by its message, its own words or those of one of its fields asks for a
+//     secret, whether an address stands beside it or not,
 //   - an address that is not http or https, has a name or a password in it, or a host
 //     that is not in ASCII: what another alphabet can imitate is shown as punycode.
 //
@@ -78,33 +79,65 @@ func (e *ScreenedError) Unwrap() error { return e.Err }
 // fault says what keeps a server's question from being shown, and otherwise returns
 // the address that it is about, if it is about one.
 func fault(asked *mcp.ElicitParams) (address string, err error) {
-	switch {
-	case aboutSecret(asked.Message):
+	if aboutSecret(asked.Message) {
 		return "", errors.New("its message asks for what looks like a secret")
-	case asked.Mode == "url", asked.URL != "":
-		return asked.URL, addressFault(asked.URL)
-	case asked.RequestedSchema == nil:
-		return "", nil
 	}
-	raw, err := json.Marshal(asked.RequestedSchema)
-	if err != nil {
+	if err := formFault(asked.RequestedSchema); err != nil || asked.Mode != "url" && asked.URL == "" {
 		return "", err
 	}
-	var form struct {
-		Properties map[string]struct {
-			Title       string `json:"title"`
-			Description string `json:"description"`
-		} `json:"properties"`
+	return asked.URL, addressFault(asked.URL)
+}
+
+// formFault reads a form by the exact names of its members: encoding/json takes others
+// for the same, and with them a harmless text for the one that is shown.
+func formFault(schema any) error {
+	if schema == nil {
+		return nil
 	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return err
+	}
+	var form map[string]any
 	if err := json.Unmarshal(raw, &form); err != nil {
-		return "", fmt.Errorf("its form cannot be read: %w", err)
+		return fmt.Errorf("its form cannot be read: %w", err)
 	}
-	for name, field := range form.Properties {
-		if aboutSecret(name) || aboutSecret(field.Title) || aboutSecret(field.Description) {
-			return "", fmt.Errorf("its field %.80q asks for what looks like a secret", name)
+	fields, ok := form["properties"].(map[string]any)
+	if !ok && form["properties"] != nil {
+		return errors.New("its form cannot be read: its properties are no object")
+	}
+	if what := wordsFault(form); what != "" {
+		return errors.New("its form" + what)
+	}
+	for name, field := range fields {
+		words, ok := field.(map[string]any)
+		if !ok {
+			return fmt.Errorf("its form cannot be read: its field %.80q is no object", name)
+		}
+		what := wordsFault(words)
+		if aboutSecret(name) {
+			what = fishes
+		}
+		if what != "" {
+			return fmt.Errorf("its field %.80q%s", name, what)
 		}
 	}
-	return "", nil
+	return nil
+}
+
+const fishes = " asks for what looks like a secret"
+
+// wordsFault says what is wrong with the title and the description of a form or a field.
+func wordsFault(of map[string]any) string {
+	for _, name := range []string{"title", "description"} {
+		switch text, ok := of[name].(string); {
+		case !ok && of[name] != nil:
+			return " has a " + name + " that is no text"
+		case aboutSecret(text):
+			return fishes
+		}
+	}
+	return ""
 }
 
 // aboutSecret reports whether a text, or one word of it, names a secret.
@@ -127,7 +160,7 @@ func addressFault(address string) error {
 	case u.Hostname() == "":
 		return errors.New("its address has no host")
 	}
-	for _, r := range address {
+	for _, r := range address + u.Host { // which is decoded
 		if r >= utf8.RuneSelf || escape.Invisible(r) {
 			return errors.New("its address is not plain ASCII; a host in another alphabet is written as punycode")
 		}

@@ -116,6 +116,35 @@ func TestWhatServersAskIsScreened(t *testing.T) {
 	}
 }
 
+// A handler reads a form by its own lights: whatever it may show is looked at.
+func TestNoSecretIsAskedForBesidesWhatIsLookedAt(t *testing.T) {
+	t.Parallel()
+	both := field("value", "", "Your password")
+	both["properties"].(map[string]any)["value"].(map[string]any)["de\u017fcription"] = "Your name"
+	twice := field("value", "", "Your password")
+	twice["propertie\u017f"] = field("value", "", "")["properties"]
+	for name, what := range map[string]*mcp.ElicitParams{
+		"a form beside an address":                  {Mode: "form", Message: "Sign in.", URL: "https://crm.example/", RequestedSchema: field("password", "", "")},
+		"a form in the mode of an address":          {Mode: "url", Message: "Sign in.", URL: "https://crm.example/", RequestedSchema: field("password", "", "")},
+		"a description that encoding/json overlays": {Mode: "form", Message: "Sign in.", RequestedSchema: both},
+		"properties that encoding/json overlays":    {Mode: "form", Message: "Sign in.", RequestedSchema: twice},
+		"a description of the whole form":           {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"type": "object", "description": "Your password, please"}},
+		"properties that are no object":             {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": []any{"password"}}},
+		"a field that is no object":                 {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": map[string]any{"value": "password"}}},
+		"a title that is no text":                   {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": map[string]any{"value": map[string]any{"title": []any{"password"}}}}},
+		"another alphabet, percent-encoded":         {Mode: "url", Message: "Sign in.", URL: "https://p%D0%B0ypal.example/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := says("accept", map[string]any{})
+			handle := elicit.Screen(func(*mcp.ClientSession) string { return "crm" }, u.handle)
+			if _, err := handle(t.Context(), &mcp.ElicitRequest{Params: what}); err == nil || len(u.asked()) > 0 {
+				t.Errorf("got %v, and %d were shown", err, len(u.asked()))
+			}
+		})
+	}
+}
+
 // A session that the host does not know is shown nothing of.
 func TestAServerWithoutANameIsNotShown(t *testing.T) {
 	t.Parallel()

@@ -195,6 +195,7 @@ func (in *Inbox) look(ctx context.Context) {
 	if in.board == nil {
 		return
 	}
+	began := time.Now()
 	notices, err := in.board.Open(ctx)
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -217,6 +218,7 @@ func (in *Inbox) look(ctx context.Context) {
 			in.log.LogAttrs(ctx, slog.LevelWarn, "inbox: a question of another replica is not shown", slog.String("id", n.ID), slog.Any("err", err))
 			continue
 		}
+		q.hung = time.Now()
 		q.before, _ = in.approved.Get(q.key())
 		in.pending = append(in.pending, q)
 		in.waiting[n.ID] = q
@@ -228,7 +230,7 @@ func (in *Inbox) look(ctx context.Context) {
 		}
 	}
 	for _, q := range append([]*question(nil), in.pending...) {
-		if q.remote && !hanging[q.request.ID] {
+		if q.remote && !hanging[q.request.ID] && q.hung.Before(began) { // a look that was overtaken knows nothing of later ones
 			in.end(q, record{what: cmp.Or(overAt(q), "decided at another replica, or given up"), late: true})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,13 +133,17 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		"another tool":       change(`"name":"delete"`, `"name":"read"`),
 		"another server":     change(`"server":"files"`, `"server":"notes"`),
 		"no longer the same": change(`"arguments":"`, `"arguments":"e30`),
+		"another reason":     change(`it is old`, `nobody needs it`),
+		"another way back":   change(`from the backup`, `it comes back by itself`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			board := approvals.NewBoard()
 			served(t, inbox.Options{Board: &forger{board, question, same}}, func(t *testing.T, in *inbox.Inbox, n *network) {
 				b, other := enters(t, n, in, ""), inbox.New(inbox.Options{Board: board})
 				ctx, cancel := contextWithCancel(t)
-				ask(ctx, other, asks(t, "one", `{"path":"a.txt"}`))
+				r := asks(t, "one", `{"path":"a.txt"}`)
+				r.Why, r.Undo = "it is old", "from the backup"
+				ask(ctx, other, r)
 				b.get("/approvals/").want(t, http.StatusOK, "Nothing waits")
 				cancel()
 			})
@@ -163,6 +168,47 @@ func TestBoardIsNotBelieved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A slow board's next look takes until it is let go.
+type slow struct {
+	approvals.Board
+
+	next  atomic.Bool
+	letGo chan struct{}
+}
+
+func (s *slow) Open(ctx context.Context) ([]approvals.Notice, error) {
+	notices, err := s.Board.Open(ctx)
+	if s.next.CompareAndSwap(true, false) {
+		<-s.letGo
+	}
+	return notices, err
+}
+
+// A look at the board that began before a question was put up says nothing of it.
+func TestLookThatIsOvertakenEndsNoQuestion(t *testing.T) {
+	board := approvals.NewBoard()
+	slow := &slow{Board: board}
+	served(t, inbox.Options{Board: slow}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b, other := enters(t, n, in, "bob"), inbox.New(inbox.Options{Board: board})
+		slow.letGo = make(chan struct{})
+		overtaken := make(chan struct{})
+		slow.next.Store(true)
+		go func() {
+			defer close(overtaken)
+			b.get("/approvals/")
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		a := ask(t.Context(), other, asks(t, "one", `{}`))
+		b.get("/approvals/").want(t, http.StatusOK, "1 waiting")
+		close(slow.letGo)
+		<-overtaken
+		b.get("/approvals/").want(t, http.StatusOK, "1 waiting")
+		b.decides("one", "approve").want(t, http.StatusOK, "approved")
+		a.want(t, hitl.Approved)
+	})
 }
 
 type brokenBoard struct{ approvals.Board }

@@ -25,7 +25,8 @@ type question struct {
 	digest  string // of all that is shown; a decision has to name it
 	before  []byte // the arguments that were last approved of this tool, nil for none
 	answer  chan hitl.Decision
-	remote  bool // another replica's
+	remote  bool      // another replica's
+	hung    time.Time // when a look at the board brought it, where it is
 }
 
 // A record is what is kept of a question that is over.
@@ -49,11 +50,11 @@ func (q *question) key() toolKey {
 func digestOf(r hitl.Request) string {
 	type draft struct{ ID, Shown string }
 	shown := struct {
-		ID, Scope, Server, Tool, Definition, Class string
-		Arguments                                  []byte
-		Drafts                                     []draft
-		Offers                                     []string
-	}{ID: r.ID, Scope: r.Scope, Server: r.Tool.Server, Tool: r.Tool.Name(), Definition: r.Tool.Digest.String(),
+		ID, CallID, Scope, Server, Tool, Definition, Class, Why, Undo string
+		Arguments                                                     []byte
+		Drafts                                                        []draft
+		Offers                                                        []string
+	}{ID: r.ID, CallID: r.CallID, Why: r.Why, Undo: r.Undo, Scope: r.Scope, Server: r.Tool.Server, Tool: r.Tool.Name(), Definition: r.Tool.Digest.String(),
 		Class: r.Tool.Explain(), Arguments: r.Arguments}
 	for _, d := range r.Drafts {
 		shown.Drafts = append(shown.Drafts, draft{d.ID, d.Shown})

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,23 +23,20 @@ func approvers(ctx context.Context, by []string, address string, in *inbox.Inbox
 	if len(by) == 0 {
 		return proxy.Fallback(form, page), nil // the page is opened when it is wanted
 	}
+	if err := policy.CheckApprovers(by); err != nil {
+		return nil, fmt.Errorf("--approve: %w", err)
+	}
 	var all []hitl.Confirmer
-	for i, who := range by {
-		switch {
-		case !slices.Contains(policy.Approvers, who):
-			return nil, fmt.Errorf("--approve %q is none of elicit, web, terminal, deny", who)
-		case slices.Contains(by[:i], who):
-			return nil, fmt.Errorf("--approve names %s twice", who)
-		case who == "deny" && len(by) > 1:
-			return nil, errors.New("--approve deny asks nobody, and goes with no other")
-		case who == "elicit":
+	for _, who := range by {
+		switch who {
+		case "elicit":
 			all = slices.Insert(all, 0, form) // First wants it first
-		case who == "web":
+		case "web":
 			if err := page.open(); err != nil {
 				return nil, err
 			}
 			all = append(all, page)
-		case who == "terminal":
+		case "terminal":
 			tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 			if err != nil {
 				return nil, fmt.Errorf("--approve terminal: there is no terminal to ask at: %w; use web, or elicit", err)

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/command"
 )
@@ -126,5 +127,13 @@ func decide(t *testing.T, link string) {
 	}
 	text := page(browser.Get(link)) //nolint:bodyclose // page closes it
 	text = press(text, "Go in")
+	list, err := where.Parse("/approvals/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The line with the link is written before the question stands on the page.
+	for end := time.Now().Add(time.Minute); !strings.Contains(text, "Approve") && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		text = page(browser.Get(list.String())) //nolint:bodyclose // page closes it
+	}
 	press(text, "Approve")
 }

@@ -111,7 +111,7 @@ func verdictJSON(out io.Writer, r audit.Report) error {
 }
 
 func encode(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
+	e := json.NewEncoder(escape.JSONWriter(out))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
@@ -210,7 +210,7 @@ func (f recordFilter) print(out io.Writer, path string, r audit.Report, asJSON b
 // recordLine is a record on one line, safe to show.
 func recordLine(r audit.Record) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %-9s", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Kind)
+	fmt.Fprintf(&b, "%s %-9s", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), escape.Line(string(r.Kind)))
 	if r.Kind == audit.Recovered {
 		return b.String() + " a writer before had been interrupted"
 	}

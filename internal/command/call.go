@@ -84,7 +84,7 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 	arguments := []byte(o.arguments)
 	if o.arguments == "-" {
 		person = nobody
-		if arguments, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxArguments+1)); err != nil {
+		if arguments, err = io.ReadAll(io.LimitReader(until(ctx, cmd.InOrStdin()), maxArguments+1)); err != nil {
 			return fmt.Errorf("--arguments -: %w", err)
 		}
 	}

@@ -207,6 +207,18 @@ func TestRecordThatWasChangedIsBroken(t *testing.T) {
 	}
 }
 
+// A record that somebody wrote by hand moves no cursor.
+func TestRecordThatSomebodyMadeUpIsText(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	if err := os.WriteFile(path, []byte(`{"kind":"intent\u001b[2J","run":"r","n":1,"tool":"t","class":"safe"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stdout, stderr := program(t, "", "audit", "show", path); !strings.Contains(stdout, "intent") || strings.Contains(stdout+stderr, "\x1b") {
+		t.Errorf("got %q and %q", stdout, stderr)
+	}
+}
+
 // What was about to be done and has no end is named, by verify and by show.
 func TestCallsWithoutAnEndAreNamed(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/stores"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes.
@@ -52,6 +53,17 @@ func Run(ctx context.Context, open stores.Opener, args []string, stdin io.Reader
 	return exitUsage
 }
 
+// noneEmpty refuses flags that were given an empty value, as of a variable that is not
+// set: without its record, its lock or its scopes a command would allow more.
+func noneEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if v := f.Value.String(); err == nil && (v == "" || v == "[]") {
+			err = fmt.Errorf("--%s is empty; give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
+}
+
 // harmless is a text for a terminal that may hold what a server wrote. Most have
 // nothing to hide, and stay as they are.
 func harmless(text string) string {
@@ -77,6 +89,9 @@ func root(open stores.Opener) *cobra.Command {
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return noneEmpty(cmd.Flags())
+		},
 	}
 	cmd.AddCommand(
 		auditCommand(),

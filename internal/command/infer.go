@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ with its number, and the exit code is 1; the others are answered all the same.`,
 		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inferLines(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 }
@@ -92,7 +93,7 @@ func inferLines(in io.Reader, out, errs io.Writer) error {
 
 // answer writes a line for each tool.
 func answer(out io.Writer, tools []listedTool) error {
-	write := json.NewEncoder(out)
+	write := json.NewEncoder(escape.JSONWriter(out))
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
 		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}

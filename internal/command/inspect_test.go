@@ -134,6 +134,14 @@ func TestSeveralServers(t *testing.T) {
 	if len(r.Servers) != 1 || r.Servers[0].ID != "second" || len(r.Tools) != 3 {
 		t.Errorf("got %+v, want the second alone", r.Servers)
 	}
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(other, []byte(`{"mcpServers": {"third": {"url": "`+lying(t)+`"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = inspectJSON(t, exitFindings, "--config", path, "--config", other, "--server", "third", "--server", "second", "--server", "third")
+	if len(r.Servers) != 2 || r.Servers[0].ID != "third" || r.Servers[1].ID != "second" {
+		t.Errorf("got %+v, want the one of each file", r.Servers)
+	}
 	for _, args := range [][]string{{"--name", "mine", lying(t)}, {"--server", "mine=" + lying(t)}} {
 		r = inspectJSON(t, exitFindings, args...)
 		if len(r.Servers) != 1 || r.Servers[0].ID != "mine" {

@@ -143,7 +143,7 @@ servers that are not named here stay in it as they are.
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing has changed since %s was written.\n", f.path)
 				return nil
 			}
-			if !yes && !agreed(cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
+			if !yes && !agreed(until(cmd.Context(), cmd.InOrStdin()), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
 				return &exitError{exitFindings, fmt.Errorf("nothing was accepted, and %s is as it was", f.path)}
 			}
 			if err := tools.Accept(changes...); err != nil {
@@ -167,6 +167,9 @@ func agreed(in io.Reader, out io.Writer, question string) bool {
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(out)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false // half a line is no answer
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"

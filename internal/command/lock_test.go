@@ -1,10 +1,13 @@
 package command
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/fairlead-go/fairlead/internal/testserver"
 )
@@ -82,6 +85,19 @@ func TestLockThatCannotBeReadStays(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, `unknown key "more"`) || !strings.Contains(stderr, path) {
 			t.Errorf("%s: exit %d, stderr %q", command, code, stderr)
 		}
+	}
+}
+
+// A read that fails behind a yes may have cut it short: "y… no, wait".
+func TestHalfAnAnswerIsNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"y\n": true, "y": true, "": false, "n\n": false} {
+		if got := agreed(strings.NewReader(text), io.Discard, "?"); got != want {
+			t.Errorf("%q: got %t", text, got)
+		}
+	}
+	if agreed(io.MultiReader(strings.NewReader("y"), iotest.ErrReader(errors.New("gone"))), io.Discard, "?") {
+		t.Error("half an answer was a yes")
 	}
 }
 

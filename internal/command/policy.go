@@ -22,6 +22,8 @@ func policyCommand() *cobra.Command {
 		Short: "Check and explain a policy file for the proxy",
 		Example: `  fairlead policy check policy.json
   fairlead policy explain policy.json --tool files/delete_file`,
+		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(policyCheckCommand(), policyExplainCommand(), policySchemaCommand())
 	return cmd
@@ -91,12 +93,15 @@ the tool is known by its name alone, and by --description; with one, as the serv
 				return c.AddTools(known.Server(), nothing, &mcp.Tool{Name: known.Tool(), Description: description, InputSchema: map[string]any{"type": "object"}})
 			}
 			if len(args) > 1 {
-				target := dial.Words(args[1:]...)
-				target.ID = known.Server()
+				one := serverNames{name: known.Server()}
+				targets, err := one.targets(args[1:], cmd.ArgsLenAtDash()-1)
+				if err != nil {
+					return err
+				}
 				ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 				defer cancel()
 				client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, nil)
-				server, err := dial.Connect(ctx, client, target)
+				server, err := dial.Connect(ctx, client, targets[0])
 				if err != nil {
 					return unreachable(err)
 				}
@@ -116,8 +121,10 @@ the tool is known by its name alone, and by --description; with one, as the serv
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-			return err
+			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+				return &exitError{exitFindings, fmt.Errorf("writing the answer: %w", err)}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")

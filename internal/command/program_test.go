@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -122,6 +124,12 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"inspect: as accepted":                {0, "honest", []string{"inspect", "--lock", at("a.lock"), "--", "SERVER"}},
 		"inspect: not as accepted":            {1, "lying", []string{"inspect", "--lock", at("a.lock"), "--", "SERVER"}},
 		"inspect: no lock file":               {2, "lying", []string{"inspect", "--lock", at("none"), "--", "SERVER"}},
+		"inspect: an empty lock":              {2, "honest", []string{"inspect", "--lock", "", "--", "SERVER"}},
+		"proxy: empty scopes":                 {2, "honest", []string{"proxy", "--scope", "", "--", "SERVER"}},
+		"proxy: an empty list of approvers":   {2, "honest", []string{"proxy", "--approve=", "--", "SERVER"}},
+		"inspect: no time":                    {2, "honest", []string{"inspect", "--timeout", "-1s", "--", "SERVER"}},
+		"inspect: no time at all":             {2, "honest", []string{"inspect", "--timeout", "0", "--", "SERVER"}},
+		"inspect: an URL with a query":        {3, "honest", []string{"inspect", "--server", "a=http://127.0.0.1:1/mcp?a=1&b=2"}},
 		"inspect: no such flag":               {2, "honest", []string{"inspect", "--what"}},
 		"inspect: no such level":              {2, "honest", []string{"inspect", "--fail-on", "terrible", "--", "SERVER"}},
 		"inspect: no server":                  {2, "honest", []string{"inspect"}},
@@ -144,6 +152,8 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"help":                                {0, "honest", []string{"help", "inspect"}},
 		"no such command":                     {2, "honest", []string{"explode"}},
 		"no such command of lock":             {2, "honest", []string{"lock", "explode"}},
+		"no such command of policy":           {2, "honest", []string{"policy", "explode"}},
+		"no such command of audit":            {2, "honest", []string{"audit", "explode"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,5 +168,39 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 	}
 	if _, err := os.Stat(at("b.lock")); err == nil {
 		t.Error("a lock file was written that nobody agreed to")
+	}
+}
+
+// Whoever interrupts the program has it end, whatever it waits for.
+func TestAnInterruptEndsWhatWaitsForInput(t *testing.T) {
+	t.Parallel()
+	url, dir := lying(t), t.TempDir()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"infer":     {[]string{"infer"}, exitFindings},
+		"arguments": {[]string{"call", "get_account", "--arguments", "-", url}, exitUsage},
+		"an answer": {[]string{"lock", "accept", "--lock", filepath.Join(dir, "a.lock"), url}, exitFindings},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, interrupt := context.WithCancel(t.Context())
+			typed, keyboard := io.Pipe()
+			t.Cleanup(func() { _ = keyboard.Close() })
+			ended := make(chan int, 1)
+			var out, errs bytes.Buffer
+			go func() { ended <- Run(ctx, nil, c.args, typed, &out, &errs) }()
+			_, _ = keyboard.Write([]byte("y")) // which ends when somebody reads it
+			interrupt()
+			select {
+			case code := <-ended:
+				if code != c.code || c.code != exitOK && !strings.Contains(errs.String(), "fairlead: ") {
+					t.Errorf("exit %d, want %d; stderr %q", code, c.code, errs.String())
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("it goes on")
+			}
+		})
 	}
 }

@@ -139,6 +139,11 @@ func TestPolicyExplain(t *testing.T) {
 	if code, _, stderr := told(t, "policy", "explain", p, "--tool", "files/*"); code != 2 || !strings.Contains(stderr, "is not SERVER/TOOL") {
 		t.Errorf("got %d %s", code, stderr)
 	}
+	for _, words := range [][]string{{"touch", "x"}, {"http://h", "http://i"}, {"http://h", "--", "touch", "x"}} {
+		if code, _, stderr := told(t, append([]string{"policy", "explain", p, "--tool", "x/y"}, words...)...); code != 2 {
+			t.Errorf("%q: got %d %s, want no program that nobody put behind two hyphens, and one server", words, code, stderr)
+		}
+	}
 	if code, _, _ := told(t, "policy", "explain", p, "--tool", "x/y", "--", "/no/such/program"); code != 3 {
 		t.Errorf("got %d", code)
 	}

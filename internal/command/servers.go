@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,11 +107,13 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	var names []string
 	for _, text := range f.servers {
 		name, what, defines := strings.Cut(text, "=")
-		if !defines {
+		if !defines && !slices.Contains(names, name) {
 			names = append(names, name)
+		}
+		if !defines {
 			continue
 		}
-		words, err := shell.Fields(what, nil)
+		words, err := split(what)
 		if err != nil || len(words) == 0 {
 			return nil, fmt.Errorf("--server %q is neither NAME=URL nor NAME=COMMAND", text)
 		}
@@ -121,14 +124,52 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	if len(names) > 0 && len(f.configs) == 0 {
 		return nil, fmt.Errorf("--server %s: of which file? Name one by --config, or write --server %s=URL", names[0], names[0])
 	}
-	for _, path := range f.configs {
-		found, err := dial.Configured(path, names...)
+	if len(names) == 0 {
+		for _, path := range f.configs {
+			found, err := dial.Configured(path)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	for _, name := range names {
+		found, err := f.find(name)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
 	}
 	return append(all, own...), nil
+}
+
+// find returns the server of the name out of the files, of which one has to have it.
+func (f *serverNames) find(name string) (all []dial.Target, err error) {
+	var missing error
+	for _, path := range f.configs {
+		found, err := dial.Configured(path, name)
+		switch {
+		case errors.Is(err, dial.ErrNoServer):
+			missing = err
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, missing
+	}
+	return all, nil
+}
+
+// split puts in variables and takes a command line apart. What is an URL is one word,
+// though it has signs that mean something to a shell.
+func split(text string) ([]string, error) {
+	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		url, err := shell.Expand(text, nil)
+		return []string{url}, err
+	}
+	return shell.Fields(text, nil)
 }
 
 // A fleet is the servers that answered, and their tools.
@@ -149,6 +190,9 @@ type asked struct {
 // connect reaches the servers and lists their tools. One that fails harms no other;
 // the error is about how they were named, or about all of them.
 func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, o catalog.Options) (*fleet, error) {
+	if f.wait <= 0 {
+		return nil, fmt.Errorf("--timeout %v is no time to wait; give one such as 30s", f.wait)
+	}
 	o.Timeout = f.wait
 	// The sessions live on this context: it is cancelled at the end.
 	ctx, cancel := context.WithCancelCause(ctx)

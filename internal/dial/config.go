@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/tailscale/hujson"
 )
 
@@ -52,10 +53,10 @@ func Configured(path string, names ...string) ([]Target, error) {
 		}
 		t, off, err := e.target(path)
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
 		case off && !named:
 			continue
+		case err != nil:
+			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
 		}
 		found = append(found, t)
 	}
@@ -78,6 +79,9 @@ func read(path string) ([]byte, error) {
 	return text, err
 }
 
+// ErrNoServer says that a configuration file does not have the server that is asked for.
+var ErrNoServer = errors.New("has no server")
+
 func missing(path string, all []entry, names []string) error {
 	var there []string
 	for _, e := range all {
@@ -85,7 +89,7 @@ func missing(path string, all []entry, names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(there, name) {
-			return fmt.Errorf("%w: %s has no server %s; it has %s", ErrUsage, path, quoted(name), quoted(there...))
+			return fmt.Errorf("%w: %s %w %s; it has %s", ErrUsage, path, ErrNoServer, quoted(name), quoted(there...))
 		}
 	}
 	return nil
@@ -113,6 +117,9 @@ const byteOrderMark = "\ufeff"
 
 // jsonEntries reads JSON with comments and trailing commas, as editors keep their settings.
 func jsonEntries(text []byte) ([]entry, error) {
+	if jsontree.Deep(text) {
+		return nil, errors.New("it is nested too deeply")
+	}
 	text, err := hujson.Standardize(bytes.TrimPrefix(text, []byte(byteOrderMark)))
 	if err != nil { // which says the line
 		return nil, err
@@ -149,7 +156,22 @@ func jsonEntries(text []byte) ([]entry, error) {
 	case len(found) == 0:
 		return nil, errors.New("it names no server")
 	}
-	return found, nil
+	return latest(found), nil
+}
+
+// latest leaves out what a later entry of the same name takes the place of.
+func latest(all []entry) []entry {
+	last := make(map[string]int, len(all))
+	for i, e := range all {
+		last[e.name] = i
+	}
+	var kept []entry
+	for i, e := range all {
+		if last[e.name] == i {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // entriesAt returns the servers of one place, in their order, and whether it is there.

@@ -72,11 +72,23 @@ func TestConfigured(t *testing.T) {
 			`{"mcpServers": {}, "projects": {` + strconv.Quote(here) + `: {"mcpServers": {"a": {"command": "x"}}}, "/elsewhere": {"mcpServers": {"b": {"command": "y"}}}}}`, nil,
 			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
 		},
+		"a server twice": { // as for a client, the last counts
+			"{\"mcpServers\": {\"a\": {\"command\": \"old\"}, \"b\": {\"command\": \"y\"},\n\"a\": {\"command\": \"x\"}}}", nil,
+			[]dial.Target{{ID: "b", Command: []string{"y"}, Env: map[string]string{}, Line: 1}, {ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 2}},
+		},
+		"Claude Code, for all and for this project": {
+			`{"mcpServers": {"a": {"command": "y"}}, "projects": {` + strconv.Quote(here) + `: {"mcpServers": {"a": {"command": "x"}}}}}`, nil,
+			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
+		},
 		"Windsurf":        {`{"mcpServers": {"a": {"serverUrl": "https://example.com/sse"}}}`, nil, []dial.Target{{ID: "a", URL: "https://example.com/sse", Header: map[string]string{}, Line: 1}}},
 		"Gemini":          {`{"mcpServers": {"a": {"httpUrl": "https://example.com/mcp"}}}`, nil, []dial.Target{{ID: "a", URL: "https://example.com/mcp", Header: map[string]string{}, Line: 1}}},
 		"one by its name": {`{"mcpServers": {"a": {"command": "x"}, "b": {"command": "${NOWHERE}"}}}`, []string{"a"}, []dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}}},
 		"switched off": {
 			`{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y", "disabled": true}, "c": {"command": "z", "enabled": false}}}`, nil,
+			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
+		},
+		"switched off, as it cannot be used": {
+			`{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y", "env": {"K": "${FAIRLEAD_NOT_SET}"}, "disabled": true}}}`, nil,
 			[]dial.Target{{ID: "a", Command: []string{"x"}, Env: map[string]string{}, Line: 1}},
 		},
 		"switched off and named": {
@@ -197,6 +209,8 @@ func TestConfiguredSaysWhatIsWrong(t *testing.T) {
 		"another transport":          {`{"mcpServers": {"a": {"type": "ws", "url": "http://h"}}}`, nil, []string{`"a"`, `"ws"`}},
 		"arguments are a text":       {`{"mcpServers": {"a": {"command": "x", "args": "y"}}}`, nil, []string{`"a"`, "args"}},
 		"a value is a list":          {`{"mcpServers": {"a": {"command": "x", "env": {"A": []}}}}`, nil, []string{`"a"`, "no text"}},
+		"a value is null":            {`{"mcpServers": {"a": {"command": "x", "env": {"A": null}}}}`, nil, []string{`"a"`, "no text"}},
+		"nested without end":         {`{"mcpServers": ` + strings.Repeat("[", 8<<20), nil, []string{"nested"}},
 		"an entry is a text":         {`{"mcpServers": {"a": "x"}}`, nil, []string{`"a"`}},
 		"a variable that is not set": {`{"mcpServers": {"a": {"command": "x", "env": {"K": "${env:FAIRLEAD_NOT_SET}"}}}}`, nil, []string{`"a"`, "FAIRLEAD_NOT_SET"}},
 		"what the editor asks for":   {`{"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}}}`, nil, []string{`"a"`, "${input:key}"}},

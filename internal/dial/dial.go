@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/tail"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -61,7 +62,7 @@ func (s *Server) transport() mcp.Transport {
 	u, _ := url.Parse(t.URL) // it was checked
 	client := &http.Client{Transport: http.DefaultTransport}
 	if len(t.Header) > 0 {
-		client.Transport = headers{next: http.DefaultTransport, host: u.Host, header: t.Header}
+		client.Transport = headers{next: http.DefaultTransport, url: u, header: t.Header}
 	}
 	if t.SSE {
 		return &mcp.SSEClientTransport{Endpoint: t.URL, HTTPClient: client}
@@ -69,15 +70,18 @@ func (s *Server) transport() mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: client}
 }
 
-// Explain says which server failed, what it said last, and what to do.
+// Explain says which server failed, what it said last, and what to do, without the
+// secrets that can be told from the rest: an error of HTTP holds the whole URL.
 func (s *Server) Explain(err error) error {
 	switch {
 	case s.said == nil:
-		return fmt.Errorf("the server %s failed: %w; check that the address is that of an MCP server and that it runs", s.target, err)
+		err = fmt.Errorf("the server %s failed: %w; check that the address is that of an MCP server and that it runs", s.target, err)
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("the server cannot be started: %w; install it, or check the command line %q", err, s.target)
+		err = fmt.Errorf("the server cannot be started: %w; install it, or check the command line %q", err, s.target)
+	default:
+		err = fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
 	}
-	return fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
+	return redact.Error(err)
 }
 
 func cause(ctx context.Context, err error) error {

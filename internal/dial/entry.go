@@ -77,15 +77,14 @@ func (w *words) UnmarshalJSON(text []byte) error {
 type scalar string
 
 func (s *scalar) UnmarshalJSON(text []byte) error {
-	var one string
-	if json.Unmarshal(text, &one) == nil {
-		*s = scalar(one)
-		return nil
-	}
-	if bytes.ContainsAny(text[:1], "{[n") {
+	if bytes.ContainsAny(text[:1], "{[n") { // null would be read as an empty text
 		return errors.New("a value is no text")
 	}
-	*s = scalar(text)
+	var one string
+	if json.Unmarshal(text, &one) != nil {
+		one = string(text)
+	}
+	*s = scalar(one)
 	return nil
 }
 

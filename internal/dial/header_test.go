@@ -3,6 +3,7 @@ package dial_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -42,6 +43,56 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 			}
 			if all["own Bearer s3crets3cret"] == 0 || all["other "] == 0 || len(all) != 2 {
 				t.Errorf("got %v", all)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Nor do they go where everybody on the way can read them.
+func TestHeadersStayWithTheirScheme(t *testing.T) {
+	t.Parallel()
+	server, err := url.Parse("https://example.com/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent string
+	way := dial.Headers(roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header.Get("Authorization")
+		return &http.Response{Body: http.NoBody}, nil
+	}), server, map[string]string{"Authorization": "Bearer s3cret"})
+	for to, want := range map[string]string{"https://example.com/other": "Bearer s3cret", "http://example.com/mcp": "", "https://example.com:8443/mcp": ""} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := way.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = res.Body.Close(); sent != want {
+			t.Errorf("%s: got %q, want %q", to, sent, want)
+		}
+	}
+}
+
+// What goes wrong on the way to a server does not tell its key.
+func TestFaultsKeepSecrets(t *testing.T) {
+	t.Parallel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	for name, target := range map[string]dial.Target{
+		"in the query":     dial.Words("http://127.0.0.1:1/mcp?api_key=abcdef123456"),
+		"as a password":    dial.Words("http://ada:abcdef123456@127.0.0.1:1/mcp"),
+		"in its last word": dial.Words("sh", "-c", "echo refused: token=abcdef123456 >&2"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := dial.Connect(t.Context(), client, target)
+			if err == nil || strings.Contains(err.Error(), "abcdef123456") {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

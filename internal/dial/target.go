@@ -100,16 +100,16 @@ func idOf(name string) string {
 	return cmp.Or(strings.Trim(id[:min(len(id), 60)], "-"), defaultID)
 }
 
-// headers adds a server's headers to the requests to it, and to no other host that a
-// redirect may lead to.
+// headers adds a server's headers to the requests to it, and neither to another host that
+// a redirect may lead to nor to this one without TLS.
 type headers struct {
 	next   http.RoundTripper
-	host   string
+	url    *url.URL
 	header map[string]string
 }
 
 func (h headers) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Host != h.host {
+	if req.URL.Host != h.url.Host || req.URL.Scheme != h.url.Scheme {
 		return h.next.RoundTrip(req)
 	}
 	req = req.Clone(req.Context())

@@ -108,8 +108,10 @@ func Invisible(r rune) bool { return invisible(r) }
 // private use, surrogates, what is not assigned, odd spaces, and the letters and
 // marks that are blank.
 func invisible(r rune) bool {
-	switch r {
-	case '\u2800', '\U0001d159': // braille blank, null note head
+	switch {
+	case ' ' <= r && r <= '~': // most are, and the tables take long
+		return false
+	case r == '\u2800' || r == '\U0001d159': // braille blank, null note head
 		return true
 	}
 	return !unicode.IsPrint(r) ||

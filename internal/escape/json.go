@@ -1,7 +1,9 @@
 package escape
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf16"
 )
@@ -22,4 +24,20 @@ func JSON(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// JSONWriter writes JSON texts to w as [JSON] has them, each by one Write, as
+// a json.Encoder makes them.
+func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
+
+type jsonWriter struct{ to io.Writer }
+
+func (w jsonWriter) Write(text []byte) (int, error) {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && Invisible(r) }) {
+		return w.to.Write(text) // nearly always
+	}
+	if _, err := io.WriteString(w.to, JSON(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }

@@ -62,10 +62,37 @@ func breaks(text string) string {
 // wrap breaks a row where it is too long for a terminal.
 func wrap(runes []rune) []string {
 	const width = 72
-	var rows []string
-	for len(runes) > width {
-		rows = append(rows, string(runes[:width]))
-		runes = append([]rune("    "), runes[width:]...)
+	first := fit(runes, width)
+	rows := []string{string(runes[:first])}
+	for _, more := range Wrap(string(runes[first:]), width-4) {
+		rows = append(rows, "    "+more)
 	}
-	return append(rows, string(runes))
+	return rows
+}
+
+// Wrap breaks a text of one line into rows of so many columns, so that no terminal
+// breaks it and begins a line of its own with what somebody else wrote. It is empty for
+// an empty text.
+func Wrap(text string, columns int) []string {
+	var rows []string
+	for runes := []rune(text); len(runes) > 0; {
+		n := fit(runes, columns)
+		rows = append(rows, string(runes[:n]))
+		runes = runes[n:]
+	}
+	return rows
+}
+
+// fit returns how many of the runes have room in so many columns, one at least. What
+// may take two counts as two.
+func fit(runes []rune, columns int) int {
+	for i, r := range runes {
+		if columns--; r >= 0x1100 {
+			columns--
+		}
+		if columns < 0 {
+			return max(i, 1)
+		}
+	}
+	return len(runes)
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -24,6 +25,7 @@ type Grant struct {
 	binding Binding
 	expires time.Time
 	state   atomic.Int32
+	tame    bool   // the person saw a class that needs no yes, so it is none to a call that does
 	outer   *Grant // an enclosing call's
 	before  func(context.Context) error
 }
@@ -59,19 +61,21 @@ type grantKey struct{}
 // Give returns a context that carries a yes to call for the time given. The
 // caller voids the grant when its call to next has returned.
 func Give(ctx context.Context, call *middleware.Call, lifetime time.Duration) (context.Context, *Grant) {
-	return GiveRecorded(ctx, call, lifetime, nil)
+	return GiveRecorded(ctx, call, call.Tool.Safety(), lifetime, nil)
 }
 
-// GiveRecorded is [Give] with a func that runs each time the grant is about to be
-// spent, before the call is handed over. Its error ends the grant, and the call.
-func GiveRecorded(ctx context.Context, call *middleware.Call, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
-	return give(ctx, Bind(call), time.Now().Add(lifetime), before)
-}
-
-func give(ctx context.Context, b Binding, expires time.Time, before func(context.Context) error) (context.Context, *Grant) {
-	outer, _ := ctx.Value(grantKey{}).(*Grant)
-	g := &Grant{Context: ctx, binding: b, expires: expires, outer: outer, before: before}
+// GiveRecorded is [Give] with the class that the person saw, and a func that runs each
+// time the grant is about to be spent, before the call is handed over. Its error ends
+// the grant, and the call.
+func GiveRecorded(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
+	g := give(ctx, Bind(call), time.Now().Add(lifetime), before)
+	g.tame = !shown.MustConfirm()
 	return g, g
+}
+
+func give(ctx context.Context, b Binding, expires time.Time, before func(context.Context) error) *Grant {
+	outer, _ := ctx.Value(grantKey{}).(*Grant)
+	return &Grant{Context: ctx, binding: b, expires: expires, outer: outer, before: before}
 }
 
 // Value makes the grant the context that carries it.
@@ -85,15 +89,19 @@ func (g *Grant) Value(key any) any {
 // again returns a context with a yes of its own to the same call, as long as this
 // one lives.
 func (g *Grant) again(ctx context.Context) (context.Context, *Grant) {
-	return give(ctx, g.binding, g.expires, nil) // its use is written down already
+	once := give(ctx, g.binding, g.expires, nil) // its use is written down already
+	return once, once
 }
 
 // Covers reports whether the context carries a yes to exactly this call that can
 // still be spent, so that nobody needs to be asked again.
 func Covers(ctx context.Context, call *middleware.Call) bool {
 	g := find(ctx, call)
-	return g != nil && g.state.Load() == unspent && time.Now().Before(g.expires)
+	return g != nil && !g.tooTame(call.Tool) && g.state.Load() == unspent && time.Now().Before(g.expires)
 }
+
+// tooTame reports whether the yes was to a tamer class than the tool's.
+func (g *Grant) tooTame(tool *middleware.Tool) bool { return g.tame && tool.Safety().MustConfirm() }
 
 // find returns the innermost grant for this call, whatever its state.
 func find(ctx context.Context, call *middleware.Call) *Grant {

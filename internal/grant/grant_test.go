@@ -245,6 +245,25 @@ func TestGrantIsSpentBeforeTheHandOver(t *testing.T) {
 	e.want(t, 1)
 }
 
+// A group of calls ends because one of them was not sent: that is the cause of the
+// others' end, and no reason to give their grants back.
+func TestGrantIsNotGivenBackBecauseAnotherCallWasNotSent(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	ctx, yes := give(t.Context(), its)
+	ctx, cancel := context.WithCancelCause(ctx)
+	sent := middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+		cancel(fact{notSent: true})
+		return nil, fmt.Errorf("posting: %w", context.Cause(ctx)) // as net/http does
+	})
+	_, err := grant.Guard(sent, as(its.Tool)).CallTool(ctx, its)
+	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
+	if grant.Covers(context.WithoutCancel(ctx), &its) || !unknown {
+		t.Errorf("a delete that was under way may be made again with the same yes: %v", err)
+	}
+	yes.Void()
+}
+
 type fact struct{ notSent, refused bool }
 
 func (fact) Error() string   { return "it failed" }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,13 +70,16 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if !tool.Safety().MustConfirm() {
 		res, err := g.next.CallTool(ctx, call)
 		if err != nil {
-			err = middleware.OutcomeUnknown(call, err)
+			err = middleware.OutcomeUnknown(call, cause.Of(ctx, err))
 		}
 		return res, err
 	}
 	yes := find(ctx, &call)
 	if yes == nil {
 		return nil, &RefusedError{Tool: tool, Reason: "nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads"}
+	}
+	if yes.tooTame(tool) {
+		return nil, &RefusedError{Tool: tool, Reason: "the yes to it was to a tamer call; ask again, with the class that the executor knows"}
 	}
 	if err := yes.spend(ctx); err != nil {
 		return nil, &RefusedError{Tool: tool, Reason: err.Error(), Err: err}
@@ -88,6 +92,7 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	inner, once := yes.again(ctx)
 	defer once.Void()
 	res, err := g.next.CallTool(inner, call)
+	err = cause.Of(ctx, err) // what it tells of this call, and not of another
 	if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
 		yes.giveBack()
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,8 +71,15 @@ func Likely(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// maxExact is where float64 begins to leave whole numbers out, as the ids of some are.
-const maxExact = 1 << 53
+// told is how many digits of a number a float64 tells apart, whichever they are. The
+// ids of some have more.
+const told = 15
+
+// exact reports whether a number has no more than these.
+func exact(n json.Number) bool {
+	mantissa, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	return len(strings.TrimLeft(strings.ReplaceAll(mantissa, ".", ""), "-0")) <= told
+}
 
 // Same reports whether two values say the same, however their numbers are written;
 // whole numbers that a float64 may not tell apart must be written alike.
@@ -86,7 +92,7 @@ func Same(a, b any) bool {
 		}
 		x, _ := a.Float64()
 		y, _ := b.Float64()
-		return x == y && math.Abs(x) < maxExact
+		return x == y && exact(a) && exact(b)
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, Same)

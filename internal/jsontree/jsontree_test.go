@@ -50,6 +50,8 @@ func TestSame(t *testing.T) {
 		{`1`, `2`, false},
 		{`[9007199254740993]`, `[9007199254740993]`, true},
 		{`[9007199254740993]`, `[9007199254740992]`, false},
+		{`0.1`, `0.10000000000000000001`, false},
+		{`0.10`, `1e-1`, true},
 		{`1`, `"1"`, false},
 		{`[1,2]`, `[2,1]`, false},
 		{`[1]`, `[1,1]`, false},
@@ -105,5 +107,35 @@ func TestLikely(t *testing.T) {
 		if got := jsontree.Likely(text); got != want {
 			t.Errorf("%q: got %v", text, got)
 		}
+	}
+}
+
+func TestDeep(t *testing.T) {
+	t.Parallel()
+	const many = 10_000
+	open, shut := strings.Repeat("[{", many/2), strings.Repeat("}]", many/2)
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"nothing":                        {"", false},
+		"as deep as may be":              {open + shut, false},
+		"deeper":                         {"[" + open + shut + "]", true},
+		"without an end":                 {open + "[", true},
+		"often, side by side":            {strings.Repeat("[[],{}]", many), false},
+		"in a text":                      {`"\"` + open + `[[", "` + open + `"`, false},
+		"an end in a text":               {strings.Repeat(`["]",`, many+1), true},
+		"an end in a comment":            {strings.Repeat("[/*]*/", many+1), true},
+		"an end in a line's comment":     {strings.Repeat("[//]\n", many+1), true},
+		"in a comment without an end":    {"/*" + open + "[", false},
+		"in the last line":               {"//" + open + "[", false},
+		"behind a slash that is no more": {"/" + open + "[", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := jsontree.Deep([]byte(c.text)); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
 	}
 }

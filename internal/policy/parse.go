@@ -9,7 +9,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
-	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -42,7 +41,7 @@ func Parse(name string, text []byte) (*Policy, error) {
 
 func (r *reader) policy(v hujson.Value, p *Policy) {
 	var schema string
-	var version, most int
+	var version int
 	r.object(v, "", map[string]field{
 		"$schema":     r.text(&schema),
 		"version":     r.version(&version),
@@ -66,19 +65,23 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 		},
 		"budget": r.budget(p),
 		"output": func(v hujson.Value, key string) {
-			r.object(v, key, map[string]field{"limit": r.count(&most)})
+			r.object(v, key, map[string]field{"limit": r.limit(&p.OutputLimit)})
 		},
 		"lock":  r.text(&p.Lock),
 		"audit": r.text(&p.Audit),
 	})
-	p.OutputLimit = most
-	if most > 0 && most < leastOutput {
-		r.faultf(v, "output.limit", "it has to be at least %d, so that something can be said", leastOutput)
-	}
 }
 
 // leastOutput is what an answer has to have room for.
 const leastOutput = 200
+
+func (r *reader) limit(to *int) field {
+	return func(v hujson.Value, key string) {
+		if r.count(to)(v, key); *to > 0 && *to < leastOutput {
+			r.faultf(v, key, "it has to be at least %d, so that something can be said", leastOutput)
+		}
+	}
+}
 
 func (r *reader) version(to *int) field {
 	return func(v hujson.Value, key string) {
@@ -226,21 +229,6 @@ func (r *reader) scope(p *Policy) field {
 	}
 }
 
-func (r *reader) approvals(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		var remember string
-		r.object(v, key, map[string]field{
-			"by": r.texts(&p.By, Approvers...), "timeout": r.duration(&p.Approvals.Timeout),
-			"remember": r.text(&remember, "once", "session", "always"), "writes": r.flag(&p.Approvals.Writes),
-			"maxPending": r.count(&p.Approvals.MaxPending),
-		})
-		p.Approvals.Remember = map[string]hitl.Remember{"": hitl.Once, "once": hitl.Once, "session": hitl.Session, "always": hitl.Always}[remember]
-	}
-}
-
-// Approvers are who can be asked.
-var Approvers = []string{"elicit", "web", "terminal", "deny"}
-
 func (r *reader) limits(o *ratelimit.Options) field {
 	return func(v hujson.Value, key string) {
 		r.object(v, key, map[string]field{
@@ -268,12 +256,17 @@ func (r *reader) budget(p *Policy) field {
 		b := new(budget.Options)
 		r.object(v, key, map[string]field{
 			"calls": r.count(&b.Session.Calls), "cost": r.amount(&b.Session.Cost), "time": r.duration(&b.Session.Time),
-			"idle": r.duration(&b.Idle), "repeats": r.count(&b.Repeats), "pause": r.duration(&b.Pause),
+			"idle": r.duration(&b.Idle), "repeats": r.repeats(&b.Repeats), "pause": r.duration(&b.Pause),
 		})
-		if b.Repeats > mostRepeats {
-			r.faultf(v, key+".repeats", "it may be %d at most", mostRepeats)
-		}
 		p.Budget = b
+	}
+}
+
+func (r *reader) repeats(to *int) field {
+	return func(v hujson.Value, key string) {
+		if r.count(to)(v, key); *to > mostRepeats {
+			r.faultf(v, key, "it may be %d at most", mostRepeats)
+		}
 	}
 }
 

@@ -71,8 +71,8 @@ func coversWord(p, q string) bool {
 	if p == q || p == "*" {
 		return true
 	}
-	if strings.ContainsAny(q, `[\`) {
-		return false // it would take a proof
+	if strings.ContainsAny(q, `[\`) || strings.Contains(p, "[") && strings.ContainsAny(q, "*?") {
+		return false // it would take a proof: what stands for a character here may be in a class, and others not
 	}
 	for _, stands := range []string{"", "\x01", "\x01\x01\x01\x01\x01"} {
 		if !match(p, strings.NewReplacer("*", stands, "?", "\x01").Replace(q)) {

@@ -104,6 +104,7 @@ func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
 		{"no JSON", "{\n\"rules\": [}\n", "p.json:2: it is no JSON"},
 		{"YAML", "rules:\n  - tool: x\n", "it is no JSON"},
 		{"more behind it", "{} {}", "it is no JSON"},
+		{"nested without end", `{"rules": ` + strings.Repeat("[", 8_000_000), "nested too deeply"},
 		{"no UTF-8", "{\"lock\": \"\xff\"}", "no UTF-8"},
 		{"B203 a time without a unit", `{"timeout": {"default": 30}}`, `timeout.default: it has to be a time with its unit`},
 		{"B203 nor as a text", `{"timeout": {"default": "30"}}`, `timeout.default: "30" is no time`},
@@ -120,12 +121,14 @@ func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
 		{"an unknown class", `{"tools": [{"tool": "a", "class": "harmless"}]}`, `"harmless" is none of safe, moderate, dangerous`},
 		{"an unknown approver", `{"approvals": {"by": ["email"]}}`, `approvals.by[0]: "email" is none of elicit, web, terminal, deny`},
 		{"a burst by itself", `{"limits": {"burst": 3}}`, `"burst" belongs to "perMinute"`},
-		{"too small an answer", `{"output": {"limit": 3}}`, "output.limit: it has to be at least 200"},
+		{"an approver twice", "{\"approvals\": {\n\"by\": [\"web\", \"web\"]}}", "p.json:2: approvals.by: web is named twice"},
+		{"nobody and somebody", `{"approvals": {"by": ["deny", "web"]}}`, "approvals.by: deny asks nobody"},
+		{"too small an answer", "{\"output\": {\n\"limit\": 3}}", "p.json:2: output.limit: it has to be at least 200"},
 		{"a later version", `{"version": 2}`, "this Fairlead reads version 1"},
 		{"a scope that is none", `{"scopes": ["*"]}`, "scopes[0]"},
 		{"a permission that is a wildcard", `{"permissions": [{"tool": "a", "permission": "*.read"}]}`, `it needs "tool", and a "permission"`},
 		{"a rule over arguments", "{\"arguments\": {\n\"a/b\": {\"when\": {\"x\": [\"y\"]},\n\"klass\": \"safe\"}}}", "line 3"},
-		{"too much of a loop", `{"budget": {"repeats": 1000}}`, "budget.repeats"},
+		{"too much of a loop", "{\"budget\": {\n\"repeats\": 1000}}", "p.json:2: budget.repeats: it may be 100 at most"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -220,6 +223,9 @@ func TestB201UnreachableRules(t *testing.T) {
 		{"part of it is left", [][2]string{{"srv/list_*", "deny"}, {"srv/*", "allow"}}, nil},
 		{"another server", [][2]string{{"a/*", "deny"}, {"b/*", "allow"}}, nil},
 		{"a question mark covers no star", [][2]string{{"srv/?", "deny"}, {"srv/*", "allow"}}, nil},
+		{"a class that leaves one out covers no question mark", [][2]string{{"srv/[^x]", "deny"}, {"srv/?", "ask"}}, nil},
+		{"nor does a range cover a star", [][2]string{{"srv/[^a-z]*", "deny"}, {"srv/?*", "ask"}}, nil},
+		{"a class covers a name", [][2]string{{"srv/[^x]", "deny"}, {"srv/y", "ask"}}, []string{"p.json:3"}},
 		{"a milder one covers nothing", [][2]string{{"*", "allow"}, {"srv/x", "deny"}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

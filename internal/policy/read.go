@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/tailscale/hujson"
 )
 
@@ -67,6 +68,9 @@ var comment = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
 func (r *reader) parse() (hujson.Value, error) {
 	if !utf8.Valid(r.raw) {
 		return hujson.Value{}, &Error{r.name, 1, "", "it is no UTF-8"}
+	}
+	if jsontree.Deep(r.raw) {
+		return hujson.Value{}, &Error{r.name, 1, "", "it is nested too deeply"}
 	}
 	v, err := hujson.Parse(r.raw)
 	if err == nil {

@@ -215,7 +215,7 @@ func TestAServerThatDies(t *testing.T) {
 			if got := text(t, f.call(t, "list_things", nil)); got != "a, b" {
 				t.Errorf("got %q", got)
 			}
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("the server came back after %v", took)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/policy"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/tail"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -87,7 +88,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("the server %q cannot be reached: %v", e.Server, e.Err)
+	return fmt.Sprintf("the server %q cannot be reached: %v", e.Server, redact.Error(e.Err)) // it may hold the server's last words
 }
 
 // Unwrap returns what was wrong.

@@ -69,7 +69,7 @@ func things() *mcp.Server {
 		select {
 		case <-ctx.Done():
 			did("cancelled " + string(arguments))
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 		}
 		return testserver.Text("it is gone"), nil
 	})

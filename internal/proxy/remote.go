@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/mount"
 )
 
@@ -234,7 +235,11 @@ func (r *remote) do(ctx context.Context, method string, m *message, last string)
 	if version != "" {
 		req.Header.Set(headerVersion, version)
 	}
-	return r.client.Do(req)
+	res, err := r.client.Do(req)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	return res, nil
 }
 
 // over ends the link because of the server.

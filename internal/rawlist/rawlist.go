@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,9 +24,10 @@ type Page struct {
 	ttl         int
 	annotations map[string]json.RawMessage
 	faults      []Fault
+	readable    []Fault // the others, without a fault so far
 }
 
-// A Fault is a tool that the SDK cannot read.
+// A Fault is a tool that the SDK cannot read, or does not take.
 type Fault struct {
 	Index int    // among the tools of the page
 	Name  string // "" where it has none
@@ -75,11 +77,43 @@ func (p *Page) Annotations(tool string) json.RawMessage {
 	return p.annotations[tool]
 }
 
-// Faults returns the tools that were kept from the SDK.
-func (p *Page) Faults() []Fault {
+// Faults returns the tools that were kept from the SDK, and those that it left out
+// itself of what it handed on.
+func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.faults
+	there := make(map[string]int, len(handedOn)) // a middleware of the host's may sort them
+	for _, tool := range handedOn {
+		if tool != nil {
+			there[tool.Name]++
+		}
+	}
+	faults := slices.Clip(p.faults)
+	for _, f := range p.readable {
+		if there[f.Name]--; there[f.Name] < 0 {
+			f.Err = errors.New("the SDK does not take it, as one whose x-mcp-header annotations are not usable")
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+// Forget returns an answer that nobody waits for as the SDK is to see it: with no
+// ttlMs, since what it remembers of it would answer the next request, from a page too.
+func Forget(result json.RawMessage) json.RawMessage {
+	var list map[string]json.RawMessage
+	if json.Unmarshal(result, &list) != nil {
+		return result
+	}
+	if raw, ok := list["ttlMs"]; !ok || string(raw) == "0" {
+		return result
+	}
+	list["ttlMs"] = json.RawMessage("0")
+	out, err := json.Marshal(list)
+	if err != nil {
+		return result
+	}
+	return out
 }
 
 // Take notes an answer and returns what the SDK is to see of it: the tools that it
@@ -96,7 +130,7 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen, p.ttl, p.faults, p.annotations = true, 0, nil, make(map[string]json.RawMessage)
+	p.seen, p.ttl, p.faults, p.readable, p.annotations = true, 0, nil, nil, make(map[string]json.RawMessage)
 	changed := false
 	if raw, ok := list["ttlMs"]; ok {
 		if json.Unmarshal(raw, &p.ttl) != nil {
@@ -116,7 +150,7 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 		if annotations != nil {
 			p.annotations[name] = annotations
 		}
-		readable = append(readable, raw)
+		readable, p.readable = append(readable, raw), append(p.readable, Fault{Index: i, Name: name})
 	}
 	if !changed {
 		return result
@@ -138,61 +172,112 @@ func write(list map[string]json.RawMessage, tools []json.RawMessage) (json.RawMe
 }
 
 // read says what keeps the SDK from reading a tool. It looks at the members by
-// their exact names, as the SDK does.
+// their exact names, and at each of them, as the SDK does. A tool that has one of them
+// twice is none: nobody could say which is meant.
 func read(raw json.RawMessage) (name string, annotations json.RawMessage, err error) {
 	if isNull(raw) {
 		return "", nil, errors.New("it is null")
 	}
-	var tool map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &tool); err != nil {
+	tool, ok := members(raw)
+	if !ok {
 		return "", nil, fmt.Errorf("it is no object: %.40s", raw)
 	}
-	if err := isA[string](tool, "name", "text"); err != nil {
-		return "", nil, err
-	}
-	_ = json.Unmarshal(tool["name"], &name) // absent is ""
-	for _, err := range []error{
-		isA[string](tool, "title", "text"),
-		isA[string](tool, "description", "text"),
-		isA[map[string]json.RawMessage](tool, "_meta", "object"),
-		isA[[]mcp.Icon](tool, "icons", "list of icons"),
-		isA[map[string]json.RawMessage](tool, "annotations", "object"),
-	} {
-		if err != nil {
-			return name, nil, err
+	seen := make(map[string]json.RawMessage, len(tool))
+	for _, m := range tool {
+		k, known := ofTool[m.name]
+		switch _, twice := seen[m.name]; {
+		case !known || err != nil:
+			continue
+		case twice:
+			err = fmt.Errorf("%s is given twice", m.name)
+		default:
+			err = k.check(m)
 		}
+		seen[m.name] = m.value
 	}
-	annotations = tool["annotations"]
+	_ = json.Unmarshal(seen["name"], &name) // absent is "", and so is what is none
+	if err != nil {
+		return name, nil, err
+	}
+	annotations = seen["annotations"]
 	if annotations == nil || isNull(annotations) {
 		return name, nil, nil
 	}
-	var hints map[string]json.RawMessage
-	_ = json.Unmarshal(annotations, &hints) // it is an object
-	for _, err := range []error{
-		isA[string](hints, "title", "text"),
-		isA[bool](hints, "readOnlyHint", "boolean"),
-		isA[bool](hints, "destructiveHint", "boolean"),
-		isA[bool](hints, "idempotentHint", "boolean"),
-		isA[bool](hints, "openWorldHint", "boolean"),
-	} {
-		if err != nil {
-			return name, nil, fmt.Errorf("among its annotations %w", err)
+	hints, _ := members(annotations) // it is an object
+	for _, m := range hints {
+		if k, known := ofAnnotations[m.name]; known {
+			if err := k.check(m); err != nil {
+				return name, nil, fmt.Errorf("among its annotations %w", err)
+			}
 		}
 	}
 	return name, annotations, nil
 }
 
-// isA says what is wrong with a member that is there and of another type.
-func isA[T any](object map[string]json.RawMessage, member, want string) error {
-	raw, ok := object[member]
-	if !ok {
+// A member is one of an object, which may have it twice.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members returns those of an object in valid JSON; ok is false for anything else.
+func members(raw json.RawMessage) (all []member, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		key, err := d.Token()
+		var m member
+		if err == nil {
+			err = d.Decode(&m.value)
+		}
+		if err != nil {
+			return nil, false
+		}
+		m.name, _ = key.(string) // in an object it is one
+		all = append(all, m)
+	}
+	return all, true
+}
+
+// A kind is what the SDK takes for a member.
+type kind struct {
+	reads func(json.RawMessage) bool
+	what  string
+}
+
+var (
+	ofTool = map[string]kind{
+		"name":         {is[string], "text"},
+		"title":        {is[string], "text"},
+		"description":  {is[string], "text"},
+		"icons":        {is[[]mcp.Icon], "list of icons"},
+		"annotations":  {is[map[string]json.RawMessage], "object"},
+		"_meta":        {is[map[string]any], "object, or has a number that is out of range"},
+		"inputSchema":  {is[any], "schema, since it has a number that is out of range"},
+		"outputSchema": {is[any], "schema, since it has a number that is out of range"},
+	}
+	ofAnnotations = map[string]kind{
+		"title":           {is[string], "text"},
+		"readOnlyHint":    {is[bool], "boolean"},
+		"destructiveHint": {is[bool], "boolean"},
+		"idempotentHint":  {is[bool], "boolean"},
+		"openWorldHint":   {is[bool], "boolean"},
+	}
+)
+
+func is[T any](raw json.RawMessage) bool {
+	var v T
+	return json.Unmarshal(raw, &v) == nil
+}
+
+// check says what is wrong with a member of another kind.
+func (k kind) check(m member) error {
+	if k.reads(m.value) {
 		return nil
 	}
-	var v T
-	if json.Unmarshal(raw, &v) != nil {
-		return fmt.Errorf("%s is %.40s and no %s", member, raw, want)
-	}
-	return nil
+	return fmt.Errorf("%s is %.40s and no %s", m.name, m.value, k.what)
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestPageOfARequest(t *testing.T) {
 	if rawlist.From(ctx) != page || rawlist.From(context.Background()) != nil {
 		t.Error("a page is not that of its request")
 	}
-	if page.Seen() || page.TTL() != 0 || page.Annotations("a") != nil || page.Faults() != nil {
+	if page.Seen() || page.TTL() != 0 || page.Annotations("a") != nil || page.Faults(nil) != nil {
 		t.Error("a page knows something before it was shown anything")
 	}
 }
@@ -38,6 +39,15 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 		{"a description that is an object", `{"name":"a","description":{}}`, "description is {} and no text"},
 		{"meta that is text", `{"name":"a","_meta":"x"}`, `_meta is "x" and no object`},
 		{"icons that are one", `{"name":"a","icons":{}}`, "icons is {} and no list of icons"},
+		{"a number that nothing holds", `{"name":"a","x":1e999}`, ""}, // nobody reads it
+		{"a number that nothing holds, in a schema", `{"name":"a","inputSchema":{"maximum":1e999}}`, "no schema, since it has a number that is out of range"},
+		{"a number that nothing holds, in the other", `{"name":"a","outputSchema":{"maximum":[-1e999]}}`, "outputSchema is"},
+		{"a number that nothing holds, in meta", `{"name":"a","_meta":{"x":1e999}}`, "_meta is"},
+		{"a name twice, the first no name", `{"name":7,"name":"a"}`, "name is 7 and no text"},
+		{"a name twice", `{"name":"b","name":"a"}`, "name is given twice"},
+		{"annotations twice", `{"name":"a","annotations":{"destructiveHint":true},"annotations":{}}`, "annotations is given twice"},
+		{"a hint twice, the first no hint", `{"name":"a","annotations":{"readOnlyHint":"x","readOnlyHint":true}}`, `readOnlyHint is "x" and no boolean`},
+		{"a name that is written otherwise", `{"\u006eame":7,"name":"a"}`, "name is 7 and no text"},
 		{"null", `null`, "it is null"},
 		{"a list", `[1]`, "it is no object: [1]"},
 		{"text", `"x"`, `it is no object: "x"`},
@@ -53,7 +63,7 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 			if !page.Seen() || list.NextCursor != "2" || list.Tools[len(list.Tools)-1].Name != "good" {
 				t.Errorf("got %s", out)
 			}
-			faults := page.Faults()
+			faults := page.Faults(list.Tools)
 			switch {
 			case c.want == "" && (len(faults) > 0 || len(list.Tools) != 2):
 				t.Errorf("got %v and %s", faults, out)
@@ -98,6 +108,33 @@ func TestTheSDKIsNotToRemember(t *testing.T) {
 				t.Errorf("the SDK sees %+v; noted is %v, want %v", list.Cacheable, page.TTL(), want)
 			}
 		})
+	}
+}
+
+// An answer that the SDK remembers would be the next one's.
+func TestNorOfAnAnswerThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	for result, want := range map[string]string{
+		`{"tools":[7],"ttlMs":60000}`: `{"tools":[7],"ttlMs":0}`, `{"tools":[],"ttlMs":0}`: `{"tools":[],"ttlMs":0}`, `{"ttlMs":"x"}`: `{"ttlMs":0}`,
+		`{"tools":[]}`: `{"tools":[]}`, `null`: `null`, `7`: `7`, `{"ttlMs":`: `{"ttlMs":`,
+	} {
+		if got := string(rawlist.Forget(json.RawMessage(result))); got != want {
+			t.Errorf("%s became %s, want %s", result, got, want)
+		}
+	}
+}
+
+// What the SDK leaves out by itself is named, in whatever order the rest comes.
+func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
+	t.Parallel()
+	_, page := rawlist.Watch(t.Context())
+	page.Take(json.RawMessage(`{"tools":[{"name":"a"},null,{"name":"b"},{"name":"c"},{"name":"b"}]}`))
+	var got []string
+	for _, f := range page.Faults([]*mcp.Tool{{Name: "c"}, {Name: "b"}, nil}) {
+		got = append(got, fmt.Sprint(f.Index, f.Name))
+	}
+	if want := []string{"1", "0a", "4b"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

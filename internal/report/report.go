@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -135,7 +136,7 @@ func (r *Report) Count(least Level) int {
 
 // JSON writes the report for programs, and as a baseline.
 func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(escape.JSONWriter(w))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	out := *r

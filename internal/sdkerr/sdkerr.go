@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -81,6 +82,12 @@ func (e *Error) ForModel() string {
 // done context comes back as the context's cause. What a chain further in has
 // sorted already comes back as it is.
 func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
+	if why := context.Cause(ctx); err != nil && why != nil && sorted(why) { // as another call ended
+		if told := cause.Of(ctx, err); sorted(told) {
+			return told
+		}
+		return cause.Of(ctx, context.Cause(ctx))
+	}
 	if err == nil || sorted(err) {
 		return err
 	}

@@ -419,9 +419,19 @@ func TestDoneContextComesBackAsItsCause(t *testing.T) {
 			}
 			check(t, err, unknown)
 		})
+		t.Run("because another call was not sent", func(t *testing.T) {
+			why := &middleware.NotSentError{Err: errors.New("a person said no")}
+			ctx, cancel := context.WithCancelCause(context.Background())
+			go func() { <-arrived; cancel(why) }()
+			_, err := session.Executor(cs).CallTool(ctx, act(t))
+			if !errors.Is(err, why) {
+				t.Errorf("got %v, want the cause in it", err)
+			}
+			check(t, err, unknown)
+		})
 		t.Run("B129 expired", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-			defer cancel()
+			ctx := expiring{context.Background(), make(chan struct{})}
+			go func() { <-arrived; close(ctx.over) }()
 			_, err := session.Executor(cs).CallTool(ctx, act(t))
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want the deadline", err)
@@ -429,6 +439,24 @@ func TestDoneContextComesBackAsItsCause(t *testing.T) {
 			check(t, err, unknown)
 		})
 	})
+}
+
+// expiring is a context whose time is over when the test says so: the call has been sent.
+type expiring struct {
+	context.Context
+
+	over chan struct{}
+}
+
+func (c expiring) Done() <-chan struct{} { return c.over }
+
+func (c expiring) Err() error {
+	select {
+	case <-c.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
 }
 
 func TestUnwritableCallIsNotSent(t *testing.T) {

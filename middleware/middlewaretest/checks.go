@@ -92,10 +92,10 @@ func holdsNoLock(p *probe) {
 	ctx, cancel := p.context()
 	defer cancel()
 	first := p.start(ctx, caller, p.call("a", 1))
-	how := stuck()
+	how := p.stuck()
 	if how == "" {
 		second := p.start(ctx, caller, p.call("a", 2))
-		how = stuck()
+		how = p.stuck()
 		defer p.land(second)
 	}
 	began := len(n.calls())
@@ -295,7 +295,7 @@ func survivesPanic(p *probe) {
 	again, cancel := p.context()
 	defer cancel()
 	f := p.start(again, caller, call)
-	if how := stuck(); how != "" {
+	if how := p.stuck(); how != "" {
 		p.abandonf("next had panicked, and the same call was blocked for good [%s]", how)
 	}
 	if !f.returned(time.Minute) {

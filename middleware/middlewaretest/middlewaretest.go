@@ -29,6 +29,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -75,8 +76,10 @@ type check struct {
 func (c *check) faults(t *testing.T, m middleware.Middleware, tools []*middleware.Tool) []string {
 	t.Helper()
 	var faults []string
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
 	for _, tool := range tools {
-		p := &probe{m: m, tool: tool, abandoned: make(chan struct{})}
+		p := &probe{m: m, tool: tool, look: ticker.C, abandoned: make(chan struct{})}
 		bubble(t, p.abandoned, func(t *testing.T) {
 			defer p.end()
 			p.begin(t)

@@ -514,6 +514,36 @@ func oneField(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
+// What another test holds for a moment, such as a table that is made once, blocks
+// nobody for good.
+func TestALockThatIsHeldElsewhere(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	over := make(chan struct{})
+	var elsewhere sync.WaitGroup
+	elsewhere.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			mu.Lock()
+			time.Sleep(10 * time.Millisecond) // of the real clock, which is what is tested
+			mu.Unlock()
+		}
+	})
+	t.Run("kit", func(t *testing.T) {
+		middlewaretest.Run(t, wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+			mu.Lock()
+			mu.Unlock() //nolint:staticcheck // it only waits for whoever holds it
+			return next.CallTool(ctx, call)
+		}))
+	})
+	close(over)
+	elsewhere.Wait()
+}
+
 // flightOf lets the second of two equal calls wait for the first, and forgets to
 // land the flight where next panics.
 func flightOf(locked bool) middleware.Middleware {

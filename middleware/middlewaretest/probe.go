@@ -30,6 +30,7 @@ type probe struct {
 	t      *testing.T
 	label  string // marks the goroutines that descend from the middleware
 	quit   chan struct{}
+	look   <-chan time.Time // ticks outside of the bubble
 	faults []string
 
 	abandoned chan struct{} // closed where the bubble cannot end
@@ -186,12 +187,19 @@ func (p *probe) leftovers() string {
 	return strings.Join(found, "\n")
 }
 
+// A look is made so often, in the time outside of the bubble, and so many in a row
+// show what lasts: what another test holds, such as a table that is made once, it holds
+// for a moment, and that may be long on a machine with much else to do.
+const (
+	lookEvery = 10 * time.Millisecond
+	looks     = 60
+)
+
 // stuck lets the bubble's other goroutines go on until they all wait, and
 // returns how one of them waits for something that the bubble cannot see, which
 // is a lock, or a channel from outside. In a bubble nothing but another
-// goroutine of it can end such a wait.
-func stuck() string {
-	const looks = 10 // in a row, since something outside may hold a lock for a moment
+// goroutine of it can end such a wait for good.
+func (p *probe) stuck() string {
 	for look := 0; look < looks; {
 		runtime.Gosched()
 		how, running := others()
@@ -202,6 +210,7 @@ func stuck() string {
 			return ""
 		default:
 			look++
+			<-p.look
 		}
 		if look == looks {
 			return how

@@ -47,7 +47,8 @@ func chromium(t *testing.T) string {
 func open(t *testing.T) context.Context {
 	t.Helper()
 	path := chromium(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1000, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1000, 900),
+		chromedp.WSURLReadTimeout(5*time.Minute)) // for the first start on a machine with much else to do
 	allocated, end := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(end)
 	tab, closeTab := chromedp.NewContext(allocated)
@@ -233,7 +234,7 @@ func TestApproveDenyEdit(t *testing.T) {
 }
 
 func TestExpires(t *testing.T) {
-	d := newDesk(t, 10*time.Second) // for a slow browser to show it while it counts
+	d := newDesk(t, 20*time.Second) // for a slow browser to show it while it counts
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
 	d.do(d.browser, visible("article .left"), reads("s left"))

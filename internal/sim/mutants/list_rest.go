@@ -19,7 +19,7 @@ var retryMutants = []mutant{
 	{"backoff-ignores-the-context", retryFile, "\tcase <-timer.C:\n\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
 	{"backoff-past-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && deadline.IsZero() {`},
 	{"backoff-up-to-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {`},
-	{"open-outcome-hidden", retryFile, `if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err)) {`, `if doubt != nil && err == nil {`},
+	{"open-outcome-hidden", retryFile, `if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {`, `if doubt != nil && err == nil {`},
 	{"retry-after-ignored", retryFile, `wait = max(wait, after)`, `wait = max(wait, 0)`},
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 var classMutants = []mutant{
-	{"untrusted-claim-lowers", snapshotFile, `if known.trusted {`, `if known.trusted || len(claim.Evidence) > 0 {`},
+	{"untrusted-claim-lowers", snapshotFile, `if known.believed() {`, `if known.trusted || len(claim.Evidence) > 0 {`},
 	{"rule-lowers-what-destroys", snapshotFile, `case d.inferred.Safety() == annotation.Dangerous:`, `case d.inferred.Safety() == annotation.Dangerous && known.trusted:`},
 	{"old-definition-accepted", "catalog/view.go", `case tool != nil && tool.Digest != call.Tool.Digest:`, `case tool != nil && tool.Name() != call.Tool.Name():`},
 	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},

@@ -91,6 +91,7 @@ var byTests = map[string]roomTests{
 	"outage-gives-the-whole-to-each":      {"./ratelimit", "TestOutageIsAsTheHostChose"},
 	"outage-gives-a-burst":                {"./ratelimit", "TestOutagesGiveNoBurst"},
 	"share-saves-between-outages":         {"./ratelimit", "TestOutagesGiveNoBurst"},
+	"replicas-join-old-flights":           {"./storetest", "TestMemory"},
 	"newcomers-overtake":                  {"./storetest", "TestMemory"},
 	"who-left-stays-in-line":              {"./storetest", "TestMemory"},
 	"silent-waiters-stay":                 {"./storetest", "TestMemory"},

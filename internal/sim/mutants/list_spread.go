@@ -26,7 +26,7 @@ var spreadMutants = []mutant{
 	{"share-saves-between-outages", paceFile, `l.own.Store(nil) // what it has saved is the others'`, `_ = l.own.Load()`},
 	{"replicas-tokens-not-taken", lineFile, `lines[i].tokens--`, `_ = lines[i].tokens`},
 	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil || !storable(res) {`, `if json.Unmarshal(value[1:], res) != nil && storable(res) {`},
-	{"near-outlives-its-time", remoteFile, `deepCopy(res), min(r.near, r.ttl)))`, `r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), r.ttl))`},
+	{"near-outlives-its-time", remoteFile, `deepCopy(res), left))`, `r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), r.ttl))`},
 	{"newcomers-overtake", lineFile, `return len(l.waiters), len(l.waiters) >= most`, `return 0, len(l.waiters) >= most`},
 	{"who-left-stays-in-line", lineFile, `l.waiters = slices.DeleteFunc(l.waiters, func(in inLine) bool { return in.id == w.ID })`, `_ = l.waiters`},
 	{"silent-waiters-stay", lineFile, `return in.id != id && now.Sub(in.seen) > waiterLease })`, `_ = id`},

@@ -105,11 +105,12 @@ func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict
 		return verdict{err: err}
 	}
 	room, tested := byTests[p.name]
-	if !tested {
-		room = roomTests{"./internal/sim", "^TestScenarios$"}
-	}
-	if strings.HasPrefix(p.name, "replicas-") {
+	switch {
+	case tested:
+	case strings.HasPrefix(p.name, "replicas-"):
 		room = roomTests{"./internal/sim", spreadTests}
+	default:
+		room = roomTests{"./internal/sim", "^TestScenarios$"}
 	}
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, room.folder)
 	build.Dir = root

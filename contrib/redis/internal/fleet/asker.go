@@ -24,6 +24,7 @@ type Asker struct {
 	Redis, Server string
 	Key           []byte
 	Timeout       time.Duration // of a question
+	Patience      time.Duration // with Redis, for redis.Options.Timeout
 }
 
 const askerVariable = "FAIRLEAD_FLEET_ASKER"
@@ -40,7 +41,7 @@ func (a Asker) Environment() string {
 // run prints "link …", and for each call "asked", and "done" or "denied …".
 func (a Asker) run() error {
 	ctx := context.Background()
-	store, err := redis.Open(ctx, a.Redis, redis.Options{Key: a.Key, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	store, err := open(ctx, a.Redis, redis.Options{Key: a.Key, Timeout: a.Patience, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ type orders struct {
 	PerMinute             float64
 	Burst                 int
 	Deadline              time.Duration // of a call
+	Patience              time.Duration // with Redis, for redis.Options.Timeout
 }
 
 // An event is one call as its replica saw it.
@@ -55,6 +56,7 @@ type event struct {
 	Denied           bool `json:",omitempty"`
 	NotSent          bool `json:",omitempty"`
 	Err              string
+	Stood            time.Duration `json:",omitempty"` // of the last line alone, which is no call: see still
 }
 
 // Main makes this process a replica where it was started as one, and does not
@@ -86,7 +88,7 @@ func Main() {
 func replica(o orders) error {
 	ctx := context.Background()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	store, err := redis.Open(ctx, o.Redis, redis.Options{Key: o.Key, Prefix: o.Prefix, Logger: log})
+	store, err := open(ctx, o.Redis, redis.Options{Key: o.Key, Prefix: o.Prefix, Timeout: o.Patience, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -110,8 +112,40 @@ func replica(o orders) error {
 		Timeout: timeout.New(timeout.Options{}),
 	}.Then(grant.Guard(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
 	time.Sleep(time.Until(o.Begin))
+	stood := still()
 	r.run(ctx)
-	return nil
+	return r.out.Encode(event{Stood: max(stood(), 1)})
+}
+
+// still measures from now on for how long this process does not come to run, and
+// returns what says how long that was at most.
+func still() (longest func() time.Duration) {
+	const every = 5 * time.Millisecond
+	over, most := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		found := time.Duration(0)
+		for last := time.Now(); ; {
+			select {
+			case <-time.After(every):
+				now := time.Now()
+				found, last = max(found, now.Sub(last)-every), now
+			case <-over:
+				most <- max(found, time.Since(last)-every)
+				return
+			}
+		}
+	}()
+	return func() time.Duration { close(over); return <-most }
+}
+
+// open tries again where an answer was late, on a machine that does much else.
+func open(ctx context.Context, url string, o redis.Options) (store *redis.Store, err error) {
+	for range 20 {
+		if store, err = redis.Open(ctx, url, o); err == nil {
+			break
+		}
+	}
+	return store, err
 }
 
 func newTools() (map[string]*middleware.Tool, error) {

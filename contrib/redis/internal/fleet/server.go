@@ -41,7 +41,7 @@ func newServer() (*server, error) {
 		return nil, err
 	}
 	s := &server{url: "http://" + listener.Addr().String(), items: make(map[string]int64)}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	go func() { _ = s.http.Serve(listener) }()
 	return s, nil
 }

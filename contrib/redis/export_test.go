@@ -1,0 +1,13 @@
+package redis
+
+// Believes makes the store believe what bears a run's id.
+func (s *Store) Believes(run string) {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	s.runs.at["before"] = run
+	known := map[string]bool{run: true}
+	s.runs.known.Store(&known)
+}
+
+// Live reports whether it believes it now.
+func (s *Store) Live(run string) bool { return s.runs.live(run + "token") }

@@ -1,0 +1,128 @@
+package redis_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+)
+
+// A virtual address leads to the primary, whichever that is.
+type virtual struct {
+	listener net.Listener
+	to       atomic.Int64 // the port
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func newVirtual(t *testing.T, e *engine.Engine) *virtual {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &virtual{listener: l}
+	v.to.Store(int64(e.Port))
+	t.Cleanup(func() { _ = l.Close(); v.hangUp() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := new(net.Dialer).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", v.to.Load()))
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			v.mu.Lock()
+			v.conns = append(v.conns, from, to)
+			v.mu.Unlock()
+			go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+			go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
+		}
+	}()
+	return v
+}
+
+func (v *virtual) hangUp() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, c := range v.conns {
+		_ = c.Close()
+	}
+	v.conns = nil
+}
+
+// move leads to another engine from now on.
+func (v *virtual) move(e *engine.Engine) { v.to.Store(int64(e.Port)); v.hangUp() }
+
+func (v *virtual) url() string { return "redis://" + v.listener.Addr().String() + "/0" }
+
+// A copy that becomes the primary may not have heard of the last writes: what bears
+// its predecessor's id is not believed, though it was answered from here before.
+func TestPromotedCopyIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	primary, second := enginetest.Of(t), enginetest.Of(t)
+	address := newVirtual(t, primary)
+	o := redis.Options{Key: key, Timeout: patient}
+	reads, writes := open(t, address.url(), o), open(t, address.url(), o)
+	cached := reads.Cache()
+
+	copied := raw(t, second)
+	if err := copied.ReplicaOf(t.Context(), "127.0.0.1", fmt.Sprint(primary.Port)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, cached, "who", "before the write")
+	eventually(t, "it is found", func() bool { return find(t, cached, "who") == "before the write" })
+	eventually(t, "the copy has it", func() bool {
+		return strings.Contains(copied.Info(t.Context(), "replication").Val(), "master_link_status:up") &&
+			copied.DBSize(t.Context()).Val() >= raw(t, primary).DBSize(t.Context()).Val()
+	})
+	if err := copied.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil { // it lags from here on
+		t.Fatal(err)
+	}
+	w := cache.Write{ID: "w", Server: "crm", Until: time.Now().Add(time.Minute)}
+	if err := writes.Cache().Begin(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	if err := writes.Cache().End(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	address.move(second)
+	deadline := time.Now().Add(3 * time.Second)
+	for time.Now().Before(deadline) {
+		if f, err := cached.Look(t.Context(), question("who")); err == nil && f.Value != nil {
+			t.Fatalf("after a write and a change of the primary it still finds %q", f.Value)
+		} else if err == nil && f.Ticket != "" {
+			cached.Drop(t.Context(), question("who"), f.Ticket)
+			return // it is believed again, and knows nothing
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("nothing can be kept at the new primary")
+}
+
+// A node that is no master of its cluster any more has a successor, who may not have
+// heard of its last writes.
+func TestFormerMasterIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	const run = "0123456789abcdef"
+	s := open(t, cluster(t), redis.Options{Key: key, Timeout: patient})
+	s.Believes(run)
+	eventually(t, "a former master is believed no more", func() bool { return !s.Live(run) })
+	eventually(t, "the present ones are", func() bool {
+		keep(t, s.Cache(), "who", "somebody")
+		return find(t, s.Cache(), "who") == "somebody"
+	})
+}

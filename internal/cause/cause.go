@@ -1,0 +1,65 @@
+// Package cause keeps apart what an error tells of a call and what only the cause
+// of its context's end does. That cause is often how another call ended: errgroup,
+// for one, cancels a group with the first error of its members.
+package cause
+
+import (
+	"context"
+	"errors"
+	"reflect"
+)
+
+// Of returns err, with which a call ended whose context is done, together with the
+// context's cause. errors.Is finds both. errors.As finds what err tells and nothing
+// that the cause tells, such as that it was not sent, wherever in err it stands.
+func Of(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	why := context.Cause(ctx)
+	if why == nil || why == ctx.Err() { //nolint:errorlint // exactly this: it tells nothing
+		return err
+	}
+	return &ended{why: why, err: err}
+}
+
+type ended struct{ why, err error }
+
+func (e *ended) Error() string {
+	if errors.Is(e.err, e.why) {
+		return e.err.Error()
+	}
+	return e.why.Error() + ": " + e.err.Error()
+}
+
+// Is reports whether the target is in the cause's tree or in the error's.
+func (e *ended) Is(target error) bool { return errors.Is(e.why, target) || errors.Is(e.err, target) }
+
+// As finds the target in the error's tree without the cause.
+func (e *ended) As(target any) bool { return e.find(e.err, target) }
+
+func (e *ended) find(err error, target any) bool {
+	if err == nil || same(err, e.why) {
+		return false
+	}
+	if found := reflect.ValueOf(target).Elem(); reflect.TypeOf(err).AssignableTo(found.Type()) {
+		found.Set(reflect.ValueOf(err))
+		return true
+	}
+	if own, ok := err.(interface{ As(target any) bool }); ok && own.As(target) {
+		return true
+	}
+	switch err := err.(type) { //nolint:errorlint // likewise
+	case interface{ Unwrap() error }:
+		return e.find(err.Unwrap(), target)
+	case interface{ Unwrap() []error }:
+		for _, one := range err.Unwrap() {
+			if e.find(one, target) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func same(a, b error) bool { return reflect.TypeOf(a).Comparable() && a == b } //nolint:errorlint // exactly this one
