@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -187,6 +188,17 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 		cancel()
 		return ctx
 	}
+	errShutdown := errors.New("the host shuts down")
+	caused := func() context.Context {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errShutdown)
+		return ctx
+	}
+	late := func() context.Context {
+		ctx, cancel := context.WithDeadlineCause(context.Background(), time.Now().Add(-time.Second), errShutdown)
+		t.Cleanup(cancel)
+		return ctx
+	}
 	panics := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { panic("boo") })
 	no := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		return hitl.Decision{Reason: "not today"}, nil
@@ -215,6 +227,8 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 		{"refused for now", write, nil, nil, answering(nil, errorOf(false, true, false, time.Second)), audit.Refused},
 		{"not sent", write, nil, nil, answering(nil, errorOf(false, true, false, 0)), audit.NotSent},
 		{"given up before it left", write, cancelled(), nil, answering(textResult("x"), nil), audit.Cancelled},
+		{"given up before it left, with a cause", write, caused(), nil, answering(textResult("x"), nil), audit.Cancelled},
+		{"late before it left, with a cause", write, late(), nil, answering(textResult("x"), nil), audit.TimedOut},
 		{"a read that was given up", read, nil, nil, answering(nil, context.Canceled), audit.Cancelled},
 		{"a read that took too long", read, nil, nil, answering(nil, context.DeadlineExceeded), audit.TimedOut},
 		{"a read that panicked", read, nil, nil, panics, audit.Panicked},
@@ -248,6 +262,36 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 		if !seen[o] {
 			t.Errorf("no case ends as %s", o)
 		}
+	}
+}
+
+// What ends a context may be given a cause, and then neither of context's own words is
+// in the error. A failure that only comes at the same time stays one.
+func TestACauseOfTheHostsIsAnEndOfItsCaller(t *testing.T) {
+	t.Parallel()
+	shutdown := errors.New("the host shuts down")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want audit.Outcome
+	}{
+		{"the cause", shutdown, audit.Cancelled},
+		{"the cause in a tree", fmt.Errorf("crm: %w", shutdown), audit.Cancelled},
+		{"a failure beside it", errors.New("broken pipe"), audit.Failed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			s := new(sink)
+			caller := audit.New(s, audit.Options{}).Record(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				cancel(shutdown)
+				return nil, tt.err
+			}))
+			_, _ = caller.CallTool(ctx, middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
+			if got := s.end(t).Outcome; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -101,7 +101,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	if said.Tool != nil {
 		tool = said.Tool
 	}
-	outcome := outcomeOf(res, err, said.Facts)
+	outcome := outcomeOf(p, res, err, said.Facts)
 	p.trail.count(tool.Safety(), outcome)
 	if p.level = max(p.level, asked(call.Tool), levelOf(tool)); p.level == counted {
 		return

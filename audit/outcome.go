@@ -11,7 +11,7 @@ import (
 )
 
 // outcomeOf names what came of a call, what matters most first.
-func outcomeOf(res *mcp.CallToolResult, err error, facts []note.Fact) Outcome {
+func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []note.Fact) Outcome {
 	_, _, asks := middleware.InputRequired(err)
 	switch {
 	case err == nil:
@@ -26,9 +26,9 @@ func outcomeOf(res *mcp.CallToolResult, err error, facts []note.Fact) Outcome {
 		return Refused // by the server
 	case middleware.NotSent(err) && denied(facts):
 		return Denied
-	case errors.Is(err, context.Canceled):
+	case errors.Is(gaveUp(ctx, err), context.Canceled):
 		return Cancelled
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(gaveUp(ctx, err), context.DeadlineExceeded):
 		return TimedOut
 	case middleware.NotSent(err):
 		if _, later := middleware.RetryAfter(err); later || middleware.Permanent(err) {
@@ -49,6 +49,15 @@ func resultOf(res *mcp.CallToolResult) Outcome {
 		return ToolError
 	}
 	return OK
+}
+
+// gaveUp returns how the context ended where the call ended with it, and err where it did
+// not. A host may give that end a cause, which has neither of context's own errors in it.
+func gaveUp(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		return ctx.Err()
+	}
+	return err
 }
 
 func has[T error](err error) bool {

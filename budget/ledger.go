@@ -16,7 +16,8 @@ import (
 // ones share one, so that no session's budget is forgotten for want of room.
 const maxSessions = 10_000
 
-// A Ledger holds what sessions have spent. It is safe for concurrent use.
+// A Ledger holds what sessions have spent. It is safe for concurrent use. The zero value
+// is not ready; use NewLedger.
 type Ledger struct {
 	born    time.Time
 	seed    maphash.Seed

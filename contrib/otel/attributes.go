@@ -143,7 +143,7 @@ var kinds = []struct {
 // faultOf says how a call ended. A tool that failed answers with a result that says
 // so, and counts as an error here: a dashboard that looks at protocol errors alone
 // does not see it.
-func faultOf(call middleware.Call, res *mcp.CallToolResult, err error) fault {
+func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult, err error) fault {
 	if err == nil {
 		if res != nil && res.IsError {
 			return fault{kind: "tool_error", text: "the tool answered with an error"}
@@ -168,6 +168,9 @@ func faultOf(call middleware.Call, res *mcp.CallToolResult, err error) fault {
 			kind = "_OTHER"
 		}
 		return fault{kind: kind, code: code, text: message(call, wire.Message)}
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		err = ctx.Err() // a cause of the host's has neither of context's own errors in it
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

@@ -181,7 +181,7 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 	if said.Tool == nil {
 		said.Tool = call.Tool
 	}
-	fault := faultOf(call, res, err)
+	fault := faultOf(ctx, call, res, err)
 	common := append(make([]attribute.KeyValue, 0, 6),
 		attribute.String(attrMethod, methodCallTool), attribute.String(attrOperation, executeTool), tool(call.Tool), class(said.Tool))
 	if fault.kind != "" {
@@ -217,7 +217,7 @@ func (a *attempt) Unwrap() middleware.ToolCaller { return a.next }
 func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	number := max(note.Of(ctx).Attempts(), 1)
 	ctx, span := a.tracer.Start(ctx, "attempt "+call.Tool.Name(), trace.WithAttributes(tool(call.Tool), attribute.Int(attrAttempt, number)))
-	fault := faultOf(call, nil, errPanicked)
+	fault := faultOf(ctx, call, nil, errPanicked)
 	defer func() {
 		if fault.kind != "" {
 			span.SetAttributes(attribute.String(attrErrorType, fault.kind))
@@ -227,7 +227,7 @@ func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	}()
 	call.Meta = a.inject(ctx, call.Meta)
 	res, err := a.next.CallTool(ctx, call)
-	fault = faultOf(call, res, err)
+	fault = faultOf(ctx, call, res, err)
 	return res, err
 }
 

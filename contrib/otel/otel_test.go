@@ -294,6 +294,28 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
+// A host may give the end of a context a cause, which has neither of context's own
+// errors in it; a failure that only comes at the same time is one.
+func TestErrorTypeOfACause(t *testing.T) {
+	t.Parallel()
+	shutdown := errors.New("the host shuts down")
+	for want, err := range map[string]error{"cancelled": fmt.Errorf("crm: %w", shutdown), "_OTHER": errors.New("broken pipe")} {
+		l := newLab(fairleadotel.Options{})
+		for _, link := range []middleware.Middleware{l.Call, l.Attempt} {
+			l.spans.Reset()
+			ctx, cancel := context.WithCancelCause(context.Background())
+			next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				cancel(shutdown)
+				return nil, err
+			})
+			_, _ = link(next).CallTool(ctx, middleware.Call{Tool: new(middleware.Tool)})
+			if got := attributes(l.spans.GetSpans()[0])["error.type"]; got != want {
+				t.Errorf("%v: error.type is %q, want %q", err, got, want)
+			}
+		}
+	}
+}
+
 func TestAPanicIsMeasuredAndGoesOn(t *testing.T) {
 	t.Parallel()
 	l := newLab(fairleadotel.Options{})
