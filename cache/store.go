@@ -24,7 +24,8 @@ type StoreOptions struct {
 // share a store see each other's writes and answer each other's reads, so the same
 // server id must mean the same server in all of them.
 //
-// It is safe for concurrent use, and needs no closing.
+// It is safe for concurrent use, and needs no closing. The zero value is not ready; use
+// [NewStore].
 type Store struct {
 	seed maphash.Seed
 

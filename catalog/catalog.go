@@ -64,7 +64,8 @@ const (
 )
 
 // A Catalog holds the tools of any number of servers. It is safe for concurrent
-// use; a call sees one state of it. Close it when it is no longer needed.
+// use; a call sees one state of it. Close it when it is no longer needed. The zero value
+// is not ready; use [New].
 type Catalog struct {
 	timeout  time.Duration
 	maxTools int
@@ -161,16 +162,16 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	defer c.joined(joining)
 	places := newAsking()
 	l, err := c.list(ctx, id, s, places)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watcher.closed { // whatever the session says, which may be closed with it
+		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
+	}
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	entry := c.server(id)
-	switch {
-	case c.watcher.closed:
-		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
-	case entry.added:
+	if entry.added {
 		return fmt.Errorf("catalog: there is a server %q already; give each its own id", id)
 	}
 	entry.added, entry.session, entry.executor, entry.asking, entry.own = true, s, executor, places, own

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/session"
@@ -58,6 +60,7 @@ func NewFunc[In, Out any](name, description string, own annotation.Annotations, 
 	output, err := jsonschema.For[Out](nil)
 	structured := err == nil && output.Type == "object" && !isResult[Out]()
 	if structured {
+		allowNil(output)
 		t.tool.OutputSchema = output
 	}
 	t.run = func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -75,6 +78,21 @@ func NewFunc[In, Out any](name, description string, own annotation.Annotations, 
 		return answer(out, structured)
 	}
 	return t
+}
+
+// allowNil lets the maps within a schema be null, which a nil one is written as. That of
+// a slice says so already.
+func allowNil(s *jsonschema.Schema) {
+	within := slices.Collect(maps.Values(s.Properties))
+	for _, inner := range append(within, s.Items, s.AdditionalProperties) {
+		if inner == nil {
+			continue
+		}
+		if more := inner.AdditionalProperties; inner.Type == "object" && more != nil && more.Not == nil { // and no struct
+			inner.Type, inner.Types = "", []string{"null", "object"}
+		}
+		allowNil(inner)
+	}
 }
 
 func isResult[Out any]() bool {
@@ -101,6 +119,9 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 	raw, err := json.Marshal(out)
 	if err != nil {
 		return nil, fmt.Errorf("catalog: what the func returned cannot be written as JSON: %w", err)
+	}
+	if structured && string(raw) == "null" {
+		raw = []byte("{}") // a nil map, and structured content is an object
 	}
 	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}}
 	if structured && raw[0] == '{' {

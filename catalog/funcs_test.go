@@ -191,6 +191,38 @@ func TestWhatAFuncReturns(t *testing.T) {
 	}
 }
 
+// A nil map is an empty one, and within an answer it is null, as its schema says: no
+// answer of a func is withheld for what its own schema promises.
+func TestNilMapsOfAFuncAreAsItsSchemaSays(t *testing.T) {
+	t.Parallel()
+	type inner struct{ M map[string]int }
+	type outer struct {
+		M  map[string]map[string]bool
+		L  []inner
+		In inner
+	}
+	c := catalog.New(catalog.Options{})
+	if err := c.AddFuncs("shop",
+		catalog.NewFunc("get_map", "", annotation.ReadOnly(), func(context.Context, struct{}) (map[string]int, error) { return nil, nil }),
+		catalog.NewFunc("get_maps", "", annotation.ReadOnly(), func(context.Context, struct{}) (map[string]map[string]int, error) {
+			return map[string]map[string]int{"a": nil}, nil
+		}),
+		catalog.NewFunc("get_struct", "", annotation.ReadOnly(), func(context.Context, struct{}) (outer, error) {
+			return outer{L: []inner{{}}}, nil
+		}),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"get_map": `{}`, "get_maps": `{"a":null}`, "get_struct": `{"In":{"M":null},"L":[{"M":null}],"M":null}`,
+	} {
+		res, err := output.New(output.Options{})(c).CallTool(t.Context(), middleware.Call{Tool: lookup(t, c, "shop", name)})
+		if err != nil || res.IsError || text(res) != want {
+			t.Errorf("%s: got %s and %v, want %s", name, text(res), err, want)
+		}
+	}
+}
+
 // What a func was told of a call that it made itself says nothing of what it had done
 // before: its own call is not made again.
 func TestAFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {

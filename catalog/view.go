@@ -26,7 +26,8 @@ type Scope = scope.Scope
 // A View is the catalogue as one caller may see it. What its scopes do not cover
 // is neither listed nor found nor called, and a call of it ends as that of a tool
 // that is not there. It is a value without state: it shows what the catalogue
-// holds now, and each call is decided by one state of it.
+// holds now, and each call is decided by one state of it. The zero value is not ready;
+// use [Catalog.View].
 type View struct {
 	c       *Catalog
 	scopes  scope.Set

@@ -243,6 +243,10 @@ func TestClose(t *testing.T) {
 			if err := c.Add(t.Context(), "other", cs); !errors.Is(err, catalog.ErrClosed) {
 				t.Errorf("Add: got %v", err)
 			}
+			_ = cs.Close() // as a host does that closes everything
+			if err := c.Add(t.Context(), "other", cs); !errors.Is(err, catalog.ErrClosed) {
+				t.Errorf("Add of a closed session: got %v", err)
+			}
 			c.Trust("srv")
 			synctest.Wait()
 			if events.Load() != told {

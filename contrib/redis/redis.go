@@ -69,8 +69,10 @@ type Store struct {
 	servers  sync.Map // of each server's id, what its keys have in common
 	answers  answers
 
-	close  context.CancelFunc
-	closed sync.WaitGroup
+	close    context.CancelFunc
+	closed   sync.WaitGroup
+	closing  sync.Once
+	closeErr error // of closing
 }
 
 // Open connects to a Redis by its URL: redis://user:password@host:port/db,
@@ -116,15 +118,17 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 }
 
 // Close ends the connection. What it holds in Redis stays there for the others,
-// and ends by itself.
+// and ends by itself. A second Close does nothing more.
 func (s *Store) Close() error {
-	s.close()
-	err := s.client.Close()
-	if s.beats != s.client {
-		err = cmp.Or(err, s.beats.Close())
-	}
+	s.closing.Do(func() {
+		s.close()
+		s.closeErr = s.client.Close()
+		if s.beats != s.client {
+			s.closeErr = cmp.Or(s.closeErr, s.beats.Close())
+		}
+	})
 	s.closed.Wait()
-	return err
+	return s.closeErr
 }
 
 // A facility is what a line of the log is about.
