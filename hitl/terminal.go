@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -26,15 +27,28 @@ import (
 // (it is a [GroupConfirmer]): numbers approve those calls, "all" approves all of them,
 // o goes through them one by one, and n or nothing denies. A read from a terminal cannot be interrupted,
 // so a line that was typed for a question that has expired is thrown away, with
-// those that came in the same breath. At most one goroutine waits for input, until a line or the end comes.
+// those that came in the same breath. Where in is a terminal itself, so is a line that comes
+// sooner than 200 ms after its question, which nobody has read by then: who strikes a key
+// twice has answered one question. At most one goroutine waits for input, until a line or the end comes.
 func Terminal(in io.Reader, out io.Writer) Confirmer {
-	return &terminal{in: bufio.NewReader(in), out: out, turn: make(chan struct{}, 1)}
+	return &terminal{in: bufio.NewReader(in), out: out, typed: isTyped(in), turn: make(chan struct{}, 1)}
+}
+
+// isTyped reports whether somebody types what in has: what is piped comes all at once.
+func isTyped(in io.Reader) bool {
+	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&fs.ModeCharDevice != 0
 }
 
 type terminal struct {
-	in   *bufio.Reader
-	out  io.Writer
-	turn chan struct{} // held by the question that is on the screen
+	in    *bufio.Reader
+	out   io.Writer
+	typed bool          // in is a terminal
+	turn  chan struct{} // held by the question that is on the screen
 
 	// Touched only by the holder of the turn.
 	reading chan line // a read that has not returned yet
@@ -101,13 +115,17 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 }
 
 // oneBreath is how long nobody takes to read a question and answer it: what comes
-// sooner after a line that was late was typed with that line.
+// sooner after a line that was late was typed with that line, and what is typed sooner
+// after the question was typed without it.
 const oneBreath = 200 * time.Millisecond
 
 // readLine returns the next line that was typed for the question on the screen.
 func (t *terminal) readLine(ctx context.Context) (string, error) {
 	late := t.reading != nil
 	var breath time.Time
+	if t.typed {
+		breath = time.Now().Add(oneBreath)
+	}
 	for {
 		if t.reading == nil {
 			t.reading = make(chan line, 1)

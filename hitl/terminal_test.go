@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/iotest"
 	"testing/synctest"
 	"time"
@@ -218,6 +220,54 @@ func keyboard(t *testing.T) (io.Reader, func(string)) {
 	return r, func(s string) {
 		go func() { _, _ = io.WriteString(w, s) }() // a terminal keeps what nobody has read yet
 		synctest.Wait()
+	}
+}
+
+// typedAt is a terminal, as its file says.
+type typedAt struct{ io.Reader }
+
+func (typedAt) Stat() (fs.FileInfo, error) {
+	f := fstest.MapFS{"tty": {Mode: fs.ModeDevice | fs.ModeCharDevice}}
+	return f.Stat("tty")
+}
+
+// Who strikes a key twice at a terminal has answered one question, and not the next one,
+// which was not to be seen yet. What is piped in comes all at once.
+func TestLineThatIsTypedBeforeAnybodyCanHaveReadTheQuestionIsThrownAway(t *testing.T) {
+	t.Parallel()
+	for name, piped := range map[string]bool{"typed": false, "piped": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				in, typing := keyboard(t)
+				if !piped {
+					in = typedAt{in}
+				}
+				out, e := new(screen), new(executor)
+				c := hitl.New(hitl.Terminal(in, out), hitl.Options{})(guarded(e))
+				ask := func() <-chan error {
+					over := make(chan error, 1)
+					go func() { _, err := c.CallTool(t.Context(), deletes(t)); over <- err }()
+					synctest.Wait()
+					return over
+				}
+				first := ask()
+				time.Sleep(time.Second)
+				typing("y\ny\n")
+				if err := <-first; err != nil {
+					t.Fatal(err)
+				}
+				second := ask()
+				time.Sleep(time.Second)
+				e.want(t, map[bool]int{false: 1, true: 2}[piped])
+				if !piped {
+					typing("n\n")
+				}
+				if err := <-second; errors.Is(err, hitl.ErrDenied) == piped {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
 	}
 }
 

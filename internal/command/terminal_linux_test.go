@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,6 +59,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 			}
 			shown += string(c)
 		}
+		<-time.After(500 * time.Millisecond) // the program has a clock of its own, and believes nobody who cannot have read it
 		if _, err := user.WriteString(line + "\n"); err != nil {
 			t.Error(err)
 		}
