@@ -119,7 +119,7 @@ func same(a, b json.RawMessage) bool {
 // invisible is written as JSON writes it, so that the meaning stays.
 func editable(arguments json.RawMessage) string {
 	var pretty bytes.Buffer
-	if json.Indent(&pretty, arguments, "", "  ") != nil {
+	if json.Indent(&pretty, bytes.TrimSpace(arguments), "", "  ") != nil { // it keeps white space at the end
 		return "{}"
 	}
 	return escape.JSON(pretty.String())

@@ -202,7 +202,7 @@ func TestMistakeKeepsWhatWasTyped(t *testing.T) {
 
 // The editor's text means what the arguments mean, and hides nothing.
 func FuzzEditable(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":"\u202e\u0000"}`, `{"a":[1.0,1e400,{"b":null}]}`, "{\"a\":\"\u202e\U000e0041\"}", `{"a":1,"a":2}`, `[`, "{\"\u2028\":1}"} {
+	for _, seed := range []string{`{}`, `{"a":"\u202e\u0000"}`, `{"a":[1.0,1e400,{"b":null}]}`, "{\"a\":\"\u202e\U000e0041\"}", `{"a":1,"a":2}`, `[`, "{\"\u2028\":1}", "{}\r"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, arguments string) {

@@ -24,7 +24,7 @@ func JSONRows(arguments json.RawMessage) []string {
 	if len(arguments) == 0 {
 		return []string{"no arguments"}
 	}
-	if err := json.Indent(&pretty, arguments, "", "  "); err != nil {
+	if err := json.Indent(&pretty, bytes.TrimSpace(arguments), "", "  "); err != nil {
 		pretty.Reset()
 		pretty.Write(arguments)
 	}
