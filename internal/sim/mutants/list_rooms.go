@@ -85,6 +85,7 @@ var byTests = map[string]roomTests{
 	"served-tools-without-guard":          {"./mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
 	"served-tool-of-another-definition":   {"./mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"./chain", "TestViewHoldsBeforeReplicas"},
+	"sterner-edit-not-asked-about":        {"./hitl", "TestEditIsClassedAgain"},
 	"poisoned-values-are-believed":        {"./cache", "TestPoisonedValueIsAMiss"},
 	"near-outlives-its-time":              {"./cache", "TestNearIsBoundedInItsStaleness"},
 	"outage-lets-through":                 {"./ratelimit", "TestOutageIsAsTheHostChose"},
