@@ -5,17 +5,8 @@
 package main
 
 import (
-	"context"
-	"os"
-	"os/signal"
-
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
 	"github.com/fairlead-go/fairlead/internal/command"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := command.Run(ctx, opener.Open, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { command.Main(opener.Open) }

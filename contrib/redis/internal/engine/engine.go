@@ -52,7 +52,9 @@ var (
 // killed and will be back. It is from 10,000 to 19,999, and a cluster's node listens
 // 10,000 further on as well: all below those that the system gives to connections
 // (from 32,768), and none both a port and a node's second.
-func port() int { return 10_000 + int((first+given.Add(1))%10_000) }
+func port() int { return portOf(given.Add(1)) }
+
+func portOf(nth int64) int { return 10_000 + int((first+nth)%10_000) }
 
 // URL is where it is.
 func (e *Engine) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", e.Port) }

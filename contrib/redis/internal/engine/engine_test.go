@@ -1,39 +1,25 @@
-package engine
+package engine_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"testing"
-)
 
-// one starts a node of a cluster, or skips the test, loudly.
-func one(t *testing.T) *Engine {
-	t.Helper()
-	e, err := New(t.Context(), t.TempDir(), "--cluster-enabled", "yes")
-	if errors.Is(err, ErrNone) {
-		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: %v\n", t.Name(), err)
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Kill)
-	return e
-}
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+)
 
 // Where another listens no engine is said to listen, and New takes the next port; a
 // node's second port may be another's as well.
 func TestPortsOfOthersAreLeft(t *testing.T) {
-	for _, further := range []int64{0, 10_000} {
-		taken := 10_000 + (first+given.Load()+1)%10_000
+	for _, further := range []int{0, 10_000} {
+		taken := engine.NextPort()
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", taken+further))
 		if err == nil { // or somebody has it already, which serves as well
 			defer l.Close()
 		}
-		if e := one(t); e.Port == int(taken) {
+		if e := enginetest.Of(t, "--cluster-enabled", "yes"); e.Port == taken {
 			t.Errorf("it says that it listens on port %d, and %d is another's", taken, taken+further)
 		}
 	}
@@ -45,7 +31,7 @@ func TestNoTwoHaveOnePort(t *testing.T) {
 	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			e := one(t)
+			e := enginetest.Of(t, "--cluster-enabled", "yes")
 			e.Kill()
 			if _, twice := seen.LoadOrStore(e.Port, true); twice {
 				t.Errorf("two had port %d", e.Port)
