@@ -115,17 +115,22 @@ func callGranted() contest {
 // in others.
 func asking(with func(*server) middleware.ToolCaller, size int, fresh bool, scope string) func(int) error {
 	s := new(server)
-	caller, ctx, arguments, asked := with(s), context.Background(), several(size), 0
+	caller, ctx, arguments := with(s), context.Background(), several(size)
+	var asked struct {
+		_ [64]byte // two goroutines may count side by side
+		n int
+		_ [64]byte
+	}
 	one := func() error {
-		asked++
-		a := arguments[asked%turns]
+		asked.n++
+		a := arguments[asked.n%turns]
 		if fresh {
-			a.write(asked)
+			a.write(asked.n)
 		}
 		return check(caller.CallTool(ctx, middleware.Call{Scope: scope, Tool: reads, Arguments: a.raw}))
 	}
 	return func(n int) error {
-		for asked < 3*turns { // the first ones are misses
+		for asked.n < 3*turns { // the first ones are misses
 			if err := one(); err != nil {
 				return err
 			}

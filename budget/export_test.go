@@ -1,5 +1,7 @@
 package budget
 
+import "unsafe"
+
 // NewLedgerOf returns a ledger with room for so many sessions.
 func NewLedgerOf(sessions int) *Ledger { return newLedger(sessions) }
 
@@ -24,4 +26,15 @@ func Spellings(of ...uint64) func(uint64) bool {
 		call, ok := l.load(as)
 		return ok && call == ^as
 	}
+}
+
+// SessionLines returns the first and the last cache line of each of some new sessions.
+func SessionLines() [][2]uintptr {
+	all, lines := make([]*session, 100), make([][2]uintptr, 100)
+	for i := range all {
+		all[i] = new(session)
+		at := uintptr(unsafe.Pointer(all[i]))
+		lines[i] = [2]uintptr{at / 64, (at + unsafe.Sizeof(*all[i]) - 1) / 64}
+	}
+	return lines
 }

@@ -19,3 +19,18 @@ func TestCallsThatMeetGetOn(t *testing.T) {
 		t.Error("it was not the oldest of three that was forgotten")
 	}
 }
+
+// Two cores that wrote to one cache line would wait for each other, and get less done
+// than one.
+func TestSessionsShareNoCacheLine(t *testing.T) {
+	t.Parallel()
+	of := map[uintptr]int{}
+	for i, lines := range budget.SessionLines() {
+		for line := lines[0]; line <= lines[1]; line++ {
+			if other, taken := of[line]; taken {
+				t.Fatalf("sessions %d and %d share a line", other, i)
+			}
+			of[line] = i
+		}
+	}
+}

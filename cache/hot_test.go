@@ -81,3 +81,17 @@ func TestTwoQuestionsThatMeetAreBothSeen(t *testing.T) {
 		t.Error("a question is known that was never asked")
 	}
 }
+
+// Two cores count the hits of two questions, and must not wait for each other.
+func TestQuestionsShareNoCacheLine(t *testing.T) {
+	t.Parallel()
+	of := map[uintptr]int{}
+	for i, lines := range cache.QuestionLines() {
+		for line := lines[0]; line <= lines[1]; line++ {
+			if other, taken := of[line]; taken {
+				t.Fatalf("questions %d and %d share a line", other, i)
+			}
+			of[line] = i
+		}
+	}
+}
