@@ -20,7 +20,7 @@ func layerRows() []benchmark {
 		name string
 		add  func()
 	}{
-		{"recover, guard", func() {}},
+		{"recover and guard", func() {}},
 		{"budget", func() { c.Budget = all.Budget }},
 		{"confirm", func() { c.Confirm = all.Confirm }},
 		{"cache", func() { c.Cache = all.Cache }},
@@ -33,12 +33,11 @@ func layerRows() []benchmark {
 	for i, step := range steps {
 		step.add()
 		upTo := c
-		rows = append(rows, of(fmt.Sprintf("layer/%d/%s", i, step.name), func() contest {
+		rows = append(rows, of(fmt.Sprintf("layer/%d/+%s", i, step.name), func() contest {
 			return contest{
-				name:   fmt.Sprintf("layer/%d/+%s", i, step.name),
 				ours:   calling(func(s *server) middleware.ToolCaller { return upTo.Then(guarded(s, writes)) }, middleware.Call{Tool: writes}),
 				peers:  []subject{{"whole", whole}},
-				allocs: 5,
+				allocs: 4,
 			}
 		}))
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/cause"
@@ -61,7 +62,7 @@ func New(opts Options) middleware.Middleware {
 		floor:  cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64))),
 	}
 	t.limit = cmp.Or(opts.Cap, max(10*time.Minute, t.floor))
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next, t} }
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: t} }
 }
 
 func check(opts Options) {
@@ -101,6 +102,22 @@ func (l *limits) of(tool *middleware.Tool) time.Duration {
 type caller struct {
 	next middleware.ToolCaller
 	limits
+	lately [64]atomic.Pointer[Error] // by the tool's digest
+}
+
+// ending is what an attempt will end with if it runs out. Until then it says the same of
+// every attempt at the tool, so that one serves them all.
+func (c *caller) ending(tool *middleware.Tool, after time.Duration) *Error {
+	lately := &c.lately[0]
+	if tool != nil {
+		lately = &c.lately[tool.Digest[0]%byte(len(c.lately))]
+	}
+	if e := lately.Load(); e != nil && e.Tool == tool && e.After == after {
+		return e
+	}
+	e := &Error{Tool: tool, After: after}
+	lately.Store(e)
+	return e
 }
 
 // Kind names the room for those who read an order.
@@ -124,7 +141,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		}
 		return res, nil
 	}
-	own := &Error{Tool: call.Tool, After: after}
+	own := c.ending(call.Tool, after)
 	inner, cancel := context.WithTimeoutCause(ctx, after, own)
 	defer cancel()
 	res, err := c.next.CallTool(inner, call)

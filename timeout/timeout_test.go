@@ -292,13 +292,29 @@ var answer = new(mcp.CallToolResult)
 
 var noop = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil })
 
-func TestNoAllocationUnderACallersEarlierDeadline(t *testing.T) {
+func TestAllocsUnderACallersEarlierDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	c := timeout.New(timeout.Options{})(noop)
 	call := middleware.Call{Tool: tool(annotation.ReadOnly(), 0)}
 	if got := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(ctx, call) }); got != 0 {
 		t.Errorf("got %v allocations, want 0", got)
+	}
+}
+
+// An attempt allocates what the standard library's own time limit does.
+func TestAllocsOfAnOwnLimit(t *testing.T) {
+	c := timeout.New(timeout.Options{})(noop)
+	for _, call := range []middleware.Call{{Tool: tool(annotation.ReadOnly(), 0)}, {Tool: tool(annotation.ReadOnly(), time.Minute)}, {}} {
+		own := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(context.Background(), call) })
+		bare := testing.AllocsPerRun(100, func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			_, _ = noop.CallTool(ctx, call)
+		})
+		if own != bare {
+			t.Errorf("tool %v: %v allocations, want context.WithTimeout's %v", call.Tool, own, bare)
+		}
 	}
 }
 
