@@ -26,29 +26,29 @@ func benchmarks() []benchmark {
 		of("call/granted", callGranted),
 	)
 	for _, s := range sizes {
-		for _, fresh := range []bool{false, true} {
-			c := func() contest { return hit(s.bytes, s.name, fresh) }
-			all = append(all, of("hit/"+s.name, c))
-		}
+		all = append(all,
+			of("hit/"+s.name+"/repeat", func() contest { return hit(s.bytes, s.name, false) }),
+			of("hit/"+s.name+"/fresh", func() contest { return hit(s.bytes, s.name, true) }),
+		)
 	}
 	all = append(all, of("miss/plain", missPlain), of("miss/deadline", missDeadline))
 	for _, s := range sizes[1:] {
 		all = append(all,
 			of("key/"+s.name, func() contest { return key(s.name, newArgument(s.bytes).raw) }),
-			of("key/"+s.name, func() contest { return key(s.name+"/rows", rowsOf(s.bytes)) }),
+			of("key/"+s.name+"/rows", func() contest { return key(s.name+"/rows", rowsOf(s.bytes)) }),
 		)
 	}
 	all = append(all,
-		benchmark{"infer", inferOne},
-		benchmark{"infer/node", inferNode},
+		benchmark{name: "infer", run: inferOne},
+		benchmark{name: "infer/node", run: inferNode},
 		register("register/10", 10, tiny, 0),
 		register("register/100", 100, tiny, 0),
 		register("register/1k", 1000, tiny, 0),
 		register("register/10k", 10_000, tiny, 50*time.Millisecond),
 		register("register/10k/real", 10_000, ordinary, 400*time.Millisecond),
-		benchmark{"register/100k", registerLinear},
+		benchmark{name: "register/100k", run: registerLinear},
 		of("store/get", store),
-		benchmark{"hit/2cores", twoCores},
+		benchmark{name: "hit/2cores", run: twoCores, judge: judgeCores},
 		stampede(1), stampede(10), stampede(100), stampede(1000), stampede(10_000),
 		entryMemory(1_000_000),
 		of("sdk-overhead/call", sdkCalled),

@@ -3,7 +3,7 @@
 // so that more is better.
 //
 //	go -C bench run .                # all of it, some minutes
-//	go -C bench run . -run call,hit  # rows whose names begin so
+//	go -C bench run . -run call,hit  # rows whose names begin so; with a $, those of that name
 //	go -C bench run . -json          # one object a line
 //
 // A goal that is missed is marked and is no failure: the machine may be busy. A
@@ -22,13 +22,14 @@ import (
 func main() {
 	asJSON := flag.Bool("json", false, "print one JSON object a line and nothing else")
 	only := flag.String("run", "", "only the rows whose names begin with one of these, separated by commas")
-	rounds := flag.Int("rounds", 21, "how often each way has its turn")
+	rounds := flag.Int("rounds", 21, "how often each way has its turn; half as often in each of several processes")
+	processes := flag.Int("processes", 7, "how many processes measure a row, one after the other")
 	batch := flag.Duration("batch", 10*time.Millisecond, "how much CPU time one turn takes")
 	flag.Parse()
 	if serveChild() {
 		return
 	}
-	if err := run(*asJSON, *only, pace{*batch, *rounds}); err != nil {
+	if err := run(*asJSON, *only, pace{*batch, *rounds, *processes}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -44,7 +45,11 @@ func run(asJSON bool, only string, p pace) error {
 		if !chosen(b.name, only) {
 			continue
 		}
-		r, err := b.run(p)
+		measure := b.run
+		if b.judge != nil && p.processes > 1 {
+			measure = b.several
+		}
+		r, err := measure(p)
 		if err != nil {
 			return err
 		}
@@ -62,7 +67,7 @@ func chosen(name, only string) bool {
 		return true
 	}
 	for prefix := range strings.SplitSeq(only, ",") {
-		if strings.HasPrefix(name, prefix) {
+		if whole, ok := strings.CutSuffix(prefix, "$"); name == whole || !ok && strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
@@ -71,10 +76,19 @@ func chosen(name, only string) bool {
 
 // A benchmark makes one row. Its ways are made only when it runs.
 type benchmark struct {
-	name string
-	run  func(pace) (row, error)
+	name  string
+	run   func(pace) (row, error)
+	judge func(*row) // says whether what several processes found is enough; nil where one is
 }
 
 func of(name string, its func() contest) benchmark {
-	return benchmark{name, func(p pace) (row, error) { return play(its(), p) }}
+	return benchmark{
+		name: name,
+		run: func(p pace) (row, error) {
+			c := its()
+			c.name = name
+			return play(c, p)
+		},
+		judge: func(r *row) { r.judge(its()) },
+	}
 }

@@ -31,8 +31,9 @@ type contest struct {
 
 // pace is how long and how often a contest measures.
 type pace struct {
-	batch  time.Duration
-	rounds int
+	batch     time.Duration
+	rounds    int
+	processes int
 }
 
 // A row is what a benchmark found.

@@ -18,7 +18,7 @@ import (
 // entryMemory is what an entry takes besides its result, against golang-lru with
 // keys as they are made everywhere, and sees that nothing runs on.
 func entryMemory(entries int) benchmark {
-	return benchmark{"entry-memory", func(pace) (row, error) {
+	return benchmark{name: "entry-memory", run: func(pace) (row, error) {
 		r := row{Name: "entry-memory", Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Goal: "≥ 1.33× lru (≤ 0.75 of its memory), nothing left running"}
 		running := runtime.NumGoroutine()
 		ours, err := heapOf(func() (any, error) { return filled(entries) })

@@ -247,7 +247,7 @@ func proxied(w wire, at int) benchmark {
 	if w.version == legacy {
 		name += "/sessions"
 	}
-	return benchmark{name, func(p pace) (row, error) {
+	return benchmark{name: name, run: func(p pace) (row, error) {
 		runs := make([]func(int) error, 3)
 		for i, open := range []func(*way) (mcp.Transport, error){(*way).fairlead, (*way).passThrough, (*way).direct} {
 			way := &way{wire: w}

@@ -91,7 +91,7 @@ func registering(n, tries int, sample func(int) *mcp.Tool) (time.Duration, error
 
 // register is n tools within a time.
 func register(name string, n int, sample func(int) *mcp.Tool, most time.Duration) benchmark {
-	return benchmark{name, func(pace) (row, error) {
+	return benchmark{name: name, run: func(pace) (row, error) {
 		took, err := registering(n, max(3, min(1000, 100_000/n)), sample)
 		r := row{Name: name, Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Cost: took.Round(time.Microsecond).String(), Met: true, Goal: "none"}
 		if most > 0 {
