@@ -115,7 +115,10 @@ func (s *session) end(now time.Duration) bool {
 // enter returns the session of a scope, locked. One that goes on is moved up now and
 // then only, and found without the ledger's mutex meanwhile.
 func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
-	late := &l.late[maphash.String(l.seed, scope)%uint64(len(l.late))]
+	late := &l.late[0]
+	if scope != "" {
+		late = &l.late[maphash.String(l.seed, scope)%uint64(len(l.late))]
+	}
 	if s := late.Load(); s != nil && s.scope == scope {
 		s.mu.Lock()
 		if !s.gone && !s.over(now) && now-s.moved < s.idle/8 {
