@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,9 +27,9 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []
 		return Refused // by the server
 	case middleware.NotSent(err) && denied(facts):
 		return Denied
-	case errors.Is(gaveUp(ctx, err), context.Canceled):
+	case errors.Is(cause.Bare(ctx, err), context.Canceled):
 		return Cancelled
-	case errors.Is(gaveUp(ctx, err), context.DeadlineExceeded):
+	case errors.Is(cause.Bare(ctx, err), context.DeadlineExceeded):
 		return TimedOut
 	case middleware.NotSent(err):
 		if _, later := middleware.RetryAfter(err); later || middleware.Permanent(err) {
@@ -49,15 +50,6 @@ func resultOf(res *mcp.CallToolResult) Outcome {
 		return ToolError
 	}
 	return OK
-}
-
-// gaveUp returns how the context ended where the call ended with it, and err where it did
-// not. A host may give that end a cause, which has neither of context's own errors in it.
-func gaveUp(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
-		return ctx.Err()
-	}
-	return err
 }
 
 func has[T error](err error) bool {

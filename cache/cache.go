@@ -173,10 +173,10 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	ttl := c.lifetime(call.Tool, class)
 	if class != annotation.Safe {
 		if c.remote != nil {
-			return c.writeShared(ctx, call)
+			return c.writeShared(ctx, &call)
 		}
 		if ttl > 0 && memorable(&call) {
-			return c.writeKept(ctx, call, ttl)
+			return c.writeKept(ctx, &call, ttl)
 		}
 		res, _, err := c.write(ctx, &call, c.naming.of(c.store.seed, &call))
 		return res, err
@@ -186,7 +186,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return c.next.CallTool(ctx, call)
 	}
 	if c.remote != nil {
-		return c.readShared(ctx, call, ttl)
+		return c.readShared(ctx, &call, ttl)
 	}
 	return c.read(ctx, &call, ttl)
 }
@@ -237,17 +237,17 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []entit
 }
 
 // writeKept is write where the host allows that what it answers is kept.
-func (c *cacher) writeKept(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	id, err := keyOf(&call)
+func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
+	id, err := keyOf(call)
 	if err != nil {
 		return nil, err
 	}
-	if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, c.store.clock()); ok {
-		c.answered(ctx, &call, "hit")
+	if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, call), call, id, c.store.clock()); ok {
+		c.answered(ctx, call, "hit")
 		return c.clone(res), nil
 	}
-	names := c.naming.of(c.store.seed, &call)
-	res, began, err := c.write(ctx, &call, names)
+	names := c.naming.of(c.store.seed, call)
+	res, began, err := c.write(ctx, call, names)
 	if err != nil || !storable(res) {
 		return res, err
 	}

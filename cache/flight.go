@@ -94,6 +94,6 @@ func (c *cacher) await(ctx context.Context, f *flight) error {
 		return nil
 	case <-ctx.Done():
 		c.store.leave(f)
-		return cause.Of(ctx, context.Cause(ctx))
+		return cause.End(ctx)
 	}
 }

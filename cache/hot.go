@@ -92,15 +92,11 @@ type sightings [4 * hotSlots]uint32
 func (s *sightings) again(hash uint64) bool {
 	pair := s[hash>>32%uint64(len(s))&^1:][:2]
 	as := uint32(hash)
-	switch as {
-	case pair[0]:
-		return true
-	case pair[1]:
+	again := as == pair[0] || as == pair[1]
+	if as != pair[0] {
 		pair[0], pair[1] = as, pair[0]
-		return true
 	}
-	pair[0], pair[1] = as, pair[0]
-	return false
+	return again
 }
 
 // put gives a question a slot, and returns the one that had it.

@@ -131,20 +131,20 @@ type sharedRead struct {
 
 // readShared answers from the remote memory, waits for the replica that asks
 // already, or asks.
-func (c *cacher) readShared(ctx context.Context, call middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	id, err := keyOf(&call)
+func (c *cacher) readShared(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
+	id, err := keyOf(call)
 	if err != nil {
 		return nil, err
 	}
 	if c.near > 0 {
-		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, &call), &call, id, c.store.clock()); ok {
-			c.answered(ctx, &call, "hit")
+		if res, ok := c.store.lookup(c.store.hot.of(c.store.seed, call), call, id, c.store.clock()); ok {
+			c.answered(ctx, call, "hit")
 			return c.clone(res), nil
 		}
 	}
 	r := sharedRead{
-		cacher: c, call: call, id: id, ttl: ttl, names: c.naming.of(c.store.seed, &call),
-		q: Question{Server: call.Tool.Server, ID: id, Names: c.naming.shared(&call)},
+		cacher: c, call: *call, id: id, ttl: ttl, names: c.naming.of(c.store.seed, call),
+		q: Question{Server: call.Tool.Server, ID: id, Names: c.naming.shared(call)},
 	}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		r.since, r.asked = c.store.moment(call.Tool.Server, r.names), c.store.clock()
@@ -157,11 +157,11 @@ func (c *cacher) readShared(ctx context.Context, call middleware.Call, ttl time.
 			return nil, middleware.GivenUp(ctx)
 		case err != nil:
 			note.Of(ctx).Say("cache", "passed", "the shared memory does not answer")
-			return c.next.CallTool(ctx, call)
+			return c.next.CallTool(ctx, *call)
 		case found.Value != nil:
 			if res, ok := decode(found.Value); ok {
 				r.keepNear(res)
-				c.answered(ctx, &call, "hit")
+				c.answered(ctx, call, "hit")
 				return res, nil
 			}
 			return r.fetch(ctx, found.Ticket)
@@ -237,11 +237,11 @@ func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
 }
 
 // writeShared is write where others share the memory: nothing of a write is kept.
-func (c *cacher) writeShared(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (c *cacher) writeShared(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
 	note.Of(ctx).Say("cache", "passed", "it may change the server")
-	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: c.naming.shared(&call)}
+	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: c.naming.shared(call)}
 	w.Until, _ = ctx.Deadline()
-	names := c.naming.of(c.store.seed, &call)
+	names := c.naming.of(c.store.seed, call)
 	on, _ := c.store.beginWrite(call.Tool.Server, names)
 	defer func() { // a panic on its way out included
 		c.store.endWrite(on, names)
@@ -253,7 +253,7 @@ func (c *cacher) writeShared(ctx context.Context, call middleware.Call) (*mcp.Ca
 	if ctx.Err() != nil {
 		return nil, middleware.GivenUp(ctx)
 	}
-	return c.next.CallTool(ctx, call)
+	return c.next.CallTool(ctx, *call)
 }
 
 // moment is asked for who does not hold the mutex.

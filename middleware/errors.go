@@ -116,7 +116,7 @@ type NotSentError struct{ Err error }
 // GivenUp returns the end of a call whose context is done before it was sent: the
 // context's cause, marked as [NotSent]. What the cause tells by itself, which may be
 // how another call ended, is not told of this one.
-func GivenUp(ctx context.Context) error { return &NotSentError{cause.Of(ctx, context.Cause(ctx))} }
+func GivenUp(ctx context.Context) error { return &NotSentError{cause.End(ctx)} }
 
 func (e *NotSentError) Error() string { return "middleware: the call was not sent: " + e.Err.Error() }
 

@@ -264,7 +264,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return cause.Of(ctx, context.Cause(ctx))
+		return cause.End(ctx)
 	}
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

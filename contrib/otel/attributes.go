@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -169,10 +170,7 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 		}
 		return fault{kind: kind, code: code, text: message(call, wire.Message)}
 	}
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
-		err = ctx.Err() // a cause of the host's has neither of context's own errors in it
-	}
-	switch {
+	switch err = cause.Bare(ctx, err); {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault{kind: "timeout", text: "the time was over"}
 	case errors.Is(err, context.Canceled):

@@ -23,6 +23,18 @@ func Of(ctx context.Context, err error) error {
 	return &ended{why: why, err: err}
 }
 
+// End returns how the context ended, with its cause as [Of] has it.
+func End(ctx context.Context) error { return Of(ctx, context.Cause(ctx)) }
+
+// Bare returns how the context ended where err has that end's cause in it, and err where
+// it does not. A cause of the host's has neither of context's own errors in it.
+func Bare(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); why != nil && errors.Is(err, why) {
+		return ctx.Err()
+	}
+	return err
+}
+
 type ended struct{ why, err error }
 
 func (e *ended) Error() string {

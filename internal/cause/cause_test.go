@@ -57,3 +57,22 @@ func TestOf(t *testing.T) {
 		t.Errorf("where no context is done: got %v", got)
 	}
 }
+
+func TestBareIsTheContextsOwnError(t *testing.T) {
+	t.Parallel()
+	why, plain := errors.New("the host went away"), errors.New("reset")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if got := cause.Bare(ctx, plain); got != plain {
+		t.Errorf("where no context is done: got %v", got)
+	}
+	cancel(why)
+	if got := cause.Bare(ctx, fmt.Errorf("calling: %w", why)); got != context.Canceled {
+		t.Errorf("with the cause in it: got %v", got)
+	}
+	if got := cause.Bare(ctx, plain); got != plain {
+		t.Errorf("without it: got %v", got)
+	}
+	if end := cause.End(ctx); !errors.Is(end, why) || errors.Is(end, plain) {
+		t.Errorf("the end is %v", end)
+	}
+}

@@ -86,7 +86,7 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 		if told := cause.Of(ctx, err); sorted(told) {
 			return told
 		}
-		return cause.Of(ctx, context.Cause(ctx))
+		return cause.End(ctx)
 	}
 	if err == nil || sorted(err) {
 		return err
