@@ -116,7 +116,7 @@ func shellFlags(cmd shellCommand, words []shellWord) (n int, why string) {
 			return 0, "the flag " + shown(flag)
 		}
 		if wants {
-			if n == len(words) || words[n].glob || strings.HasPrefix(words[n].text, "-") && !shellNumber.MatchString(words[n].text) {
+			if n == len(words) || words[n].many || strings.HasPrefix(words[n].text, "-") && !shellNumber.MatchString(words[n].text) {
 				return 0, "no value behind " + shown(flag)
 			}
 			n++
