@@ -5,23 +5,45 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// Alike finds two members of one object, at any depth, whose names differ only in
-// case. A server that does not mind the case, as Go's encoding/json does not, takes
-// them for one and the same, and which of them counts is its affair. What is no
-// JSON has none.
-func Alike(src []byte) (one, other string, found bool) {
-	form, err := Append(nil, src)
-	if err != nil {
+// Alike finds in a canonical form two members of one object, at any depth, whose
+// names differ only in case. A server that does not mind the case, as Go's
+// encoding/json does not, takes them for one and the same, and which of them counts
+// is its affair.
+func Alike(form []byte) (one, other string, found bool) {
+	if !cased(form) {
 		return "", "", false
 	}
-	return alike(json.NewDecoder(bytes.NewReader(form)))
+	d := json.NewDecoder(bytes.NewReader(form))
+	d.UseNumber() // the range of a number is no matter here
+	return alike(d)
+}
+
+// cased reports whether a member's name holds more than small letters of ASCII, as one
+// of two that are alike must.
+func cased(form []byte) bool {
+	for i := 0; i < len(form); i++ {
+		if form[i] != '"' {
+			continue
+		}
+		end := skipPlain(form, i+1)
+		for ; form[end] != '"'; end = skipPlain(form, end+1) {
+			if form[end] == '\\' {
+				end++
+			}
+		}
+		if end+1 < len(form) && form[end+1] == ':' && bytes.ContainsFunc(form[i:end], func(r rune) bool { return r >= utf8.RuneSelf || 'A' <= r && r <= 'Z' }) {
+			return true
+		}
+		i = end
+	}
+	return false
 }
 
 // alike looks at the next value. That is well-formed, and no deeper than MaxDepth.
 func alike(d *json.Decoder) (one, other string, found bool) {
-	d.UseNumber()
 	open, _ := d.Token()
 	if open != json.Delim('{') && open != json.Delim('[') {
 		return "", "", false
