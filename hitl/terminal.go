@@ -189,6 +189,7 @@ func (t *terminal) show(request Request, most int) {
 	row("why", escape.Line(request.Why))
 	row("undo", escape.Line(request.Undo))
 	row("scope", escape.Line(request.Scope))
+	row("caution", request.Caution())
 	fold(&b, escape.JSONRows(request.Arguments), most, "arguments")
 	for _, d := range request.Drafts {
 		row("draft", escape.Line(d.ID))
