@@ -25,8 +25,8 @@ import (
 //
 // A commit that names no draft at all is a direct one, and is asked about.
 type TwoStep struct {
-	Server        string
-	Draft, Commit string // names of tools
+	Server        string // the id that the host gave it
+	Draft, Commit string // names of its tools
 	// ID is the member of the draft's answer, a JSON object, that holds its id; "" means
 	// "id".
 	ID string
