@@ -16,7 +16,7 @@ import (
 // after ten seconds and more.
 const lateAfter = 8 * time.Second
 
-var errLate = errors.New("it has not answered so far")
+var errLate = notSent(errors.New("it has not answered so far"))
 
 // An awayError ends a call of a tool whose server is not there.
 type awayError struct{ server, tool string }

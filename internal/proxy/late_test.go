@@ -109,3 +109,19 @@ func TestALateServerOfTheNewRevision(t *testing.T) {
 		}
 	}
 }
+
+// While no server is there at all, who lists waits for one.
+func TestAllServersAreLate(t *testing.T) {
+	t.Parallel()
+	hangs := `*tools/list*) ` + untilGo + ` answer '"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}';;`
+	a, dir := moody(t, "a", hangs)
+	b, other := moody(t, "b", hangs)
+	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, b}}, proxy.LateAfter(50*time.Millisecond))
+	r.initialize("{}")
+	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(filepath.Join(dir, "go"), nil, 0o600) })
+	if got := r.answer("1"); !strings.Contains(string(got["result"]), `"a__x"`) {
+		t.Errorf("listed %s %s", got["result"], got["error"])
+	}
+	_ = os.WriteFile(filepath.Join(other, "go"), nil, 0o600)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -119,6 +120,8 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	}
 	l.err = err
 	close(l.over)
+	close(t.ended)
+	t.ended = make(chan struct{})
 	t.mu.Unlock()
 	if err == nil {
 		s.here("tools")
@@ -126,42 +129,57 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 }
 
 // wait waits for servers to be listed, but not for long for one of several, and not at
-// all for one that was late already.
+// all for one that was late already, as long as another is there.
 func (t *tools) wait(ctx context.Context, under []*listing) []error {
-	patient, cancel := ctx, context.CancelFunc(func() {})
-	if len(under) > 1 {
-		patient, cancel = context.WithTimeoutCause(ctx, t.session.proxy.late, errLate)
+	several := len(under) > 1
+	patience := time.NewTimer(t.session.proxy.late)
+	defer patience.Stop()
+	patient := true
+	for {
+		t.mu.Lock()
+		there, open, late := 0, 0, 0
+		for i, l := range under {
+			switch {
+			case l == nil || isOver(l) && l.err == nil:
+				there++
+			case isOver(l):
+			case !several || patient && !t.session.servers[i].isLate("tools"):
+				open++
+			default:
+				late++
+			}
+		}
+		if ctx.Err() != nil || open == 0 && (there > 0 || late == 0) {
+			defer t.mu.Unlock()
+			return t.outcomes(under, several && ctx.Err() == nil)
+		}
+		ended := t.ended
+		t.mu.Unlock()
+		select {
+		case <-ended:
+		case <-patience.C:
+			patient = false
+		case <-ctx.Done():
+		}
 	}
-	defer cancel()
+}
+
+// outcomes are what came of listings so far. Who is not there is one of those that the
+// client will hear of. The lock is held, so that a listing ends before or after.
+func (t *tools) outcomes(under []*listing, several bool) []error {
 	errs := make([]error, len(under))
 	for i, l := range under {
 		if l == nil {
 			continue
 		}
-		if s := t.session.servers[i]; len(under) == 1 || !s.isLate("tools") {
-			select {
-			case <-l.over:
-			case <-patient.Done():
-			}
+		if errs[i] = errLate; isOver(l) {
+			errs[i] = l.err
 		}
-		errs[i] = t.outcome(i, l, len(under) > 1 && ctx.Err() == nil)
+		if errs[i] != nil && several && !unknownMethod(errs[i]) {
+			t.session.servers[i].without("tools", errs[i])
+		}
 	}
 	return errs
-}
-
-// outcome is what came of a listing so far. Who is not there is one of those that the
-// client will hear of.
-func (t *tools) outcome(i int, l *listing, several bool) error {
-	t.mu.Lock() // so that a listing ends before or after
-	defer t.mu.Unlock()
-	err := errLate
-	if isOver(l) {
-		err = l.err
-	}
-	if err != nil && several && !unknownMethod(err) {
-		t.session.servers[i].without("tools", err)
-	}
-	return err
 }
 
 // find returns the tool that the client calls by this name.

@@ -66,7 +66,7 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 	for _, one := range p.o.Servers {
 		s.servers = append(s.servers, newServer(one, s, p.opener(one), p.log))
 	}
-	s.tools.session = s
+	s.tools.session, s.tools.ended = s, make(chan struct{})
 	for _, one := range s.servers {
 		if err := one.connect(); err != nil {
 			s.close(err)

@@ -20,6 +20,7 @@ type tools struct {
 	session *session
 
 	mu    sync.Mutex
+	ended chan struct{} // closed at the end of each listing, and made anew
 	now   *set
 	asked time.Time // because of an unknown name
 }
