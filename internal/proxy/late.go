@@ -58,11 +58,11 @@ func (s *server) here(kinds ...string) {
 	}
 }
 
-// isLate reports whether the client was given a list of this kind without the server.
-func (s *server) isLate(kind string) bool {
+// isLate reports whether the client was given a list of tools without the server.
+func (s *server) isLate() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.late[kind]
+	return s.late["tools"]
 }
 
 // isAway reports whether the server cannot be asked now.
@@ -248,7 +248,7 @@ func none(errs []error) (failed error) {
 
 // listedInTime reads a list of a server that is there, and is not late with it.
 func (s *server) listedInTime(ctx context.Context, m *message, member string) ([]json.RawMessage, error) {
-	if s.isAway() && s.isLate("tools") {
+	if s.isAway() && s.isLate() {
 		return nil, errLate
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.session.proxy.late, errLate)

@@ -73,7 +73,7 @@ func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 	switch {
 	case now.added[s] && !always && !under && !s.tools.stale.Load():
 		return nil
-	case under && (!always || !last.begun || s.isLate("tools")):
+	case under && (!always || !last.begun || s.isLate()):
 		return last
 	case !under:
 		last = nil
@@ -143,7 +143,7 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 			case l == nil || isOver(l) && l.err == nil:
 				there++
 			case isOver(l):
-			case !several || patient && !t.session.servers[i].isLate("tools"):
+			case !several || patient && !t.session.servers[i].isLate():
 				open++
 			default:
 				late++
@@ -203,7 +203,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 		}
 	}
 	for _, s := range t.session.servers {
-		if len(t.session.servers) > 1 && s.isLate("tools") && strings.HasPrefix(name, prefixed(s, "")) {
+		if len(t.session.servers) > 1 && s.isLate() && strings.HasPrefix(name, prefixed(s, "")) {
 			return now, nil, &awayError{s.Name, name}
 		}
 	}

@@ -119,7 +119,7 @@ func (s *session) askOwnerOf(ctx context.Context, m *message, uri string) (resul
 	}
 	err = errLate
 	for _, one := range s.servers {
-		if len(s.servers) > 1 && one.isLate("tools") {
+		if len(s.servers) > 1 && one.isLate() {
 			continue
 		}
 		if result, err = one.ask(ctx, m.Method, m.Params, m.id()); err == nil || ctx.Err() != nil {
