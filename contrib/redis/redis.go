@@ -155,9 +155,7 @@ func (s *Store) do(ctx context.Context, facility string, operation func(context.
 
 // ended notes how an operation went.
 func (s *Store) ended(ctx context.Context, facility string, err error) error {
-	if isAnswer(err) {
-		s.contact.answered(time.Now())
-	} else if ctx.Err() == nil {
+	if !isAnswer(err) && ctx.Err() == nil {
 		s.contact.doubt()
 	}
 	if err != nil && ctx.Err() != nil {

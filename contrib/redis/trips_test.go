@@ -88,7 +88,8 @@ func (w *wire) commands(client io.Reader, server io.Writer) {
 		}
 		parts, _ := strconv.Atoi(strings.TrimSpace(head[1:]))
 		command := []byte(head)
-		for i := range parts {
+		var texts []string
+		for range parts {
 			head, err := from.ReadString('\n')
 			if err != nil {
 				return
@@ -99,11 +100,13 @@ func (w *wire) commands(client io.Reader, server io.Writer) {
 				return
 			}
 			command = append(append(command, head...), text...)
-			if name := strings.ToUpper(string(text[:size])); i == 0 && !slices.Contains([]string{"PING", "HELLO", "CLIENT", "INFO", "SUBSCRIBE"}, name) {
-				w.mu.Lock()
-				w.said = append(w.said, name)
-				w.mu.Unlock()
-			}
+			texts = append(texts, strings.ToUpper(string(text[:size])))
+		}
+		beat := strings.HasPrefix(texts[0], "EVAL") && texts[2] == "0" // of all scripts only the heartbeat has no keys
+		if !beat && !slices.Contains([]string{"PING", "HELLO", "CLIENT", "INFO", "SUBSCRIBE"}, texts[0]) {
+			w.mu.Lock()
+			w.said = append(w.said, texts[0])
+			w.mu.Unlock()
 		}
 		if _, err := server.Write(command); err != nil {
 			return
