@@ -27,7 +27,34 @@ type wire struct {
 	mu   sync.Mutex
 	said []string
 	off  bool
+	late time.Duration // of each answer
 	open []net.Conn
+}
+
+// answers passes on what the server says, each part as late as it is to be.
+func (w *wire) answers(client io.Writer, server io.Reader) {
+	type part struct {
+		text []byte
+		due  time.Time
+	}
+	parts := make(chan part, 1<<12)
+	go func() {
+		defer close(parts)
+		for {
+			text := make([]byte, 1<<12)
+			n, err := server.Read(text)
+			if err != nil {
+				return
+			}
+			w.mu.Lock()
+			parts <- part{text[:n], time.Now().Add(w.late)}
+			w.mu.Unlock()
+		}
+	}()
+	for p := range parts {
+		time.Sleep(time.Until(p.due))
+		_, _ = client.Write(p.text)
+	}
 }
 
 // cut ends all connections and lets no more come about, or lets them come about again.
@@ -70,7 +97,7 @@ func newWire(t *testing.T, port int) *wire {
 				_ = client.Close()
 				continue
 			}
-			go func() { _, _ = io.Copy(client, server); _ = client.Close() }()
+			go func() { w.answers(client, server); _ = client.Close() }()
 			go func() { w.commands(client, server); _ = server.Close() }()
 		}
 	}()
