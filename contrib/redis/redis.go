@@ -33,8 +33,10 @@ type Options struct {
 	Plain bool
 	// Prefix begins every key; replicas that share have the same. "" means "fairlead".
 	Prefix string
-	// Timeout is how long one operation may take; 0 means 250 ms. A context's earlier
-	// deadline counts as well.
+	// Timeout is how long one operation may take. A context's earlier deadline counts as
+	// well. The first writes of an outage wait for it and 1.2 s; above a second it is
+	// patience for limits and approvals alone, and no value is believed of a Redis that
+	// needs so long. 0 means 250 ms.
 	Timeout time.Duration
 	// MaxValue is the size of a result, in bytes, above which it is not kept; 0 means
 	// 1 MiB.
