@@ -291,7 +291,7 @@ func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
 		peer.Load().Hangup()
 		time.Sleep(time.Hour)
 		_ = c.Close()
-		if n := strings.Count(logged.String(), "could not list its tools"); n != 1 || !strings.Contains(logged.String(), "the server is gone") {
+		if n := strings.Count(logged.String(), "a replica could not list"); n != 1 || !strings.Contains(logged.String(), "the server is gone") {
 			t.Errorf("%d lists failed in an hour, want one: %s", n, logged.String())
 		}
 		_ = r.Offers(nil) // it is there to the end
