@@ -88,7 +88,7 @@ func caller(req *mcp.CallToolRequest) string {
 		return req.Extra.TokenInfo.UserID
 	}
 	if req.Session != nil && req.Session.ID() != "" {
-		return req.Session.ID()
+		return "session " + req.Session.ID()
 	}
 	if bearer { // a token need not name its user, and the newest revision has no sessions
 		sum := sha256.Sum256([]byte(req.Extra.Header.Get("Authorization")))

@@ -321,6 +321,35 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 	}
 }
 
+// Whoever chooses a session's id, it is no user's.
+func TestASessionIsNoUser(t *testing.T) {
+	t.Parallel()
+	var scopes []string
+	watch := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			scopes = append(scopes, call.Scope)
+			return next.CallTool(ctx, call)
+		})
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string { return "ann" }})
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: watch})
+	register(t, s, &mcp.Tool{Name: "get_x"}, annotation.Annotations{}, new(atomic.Int64))
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: strings.TrimPrefix(token, "nobody"), Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	for _, token := range []string{"ann", "nobody"} {
+		h := httptest.NewServer(auth.RequireBearerToken(verify, nil)(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
+		t.Cleanup(h.Close)
+		cs := testserver.Dial(t, nil, transportAs(h.URL, token), testserver.Legacy)
+		if _, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_x", Arguments: row{"x"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(scopes) != 2 || scopes[0] != "ann" || scopes[1] == "ann" {
+		t.Errorf("the user and the session are %q", scopes)
+	}
+}
+
 // The newest revision has no sessions, and a token need not name its user.
 func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 	t.Parallel()
