@@ -183,12 +183,13 @@ func (s *Server) tool(name string) *middleware.Tool {
 }
 
 // accepted is what the guard takes the class from.
-func (s *Server) accepted(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+func (s *Server) accepted(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 	tool := s.tool(call.Tool.Name())
 	if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {
 		return nil, refuse("the call of %s was refused: the server has no such tool, or another one by now", call.Tool)
 	}
-	return tool, nil
+	call.Tool = tool
+	return tool, s.coversArguments(ctx, call)
 }
 
 func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.Call {
