@@ -114,8 +114,8 @@ func (c Content) Rank() float64 {
 	return *c.Priority
 }
 
-// MCP returns the SDK's form, for what a server of ours declares; nil where nothing
-// is known. A priority of 0 is sent as a billionth, since the SDK leaves a 0 out and
+// MCP returns the SDK's form, for what a server declares; nil where nothing is
+// known. A priority of 0 is sent as a billionth, since the SDK leaves a 0 out and
 // a reader would take it for 0.5.
 func (c Content) MCP() *mcp.Annotations {
 	if len(c.Audience) == 0 && c.Priority == nil && c.LastModified.IsZero() {

@@ -81,9 +81,9 @@ func (s Strength) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 // Evidence is one reason for the value of one field.
 type Evidence struct {
 	Field    Field    `json:"field"`
-	Value    string   `json:"value"` // "yes", "no", or the value as text
-	Source   Source   `json:"source"`
-	Strength Strength `json:"strength"`
+	Value    string   `json:"value"`           // "yes", "no", or the value as text
+	Source   Source   `json:"source"`          // who stated it
+	Strength Strength `json:"strength"`        // how much it weighs, for a reader; no rule rests on it
 	Word     string   `json:"word,omitempty"`  // the word that decided, for Inferred
 	Place    string   `json:"place,omitempty"` // where it stood: "leads the name", "in the description", …
 	By       string   `json:"by,omitempty"`    // who: the server's id for Declared

@@ -15,8 +15,8 @@ import (
 )
 
 // MetaKey is where the fields that MCP does not know travel in a tool's _meta.
-// A tool of ours repeats the four hints there too, since the SDK's types cannot
-// tell an absent hint from a false one.
+// Declare repeats the four hints there too, since the SDK's types cannot tell an
+// absent hint from a false one.
 const MetaKey = "io.github.fairlead-go/annotations"
 
 // MarshalJSON writes the set fields under the names of [Field]; the duration is
@@ -320,7 +320,7 @@ func onlyYes(h Hint) Hint {
 
 // Declare returns a copy of the definition that declares a: the four hints of
 // MCP in annotations, everything that is set under [MetaKey] in _meta. It is how
-// a server of ours says what its tools do. A hint that is unset stays absent
+// a server says what its tools do. A hint that is unset stays absent
 // where the SDK's type can leave it so.
 func Declare(t *mcp.Tool, a Annotations) *mcp.Tool {
 	out := *t

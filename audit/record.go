@@ -55,7 +55,7 @@ var outcomes = [...]Outcome{OK, ToolError, InputRequired, Denied, Refused, NotSe
 // with the same two belong together. What is empty was not recorded at this tool's
 // level, or did not happen.
 type Record struct {
-	Time time.Time `json:"time"`
+	Time time.Time `json:"time"` // when it was made; in UTC in a file
 	Kind Kind      `json:"kind"`
 	Run  string    `json:"run,omitempty"` // one Trail of one process
 	N    int64     `json:"n,omitempty"`   // the call's number in it
@@ -63,15 +63,15 @@ type Record struct {
 	Call   string `json:"call,omitempty"`  // Call.ID, as the host gave it
 	Scope  string `json:"scope,omitempty"` // as the host gave it
 	Server string `json:"server,omitempty"`
-	Tool   string `json:"tool,omitempty"`
-	Class  string `json:"class,omitempty"`
+	Tool   string `json:"tool,omitempty"`  // its name on that server
+	Class  string `json:"class,omitempty"` // "safe", "moderate", "dangerous" or "unknown"
 
-	Outcome  Outcome       `json:"outcome,omitempty"`
-	Took     time.Duration `json:"took_ns,omitempty"`
+	Outcome  Outcome       `json:"outcome,omitempty"`   // of an end
+	Took     time.Duration `json:"took_ns,omitempty"`   // of an end, from the trail's Record on
 	Waited   time.Duration `json:"waited_ns,omitempty"` // of that, for people
 	From     string        `json:"from,omitempty"`      // "memory" or "server", of a result
 	Approval string        `json:"approval,omitempty"`  // the question that a person said yes to
-	Attempts int           `json:"attempts,omitempty"`
+	Attempts int           `json:"attempts,omitempty"`  // how often retry handed the call on; 0 without a retry
 	// Decisions are what the rooms said of the call, in their order; why only in full.
 	Decisions []Decision `json:"decisions,omitempty"`
 
@@ -80,7 +80,8 @@ type Record struct {
 	Definition string   `json:"definition,omitempty"`
 	Evidence   []string `json:"evidence,omitempty"`
 
-	// In full, without secrets. What was too long stands as its size.
+	// In full, without secrets. What was too long stands as its size. The digests are
+	// those of [Digest], with Options.Key.
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsDigest string          `json:"arguments_digest,omitempty"`
 	Result          json.RawMessage `json:"result,omitempty"`

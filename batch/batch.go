@@ -1,5 +1,5 @@
 // Package batch makes the calls that a model asked for in one turn: side by side
-// where nothing can come of it, and in the order given where something may.
+// where that is harmless, and in the order given where it may not be.
 //
 // For each server, writes are made one after the other in the order of the calls, no
 // read runs beside a write, and a call waits for those before it that are not known

@@ -58,7 +58,7 @@ type Options struct {
 	// process ends it at once. 0 means that Remote is always asked.
 	Near time.Duration
 	// Shared is the host's word that nobody writes to a result. A hit is then a
-	// shallow copy instead of a deep one.
+	// shallow copy; false means a deep one.
 	Shared bool
 	// Logger gets a line for each hit; nil is silent.
 	Logger *slog.Logger

@@ -38,7 +38,7 @@ type Change struct {
 	tool          *middleware.Tool // nil for one that was removed
 }
 
-// String returns the change on one line, in words of ours alone:
+// String returns the change on one line, with no word that the server wrote:
 //
 //	crm/list_customers: changed since it was accepted (annotations, description; safe → dangerous)
 func (c Change) String() string {

@@ -121,7 +121,8 @@ func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 func (s Standard) Middleware() middleware.Middleware { return s.Then }
 
 // Enforces says what the assembled chain keeps, asked of what its slots build. It
-// counts on the guard that stands at every executor of ours.
+// counts on the guard at the executor: a catalogue and package mount have one, any
+// other needs [Guard].
 func (s Standard) Enforces() middleware.Promises {
 	promises := middleware.Promises{Guards: true}
 	for _, link := range s.links() {

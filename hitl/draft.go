@@ -25,8 +25,8 @@ import (
 //
 // A commit that names no draft at all is a direct one, and is asked about.
 type TwoStep struct {
-	Server        string
-	Draft, Commit string // names of tools
+	Server        string // the id that the host gave it
+	Draft, Commit string // names of its tools
 	// ID is the member of the draft's answer, a JSON object, that holds its id; "" means
 	// "id".
 	ID string
@@ -145,7 +145,7 @@ func same(a, b []byte) bool {
 }
 
 // idsIn returns the ids that a member of an object holds: one, a list, or none
-// where it is not there.
+// where it is not there in any case.
 func idsIn(object []byte, member string) ([]string, error) {
 	form, err := canonical.AppendObject(nil, object)
 	if err != nil {
@@ -154,6 +154,11 @@ func idsIn(object []byte, member string) ([]string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(form, &members); err != nil {
 		return nil, err
+	}
+	for other := range members { // many a server does not mind the case
+		if other != member && strings.EqualFold(other, member) {
+			return nil, fmt.Errorf("%q stands there in another case", member)
+		}
 	}
 	value, ok := members[member]
 	if !ok {

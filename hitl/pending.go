@@ -14,7 +14,7 @@ import (
 
 // A PendingError ends the first leg of a call about which a person is asked through
 // whoever made it. A [Confirmer] that cannot wait returns one with what is to be
-// asked and with a state of its own. The edge of a server of ours makes an
+// asked and with a state of its own. The edge of the host's server makes an
 // input_required result of it, and the same call comes again with the answers: the
 // Confirmer gets them, and its state, as Request.Input, under the same Request.ID.
 //

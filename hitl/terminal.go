@@ -25,7 +25,7 @@ import (
 //
 // Questions are put one at a time, save those of one batch, which are shown together
 // (it is a [GroupConfirmer]): numbers approve those calls, "all" approves all of them,
-// o goes through them one by one, and n or nothing denies. A read from a terminal cannot be interrupted,
+// o goes through them one by one, n or nothing denies, and a y is asked which it means. A read from a terminal cannot be interrupted,
 // so a line that was typed for a question that has expired is thrown away, with
 // those that came in the same breath. Where in is a terminal itself, so is a line that comes
 // sooner than 200 ms after its question, which nobody has read by then: who strikes a key
@@ -189,6 +189,7 @@ func (t *terminal) show(request Request, most int) {
 	row("why", escape.Line(request.Why))
 	row("undo", escape.Line(request.Undo))
 	row("scope", escape.Line(request.Scope))
+	row("caution", request.Caution())
 	fold(&b, escape.JSONRows(request.Arguments), most, "arguments")
 	for _, d := range request.Drafts {
 		row("draft", escape.Line(d.ID))

@@ -34,6 +34,8 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 				said[r.ID] = Decision{Verdict: Approved}
 			}
 			return said, nil
+		case "y", "yes":
+			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
 		case "d", "details":
 			t.showAll(requests, allArguments)
 		case "o", "one by one":

@@ -58,9 +58,9 @@ func (h *Host) Tools() []*middleware.Tool { return h.tools.List() }
 
 // A Request is one call as a model asks for it.
 type Request struct {
-	ID        string // the model's own, which becomes Call.ID; "" for none
-	Name      string // as the model was given it
-	Arguments json.RawMessage
+	ID        string          // the model's own, which becomes Call.ID; "" for none
+	Name      string          // as the model was given it
+	Arguments json.RawMessage // as the model wrote them, valid or not; none is {}
 }
 
 // Answer makes the calls of one turn as a batch does, and returns what the model is to

@@ -97,7 +97,8 @@ func ForModel(err error) string {
 // InputRequired returns what the error says, by a method InputRequired()
 // (mcp.InputRequestMap, string), must be asked of whoever made the call, and whether
 // it says so. The same call comes again with the answers and the state as its
-// [Input]. The edge of a server of ours makes an input_required result of it.
+// [Input]. The edge of a server that package mount built makes an input_required
+// result of it.
 func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
 	e, ok := errors.AsType[interface {
 		error

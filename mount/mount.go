@@ -37,7 +37,7 @@ func Session(s Caller) middleware.ToolCaller {
 // that chainFor returns for it. chainFor is asked once for each session, and names
 // the server by the id under which tools knows it. A tool that tools does not
 // know is refused, and so is every call of a session with an empty id; a nil
-// middleware leaves the guard alone. A call that an executor of ours makes through
+// middleware leaves the guard alone. A call that a catalogue or [Session] makes through
 // such a session keeps its ID and its scope; any other has neither.
 //
 // Other requests pass untouched, those included by which the catalogue lists the

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Resolvable is a tool of a server of ours that does different things by its
+// A Resolvable is a tool of the host's own server that does different things by its
 // arguments, and says so before it is called.
 type Resolvable struct {
 	// Tool is the definition that the server lists. Its hints, with MCP's defaults for

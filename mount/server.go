@@ -100,7 +100,7 @@ func caller(req *mcp.CallToolRequest) string {
 // AddTool adds a tool out of a Go func, as mcp.AddTool does, and declares what is
 // known of it: what its words give away, the server's defaults, and what own says,
 // which wins. The hints of MCP stand in the tool's annotations and all of it in its
-// _meta, from where a client of ours reads it without loss. What the definition
+// _meta, from where a catalogue reads it without loss. What the definition
 // declares itself counts as part of own.
 //
 // An error means that the annotations contradict themselves or that the SDK does

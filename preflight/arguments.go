@@ -12,7 +12,10 @@ import (
 
 // Arguments are the arguments of one call, parsed once for all rules. They are one
 // JSON object in which no member is given twice.
-type Arguments struct{ members map[string]json.RawMessage }
+type Arguments struct {
+	members map[string]json.RawMessage
+	alike   string // what two of them have in common, at any depth; "" mostly
+}
 
 // parse refuses arguments that two readers could read differently.
 func parse(call middleware.Call) (Arguments, error) {
@@ -21,6 +24,9 @@ func parse(call middleware.Call) (Arguments, error) {
 		return Arguments{}, session.ArgumentsError(call, err)
 	}
 	var a Arguments
+	if one, other, found := canonical.Alike(form); found {
+		a.alike = shown(one) + " and " + shown(other) + " differ only in case, and a server may take one for the other"
+	}
 	err = json.Unmarshal(form, &a.members)
 	return a, session.ArgumentsError(call, err)
 }
@@ -52,10 +58,16 @@ func (a Arguments) Raw(name string) (json.RawMessage, bool) {
 
 func (a Arguments) find(name string) (json.RawMessage, bool) {
 	raw, ok := a.members[name]
-	if !ok || a.alike(name, true) {
+	if !ok || a.has(name, true) {
 		return nil, false
 	}
 	return raw, true
+}
+
+// absent reports whether an argument is certainly not there, in no case, or null.
+func (a Arguments) absent(name string) bool {
+	raw, _ := a.find(name)
+	return !a.has(name, false) || string(raw) == "null"
 }
 
 func textOf(raw json.RawMessage) (text string, ok bool) {
@@ -75,9 +87,9 @@ func flagOf(raw json.RawMessage) (value, ok bool) {
 	return false, false
 }
 
-// alike reports whether there is an argument of that name in any case; other leaves
+// has reports whether there is an argument of that name in any case; other leaves
 // the name itself out.
-func (a Arguments) alike(name string, other bool) bool {
+func (a Arguments) has(name string, other bool) bool {
 	for have := range a.members {
 		if strings.EqualFold(have, name) && !(other && have == name) {
 			return true

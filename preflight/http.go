@@ -149,10 +149,14 @@ func httpQuery(path string, query url.Values) string {
 	return ""
 }
 
-// nameWords cuts a path or a name into its words, in small letters: camelCase,
-// snake_case, and whatever else is between letters.
+// nameWords cuts a path or a name into its words, in small letters: snake_case,
+// camelCase, and whatever else is between letters. Since many servers do not mind the
+// case, what only camelCase cuts is a word as a whole too.
 func nameWords(s string) []string {
-	var words []string
+	return append(cutWords(strings.ToLower(s)), cutWords(s)...)
+}
+
+func cutWords(s string) (words []string) {
 	begin := 0
 	for i := 0; i <= len(s); i++ {
 		letter := i < len(s) && (s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z' || s[i] >= 0x80)

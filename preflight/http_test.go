@@ -45,6 +45,11 @@ func TestHTTP(t *testing.T) {
 		{"GET https://example.com/bulkdelete", probeRisk, "bulkdelete"},
 		{"GET https://example.com/DELETE_user", probeRisk, "delete"},
 		{"GET https://example.com/%64elete", probeRisk, "delete"},
+		{"GET https://example.com/DeLete/7", probeRisk, "delete"}, // many servers do not mind the case
+		{"GET https://example.com/deLeTeUser", probeRisk, "deleteuser"},
+		{"GET https://example.com/users?do=reSet", probeRisk, "reset"},
+		{"GET https://example.com/users?deLete=7", probeRisk, "deLete"},
+		{"GET https://example.com/GraphQL?id=7", probeRisk, "elsewhere"},
 		{"GET https://example.com/%2564elete", probeRisk, "disguise"},
 		{"GET https://example.com/logout", probeRisk, "logout"},
 		{"GET https://example.com/users?action=delete", probeRisk, "action"},

@@ -204,7 +204,10 @@ func (j *Judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Ar
 			v, ok = Verdict{Why: err.Error()}, true
 		}
 	}()
-	if v, ok = rule(a); ok {
+	if v, ok = rule(a); a.alike != "" && !(ok && v.Annotations.MustConfirm()) {
+		v, ok = Verdict{Why: a.alike}, true
+	}
+	if ok {
 		v.Why = new(redact.Redactor).Text(v.Why) // it may be a part of an argument
 	}
 	return v, ok

@@ -16,7 +16,8 @@ type Rules map[string]Rule
 
 // A Rule judges the arguments of one call, or says that it has nothing to say, and
 // then the tool keeps its class. It is asked concurrently. A rule that panics has
-// said that the call is dangerous.
+// said that the call is dangerous, and so has every rule on arguments with two members
+// of one object whose names differ only in case: which of them counts is the server's affair.
 type Rule func(Arguments) (v Verdict, ok bool)
 
 // Strictest asks all of the rules; the most dangerous verdict counts.
@@ -40,18 +41,21 @@ func Strictest(rules ...Rule) Rule {
 	}
 }
 
-// Argument has a probe read one argument. Where that is missing or no text the rule
-// says nothing.
+// Argument has a probe read one argument. Where that is missing or null the rule says
+// nothing; where it is no text, or has its name in another case, the call is dangerous.
 func Argument(name string, probe Probe) Rule {
 	if name == "" || probe == nil {
 		panic("preflight: Argument needs a name and a probe")
 	}
 	return func(a Arguments) (Verdict, bool) {
 		text, ok := a.Text(name)
-		if !ok {
+		v := Verdict{Why: "no text, or its name in another case"}
+		switch {
+		case ok:
+			v = probe(text)
+		case a.absent(name):
 			return Verdict{}, false
 		}
-		v := probe(text)
 		v.Why = strings.TrimSuffix(name+": "+v.Why, ": ")
 		return v, true
 	}
@@ -132,7 +136,7 @@ func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
 func (t test) met(a Arguments) int {
 	raw, ok := a.find(t.name)
 	switch {
-	case !ok && a.alike(t.name, false):
+	case !ok && a.has(t.name, false):
 		return likely
 	case !ok:
 		return no

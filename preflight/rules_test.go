@@ -172,15 +172,48 @@ func TestArgumentHasAProbeReadIt(t *testing.T) {
 	}{
 		`{"sql":"SELECT 1"}`:              {safe, `host rule: "sql: SELECT" among the arguments`},
 		`{"sql":"DROP TABLE t"}`:          {dangerous, `host rule: "sql: not a SELECT" among the arguments`},
-		`{"sql":1}`:                       {unknown, ""},
-		`{"sql":["SELECT 1"]}`:            {unknown, ""},
-		`{}`:                              {unknown, ""},
-		`{"sql":"SELECT 1","SQL":"DROP"}`: {unknown, ""},
+		`{}`:                              {moderate, ""},
+		`{"sql":null}`:                    {moderate, ""},
+		`{"x":"DROP TABLE t"}`:            {moderate, ""},
+		`{"sql":1}`:                       {dangerous, `"sql: no text, or its name in another case"`},
+		`{"sql":["DROP"]}`:                {dangerous, "no text"},
+		`{"SQL":"DROP"}`:                  {dangerous, "another case"},
+		`{"SQL":null}`:                    {dangerous, "another case"},
+		`{"sql":"SELECT 1","SQL":"DROP"}`: {dangerous, ""},
+		`{"sql":null,"SQL":"DROP"}`:       {dangerous, ""},
 	} {
-		o := judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.Annotations{}, false), Arguments: json.RawMessage(arguments)})
+		o := judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.Write(), true), Arguments: json.RawMessage(arguments)})
 		o.check(t, arguments, want.class)
 		if !strings.Contains(o.tool.Explain(), want.why) {
 			t.Errorf("%s: the reason is missing:\n%s", arguments, o.tool.Explain())
+		}
+	}
+}
+
+// Two members whose names differ only in case are one to some servers, so what a rule
+// read may not be what runs: the call is dangerous, whatever the rule says of it.
+func TestMembersThatDifferInCaseRaise(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]preflight.Rule{
+		"safe":      preflight.When("method", "get").Safe(),
+		"moderate":  preflight.When("method", "get").Moderate(),
+		"dangerous": preflight.When("method", "get").Dangerous(),
+		"silent":    preflight.When("method", "put").Safe(),
+		"a func": func(preflight.Arguments) (preflight.Verdict, bool) {
+			return preflight.Verdict{Annotations: annotation.ReadOnly()}, true
+		},
+	} {
+		j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": rule}})
+		for _, arguments := range []string{
+			`{"method":"get","path":"safe","Path":"/etc"}`, `{"method":"get","METHOD":"delete"}`, `{"method":"get","o":[{"path":"safe","Path":"/etc"}]}`,
+		} {
+			for _, static := range []annotation.Annotations{annotation.ReadOnly(), annotation.Write(), annotation.Destructive()} {
+				o := judged(t.Context(), j, middleware.Call{Tool: act(t, static, true), Arguments: json.RawMessage(arguments)})
+				o.check(t, name+": "+arguments, dangerous)
+				if want := "differ only in case"; name != "dangerous" && !strings.Contains(o.tool.Explain(), want) {
+					t.Errorf("%s: %s: the reason is missing:\n%s", name, arguments, o.tool.Explain())
+				}
+			}
 		}
 	}
 }

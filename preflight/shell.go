@@ -101,6 +101,7 @@ func shellSilences(r *syntax.Redirect) bool {
 type shellWord struct {
 	text string
 	glob bool // it begins with what the shell replaces by names of files, which may look like flags
+	many bool // it holds such a thing, and may become several words
 }
 
 var (
@@ -119,8 +120,10 @@ func shellWords(args []*syntax.Word) (words []shellWord, why string) {
 			if !ok {
 				return nil, "a word that the shell makes something else of"
 			}
-			if _, bare := part.(*syntax.Lit); bare && w.text == "" && strings.IndexAny(text, "*?[") == 0 {
-				w.glob = true
+			if _, bare := part.(*syntax.Lit); bare {
+				at := strings.IndexAny(text, "*?[")
+				w.glob = w.glob || w.text == "" && at == 0
+				w.many = w.many || at >= 0
 			}
 			w.text += text
 		}

@@ -37,7 +37,7 @@ func shellCall(args []*syntax.Word) (name, why string) {
 	}
 	name = words[0].text
 	cmd, known := shellCommands()[name]
-	if !known {
+	if !known || strings.Contains(name, " ") { // "git log" in quotes is a program of that name
 		return name, "the command " + shown(name)
 	}
 	for rest := words[1:]; ; {
@@ -45,7 +45,7 @@ func shellCall(args []*syntax.Word) (name, why string) {
 		if why != "" {
 			return name, shown(name) + " with " + why
 		}
-		if n < len(rest) {
+		if n < len(rest) && !strings.Contains(rest[n].text, " ") {
 			if sub, is := shellCommands()[name+" "+rest[n].text]; is {
 				name, cmd, rest = name+" "+rest[n].text, sub, rest[n+1:]
 				continue
@@ -116,7 +116,7 @@ func shellFlags(cmd shellCommand, words []shellWord) (n int, why string) {
 			return 0, "the flag " + shown(flag)
 		}
 		if wants {
-			if n == len(words) || words[n].glob || strings.HasPrefix(words[n].text, "-") && !shellNumber.MatchString(words[n].text) {
+			if n == len(words) || words[n].many || strings.HasPrefix(words[n].text, "-") && !shellNumber.MatchString(words[n].text) {
 				return 0, "no value behind " + shown(flag)
 			}
 			n++

@@ -44,6 +44,12 @@ func TestShell(t *testing.T) {
 
 		{"sort -k * notes", probeRisk, "no value"}, // a file's name may be a flag, behind the one that is the value
 		{"head -n ?otes notes", probeRisk, "no value"},
+		{"'git log' x", probeRisk, "git log"}, // a program of that name, and not git
+		{"git 'stash list'", probeRisk, "stash list"},
+		{"uniq -f 1*", probeRisk, "no value"}, // three names: a value, what is read and what is written
+		{"uniq -f '1'? notes", probeRisk, "no value"},
+		{"git tag --format v[12]", probeRisk, "no value"}, // two names: a format, and a tag to make
+		{"find . -name 'a*' -print", probeRead, ""},
 		{"", probeRisk, "no command"},
 		{"# ls", probeRisk, "no command"},
 		{"ls # ; rm -rf x", probeRisk, "comment"},

@@ -16,7 +16,9 @@ import (
 // stand on the database's own grammar and understand far more.
 //
 // What a view, an operator, a cast or a function of a listed name does inside the
-// database is out of its sight.
+// database is out of its sight, and so is a function of the host's own that is called
+// without parentheses, as Oracle, Firebird and, behind a row, PostgreSQL allow: it
+// looks like a column or a table.
 func SQL(text string) Verdict {
 	if why := plain(text); why != "" {
 		return harmful("%s", why)
@@ -41,8 +43,10 @@ func sqlSelect(tokens []sqlToken) Verdict {
 	depth, selects := 0, false
 	for i, t := range tokens {
 		switch {
-		case t.kind == sqlWord && slices.Contains(sqlActs, t.text):
+		case t.kind == sqlWord && slices.Contains(sqlActs, t.text) && !sqlCalled(tokens[i:]):
 			return harmful("the word %s", shown(t.text))
+		case sqlHidden(tokens[:i+1]):
+			return harmful("the name %s, which does more than read", shown(strings.Trim(t.text, `"'`)))
 		case t.text == ";":
 			return harmful("a second statement")
 		case t.text == "(":
@@ -56,12 +60,26 @@ func sqlSelect(tokens []sqlToken) Verdict {
 		if depth < 0 {
 			return harmful("a closing parenthesis without its opening one")
 		}
-		selects = selects || t.text == "SELECT" && t.kind == sqlWord
+		selects = selects || depth == 0 && t.text == "SELECT" && t.kind == sqlWord
 	}
 	if depth != 0 || !selects {
 		return harmful("the SELECT is not whole")
 	}
 	return harmless("one SELECT")
+}
+
+// sqlCalled reports whether a word that may begin a statement is a function here.
+func sqlCalled(rest []sqlToken) bool {
+	return len(rest) > 1 && rest[1].text == "(" && slices.Contains(sqlFunctions, rest[0].text)
+}
+
+// sqlHidden reports whether the last token is a name that acts where it is only read
+// from: SQLite has its pragmas as tables, of which pragma_optimize writes, and a
+// sequence counts up by a column whose name may be quoted.
+func sqlHidden(tokens []sqlToken) bool {
+	i := len(tokens) - 1
+	name := strings.ToUpper(strings.Trim(tokens[i].text, `"'`))
+	return strings.HasPrefix(name, "PRAGMA_") || name == "NEXTVAL" && i > 0 && tokens[i-1].text == "."
 }
 
 // sqlBefore says what is wrong with what stands before an opening parenthesis:

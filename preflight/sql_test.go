@@ -106,6 +106,21 @@ func TestSQL(t *testing.T) {
 		{"SELECT 1 DISK INIT NAME = 'd'", probeRisk, "DISK"},
 		{"SELECT 'a;\nDROP TABLE t;\n'", probeRisk, "quote"}, // SQL*Plus ends a statement at the end of a line, within quotes too
 		{"SELECT 'a\nGO\nDROP TABLE t\nGO\n'", probeRisk, "quote"},
+		{"SELECT replace(a, 'x', 'y'), left(b, 2) FROM t", probeRead, ""}, // named as a statement is
+		{"SELECT truncate(a, 2), insert(b, 1, 1, 'x') FROM t", probeRead, ""},
+		{"SELECT 1 TRUNCATE TABLE t", probeRisk, "TRUNCATE"},
+		{"SELECT t.truncate(1)", probeRisk, "of a schema"},
+		{"WITH a AS (SELECT 1 AS n) REPLACE t SELECT n FROM a", probeRisk, "REPLACE"},
+		{"WITH a AS (SELECT 1 AS n) SUBSCRIBE a", probeRisk, "whole"},
+		{"SELECT * FROM pragma_optimize", probeRisk, "PRAGMA_OPTIMIZE"}, // writes what it finds out
+		{`SELECT * FROM "Pragma_optimize"`, probeRisk, "Pragma_optimize"},
+		{"SELECT * FROM main . 'pragma_optimize'", probeRisk, "pragma_optimize"},
+		{`SELECT s."NEXTVAL" FROM dual`, probeRisk, "NEXTVAL"},
+		{`SELECT t."update", 'nextval' FROM t`, probeRead, ""},
+		{"SELECT * FROM events SETTINGS stream_like_engine_allow_direct_select = 1", probeRisk, "SETTINGS"}, // ClickHouse takes the messages out
+		{"SELECT 1 REORG REBUILD t", probeRisk, "REORG"},
+		{"SELECT 1 ONLINE DATABASE d", probeRisk, "DATABASE"},
+		{"SELECT * FROM t HOLDLOCK", probeRisk, "HOLDLOCK"},
 		{"SELECT 1 -- x", probeRisk, "comment"},
 		{"SELECT 1 /*! INTO OUTFILE 'x' */", probeRisk, "comment"},
 		{"SELECT 1 // it's\n; DROP TABLE t --'", probeRisk, "comment"},

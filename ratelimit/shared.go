@@ -46,9 +46,9 @@ type Waiter struct {
 
 // A Bucket is a token bucket of one scope.
 type Bucket struct {
-	Server, Tool string // Tool is "" for the server's own
-	PerSecond    float64
-	Burst        int
+	Server, Tool string  // Tool is "" for the server's own
+	PerSecond    float64 // tokens that come back
+	Burst        int     // tokens that it holds
 }
 
 // Outage says what becomes of calls while a [Shared] limiter gives no answer.

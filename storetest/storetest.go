@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
-// Stores are what one replica has of an engine. What is nil is not tested.
+// Stores are what one replica has of an engine: each a value of its own, on what all
+// replicas share. What is nil is not tested.
 type Stores struct {
 	Cache     cache.Remote
 	Limiter   ratelimit.Shared

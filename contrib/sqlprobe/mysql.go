@@ -119,6 +119,14 @@ func myPart(n ast.Node) string {
 		if n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone {
 			return "a SELECT that locks"
 		}
+	case *ast.ExplainStmt:
+		if n.Stmt == nil || n.Explore {
+			return "an EXPLORE, or an EXPLAIN of a statement that is not here but at the server" // with ANALYZE it runs
+		}
+	case *ast.ColumnName:
+		if n.Name.L == "nextval" && n.Table.L != "" {
+			return "nextval, which counts up"
+		}
 	case *ast.VariableExpr:
 		if n.Value != nil {
 			return "an assignment to @" + n.Name

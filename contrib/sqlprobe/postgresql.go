@@ -20,6 +20,9 @@ import (
 // overwrite, SELECT INTO and FOR UPDATE, a WITH that writes, functions that are not
 // in the list, and a second statement.
 //
+// A function of one row may be called as its column, t.f for f(t): of these it knows
+// nothing.
+//
 // The first call takes about a second, in which the parser is compiled.
 func PostgreSQL(text string) preflight.Verdict {
 	text = lines(text)

@@ -169,6 +169,14 @@ func TestMySQL(t *testing.T) {
 		{"SELECT get_lock('x', 9)", risky, "get_lock"},
 		{"SELECT last_insert_id(9)", risky, "last_insert_id"},
 		{"SELECT NEXT VALUE FOR s", risky, "nextval"},
+		{"SELECT s.nextval FROM dual", risky, "nextval"}, // MariaDB counts up, where it follows Oracle
+		{"SELECT `d`.`s`.`NextVal`", risky, "nextval"},
+		{"SELECT nextval FROM t", read, ""},
+		{"EXPLAIN ANALYZE 'a1b2'", risky, "not here"}, // TiDB runs the statement that it knows under this digest
+		{"EXPLAIN 'a1b2'", risky, "not here"},
+		{"EXPLAIN EXPLORE 'a1b2'", risky, "not here"},
+		{"EXPLAIN EXPLORE ANALYZE 'a1b2'", risky, ""},
+		{"EXPLAIN EXPLORE SELECT 1", risky, "EXPLORE"},
 		{"SELECT sys_exec('rm -rf /')", risky, "sys_exec"},
 		{"SELECT db.lower('a')", risky, "lower"},
 		{"SHOW TABLES WHERE sleep(9)", risky, "sleep"},

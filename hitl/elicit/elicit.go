@@ -1,5 +1,5 @@
-// Package elicit asks the user of the client that called a server of ours, by MCP's
-// elicitation: a form with one choice, shown by the client before the tool runs.
+// Package elicit asks the user of the client that called the host's own server, by
+// MCP's elicitation: a form with one choice, shown by the client before the tool runs.
 //
 // The client is the user's agent and can say what it likes, so that this guards
 // users against servers' tools and models, and not a server against its clients.

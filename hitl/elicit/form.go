@@ -57,6 +57,7 @@ func message(request hitl.Request) (string, error) {
 	row("it says of itself: ", escape.Cut(escape.Line(request.Tool.Definition.Description), maxText))
 	row("why: ", escape.Cut(escape.Line(request.Why), maxWords))
 	row("undo: ", escape.Cut(escape.Line(request.Undo), maxWords))
+	row("caution: ", request.Caution())
 	before := b.Len()
 	b.WriteString("\nArguments:\n\n")
 	for _, text := range escape.JSONRows(request.Arguments) {

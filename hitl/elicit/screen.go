@@ -20,9 +20,9 @@ import (
 // mcp.ClientOptions.ElicitationHandler takes.
 type Handler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// Screen stands before the handler of a client of ours, for what servers ask of its
-// user by elicitation of their own. It shows who asks, in a message that nobody takes
-// for one of ours, and refuses
+// Screen stands before the handler of the host's own client, for what servers ask of
+// its user by elicitation. It shows who asks, in a message that nobody takes for one
+// of the host's, and refuses
 //
 //   - a form that by its message, its own words or those of one of its fields asks for a
 //     secret, whether an address stands beside it or not,

@@ -112,6 +112,14 @@ func shown(t *testing.T, r hitl.Request) (string, error) {
 	return "", nil
 }
 
+func TestTheMessageCautions(t *testing.T) {
+	t.Parallel()
+	got, err := shown(t, hitl.Request{Tool: deletion(t).Tool, Arguments: json.RawMessage(`{"path":"safe","Path":"/etc"}`)})
+	if want := "\n    caution: \"Path\" and \"path\" differ only in case"; err != nil || !strings.Contains(got, want) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
 func TestTheMessage(t *testing.T) {
 	t.Parallel()
 	tool := *deletion(t).Tool

@@ -99,6 +99,18 @@ func wantHarmless(t *testing.T, text string) {
 	}
 }
 
+func TestPageCautions(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "")
+		a := ask(t.Context(), in, asks(t, "one", `{"path":"safe","Path":"/etc"}`))
+		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
+			b.get(path).want(t, http.StatusOK, "&#34;Path&#34; and &#34;path&#34; differ only in case")
+		}
+		b.decides("one", "deny").want(t, http.StatusOK)
+		a.want(t, hitl.Denied)
+	})
+}
+
 // A person sees what belongs to the question, and what is different this time.
 func TestPageShowsTheWholeQuestion(t *testing.T) {
 	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {

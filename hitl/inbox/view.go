@@ -51,6 +51,7 @@ type (
 		ID, Digest, Tool, Class string
 		Reasons                 []string
 		Does, Why, Undo         string
+		Caution                 string
 		Scope, CallID           string
 		Left                    time.Duration // 0 where there is no limit
 		Compared                string        // with the last approved call
@@ -128,7 +129,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	c := card{
 		ID: r.ID, Digest: q.digest, Tool: escape.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
 		Reasons: strings.Split(reasons, "\n"), Does: escape.Text(r.Tool.Definition.Description),
-		Why: escape.Text(r.Why), Undo: escape.Text(r.Undo), Scope: escape.Line(r.Scope), CallID: escape.Line(r.CallID),
+		Why: escape.Text(r.Why), Undo: escape.Text(r.Undo), Caution: r.Caution(), Scope: escape.Line(r.Scope), CallID: escape.Line(r.CallID),
 		Own: !in.ownCalls && s.by != "" && s.by == r.Scope, Whole: true,
 	}
 	if !r.Deadline.IsZero() {

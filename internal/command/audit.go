@@ -220,7 +220,11 @@ func recordLine(r audit.Record) string {
 	}
 	fmt.Fprintf(&b, " %s (%s)", escape.Line(tool), escape.Line(r.Class))
 	if r.Outcome != "" {
-		fmt.Fprintf(&b, " %s in %v", escape.Line(string(r.Outcome)), r.Took.Round(time.Millisecond))
+		took := "<1ms"
+		if r.Took >= time.Millisecond {
+			took = r.Took.Round(time.Millisecond).String()
+		}
+		fmt.Fprintf(&b, " %s in %s", escape.Line(string(r.Outcome)), took)
 	}
 	for _, part := range []struct{ name, value string }{
 		{"scope", r.Scope}, {"from", r.From}, {"approval", r.Approval}, {"arguments", string(r.Arguments)}, {"error", r.Error},

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -149,6 +151,27 @@ func TestRecordIsWrittenShownAndVerified(t *testing.T) {
 				t.Error("a secret is shown")
 			}
 		})
+	}
+}
+
+func TestShortCallIsShownAsShort(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	file, err := audit.OpenFile(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, took := range []time.Duration{121 * time.Microsecond, 1991806 * time.Microsecond} {
+		if err := file.Write(t.Context(), audit.Record{Time: time.Now(), Kind: audit.End, Server: "shop", Tool: "get_status", Outcome: audit.OK, Took: took}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, stdout, stderr := program(t, "", "audit", "show", path)
+	if !strings.Contains(stdout, "ok in <1ms\n") || !strings.Contains(stdout, "ok in 1.992s\n") {
+		t.Errorf("got %q, want a call of less than a millisecond and one of 1.992s; %s", stdout, stderr)
 	}
 }
 

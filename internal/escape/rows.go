@@ -71,12 +71,20 @@ func wrap(runes []rune) []string {
 }
 
 // Wrap breaks a text of one line into rows of so many columns, so that no terminal
-// breaks it and begins a line of its own with what somebody else wrote. It is empty for
-// an empty text.
+// breaks it and begins a line of its own with what somebody else wrote: behind a blank
+// where the row's second half has one. It is empty for an empty text.
 func Wrap(text string, columns int) []string {
 	var rows []string
 	for runes := []rune(text); len(runes) > 0; {
 		n := fit(runes, columns)
+		if n < len(runes) {
+			for i := n; i > n/2; i-- {
+				if runes[i-1] == ' ' {
+					n = i
+					break
+				}
+			}
+		}
 		rows = append(rows, string(runes[:n]))
 		runes = runes[n:]
 	}
