@@ -46,7 +46,7 @@ is not damaged. Whoever can write both files can write a whole new pair: keep th
 hash that is printed where they cannot.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit verify --json calls.jsonl | jq .state`,
-		Args:              cobra.ExactArgs(1),
+		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := audit.Verify(args[0])
@@ -160,7 +160,7 @@ too: the exit code is 1 where it is damaged.`,
 		Example: `  fairlead audit show calls.jsonl --tool delete_file --since 24h
   fairlead audit show calls.jsonl --open
   fairlead audit show calls.jsonl --class dangerous --json | jq .arguments`,
-		Args:              cobra.ExactArgs(1),
+		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {

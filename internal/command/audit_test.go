@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,5 +58,38 @@ func TestAuditShowTakesWordsInAnyCaseAndNoOthers(t *testing.T) {
 				t.Errorf("exit %d, want %d; stdout %q, stderr %q", code, c.code, stdout, stderr)
 			}
 		})
+	}
+}
+
+func TestMissingWordsAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"audit show":         {[]string{"audit", "show"}, "FILE is missing: fairlead audit show FILE"},
+		"audit verify":       {[]string{"audit", "verify", "a", "b"}, `"b" is one word too many`},
+		"policy check":       {[]string{"policy", "check"}, "FILE is missing"},
+		"policy explain":     {[]string{"policy", "explain"}, "FILE is missing"},
+		"call":               {[]string{"call"}, "TOOL is missing"},
+		"approvers, spelled": {[]string{"proxy", "--approve", "Webb", "--", "true"}, `"webb" is none of elicit`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if code, stdout, stderr := program(t, "", c.args...); code != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
+				t.Errorf("exit %d; stdout %q, stderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// A disk that is full is no mistake in the command line.
+func TestASchemaThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full, ours := io.Pipe()
+	_ = full.Close()
+	var errs bytes.Buffer
+	if code := Run(t.Context(), nil, []string{"policy", "schema"}, strings.NewReader(""), ours, &errs); code != exitFindings || !strings.Contains(errs.String(), "writing the schema") {
+		t.Errorf("exit %d: %s", code, &errs)
 	}
 }

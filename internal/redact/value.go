@@ -68,7 +68,7 @@ func (n name) alone(s string) bool {
 	if begin == max(0, n.start-longestName) && begin > 0 || strings.Trim(s[begin:n.start], " \t-\"'*") != "" {
 		return false
 	}
-	return begin > 0 || strings.IndexByte(s[n.end:], '\n') >= 0 //nolint:gocritic // the line that ends here
+	return begin > 0 || strings.IndexByte(s[n.end:], '\n') >= 0
 }
 
 // below returns where the lines end that stand deeper than the name, from which on
