@@ -115,13 +115,15 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 	}
 	patience := time.NewTimer(s.proxy.late)
 	defer patience.Stop()
-	there, open := 0, len(all)
-	for late := false; open > 0 && (!late || there == 0); {
+	there, refused, open := 0, 0, len(all)
+	for late := false; open > 0 && (!late || there+refused == 0); {
 		select {
 		case g := <-came:
 			open--
 			if all[g.of] = g; g.err == nil {
 				there++
+			} else if _, said := errors.AsType[*jsonrpc.Error](g.err); said {
+				refused++
 			}
 		case <-patience.C:
 			late = true
@@ -172,6 +174,18 @@ func (s *session) nobody(all []greeting) error {
 		s.fail(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.said())})
 	}
 	return all[0].err
+}
+
+// hopeless reports whether all servers have gone away, with this one, before any of them
+// had answered.
+func (s *session) hopeless(gone *server) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.greeted() {
+		return false
+	}
+	s.fallen[gone] = true
+	return len(s.fallen) == len(s.servers)
 }
 
 // goOnWithout leaves a server out that failed or is late, until it has shaken hands.

@@ -279,8 +279,8 @@ func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	url := listenOn(t, proxy.Options{Servers: []proxy.Server{
-		{Name: "gone", Command: []string{"sh", "-c", "read -r line; exit 1"}},
-		{Name: "slow", Dir: dir, Command: []string{"sh", "-c", "[ -e once ] || { touch once; read -r line; sleep 0.3; exit 1; }; cat > /dev/null; touch ended"}},
+		{Name: "twice", Dir: dir, Command: []string{"sh", "-c", "[ -e once ] || { touch once; read -r line; exit 1; }; touch again; cat > /dev/null; touch ended"}},
+		{Name: "once", Dir: dir, Command: []string{"sh", "-c", "read -r line; until [ -e again ]; do sleep 0.01; done; exit 1"}},
 	}})
 	body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + testserver.Modern + `"}}}`
 	res, err := http.Post(url, "application/json", strings.NewReader(body))

@@ -47,8 +47,8 @@ func (s *server) lost(generation int, err error) {
 // restart brings the server back: the first time at once, then after waits that grow
 // until it has shaken hands.
 func (s *server) restart(why error) {
-	if !s.session.greeted() && len(s.session.servers) == 1 {
-		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before it had answered at all: %w%s", why, s.said())})
+	if s.session.hopeless(s) {
+		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.said())})
 		return
 	}
 	if !s.session.met(s) {

@@ -43,7 +43,8 @@ type session struct {
 	asked   map[string]chan *message           // our requests to the client
 	passed  map[string]passed                  // the servers' requests to the client, by our ID
 
-	answers atomic.Int64 // of servers, to the client
+	answers atomic.Int64     // of servers, to the client
+	fallen  map[*server]bool // that went away before there was any
 }
 
 // passed is a request of a server's that the client was handed under an ID of ours,
@@ -60,7 +61,7 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 	s := &session{
 		proxy: p, scope: scope, out: out, log: p.log,
 		running: make(map[string]context.CancelCauseFunc), asked: make(map[string]chan *message), passed: make(map[string]passed),
-		introduced: make(chan struct{}),
+		fallen: make(map[*server]bool), introduced: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	for _, one := range p.o.Servers {
