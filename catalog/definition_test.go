@@ -120,6 +120,41 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 			t.Errorf("got %v, want all three", names(c))
 		}
 	})
+	t.Run("B013 a name made to collide with another server's", func(t *testing.T) {
+		for _, order := range [][]string{{"a", "a_"}, {"a_", "a"}, {"a_b", "a.b"}, {"a.b", "a_b"}} {
+			c := catalog.New(catalog.Options{})
+			for _, id := range order {
+				add(t, c, id, listing(testserver.Tool("x", "")))
+			}
+			for _, victim := range order {
+				before := lookup(t, c, victim, "x")
+				name := before.ModelName()
+				for _, id := range order {
+					if id == victim {
+						continue
+					}
+					var forged []*mcp.Tool
+					for at := range len(name) {
+						forged = append(forged, testserver.Tool(name[at:], ""))
+					}
+					c.Remove(id)
+					add(t, c, id, listing(forged...))
+				}
+				if tool, ok := c.LookupModelName(name); !ok || tool.String() != victim+"/x" {
+					t.Errorf("%v: %s of %s is %s now", order, name, victim, tool)
+				}
+				for _, f := range c.Findings() {
+					if f.Server == victim {
+						t.Errorf("%v: %s", order, f)
+					}
+				}
+				for _, id := range order {
+					c.Remove(id)
+					add(t, c, id, listing(testserver.Tool("x", "")))
+				}
+			}
+		}
+	})
 	t.Run("B013 a name made to collide", func(t *testing.T) {
 		// The model's name of "a.b" ends in a hash, which another tool can take for
 		// its own name.

@@ -45,8 +45,10 @@ func (e *AmbiguousError) NotSent() bool { return true }
 func (e *AmbiguousError) Permanent() bool { return true }
 
 // Find returns the tool that a person means: "server/tool", the name by which a
-// model knows it, or the tool's own name where one server alone has it. The error
-// is an [*AmbiguousError] or an [*UnknownToolError].
+// model knows it, or the tool's own name where one server alone has it. A name with two
+// underscores in a row is never a tool's own: it tells a server, and where that has no
+// such tool, no other server's is found. The error is an [*AmbiguousError] or an
+// [*UnknownToolError].
 func (c *Catalog) Find(name string) (*middleware.Tool, error) { return find(c, name) }
 
 // Find is [Catalog.Find] among what the caller may use.
@@ -69,14 +71,18 @@ func find(in finder, name string) (*middleware.Tool, error) {
 	if t, ok := in.LookupModelName(name); ok {
 		return t, nil
 	}
-	same := slices.DeleteFunc(in.List(), func(t *middleware.Tool) bool { return t.Name() != name })
-	switch {
-	case len(same) == 1:
-		return same[0], nil
-	case len(same) > 1:
-		return nil, &AmbiguousError{Name: name, Tools: same}
-	case !qualified:
-		server, tool = "", name
+	if qualified {
+		return nil, &UnknownToolError{Server: server, Tool: tool}
 	}
-	return nil, &UnknownToolError{Server: server, Tool: tool}
+	var same []*middleware.Tool
+	if !strings.Contains(name, "__") {
+		same = slices.DeleteFunc(in.List(), func(t *middleware.Tool) bool { return t.Name() != name })
+	}
+	switch len(same) {
+	case 0:
+		return nil, &UnknownToolError{Tool: name}
+	case 1:
+		return same[0], nil
+	}
+	return nil, &AmbiguousError{Name: name, Tools: same}
 }

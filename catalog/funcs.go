@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -66,6 +67,9 @@ func NewFunc[In, Out any](name, description string, own annotation.Annotations, 
 	t.run = func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		var in In
 		if err := t.decode(call, &in); err != nil {
+			if invalid, ok := errors.AsType[*invalidError](err); ok {
+				invalid.edited = grant.Edited(ctx, &call)
+			}
 			return nil, err
 		}
 		if ctx.Err() != nil {
@@ -145,13 +149,13 @@ func (e *failedError) ForModel() string { return e.text }
 func (c *Catalog) AddFuncs(id string, funcs ...Func) error {
 	tools, byName := make([]*mcp.Tool, 0, len(funcs)), make(functions, len(funcs))
 	var errs []error
-	for _, f := range funcs {
+	for i, f := range funcs {
 		if f.tool == nil {
 			errs = append(errs, errors.New("the zero Func is no tool; make one with NewFunc"))
 			continue
 		}
 		if err := errors.Join(f.err, f.own.Validate()); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.tool.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", which(i, f.tool.Name), err))
 		}
 		tool := f.tool
 		if f.own.Summary() != (annotation.Annotations{}).Summary() {
@@ -187,29 +191,36 @@ func (f Func) decode(call middleware.Call, in any) error {
 	}
 	var members map[string]any
 	if err := json.Unmarshal(arguments, &members); err != nil {
-		return &invalidError{call.Tool, err}
+		return &invalidError{tool: call.Tool, err: err}
 	}
 	if err := f.input.Validate(members); err != nil {
-		return &invalidError{call.Tool, err}
+		return &invalidError{tool: call.Tool, err: err}
 	}
 	if err := json.Unmarshal(arguments, in); err != nil {
-		return &invalidError{call.Tool, err}
+		return &invalidError{tool: call.Tool, err: err}
 	}
 	return nil
 }
 
-// An invalidError is about arguments that the schema of a func does not allow, and the
-// model can mend it.
+// An invalidError is about arguments that the schema of a func does not allow. The
+// model can mend its own, and not those that a person made of them.
 type invalidError struct {
-	tool *middleware.Tool
-	err  error
+	tool   *middleware.Tool
+	err    error
+	edited bool
 }
 
 func (e *invalidError) Error() string {
+	if e.edited {
+		return fmt.Sprintf("catalog: the arguments of %s, as a person edited them, are not what its schema allows: %v", e.tool, e.err)
+	}
 	return fmt.Sprintf("catalog: the arguments of %s are not what its schema allows: %v", e.tool, e.err)
 }
 
 func (e *invalidError) ForModel() string {
+	if e.edited {
+		return fmt.Sprintf("%s was not called: a person changed its arguments, and its schema does not allow what they wrote: %v. Nothing has happened. Tell the user.", e.tool.ModelName(), e.err)
+	}
 	return fmt.Sprintf("The arguments for %s are refused: %v. Nothing has happened. Send what its schema asks for.", e.tool.ModelName(), e.err)
 }
 

@@ -153,6 +153,30 @@ func TestArgumentsThatTheSchemaDoesNotAllowNeverReachTheFunc(t *testing.T) {
 	}
 }
 
+// Of arguments that a person changed the model knows nothing, and can mend nothing.
+func TestAnEditThatTheSchemaDoesNotAllowIsNoFaultOfTheModel(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	tool := addFunc(t, c, "delete_note", annotation.Destructive(), func(context.Context, order) (string, error) { return "", nil })
+	read := func(asked string, edited json.RawMessage) string {
+		yes := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			return hitl.Decision{Verdict: hitl.Approved, By: "ann", Arguments: edited}, nil
+		})
+		caller := chain.Standard{Confirm: hitl.New(yes, hitl.Options{}), Output: output.New(output.Options{})}.Then(c)
+		res, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(asked)})
+		if err != nil || !res.IsError {
+			t.Fatalf("%v, %v", res, err)
+		}
+		return text(res)
+	}
+	if got := read(`{"id":"a"}`, json.RawMessage(`{"id":7}`)); strings.Contains(got, "Send what") || !strings.Contains(got, "a person changed its arguments") || !strings.Contains(got, "7 has type") {
+		t.Errorf("of an edit the model reads %s", got)
+	}
+	if got := read(`{"id":7}`, nil); !strings.Contains(got, "Send what its schema asks for") || strings.Contains(got, "person") {
+		t.Errorf("of its own arguments the model reads %s", got)
+	}
+}
+
 var errInside = errors.New("dial tcp 10.0.0.7:5432: refused")
 
 func TestWhatAFuncReturns(t *testing.T) {
@@ -278,6 +302,8 @@ func TestAFuncThatCannotBeAToolIsNamed(t *testing.T) {
 		"contradicts:":                      {good, catalog.NewFunc("contradicts", "", bad, price)},
 		`"good_tool" is there twice`:        {good, good},
 		"the zero Func is no tool":          {good, {}},
+		"tool number 1: it has no name":     {good, catalog.NewFunc("", "", annotation.ReadOnly(), price)},
+		"tool number 2: it has no func":     {good, good, catalog.NewFunc[order, total]("", "", annotation.ReadOnly(), nil)},
 	} {
 		c := catalog.New(catalog.Options{})
 		err := c.AddFuncs("shop", funcs...)

@@ -43,17 +43,26 @@ func faults(tools []*mcp.Tool) []error {
 			errs = append(errs, fmt.Errorf("%q is there twice", t.Name))
 		}
 		seen[t.Name] = true
+		who := which(i, t.Name)
 		if w := t.Annotations; w != nil && w.ReadOnlyHint && w.DestructiveHint != nil && *w.DestructiveHint {
-			errs = append(errs, fmt.Errorf("%s: readOnlyHint and destructiveHint are both true: a tool that changes nothing cannot destroy", t.Name))
+			errs = append(errs, fmt.Errorf("%s: readOnlyHint and destructiveHint are both true: a tool that changes nothing cannot destroy", who))
 		}
 		if _, err := annotation.FromTool(t); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", who, err))
 		}
 		if _, err := take("", t, measure(t)); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", who, err))
 		}
 	}
 	return errs
+}
+
+// which names a tool of the host's, which may have left the name out.
+func which(i int, name string) string {
+	if name == "" {
+		return named(i, name)
+	}
+	return name
 }
 
 // local lists what it was given, again and again.

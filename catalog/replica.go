@@ -170,6 +170,9 @@ func (r *Replica) listAgain() {
 	r.began.Store(new(time.Now()))
 	if err := r.Refresh(c.watcher.life); err != nil {
 		c.log.LogAttrs(c.watcher.life, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", r.id), slog.String("error", line(err)))
+		if closed(err) {
+			return
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		r.wake(listFailed)

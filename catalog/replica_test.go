@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -266,6 +267,34 @@ func TestReplicaThatCannotListIsAskedAgain(t *testing.T) {
 		if r.Offers(tool) || lists != 3 {
 			t.Errorf("after %d lists it still offers the tool: %t", lists, r.Offers(tool))
 		}
+	})
+}
+
+// One whose session is closed is asked once.
+func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var logged strings.Builder
+		c := catalog.New(catalog.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		defer c.Close()
+		add(t, c, "db", listing(testserver.Tool("get_user", "")))
+		var peer atomic.Pointer[testserver.Peer]
+		cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			peer.Store(p)
+			p.Reply(r, testserver.Tools("", written1("get_user")))
+		})
+		r, err := c.Replica(t.Context(), "db", "b", cs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer.Load().Write(listChanged)
+		peer.Load().Hangup()
+		time.Sleep(time.Hour)
+		_ = c.Close()
+		if n := strings.Count(logged.String(), "a replica could not list"); n != 1 || !strings.Contains(logged.String(), "the server is gone") {
+			t.Errorf("%d lists failed in an hour, want one: %s", n, logged.String())
+		}
+		_ = r.Offers(nil) // it is there to the end
 	})
 }
 

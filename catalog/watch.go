@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -150,6 +151,7 @@ func (c *Catalog) fire(id string, s *server) {
 	defer c.mu.Unlock()
 	n.busy = false
 	switch {
+	case closed(err): // the finding stands until the host comes with another session
 	case n.again:
 		c.wake(id, s, settle)
 	case err != nil:
@@ -160,6 +162,9 @@ func (c *Catalog) fire(id string, s *server) {
 		}
 	}
 }
+
+// closed reports whether a list failed since its session is closed, and stays so.
+func closed(err error) bool { return sdkerr.ClosedBefore("tools/list", err) }
 
 // Close ends what the catalogue does by itself: no server is listed any more, and no
 // event is told once it has returned, except to a listener that is at work just

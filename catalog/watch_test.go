@@ -161,6 +161,43 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 	})
 }
 
+// A session that is closed stays so: it is not asked again and again.
+func TestClosedSessionIsNotListedAgain(t *testing.T) {
+	for _, version := range testserver.Versions {
+		for name, end := range map[string]func(cs *mcp.ClientSession, p *testserver.Peer){
+			"by the host":   func(cs *mcp.ClientSession, _ *testserver.Peer) { _ = cs.Close() },
+			"by the server": func(_ *mcp.ClientSession, p *testserver.Peer) { p.Hangup() },
+		} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					failed := make(chan catalog.Event, 100)
+					c := catalog.New(catalog.Options{OnEvent: func(e catalog.Event) {
+						if e.Kind == catalog.EventRefreshFailed {
+							failed <- e
+						}
+					}})
+					defer c.Close()
+					var peer *testserver.Peer
+					cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) {
+						peer = p
+						p.Reply(r, strings.Replace(testserver.Tools("", `{"name":"list_a","inputSchema":{"type":"object"}}`), `"ttlMs":0`, `"ttlMs":60000`, 1))
+					})
+					add(t, c, "srv", cs)
+					end(cs, peer)
+					synctest.Wait()
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					lookup(t, c, "srv", "list_a")
+					finding(t, c, "srv:", "the server is gone: connect to it again")
+					if n := len(failed); n != 1 {
+						t.Errorf("%d lists failed in an hour, want one: %v", n, <-failed)
+					}
+				})
+			})
+		}
+	}
+}
+
 func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -27,7 +27,8 @@ type Options struct {
 	// call after that is denied at once.
 	MaxPending int
 	// MaxPendingPerScope is how many of them may be of one scope; 0 means as many as
-	// MaxPending allows.
+	// MaxPending allows, so that one scope can fill the places of all: a host of several
+	// tenants sets it.
 	MaxPendingPerScope int
 	// Remember is the most that a person may choose: [Session] or [Always]. The zero
 	// value, [Once], means that every call is asked about.

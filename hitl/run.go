@@ -34,6 +34,9 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	}
 	u := &use{asker: a, yes: yes}
 	ctx, once := grant.GiveRecorded(ctx, &yes.call, yes.shown, time.Until(yes.until), u.begin)
+	if yes.edited {
+		once.Edit()
+	}
 	defer func() {
 		once.Void()
 		u.end(context.WithoutCancel(ctx))

@@ -130,29 +130,57 @@ func (t *Tool) Safety() annotation.Safety {
 // letters, digits, the underscore and the hyphen.
 const maxModelName = 64
 
-// ModelName returns the name that a model is given: "server__tool", which never
-// collides across servers. What model APIs refuse is replaced, and a name that
-// had to be changed or cut ends in a few digits of a hash.
+// maxModelPrefix leaves room for two underscores and the digits of a hash.
+const maxModelPrefix = maxModelName - len("__") - hashed
+
+// hashed is how much a hash adds to a name that it tells apart.
+const hashed = len("_01234567")
+
+// ModelName returns the name that a model is given: "server__tool". What stands before
+// the first two underscores in a row follows from the server's id alone, so no name
+// that a server chooses for a tool leads to a tool of another. What model APIs refuse
+// is replaced, and an id or a name that had to be changed or cut ends in a few digits
+// of a hash.
 func (t *Tool) ModelName() string {
 	server := ""
 	if t != nil {
 		server = t.Server
 	}
-	full := server + "__" + t.Name()
-	// Two names are told apart by where the first two underscores in a row stand.
-	changed := len(full) > maxModelName || strings.Index(full, "__") != len(server)
+	full := modelPrefix(server) + "__" + t.Name()
+	changed := len(full) > maxModelName
 	name := strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r
+		if foreignToModels(r) {
+			changed = true
+			return '_'
 		}
-		changed = true
-		return '_'
+		return r
 	}, full)
 	if !changed {
 		return name
 	}
-	sum := sha256.Sum256([]byte(server + "\x00" + t.Name()))
-	return name[:min(len(name), maxModelName-9)] + "_" + hex.EncodeToString(sum[:4])
+	return name[:min(len(name), maxModelName-hashed)] + shortHash(server+"\x00"+t.Name())
+}
+
+// modelPrefix returns the id where it can be told from what comes behind it: no two
+// underscores in a row are in it or begin in it. Any other gets a form of its own.
+func modelPrefix(server string) string {
+	if len(server) <= maxModelPrefix && !strings.ContainsFunc(server, foreignToModels) &&
+		!strings.Contains(server, "__") && !strings.HasSuffix(server, "_") {
+		return server
+	}
+	words := strings.FieldsFunc(server, func(r rune) bool { return r == '_' || foreignToModels(r) })
+	form := strings.Join(words, "_")
+	form = form[:min(len(form), maxModelPrefix-hashed)]
+	return strings.TrimSuffix(form, "_") + shortHash(server)
+}
+
+func foreignToModels(r rune) bool {
+	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
+func shortHash(of string) string {
+	sum := sha256.Sum256([]byte(of))
+	return "_" + hex.EncodeToString(sum[:(hashed-1)/2])
 }
 
 // Explain says what class the tool has and why, one line for each hint that is

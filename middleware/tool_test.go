@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -166,6 +167,42 @@ func TestModelName(t *testing.T) {
 			t.Errorf("%s is called %s and %s", tool, got, again)
 		}
 	}
+}
+
+// What a server calls its tools never leads to another server's, since a name tells
+// its server before the first two underscores in a row.
+func TestNoServerCanTakeTheModelNamesOfAnother(t *testing.T) {
+	t.Parallel()
+	name := func(server, tool string) string {
+		return (&middleware.Tool{Server: server, Definition: &mcp.Tool{Name: tool}}).ModelName()
+	}
+	long := strings.Repeat("a", 53)
+	for _, c := range []struct{ victim, forger string }{
+		{"a_", "a"}, {"a.b", "a_b"}, {"a..b", "a"}, {"a__b", "a"}, {"_", ""}, {"_", "_x"}, {"a.", "a"}, {".", "a"},
+		{long + "_b", long}, {long + "b", long}, {long + ".b", long + "_b"}, {strings.Repeat("s", 64), strings.Repeat("s", 55)},
+		{long[:43] + "_bbbbbbbbbbb", long[:43]},
+	} {
+		for _, tool := range []string{"x", "_x", "x.y", strings.Repeat("x", 60), strings.Repeat("_", 60)} {
+			want := name(c.victim, tool)
+			for at := range len(want) {
+				for _, forged := range []string{want[at:], "_" + want[at:], "." + want[at:]} {
+					if got := name(c.forger, forged); got == want {
+						t.Errorf("%s/%s and %s/%s are both called %s", c.victim, tool, c.forger, forged, got)
+					}
+				}
+			}
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		ids := rapid.StringMatching(`[ab_.-]{0,4}(a{50})?[ab_.-]{0,8}`)
+		one, other := ids.Draw(r, "one"), ids.Draw(r, "other")
+		tools := rapid.StringMatching(`[x_.-]{0,4}(x{60})?[0-9a-f_]{0,10}`)
+		first, _, _ := strings.Cut(name(one, tools.Draw(r, "tool")), "__")
+		second, _, _ := strings.Cut(name(other, tools.Draw(r, "other tool")), "__")
+		if (first == second) != (one == other) {
+			r.Errorf("%q begins with %q, and %q with %q", one, first, other, second)
+		}
+	})
 }
 
 func TestExplain(t *testing.T) {

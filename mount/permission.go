@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -55,7 +58,7 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 			scopes := s.scopes(req.GetExtra())
 			seen := *page
 			seen.CacheScope = "private" // nobody on the way may give it to others
-			seen.Tools = slices.DeleteFunc(slices.Clone(page.Tools), func(t *mcp.Tool) bool { return !s.covers(scopes, t.Name) })
+			seen.Tools = slices.DeleteFunc(slices.Clone(page.Tools), func(t *mcp.Tool) bool { return !s.shows(scopes, t) })
 			return &seen, nil
 		}
 		return next(ctx, method, req)
@@ -74,14 +77,42 @@ func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
 	return sets
 }
 
-func (s *Server) covers(sets []scope.Set, name string) bool {
-	permission, tool := "", s.tool(name)
+// shows reports whether a tool is shown. One in the place of one of ours is not called.
+func (s *Server) shows(sets []scope.Set, t *mcp.Tool) bool {
+	mark := s.mark(t.Name)
+	return (mark == nil || marked(t, mark)) && s.covers(sets, t.Name)
+}
+
+func (s *Server) covers(sets []scope.Set, name string) bool { return s.coversTool(sets, s.tool(name)) }
+
+// coversTool reports whether the scopes cover a tool; nil is one of which nothing is known.
+func (s *Server) coversTool(sets []scope.Set, tool *middleware.Tool) bool {
+	permission := ""
 	if tool == nil {
 		tool = new(middleware.Tool)
 	} else {
 		permission = s.o.Permission(tool)
 	}
 	return slices.ContainsFunc(sets, func(set scope.Set) bool { return set.Covers(permission, tool.Annotations.SecurityLevel) })
+}
+
+// coversArguments refuses a call that preflight, in the chain, found to be more than its
+// tool: of another class, or of a higher level, than the request's scopes cover.
+func (s *Server) coversArguments(ctx context.Context, call middleware.Call) error {
+	came := incoming.Of(ctx)
+	if s.o.Permission == nil || came == nil { // nothing is called without its request
+		return nil
+	}
+	found, ok := grant.Answered(ctx, &call)
+	if !ok {
+		return nil
+	}
+	answered := *call.Tool
+	answered.Annotations = annotation.Raise(call.Tool.Annotations, found)
+	if s.coversTool(s.scopes(came.Extra), &answered) {
+		return nil
+	}
+	return &catalog.NotCoveredError{Tool: &answered}
 }
 
 // unknownTool is what the SDK says of a tool that is not there, so that nobody

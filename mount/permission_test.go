@@ -14,10 +14,12 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/testserver"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -111,6 +113,43 @@ func TestScopesOfTheRequestFilterListAndCalls(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// A call that its arguments make more than its tool is covered as that too.
+func TestScopesOfTheRequestCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
+	t.Parallel()
+	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"crm/list_customers": func(a preflight.Arguments) (preflight.Verdict, bool) {
+		if name, _ := a.Text("name"); name == "new" {
+			return preflight.Verdict{Annotations: annotation.Write()}, true
+		}
+		return preflight.Verdict{Annotations: annotation.ReadOnly()}, true
+	}}})
+	var calls atomic.Int64
+	server := testserver.New()
+	s := mount.NewServer(server, "crm", mount.ServerOptions{
+		Chain: chain.Standard{Preflight: judge.Middleware}.Middleware(),
+		Permission: func(tool *middleware.Tool) string {
+			if tool.Safety() == annotation.Safe {
+				return "customers.read"
+			}
+			return "customers.write"
+		},
+	})
+	register(t, s, &mcp.Tool{Name: "list_customers"}, annotation.ReadOnly(), &calls)
+	url := guardedServer(t, server)
+	for token, want := range map[string]map[string]bool{
+		"customers.read": {"all": true, "new": false},
+		"customers.all":  {"all": true, "new": true},
+	} {
+		cs := dialAs(t, url, token)
+		for name, may := range want {
+			before := calls.Load()
+			_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "list_customers", Arguments: row{name}})
+			if ran := calls.Load() > before; ran != may || (err == nil) != may || err != nil && !strings.Contains(err.Error(), "no scope of this caller covers") {
+				t.Errorf("%s, %s: executed %t, %v; want %t", token, name, ran, err, may)
+			}
+		}
+	}
 }
 
 // What a call would do is told to those who may make it.

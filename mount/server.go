@@ -51,11 +51,13 @@ type Server struct {
 	o   ServerOptions
 
 	mu    sync.RWMutex
-	tools map[string]*middleware.Tool // that were added by AddTool
+	tools map[string]*middleware.Tool        // that were added by AddTool
+	marks map[string]*annotation.Annotations // by which the SDK's list shows them
 }
 
 // NewServer prepares a server of the SDK for tools that are added by [AddTool].
-// What is added past it, and every other request, is untouched. The id is the
+// What is added past it, and every other request, is untouched; only in the place of a
+// tool that was added by it nothing else is called. The id is the
 // server's name in explanations and records. It panics on a nil server, an empty id
 // and defaults that contradict themselves.
 func NewServer(s *mcp.Server, id string, o ServerOptions) *Server {
@@ -74,8 +76,8 @@ func NewServer(s *mcp.Server, id string, o ServerOptions) *Server {
 	if o.Scopes == nil {
 		o.Scopes = granted
 	}
-	out := &Server{mcp: s, id: id, o: o, tools: make(map[string]*middleware.Tool)}
-	s.AddReceivingMiddleware(out.filter, out.receive) // the first is outermost
+	out := &Server{mcp: s, id: id, o: o, tools: make(map[string]*middleware.Tool), marks: make(map[string]*annotation.Annotations)}
+	s.AddReceivingMiddleware(out.filter, out.own, out.receive) // the first is outermost
 	return out
 }
 
@@ -86,7 +88,7 @@ func caller(req *mcp.CallToolRequest) string {
 		return req.Extra.TokenInfo.UserID
 	}
 	if req.Session != nil && req.Session.ID() != "" {
-		return req.Session.ID()
+		return "session " + req.Session.ID()
 	}
 	if bearer { // a token need not name its user, and the newest revision has no sessions
 		sum := sha256.Sum256([]byte(req.Extra.Header.Get("Authorization")))
@@ -121,10 +123,13 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h 
 			err = fmt.Errorf("mount: the SDK does not take the tool %s: %v", tool, v)
 		}
 	}()
+	mark := new(a)
+	mark.Evidence = nil                      // as Declare leaves it out
+	declared.Meta[annotation.MetaKey] = mark // the same text, by a pointer that no other tool has
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mcp.AddTool(s.mcp, declared, h)
-	s.tools[t.Name] = tool
+	s.tools[t.Name], s.marks[t.Name] = tool, mark
 	return nil
 }
 
@@ -178,12 +183,13 @@ func (s *Server) tool(name string) *middleware.Tool {
 }
 
 // accepted is what the guard takes the class from.
-func (s *Server) accepted(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+func (s *Server) accepted(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 	tool := s.tool(call.Tool.Name())
 	if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {
 		return nil, refuse("the call of %s was refused: the server has no such tool, or another one by now", call.Tool)
 	}
-	return tool, nil
+	call.Tool = tool
+	return tool, s.coversArguments(ctx, call)
 }
 
 func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.Call {

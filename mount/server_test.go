@@ -209,6 +209,75 @@ func TestAReplacedToolHasItsNewClass(t *testing.T) {
 	}
 }
 
+// A tool that the SDK's own AddTool put in the place of one of ours is not called as
+// what that one was.
+func TestAToolReplacedPastUsIsRefused(t *testing.T) {
+	t.Parallel()
+	var wiped atomic.Int64
+	wipe := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		wiped.Add(1)
+		return testserver.Text("wiped"), nil
+	}
+	everything := func(*mcp.RequestExtra) []catalog.Scope { return []catalog.Scope{{Permission: "sweeps.read"}} }
+	for name, o := range map[string]mount.ServerOptions{
+		"a chain":     {Chain: chain.Standard{}.Middleware()},
+		"permissions": {Permission: func(*middleware.Tool) string { return "sweeps.read" }, Scopes: everything},
+	} {
+		for _, version := range testserver.Versions {
+			t.Run(name+" "+version, func(t *testing.T) {
+				t.Parallel()
+				server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
+				resolves := mount.Resolvable{
+					Tool:    &mcp.Tool{Name: "sweep", InputSchema: json.RawMessage(`{"type":"object"}`)},
+					Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: func(json.RawMessage) string { return "first" },
+				}
+				if o.Permission == nil { // which says of it that it cannot be
+					if err := mount.Resolve(server, resolves); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s := mount.NewServer(server, "crm", o)
+				var calls atomic.Int64
+				for _, tool := range []string{"a", "b", "c", "sweep", "z"} {
+					register(t, s, &mcp.Tool{Name: tool}, annotation.ReadOnly(), &calls)
+				}
+				cs := testserver.ConnectVersion(t, server, nil, version)
+				call := func(tool string) error {
+					_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: row{"x"}})
+					return err
+				}
+				if err := errors.Join(call("sweep"), call("a"), call("z")); err != nil || calls.Load() != 3 {
+					t.Fatalf("%v, %d calls", err, calls.Load())
+				}
+				server.AddTool(&mcp.Tool{Name: "sweep", InputSchema: json.RawMessage(`{"type":"object"}`)}, wipe)
+				if err := call("sweep"); err == nil || wiped.Load() != 0 || !strings.Contains(err.Error(), "add it with mount.AddTool") {
+					t.Errorf("in the place of another: %v, %d calls", err, wiped.Load())
+				}
+				page, err := cs.ListTools(context.Background(), &mcp.ListToolsParams{})
+				for err == nil && page.NextCursor != "" {
+					page, err = cs.ListTools(context.Background(), &mcp.ListToolsParams{Cursor: page.NextCursor})
+					for _, tool := range page.Tools {
+						if tool.Name == "sweep" && o.Permission != nil {
+							t.Error("it is shown to who may see the one that it replaced")
+						}
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				register(t, s, &mcp.Tool{Name: "sweep"}, annotation.ReadOnly(), &calls)
+				if err := errors.Join(call("sweep"), call("z")); err != nil || calls.Load() != 5 {
+					t.Errorf("added again: %v, %d calls", err, calls.Load())
+				}
+				server.RemoveTools("sweep")
+				if err := call("sweep"); err == nil || !strings.Contains(err.Error(), "unknown tool") {
+					t.Errorf("removed: %v", err)
+				}
+			})
+		}
+	}
+}
+
 // What a person agreed to is the tool as it was shown.
 func TestAToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
 	t.Parallel()
@@ -249,6 +318,35 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 	}
 	if len(scopes) != 2 || scopes[0] == "" || scopes[0] == scopes[1] {
 		t.Errorf("two sessions have the scopes %q", scopes)
+	}
+}
+
+// Whoever chooses a session's id, it is no user's.
+func TestASessionIsNoUser(t *testing.T) {
+	t.Parallel()
+	var scopes []string
+	watch := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			scopes = append(scopes, call.Scope)
+			return next.CallTool(ctx, call)
+		})
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string { return "ann" }})
+	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: watch})
+	register(t, s, &mcp.Tool{Name: "get_x"}, annotation.Annotations{}, new(atomic.Int64))
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: strings.TrimPrefix(token, "nobody"), Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	for _, token := range []string{"ann", "nobody"} {
+		h := httptest.NewServer(auth.RequireBearerToken(verify, nil)(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
+		t.Cleanup(h.Close)
+		cs := testserver.Dial(t, nil, transportAs(h.URL, token), testserver.Legacy)
+		if _, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_x", Arguments: row{"x"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(scopes) != 2 || scopes[0] != "ann" || scopes[1] == "ann" {
+		t.Errorf("the user and the session are %q", scopes)
 	}
 }
 

@@ -21,8 +21,8 @@ const (
 // Approvals returns the record of what people were asked, for hitl.Options.Store:
 // the first answer and the first use count, at whichever replica, by Redis' clock.
 // It holds how far each approval has come and nothing of what it is about. What
-// Redis knew before it started again is over. To remember a yes it needs
-// [Options.Key] or [Options.Plain].
+// Redis knew before it started again is over, a yes that stands too. To remember
+// one it needs [Options.Key] or [Options.Plain], and replicas whose clocks agree.
 func (s *Store) Approvals() approvals.Store { return (*record)(s) }
 
 type record Store
@@ -52,9 +52,11 @@ if to=='approved' then
 end
 return {1,''}`)
 
+	// That a yes was taken back may have been lost with a restart, so it bears the run too.
 	rememberYes = newScript(`#!lua
 if redis.call('HLEN',KEYS[1])>=tonumber(ARGV[3]) then return 0 end
-redis.call('HSET',KEYS[1],ARGV[1],ARGV[2])
+local run=string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)
+redis.call('HSET',KEYS[1],ARGV[1],run..ARGV[2])
 if redis.call('PTTL',KEYS[1])<tonumber(ARGV[4]) then redis.call('PEXPIRE',KEYS[1],ARGV[4]) end
 return 1`)
 )
@@ -158,9 +160,13 @@ func (r *record) Remembered(ctx context.Context, scope, server, tool string) ([]
 	}
 	var found []approvals.Standing
 	var over []string
-	for id, sealed := range all {
+	for id, entry := range all {
+		if !s.runs.live(entry) {
+			over = append(over, id)
+			continue
+		}
 		var y approvals.Standing
-		form, ok := s.seal.open(key+"/"+id, []byte(sealed))
+		form, ok := s.seal.open(key+"/"+id, []byte(entry[runSize:]))
 		if !ok || json.Unmarshal(form, &y) != nil || y.ID != id || y.Scope != scope || !time.Now().Before(y.Until) {
 			over = append(over, id)
 			continue

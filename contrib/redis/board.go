@@ -82,7 +82,14 @@ return 1`)
 func (b *board) keys(id string) []string {
 	s := (*Store)(b)
 	name := s.seal.name("question", id)
-	return []string{s.key("q", "board", name), s.key("w", "board", name), s.key("l", "board")}
+	return []string{s.key("q", "board", name), s.key("w", "board", name), b.list()}
+}
+
+// list is the key of what hangs. Hosts with another secret have another one: they could
+// not read what it is about, and would take it down.
+func (b *board) list() string {
+	s := (*Store)(b)
+	return s.key("l", "board", s.seal.name("board"))
 }
 
 func (s *Store) channel() string { return s.prefix + ":answers" }
@@ -196,17 +203,19 @@ func (b *board) Open(ctx context.Context) ([]approvals.Notice, error) {
 	s := (*Store)(b)
 	var open []approvals.Notice
 	err := s.do(ctx, ofBoard, func(ctx context.Context) error {
-		list := s.key("l", "board")
+		list := b.list()
 		ids, err := s.client.ZRange(ctx, list, 0, maxOpen-1).Result()
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		pipe := s.client.Pipeline()
 		hanging := make([]*goredis.SliceCmd, len(ids))
+		living := make([]*goredis.DurationCmd, len(ids))
 		attended := make([]*goredis.IntCmd, len(ids))
 		for i, id := range ids {
 			keys := b.keys(id)
-			hanging[i] = pipe.HMGet(ctx, keys[0], "v", "q", "until", "a", "over")
+			hanging[i] = pipe.HMGet(ctx, keys[0], "v", "q", "a", "over")
+			living[i] = pipe.PTTL(ctx, keys[0])
 			attended[i] = pipe.Exists(ctx, keys[1])
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
@@ -214,7 +223,7 @@ func (b *board) Open(ctx context.Context) ([]approvals.Notice, error) {
 		}
 		var gone []any
 		for i, id := range ids {
-			n, there := b.notice(id, hanging[i].Val())
+			n, there := b.notice(id, hanging[i].Val(), living[i].Val()-keepEnded)
 			switch {
 			case !there:
 				gone = append(gone, id)
@@ -230,21 +239,18 @@ func (b *board) Open(ctx context.Context) ([]approvals.Notice, error) {
 	return open, err
 }
 
-// notice reads a question; false where it is over, or none of ours.
-func (b *board) notice(id string, fields []any) (approvals.Notice, bool) {
+// notice reads a question that has so much time left; false where it is over, or none
+// of ours.
+func (b *board) notice(id string, fields []any, left time.Duration) (approvals.Notice, bool) {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
 		texts[i], _ = f.(string)
 	}
-	if len(fields) != 5 || texts[0] != "1" || fields[3] != nil || fields[4] != nil {
+	if len(fields) != 4 || texts[0] != "1" || fields[2] != nil || fields[3] != nil || left <= 0 {
 		return approvals.Notice{}, false
 	}
 	question, ok := b.seal.open("question/"+id, []byte(texts[1]))
-	var until int64
-	if _, err := fmt.Sscan(texts[2], &until); !ok || err != nil || time.Now().After(time.UnixMilli(until).Add(time.Minute)) {
-		return approvals.Notice{}, false
-	}
-	return approvals.Notice{ID: id, Until: time.UnixMilli(until), Question: question}, true
+	return approvals.Notice{ID: id, Until: time.Now().Add(left), Question: question}, ok
 }
 
 // TakeDown implements [approvals.Board].

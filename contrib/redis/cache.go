@@ -443,14 +443,32 @@ func (o *owed) all() []cache.Write {
 
 // payOwed tells Redis of what it was not told. An error is that there is no answer.
 func (s *Store) payOwed(ctx context.Context) error {
-	for _, w := range s.owed.all() {
+	return together(ctx, s, s.owed.all(), func(pipe goredis.Pipeliner, w cache.Write) *goredis.Cmd {
+		return end.Eval(ctx, pipe, (*remote)(s).writeKeys(w), w.ID, nonce(), tokenLife.Milliseconds())
+	}, func(w cache.Write) { s.owed.paid(w.ID) })
+}
+
+// atOnce is how many of many scripts go in one round trip.
+const atOnce = 256
+
+// together runs a script for each of many things, and calls did for those for which
+// that went well. It is quick, since heartbeats wait for it and other replicas for
+// half a second only. An error is that there is no answer.
+func together[T any](ctx context.Context, s *Store, things []T, run func(goredis.Pipeliner, T) *goredis.Cmd, did func(T)) error {
+	for some := range slices.Chunk(things, atOnce) {
 		within, cancel := context.WithTimeout(ctx, s.timeout)
-		err := s.sayEnd(within, w)
+		pipe, said := s.client.Pipeline(), make([]*goredis.Cmd, len(some))
+		for i, thing := range some {
+			said[i] = run(pipe, thing)
+		}
+		_, err := pipe.Exec(within)
 		cancel()
-		switch {
-		case err == nil:
-			s.owed.paid(w.ID)
-		case !isAnswer(err):
+		for i, thing := range some {
+			if said[i].Err() == nil {
+				did(thing)
+			}
+		}
+		if !isAnswer(err) {
 			return err
 		}
 	}
@@ -494,14 +512,11 @@ func (l *leads) due(now time.Time) map[string]string {
 
 // renewLeads says that this process still leads. What it cannot say ends the lead.
 func (s *Store) renewLeads(ctx context.Context) {
-	for flight, ticket := range s.leads.due(time.Now()) {
-		within, cancel := context.WithTimeout(ctx, s.timeout)
-		err := renew.Run(within, s.client, []string{flight}, ticket, flightLease.Milliseconds()).Err()
-		cancel()
-		if !isAnswer(err) {
-			return
-		}
-	}
+	due := s.leads.due(time.Now())
+	flights := slices.Collect(maps.Keys(due))
+	_ = together(ctx, s, flights, func(pipe goredis.Pipeliner, flight string) *goredis.Cmd {
+		return renew.Eval(ctx, pipe, []string{flight}, due[flight], flightLease.Milliseconds())
+	}, func(string) {})
 }
 
 // Hits are the questions that were answered lately, so that a plain read will do,

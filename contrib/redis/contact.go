@@ -10,26 +10,32 @@ import (
 )
 
 // How a replica knows that it heard of every write of the others. While Redis
-// answers none of them, a write that nobody could note is not told to be over
-// before each of them must have seen that it is cut off, and what they believe
+// takes none of their heartbeats, a write that nobody could note is not told to be
+// over before each of them must have seen that it is cut off, and what they believe
 // again afterwards comes after that write's replica has made up for it.
 const (
 	beat = 100 * time.Millisecond // between two heartbeats
-	// silence is the time without an answer after which nothing is believed that
-	// Redis knew before.
+	// silence is the time without a heartbeat after which nothing is believed that
+	// Redis knew before. It is no longer where the host waits longer for an answer:
+	// what is late is a miss, and every write of an outage waits for it.
 	silence = time.Second
 )
+
+// pulse is a heartbeat. It changes nothing and is a script that may: a Redis that
+// answers reads and takes no writes refuses it, as it does the end of a write.
+var pulse = script(`return string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)`)
 
 // errGone is what operations end with while Redis is known to be gone.
 var errGone = errors.New("redis: no answer; calls go on without until it is back")
 
-// A contact knows whether Redis answers.
+// A contact knows whether Redis takes heartbeats. Other answers say nothing: they
+// may be those of a Redis that reads only.
 type contact struct {
-	grace  time.Duration // after the last answer, by when all others know
+	grace  time.Duration // after the last heartbeat, by when all others know
 	settle time.Duration // after it came back, by when all others have noticed; until then nothing is believed
 
 	mu       sync.Mutex
-	last     time.Time // of the last answer
+	last     time.Time // of the last heartbeat
 	believed time.Time // from when on what it knows is believed
 	down     bool
 	doubts   chan struct{}
@@ -40,7 +46,7 @@ func newContact(timeout time.Duration) *contact {
 	return &contact{grace: silence + notice + 100*time.Millisecond, settle: notice + 150*time.Millisecond, doubts: make(chan struct{}, 1)}
 }
 
-// answered notes an answer.
+// answered notes that a heartbeat was taken.
 func (c *contact) answered(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,11 +56,12 @@ func (c *contact) answered(now time.Time) {
 	c.last = now
 }
 
-// settling reports whether nothing is believed yet after a silence.
+// settling reports whether nothing is believed: in a silence, and for a while after.
 func (c *contact) settling() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Before(c.believed)
+	now := time.Now()
+	return now.Before(c.believed) || now.Sub(c.last) > silence
 }
 
 func (c *contact) isDown() bool {
@@ -100,11 +107,11 @@ func (s *Store) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := s.ping(ctx)
+		err := s.pulse(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if isAnswer(err) {
+		if err == nil {
 			s.contact.answered(time.Now())
 			err = s.payOwed(ctx)
 			s.renewLeads(ctx)
@@ -118,17 +125,17 @@ func (s *Store) watch(ctx context.Context) {
 	}
 }
 
-func (s *Store) ping(ctx context.Context) error {
+func (s *Store) pulse(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	cluster, ok := s.beats.(*goredis.ClusterClient)
 	if !ok {
-		return s.beats.Ping(ctx).Err()
+		return pulse.Run(ctx, s.beats, nil).Err()
 	}
 	var mu sync.Mutex
 	masters := make(map[string]bool)
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
-		run, err := runOf(ctx, node)
+		run, err := pulse.Run(ctx, node, nil).Text()
 		mu.Lock()
 		defer mu.Unlock()
 		masters[run] = err == nil

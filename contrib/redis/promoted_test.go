@@ -126,3 +126,21 @@ func TestFormerMasterIsNotBelieved(t *testing.T) {
 		return find(t, s.Cache(), "who") == "somebody"
 	})
 }
+
+// Nor does a copy that lags give a burst where it takes its primary's address.
+func TestPromotedCopyGivesNoBurst(t *testing.T) {
+	t.Parallel()
+	const burst = 5
+	primary, second := enginetest.Of(t), enginetest.Of(t)
+	address := newVirtual(t, primary)
+	l := open(t, address.url(), redis.Options{Timeout: patient}).Limiter()
+	if got := passes(t, l, "before", burst); got != burst {
+		t.Fatalf("%d passed, want the burst of %d", got, burst)
+	}
+	address.move(second) // where the bucket is full
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		if got := passes(t, l, "after", burst); got > 0 {
+			t.Fatalf("%d passed at the copy", got)
+		}
+	}
+}

@@ -33,8 +33,10 @@ type Options struct {
 	Plain bool
 	// Prefix begins every key; replicas that share have the same. "" means "fairlead".
 	Prefix string
-	// Timeout is how long one operation may take; 0 means 250 ms. A context's earlier
-	// deadline counts as well.
+	// Timeout is how long one operation may take. A context's earlier deadline counts as
+	// well. The first writes of an outage wait for it and 1.2 s; above a second it is
+	// patience for limits and approvals alone, and no value is believed of a Redis that
+	// needs so long. 0 means 250 ms.
 	Timeout time.Duration
 	// MaxValue is the size of a result, in bytes, above which it is not kept; 0 means
 	// 1 MiB.
@@ -155,9 +157,7 @@ func (s *Store) do(ctx context.Context, facility string, operation func(context.
 
 // ended notes how an operation went.
 func (s *Store) ended(ctx context.Context, facility string, err error) error {
-	if isAnswer(err) {
-		s.contact.answered(time.Now())
-	} else if ctx.Err() == nil {
+	if !isAnswer(err) && ctx.Err() == nil {
 		s.contact.doubt()
 	}
 	if err != nil && ctx.Err() != nil {

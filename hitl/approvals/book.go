@@ -3,6 +3,7 @@ package approvals
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 // What a book keeps. The approvals that are open are bounded by those who ask.
 const (
 	maxEnded    = 1000   // approvals that are over, so that a late answer hears what they became
-	maxStanding = 10_000 // standing yeses that have not expired
+	maxStanding = 10_000 // standing yeses of one scope that have not expired, so that no scope takes another's place
 )
 
 // An entry is one change of a book, and one line of a file.
@@ -37,12 +38,12 @@ const (
 // A book is what a store knows. It is not safe for concurrent use.
 type book struct {
 	approvals map[string]Approval
-	ended     []string // oldest first
-	standing  map[string]Standing
+	ended     []string                       // oldest first
+	standing  map[string]map[string]Standing // by scope and ID
 }
 
 func newBook() book {
-	return book{approvals: make(map[string]Approval), standing: make(map[string]Standing)}
+	return book{approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing)}
 }
 
 // legal says what keeps an entry from being made, whatever the time.
@@ -89,9 +90,11 @@ func (b *book) timely(e entry) error {
 			return &NoEffectError{ID: e.ID, Was: a.State, To: e.Change.To}
 		}
 	case remembered:
-		b.expire()
-		if len(b.standing) >= maxStanding {
-			return fmt.Errorf("approvals: %d yeses are remembered already; forget some", maxStanding)
+		for scope := range b.standing {
+			b.expire(scope)
+		}
+		if len(b.standing[e.Standing.Scope]) >= maxStanding {
+			return fmt.Errorf("approvals: %d yeses of this scope are remembered already; forget some", maxStanding)
 		}
 	case asked, noEffect, forgotten:
 	}
@@ -108,9 +111,11 @@ func (b *book) apply(e entry) {
 	case advanced:
 		b.advance(e.ID, *e.Change)
 	case remembered:
-		b.standing[e.Standing.ID] = *e.Standing
+		b.remember(*e.Standing)
 	case forgotten:
-		delete(b.standing, e.ID)
+		for _, its := range b.standing { // the entry does not say whose it was
+			delete(its, e.ID)
+		}
 	case noEffect:
 	}
 }
@@ -137,22 +142,30 @@ func (b *book) advance(id string, c Change) {
 	}
 }
 
-// expire drops the standing yeses whose time is over.
-func (b *book) expire() {
+func (b *book) remember(s Standing) {
+	its := b.standing[s.Scope]
+	if its == nil {
+		its = make(map[string]Standing)
+		b.standing[s.Scope] = its
+	}
+	its[s.ID] = s
+}
+
+// expire drops the standing yeses of a scope whose time is over.
+func (b *book) expire(scope string) {
 	now := time.Now()
-	for id, s := range b.standing {
-		if !now.Before(s.Until) {
-			delete(b.standing, id)
-		}
+	maps.DeleteFunc(b.standing[scope], func(_ string, s Standing) bool { return !now.Before(s.Until) })
+	if len(b.standing[scope]) == 0 {
+		delete(b.standing, scope)
 	}
 }
 
 // of returns the standing yeses of a scope, the oldest first by their expiry.
 func (b *book) of(scope, server, tool string) []Standing {
-	b.expire()
+	b.expire(scope)
 	var found []Standing
-	for _, s := range b.standing {
-		if s.Scope == scope && (server == "" && tool == "" || s.Server == server && s.Tool == tool) {
+	for _, s := range b.standing[scope] {
+		if server == "" && tool == "" || s.Server == server && s.Tool == tool {
 			s.Pattern = slices.Clone(s.Pattern)
 			found = append(found, s)
 		}

@@ -30,3 +30,6 @@ func (b *MemoryBoard) Held() (n int) {
 	}
 	return n
 }
+
+// MaxStanding is how many yeses of one scope stand.
+const MaxStanding = maxStanding

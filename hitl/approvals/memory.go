@@ -80,7 +80,7 @@ func (l *ledger) Remembered(_ context.Context, scope, server, tool string) ([]St
 func (l *ledger) Forget(_ context.Context, scope, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s, ok := l.book.standing[id]; !ok || s.Scope != scope {
+	if _, ok := l.book.standing[scope][id]; !ok {
 		return nil
 	}
 	return l.commitLocked(entry{Op: forgotten, ID: id})

@@ -2,6 +2,8 @@ package approvals_test
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,4 +124,40 @@ func TestStandingYesCoversOnlyItsLike(t *testing.T) {
 			t.Error("it covers after its time")
 		}
 	})
+}
+
+// One scope fills its own places and nobody else's: its next yes is refused, what others
+// want remembered is kept, and nothing that stands is given up for it.
+func TestStandingYesesAreBoundedByScope(t *testing.T) {
+	t.Parallel()
+	s := approvals.NewMemory()
+	ctx, until := t.Context(), time.Now().Add(time.Hour)
+	yes := func(scope string, n int) approvals.Standing {
+		return approvals.Standing{
+			ID: scope + strconv.Itoa(n), Scope: scope, Server: "files", Tool: "delete", Definition: "d", Class: "dangerous",
+			Arguments: strconv.Itoa(n), Until: until,
+		}
+	}
+	for n := range approvals.MaxStanding {
+		if err := s.Remember(ctx, yes("ann", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Remember(ctx, yes("ann", -1)); err == nil || !strings.Contains(err.Error(), "of this scope") {
+		t.Errorf("one more than a scope may have: got %v", err)
+	}
+	if err := s.Remember(ctx, yes("bob", 0)); err != nil {
+		t.Errorf("another scope has no place: %v", err)
+	}
+	for scope, want := range map[string]int{"ann": approvals.MaxStanding, "bob": 1, "": 0} {
+		if got, err := s.Remembered(ctx, scope, "", ""); err != nil || len(got) != want {
+			t.Errorf("%q has %d, %v, want %d", scope, len(got), err, want)
+		}
+	}
+	if err := s.Forget(ctx, "ann", "ann7"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remember(ctx, yes("ann", -1)); err != nil {
+		t.Errorf("after one was forgotten: %v", err)
+	}
 }

@@ -46,7 +46,7 @@ is not damaged. Whoever can write both files can write a whole new pair: keep th
 hash that is printed where they cannot.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit verify --json calls.jsonl | jq .state`,
-		Args:              cobra.ExactArgs(1),
+		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := audit.Verify(args[0])
@@ -117,11 +117,21 @@ func encode(out io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// What stands in a record as its class and its outcome.
+var (
+	classes  = []string{"safe", "moderate", "dangerous", "unknown"}
+	outcomes = []string{
+		string(audit.OK), string(audit.ToolError), string(audit.InputRequired), string(audit.Denied), string(audit.Refused), string(audit.NotSent),
+		string(audit.Cancelled), string(audit.TimedOut), string(audit.Panicked), string(audit.Failed), string(audit.Unknown),
+	}
+)
+
 // A recordFilter says which records are shown.
 type recordFilter struct {
-	server, tool, class, outcome, scope string
-	since                               time.Duration
-	open                                bool
+	server, tool, scope string
+	class, outcome      choice
+	since               time.Duration
+	open                bool
 }
 
 // keeps reports whether a record is wanted; open are the calls without an end.
@@ -133,13 +143,13 @@ func (f recordFilter) keeps(r audit.Record, open map[string]bool, now time.Time)
 	case f.since > 0 && r.Time.Before(now.Add(-f.since)):
 		return false
 	}
-	return same(f.server, r.Server) && same(f.tool, r.Tool) && same(f.class, r.Class) && same(f.outcome, string(r.Outcome)) && same(f.scope, r.Scope)
+	return same(f.server, r.Server) && same(f.tool, r.Tool) && same(f.class.value, r.Class) && same(f.outcome.value, string(r.Outcome)) && same(f.scope, r.Scope)
 }
 
 func callOf(r audit.Record) string { return fmt.Sprintf("%s/%d", r.Run, r.N) }
 
 func auditShowCommand() *cobra.Command {
-	var f recordFilter
+	f := recordFilter{class: choice{of: classes}, outcome: choice{of: outcomes}}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show FILE",
@@ -150,9 +160,12 @@ too: the exit code is 1 where it is damaged.`,
 		Example: `  fairlead audit show calls.jsonl --tool delete_file --since 24h
   fairlead audit show calls.jsonl --open
   fairlead audit show calls.jsonl --class dangerous --json | jq .arguments`,
-		Args:              cobra.ExactArgs(1),
+		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
+				return fmt.Errorf("--since %v is no time that has passed; give one such as 24h", f.since)
+			}
 			r, err := audit.Verify(args[0])
 			if err != nil {
 				return auditFault(err)
@@ -166,8 +179,8 @@ too: the exit code is 1 where it is damaged.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.server, "server", "", "of this server")
 	flags.StringVar(&f.tool, "tool", "", "of this tool")
-	flags.StringVar(&f.class, "class", "", "of this class: safe, moderate, dangerous, unknown")
-	flags.StringVar(&f.outcome, "outcome", "", "that ended so: ok, tool_error, denied, refused, not_sent, cancelled, timed_out, failed, unknown, …")
+	f.class.register(cmd, "class", "of this class")
+	f.outcome.register(cmd, "outcome", "that ended so")
 	flags.StringVar(&f.scope, "scope", "", "of this scope")
 	flags.DurationVar(&f.since, "since", 0, "no older than this, such as 24h")
 	flags.BoolVar(&f.open, "open", false, "calls that have no end: nobody knows whether they happened")

@@ -54,7 +54,7 @@ The exit code is 1 where the call was not made, failed, or was answered with an 
 by the tool; the message says which, and whether it may have happened.`,
 		Example: `  fairlead call read_file --arguments '{"path":"notes.txt"}' --config .mcp.json --server files
   echo '{"query":"tides"}' | fairlead call search --arguments - --json https://example.com/mcp`,
-		Args: cobra.MinimumNArgs(1),
+		Args: needs("TOOL", false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if dash == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A choice is a flag with one of a few values, which the shell completes.
+// A choice is a flag with one of a few values, in any case, which the shell completes.
 type choice struct {
 	of    []string
 	value string
@@ -27,6 +27,7 @@ func (*choice) Type() string { return "word" }
 
 // Set takes one of the values.
 func (c *choice) Set(value string) error {
+	value = strings.ToLower(value)
 	if !slices.Contains(c.of, value) {
 		return fmt.Errorf("it is none of %s", strings.Join(c.of, ", "))
 	}

@@ -34,7 +34,7 @@ func policyCheckCommand() *cobra.Command {
 		Use:     "check FILE",
 		Short:   "Say what is wrong with a policy file, with line and key",
 		Example: "  fairlead policy check policy.json",
-		Args:    cobra.ExactArgs(1),
+		Args:    needs("FILE", true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := policy.Load(args[0])
 			if err != nil {
@@ -73,7 +73,7 @@ func policyExplainCommand() *cobra.Command {
 the tool is known by its name alone, and by --description; with one, as the server lists it.`,
 		Example: `  fairlead policy explain policy.json --tool files/delete_file
   fairlead policy explain policy.json --tool server/delete_file -- npx -y @modelcontextprotocol/server-filesystem .`,
-		Args: cobra.MinimumNArgs(1),
+		Args: needs("FILE", false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tool == "" {
 				return errors.New("--tool is missing; name one as SERVER/TOOL")
@@ -146,8 +146,10 @@ func policySchemaCommand() *cobra.Command {
 		Example: "  fairlead policy schema > policy.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(policy.Schema)
-			return err
+			if _, err := cmd.OutOrStdout().Write(policy.Schema); err != nil {
+				return &exitError{exitFindings, fmt.Errorf("writing the schema: %w", err)}
+			}
+			return nil
 		},
 	}
 }

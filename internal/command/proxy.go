@@ -101,7 +101,10 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	by := o.approve
+	var by []string
+	for _, who := range o.approve {
+		by = append(by, strings.ToLower(who))
+	}
 	if len(by) == 0 {
 		by = decided.By
 	}

@@ -16,6 +16,9 @@ const codexKey = "mcp_servers"
 // codexEntries returns the servers of a file of Codex's, which is TOML, in their order.
 // Each is made the JSON object that another client would have written.
 func codexEntries(text []byte) ([]entry, error) {
+	if err := checkTOML(text); err != nil {
+		return nil, err
+	}
 	var file map[string]any
 	meta, err := toml.Decode(string(bytes.TrimPrefix(text, []byte(byteOrderMark))), &file)
 	if err != nil {

@@ -117,8 +117,8 @@ const byteOrderMark = "\ufeff"
 
 // jsonEntries reads JSON with comments and trailing commas, as editors keep their settings.
 func jsonEntries(text []byte) ([]entry, error) {
-	if jsontree.Deep(text) {
-		return nil, errors.New("it is nested too deeply")
+	if line := jsontree.Deep(text); line > 0 {
+		return nil, fmt.Errorf("line %d: it is nested too deeply", line)
 	}
 	text, err := hujson.Standardize(bytes.TrimPrefix(text, []byte(byteOrderMark)))
 	if err != nil { // which says the line

@@ -169,6 +169,11 @@ func TestConfiguredByCodexSaysWhatIsWrong(t *testing.T) {
 		"servers are a list":         {"mcp_servers = []", []string{"mcp_servers"}},
 		"an entry is a text":         {"[mcp_servers]\na = \"x\"", []string{"line 2", `"a"`}},
 		"one name begins another":    {"[mcp_servers.a-b]\ncommand = \"x\"\nargs = []\n\n[mcp_servers.a]\nenv = {}", []string{"line 5", `"a"`}},
+		"lists without end":          {"[mcp_servers.a]\nargs = " + strings.Repeat("[", 500_000), []string{"line 2", "nested"}},
+		"lists over many lines":      {"[mcp_servers.a]\nargs = " + strings.Repeat("[\n", 200), []string{"line 102", "nested"}},
+		"tables without end":         {"[mcp_servers.a]\nenv = " + strings.Repeat("{a=", 250_000), []string{"line 2", "nested"}},
+		"a key without end":          {"[mcp_servers.a]\na" + strings.Repeat(".a", 250_000) + " = 1", []string{"line 2", "nested"}},
+		"a long file":                {"[mcp_servers.a]\ncommand = 'x'\n" + strings.Repeat("#\n", 1<<19), []string{"1048576 bytes"}},
 		"a value is no JSON":         {"[mcp_servers.a]\ncommand = \"x\"\ntimeout = inf", []string{`"a"`}},
 		"a variable that is not set": {"[mcp_servers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"FAIRLEAD_NOT_SET\"", []string{`"a"`, "FAIRLEAD_NOT_SET"}},
 	} {
@@ -210,7 +215,7 @@ func TestConfiguredSaysWhatIsWrong(t *testing.T) {
 		"arguments are a text":       {`{"mcpServers": {"a": {"command": "x", "args": "y"}}}`, nil, []string{`"a"`, "args"}},
 		"a value is a list":          {`{"mcpServers": {"a": {"command": "x", "env": {"A": []}}}}`, nil, []string{`"a"`, "no text"}},
 		"a value is null":            {`{"mcpServers": {"a": {"command": "x", "env": {"A": null}}}}`, nil, []string{`"a"`, "no text"}},
-		"nested without end":         {`{"mcpServers": ` + strings.Repeat("[", 8<<20), nil, []string{"nested"}},
+		"nested without end":         {"{\n\"mcpServers\": " + strings.Repeat("[", 8<<20), nil, []string{"line 2", "nested"}},
 		"an entry is a text":         {`{"mcpServers": {"a": "x"}}`, nil, []string{`"a"`}},
 		"a variable that is not set": {`{"mcpServers": {"a": {"command": "x", "env": {"K": "${env:FAIRLEAD_NOT_SET}"}}}}`, nil, []string{`"a"`, "FAIRLEAD_NOT_SET"}},
 		"what the editor asks for":   {`{"servers": {"a": {"command": "x", "env": {"K": "${input:key}"}}}}`, nil, []string{`"a"`, "${input:key}"}},
@@ -287,6 +292,35 @@ func FuzzConfigured(f *testing.F) {
 			if (err == nil) == (len(found) == 0) || err != nil && !errors.Is(err, dial.ErrUsage) {
 				t.Fatalf("%s: %d servers and %v", name, len(found), err)
 			}
+		}
+	})
+}
+
+// What only looks like a list or a table is none, wherever TOML has texts.
+func TestConfiguredByCodexWithBracketsInTexts(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat("[{.", 200)
+	text := "# " + many + "\n[mcp_servers.a]\ncommand = \"x\" # " + many + "\nargs = [\"\\\"" + many + "\", '" + many + "\\', \"\"\"\n" + many + "\\\"\"\"\" , '''\n" + many + "''', '', \"\", 'b']\n" +
+		"numbers = [" + strings.Repeat("1.5, ", 200) + "]\nlists = [" + strings.Repeat("[], ", 200) + "]\n"
+	got, err := dial.Configured(config(t, "config.toml", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"x", `"` + many, many + `\`, many + `"`, many, "", "", "b"}
+	if diff := cmp.Diff(want, got[0].Command); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func FuzzConfiguredByCodex(f *testing.F) {
+	f.Add([]byte("[mcp_servers.a]\ncommand = \"x\"\nargs = [\"\"\"a\"\"\"\", '''b''']\na.b.c = {d = 1}"))
+	path := filepath.Join(f.TempDir(), "config.toml")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dial.Configured(path); err != nil && !errors.Is(err, dial.ErrUsage) {
+			t.Errorf("got error %v", err)
 		}
 	})
 }

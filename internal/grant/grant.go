@@ -26,6 +26,7 @@ type Grant struct {
 	expires time.Time
 	state   atomic.Int32
 	tame    bool   // the person saw a class that needs no yes, so it is none to a call that does
+	edited  bool   // by a person, who made the arguments what they are
 	outer   *Grant // an enclosing call's
 	before  func(context.Context) error
 }
@@ -90,7 +91,18 @@ func (g *Grant) Value(key any) any {
 // one lives.
 func (g *Grant) again(ctx context.Context) (context.Context, *Grant) {
 	once := give(ctx, g.binding, g.expires, nil) // its use is written down already
+	once.edited = g.edited
 	return once, once
+}
+
+// Edit says that the arguments are a person's.
+func (g *Grant) Edit() { g.edited = true }
+
+// Edited reports whether a person made the arguments of exactly this call what they
+// are.
+func Edited(ctx context.Context, call *middleware.Call) bool {
+	g := find(ctx, call)
+	return g != nil && g.edited
 }
 
 // Covers reports whether the context carries a yes to exactly this call that can

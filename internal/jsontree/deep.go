@@ -5,16 +5,16 @@ import "bytes"
 // maxDepth is how deep encoding/json goes.
 const maxDepth = 10_000
 
-// Deep reports whether lists and objects of a text, JSON maybe with comments, stand
-// within each other deeper than encoding/json goes. A reader that calls itself for each
+// Deep returns the line in which lists and objects of a text, JSON maybe with comments,
+// stand within each other deeper than encoding/json goes, 0 where they do not. A reader that calls itself for each
 // and has no such limit would run out of stack, which no program survives.
-func Deep(text []byte) bool {
+func Deep(text []byte) (line int) {
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '[', '{':
 			if depth++; depth > maxDepth {
-				return true
+				return 1 + bytes.Count(text[:i], []byte("\n"))
 			}
 		case ']', '}':
 			depth--
@@ -28,7 +28,7 @@ func Deep(text []byte) bool {
 			i += comment(text[i:])
 		}
 	}
-	return false
+	return 0
 }
 
 // comment is how many bytes of a comment follow the slash that begins it.

@@ -104,7 +104,7 @@ func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
 		{"no JSON", "{\n\"rules\": [}\n", "p.json:2: it is no JSON"},
 		{"YAML", "rules:\n  - tool: x\n", "it is no JSON"},
 		{"more behind it", "{} {}", "it is no JSON"},
-		{"nested without end", `{"rules": ` + strings.Repeat("[", 8_000_000), "nested too deeply"},
+		{"nested without end", "{\n\"rules\": " + strings.Repeat("[", 8_000_000), ":2: it is nested too deeply"},
 		{"no UTF-8", "{\"lock\": \"\xff\"}", "no UTF-8"},
 		{"B203 a time without a unit", `{"timeout": {"default": 30}}`, `timeout.default: it has to be a time with its unit`},
 		{"B203 nor as a text", `{"timeout": {"default": "30"}}`, `timeout.default: "30" is no time`},

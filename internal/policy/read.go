@@ -69,8 +69,8 @@ func (r *reader) parse() (hujson.Value, error) {
 	if !utf8.Valid(r.raw) {
 		return hujson.Value{}, &Error{r.name, 1, "", "it is no UTF-8"}
 	}
-	if jsontree.Deep(r.raw) {
-		return hujson.Value{}, &Error{r.name, 1, "", "it is nested too deeply"}
+	if line := jsontree.Deep(r.raw); line > 0 {
+		return hujson.Value{}, &Error{r.name, line, "", "it is nested too deeply"}
 	}
 	v, err := hujson.Parse(r.raw)
 	if err == nil {

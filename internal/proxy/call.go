@@ -23,6 +23,9 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	}
 	set, tool, err := s.tools.find(ctx, p.Name, m.id())
 	if err != nil {
+		if !middleware.NotSent(err) { // whatever became of the list
+			err = notSent(err)
+		}
 		return s.refused(ctx, m, middleware.Call{}, err)
 	}
 	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta}

@@ -38,6 +38,9 @@ func Cancelled(t testing.TB, through http.RoundTripper) error {
 	return <-failed
 }
 
+// LateAfter makes a proxy wait for one of several servers only so long.
+func LateAfter(d time.Duration) func(*Proxy) { return func(p *Proxy) { p.late = d } }
+
 // SessionIdle is how long a client over HTTP may be silent.
 const SessionIdle = sessionIdle
 

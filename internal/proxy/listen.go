@@ -35,7 +35,8 @@ type front struct {
 	mu       sync.Mutex
 	sessions map[string]*httpSession
 	shared   *httpSession
-	count    int // of sessions so far, for their scopes
+	name     string // for scopes that no other process has, whatever they share
+	count    int    // of sessions so far, likewise
 	closed   bool
 }
 
@@ -51,7 +52,7 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 		_ = l.Close()
 		return fmt.Errorf("proxy: --listen %s can be reached from other machines; listen on 127.0.0.1, and put what does TLS and knows users before it", address)
 	}
-	f := &front{proxy: p, sessions: make(map[string]*httpSession)}
+	f := &front{proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession)}
 	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
@@ -211,7 +212,7 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	scope := ""
 	if !isModern {
 		f.count++
-		h.id, scope = rand.Text(), fmt.Sprintf("session-%d", f.count)
+		h.id, scope = rand.Text(), fmt.Sprintf("session-%s-%d", f.name, f.count)
 	}
 	if h.session, err = f.proxy.newSession(scope, h.write); err != nil {
 		return nil, http.StatusBadGateway, err

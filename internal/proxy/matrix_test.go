@@ -180,13 +180,16 @@ type raw struct {
 	done chan error
 }
 
-func connectRaw(t testing.TB, o proxy.Options) *raw {
+func connectRaw(t testing.TB, o proxy.Options, change ...func(*proxy.Proxy)) *raw {
 	t.Helper()
 	log := newLines(t)
 	o.Stderr, o.Logger = log, slog.New(slog.NewTextHandler(log, nil))
 	p, err := proxy.New(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(p)
 	}
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()

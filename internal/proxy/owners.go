@@ -117,7 +117,11 @@ func (s *session) askOwnerOf(ctx context.Context, m *message, uri string) (resul
 	if owner != nil {
 		return owner.ask(ctx, m.Method, m.Params, m.id())
 	}
+	err = errLate
 	for _, one := range s.servers {
+		if len(s.servers) > 1 && one.isLate() {
+			continue
+		}
 		if result, err = one.ask(ctx, m.Method, m.Params, m.id()); err == nil || ctx.Err() != nil {
 			return result, err
 		}

@@ -36,8 +36,8 @@ const (
 	// memory is how long an answer is believed: others write to what a server reads, past
 	// the proxy, so that it is for what a model asks twice in one breath.
 	memory = 10 * time.Second
-	// listing is how long a server may take to list its tools.
-	listing = time.Minute
+	// slowList is how long a server may take to list its tools.
+	slowList = time.Minute
 )
 
 func (p *Proxy) newPlan(now *policy.Policy) *plan {
@@ -86,7 +86,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 // newSet is an empty catalogue with the chain in front of it.
 func (p *plan) newSet() (*set, error) {
 	o := p.proxy.o
-	c := catalog.New(catalog.Options{Timeout: listing, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
+	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
 	for _, s := range o.Servers {
 		if o.Trust || slices.Contains(p.policy.Trust, s.Name) {
 			c.Trust(s.Name)
@@ -96,7 +96,7 @@ func (p *plan) newSet() (*set, error) {
 		return nil, err
 	}
 	var shown viewer = c
-	s := &set{plan: p, catalog: c, added: make(map[*server]bool)}
+	s := &set{plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
 	if p.scoped() {
 		scopes := o.Scopes
 		if scopes == nil {

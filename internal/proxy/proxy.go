@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
@@ -72,6 +73,7 @@ type Proxy struct {
 	o       Options
 	log     *slog.Logger
 	explain middleware.Middleware
+	late    time.Duration // after which one server is not waited for any more
 
 	trail  *audit.Trail // nil without a record
 	random string
@@ -103,7 +105,7 @@ func New(o Options) (*Proxy, error) {
 		o.Stderr = os.Stderr
 	}
 	p := &Proxy{
-		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8],
+		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8], late: lateAfter,
 		explain: output.New(output.Options{Logger: o.Logger}),
 	}
 	p.o.Servers = slices.Clone(o.Servers)

@@ -47,8 +47,11 @@ func (s *server) lost(generation int, err error) {
 // restart brings the server back: the first time at once, then after waits that grow
 // until it has shaken hands.
 func (s *server) restart(why error) {
-	if !s.session.greeted() {
+	if !s.session.greeted() && len(s.session.servers) == 1 {
 		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before it had answered at all: %w%s", why, s.said())})
+		return
+	}
+	if !s.session.met(s) {
 		return
 	}
 	s.mu.Lock()
@@ -95,15 +98,22 @@ func (s *server) revive() error {
 		return err
 	}
 	s.resubscribe(ctx, l)
+	return s.back(l)
+}
+
+// back lets requests through again, and tells the client what was listed without it.
+func (s *server) back(l link) error {
 	s.tools.stale.Store(true)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.link != l { // it went away again meanwhile
+		s.mu.Unlock()
 		return io.ErrUnexpectedEOF
 	}
 	s.wait.Reset()
 	s.reviving = false
 	close(s.up)
+	s.mu.Unlock()
+	s.here("tools", "prompts", "resources")
 	return nil
 }
 
@@ -111,7 +121,7 @@ func (s *server) revive() error {
 // one before it.
 func (s *session) greet(ctx context.Context, one *server, l link) error {
 	s.mu.Lock()
-	hello, version, level, meta := s.hello, s.version, s.level, s.meta
+	hello, version, meta := s.hello, s.version, s.meta
 	s.mu.Unlock()
 	if version == "" { // the client's revision has no greeting
 		params, err := json.Marshal(map[string]any{"_meta": meta})
@@ -125,12 +135,26 @@ func (s *session) greet(ctx context.Context, one *server, l link) error {
 	if err != nil {
 		return err
 	}
-	if now := members(result)["protocolVersion"]; string(now) != string(quoted(one.agreed())) {
+	return s.welcome(ctx, one, l, result)
+}
+
+// welcome ends a handshake that the client is not part of.
+func (s *session) welcome(ctx context.Context, one *server, l link, result json.RawMessage) error {
+	s.mu.Lock()
+	version, level := s.version, s.level
+	s.mu.Unlock()
+	var now string
+	_ = json.Unmarshal(members(result)["protocolVersion"], &now) // "" is another one
+	switch agreed := one.agreed(); {
+	case agreed != "" && now != agreed:
 		return errors.New("it speaks another revision of the protocol now")
+	case agreed == "" && now < version:
+		return errors.New("it speaks an older revision of the protocol than the client does with the others")
 	}
+	one.agree(now)
 	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
 		return err
 	}
-	_, err = one.askOn(ctx, l, "logging/setLevel", level, "")
+	_, err := one.askOn(ctx, l, methodSetLevel, level, "")
 	return err
 }

@@ -54,6 +54,7 @@ type server struct {
 	began      time.Time // the last link
 	version    string    // that it speaks; "" without an initialize
 	wait       *backoff.ExponentialBackOff
+	late       map[string]bool // what was listed without it: "tools", "prompts", …
 
 	asked   map[string]chan answerOf // our own requests
 	relayed map[string]*message      // the client's, by their IDs
@@ -73,7 +74,7 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
 	return &server{
 		Server: s, session: session, open: open, log: log, wait: wait,
-		asked: make(map[string]chan answerOf), relayed: make(map[string]*message),
+		asked: make(map[string]chan answerOf), relayed: make(map[string]*message), late: make(map[string]bool),
 	}
 }
 

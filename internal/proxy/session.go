@@ -31,6 +31,9 @@ type session struct {
 	owners  owners
 	calls   sync.WaitGroup
 
+	introduced chan struct{} // closed when a client's initialize was answered for several
+	introduce  sync.Once
+
 	mu      sync.Mutex
 	hello   json.RawMessage                    // of the client's initialize
 	version string                             // that was agreed on; "" without initialize
@@ -57,12 +60,13 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 	s := &session{
 		proxy: p, scope: scope, out: out, log: p.log,
 		running: make(map[string]context.CancelCauseFunc), asked: make(map[string]chan *message), passed: make(map[string]passed),
+		introduced: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	for _, one := range p.o.Servers {
 		s.servers = append(s.servers, newServer(one, s, p.opener(one), p.log))
 	}
-	s.tools.session = s
+	s.tools.session, s.tools.ended = s, make(chan struct{})
 	for _, one := range s.servers {
 		if err := one.connect(); err != nil {
 			s.close(err)
@@ -125,6 +129,7 @@ func (s *session) fromClient(m *message) {
 const (
 	methodCallTool  = "tools/call"
 	methodListTools = "tools/list"
+	methodSetLevel  = "logging/setLevel"
 )
 
 // note keeps what has to be known of a request later on.
@@ -146,7 +151,7 @@ func (s *session) note(m *message) {
 	switch m.Method {
 	case "initialize":
 		s.hello = m.Params
-	case "logging/setLevel":
+	case methodSetLevel:
 		s.level = m.Params
 	}
 }

@@ -30,7 +30,7 @@ func (s *session) routeSeveral(m *message) {
 		"initialize":               s.greetAll,
 		"server/discover":          s.greetAll,
 		"ping":                     func(context.Context, *message) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
-		"logging/setLevel":         s.tellAll,
+		methodSetLevel:             s.tellAll,
 		"prompts/list":             s.listAll("prompts"),
 		"resources/list":           s.listAll("resources"),
 		"resources/templates/list": s.listAll("resourceTemplates"),
@@ -50,6 +50,10 @@ func (s *session) each(ctx context.Context, m *message) (results []json.RawMessa
 	var asking sync.WaitGroup
 	for i, one := range s.servers {
 		asking.Go(func() {
+			if m.Method == methodSetLevel && one.isAway() {
+				errs[i] = errLate // it is told when it is back
+				return
+			}
 			results[i], errs[i] = one.ask(ctx, m.Method, m.Params, m.id())
 			if errs[i] == nil {
 				s.answers.Add(1)
@@ -62,9 +66,14 @@ func (s *session) each(ctx context.Context, m *message) (results []json.RawMessa
 
 // tellAll asks all servers and has nothing to say but whether one refused.
 func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, error) {
+	if m.Method == methodSetLevel { // who is late is told when it is back
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.proxy.late, errLate)
+		defer cancel()
+	}
 	results, errs := s.each(ctx, m)
 	for i, err := range errs {
-		if err != nil && !unknownMethod(err) {
+		if err != nil && !unknownMethod(err) && !errors.Is(err, errLate) {
 			return nil, err
 		}
 		if err == nil {
@@ -81,17 +90,19 @@ func unknownMethod(err error) bool {
 
 // greetAll shakes hands with all servers and introduces them as one.
 func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, error) {
-	results, errs := s.each(ctx, m)
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	results, err := s.greetings(ctx, m)
+	if err != nil {
+		return nil, err
 	}
 	merged := make(map[string]any)
 	capabilities := make(map[string]any)
 	var instructions []string
 	version := ""
 	for i, raw := range results {
+		if raw == nil { // it may have tools, as soon as it is there
+			unite(capabilities, map[string]any{"tools": map[string]any{"listChanged": true}})
+			continue
+		}
 		var one struct {
 			ProtocolVersion string         `json:"protocolVersion"`
 			Capabilities    map[string]any `json:"capabilities"`
@@ -102,7 +113,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		}
 		var all map[string]any
 		_ = json.Unmarshal(raw, &all) // it could be read just now
-		intersect(merged, all, i == 0)
+		intersect(merged, all, len(merged) == 0)
 		unite(capabilities, one.Capabilities)
 		if one.Instructions != "" {
 			instructions = append(instructions, s.servers[i].Name+":\n"+one.Instructions)
@@ -125,6 +136,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		s.mu.Lock()
 		s.version = version
 		s.mu.Unlock()
+		s.introduce.Do(func() { close(s.introduced) })
 	}
 	return json.Marshal(merged)
 }
@@ -169,21 +181,22 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 		errs := make([]error, len(s.servers))
 		var listing sync.WaitGroup
 		for i, one := range s.servers {
-			listing.Go(func() { lists[i], errs[i] = one.listed(ctx, m, member) })
+			listing.Go(func() { lists[i], errs[i] = one.listedInTime(ctx, m, member) })
 		}
 		listing.Wait()
-		all, missing := []json.RawMessage{}, 0
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := none(errs); err != nil {
+			return nil, err
+		}
+		all := []json.RawMessage{}
 		for i, list := range lists {
-			switch {
-			case unknownMethod(errs[i]):
-				missing++
-			case errs[i] != nil:
-				return nil, errs[i]
+			if errs[i] != nil && !unknownMethod(errs[i]) {
+				kind, _, _ := strings.Cut(m.Method, "/")
+				s.servers[i].without(kind, errs[i])
 			}
 			all = append(all, s.owners.keep(s.servers[i], member, list)...)
-		}
-		if missing == len(s.servers) {
-			return nil, errs[0]
 		}
 		result := map[string]any{member: all}
 		if metaOf(m.Params)[mcp.MetaKeyProtocolVersion] != nil {

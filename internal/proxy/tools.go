@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,7 +19,8 @@ import (
 type tools struct {
 	session *session
 
-	mu    sync.Mutex // held while servers are asked
+	mu    sync.Mutex
+	ended chan struct{} // closed at the end of each listing, and made anew
 	now   *set
 	asked time.Time // because of an unknown name
 }
@@ -32,6 +32,7 @@ type set struct {
 	shown   narrowed
 	caller  middleware.ToolCaller
 	added   map[*server]bool
+	last    map[*server]*listing // the latest of each
 }
 
 // A viewer is what a catalogue shows of itself: a catalogue, or a part of one.
@@ -59,69 +60,6 @@ func (t *tools) close() {
 	if t.now != nil {
 		_ = t.now.catalog.Close() // it has nothing to say
 	}
-}
-
-// set returns the current set, with every server listed. Where always is set, and where
-// one has said that its list has changed, the servers are asked again.
-func (t *tools) set(ctx context.Context, always bool, about string) (*set, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	plan := t.session.proxy.plan()
-	if t.now == nil || t.now.plan != plan {
-		fresh, err := plan.newSet()
-		if err != nil {
-			return nil, err
-		}
-		if t.now != nil {
-			_ = t.now.catalog.Close()
-		}
-		t.now = fresh
-	}
-	ctx = context.WithValue(ctx, aboutKey{}, about)
-	var listing sync.WaitGroup
-	errs := make([]error, len(t.session.servers))
-	for i, s := range t.session.servers {
-		switch stale := s.tools.stale.Swap(false); {
-		case !t.now.added[s]:
-			listing.Go(func() { errs[i] = t.now.catalog.Add(ctx, s.Name, s) })
-		case stale || always:
-			listing.Go(func() {
-				if errs[i] = t.now.catalog.Refresh(ctx, s.Name); errs[i] != nil {
-					s.tools.stale.Store(true)
-				}
-			})
-		}
-	}
-	listing.Wait()
-	var failed error
-	for i, s := range t.session.servers {
-		if errs[i] == nil {
-			t.now.added[s] = true
-		} else {
-			failed = errors.Join(failed, errs[i])
-		}
-	}
-	return t.now, failed
-}
-
-// find returns the tool that the client calls by this name.
-func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware.Tool, error) {
-	now, err := t.set(ctx, false, about)
-	if err != nil {
-		return nil, nil, err
-	}
-	if tool, ok := t.session.named(now, name); ok {
-		return now, tool, nil
-	}
-	if t.mayAskAgain() { // it may be new: not every client is told of changes
-		if now, err = t.set(ctx, true, about); err != nil {
-			return nil, nil, err
-		}
-		if tool, ok := t.session.named(now, name); ok {
-			return now, tool, nil
-		}
-	}
-	return now, nil, now.unknown(t.session, name)
 }
 
 // askAgain is how often the servers are asked again because of a name that nobody knows.

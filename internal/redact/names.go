@@ -14,13 +14,17 @@ var (
 		"password", "passwd", "passphrase", "passcode", "secret", "credential", "authorization", "cookie", "bearer",
 		"apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "sharedkey", "accountkey", "masterkey", "sshkey", "clientkey", "hmackey",
 		"connectionstring", "authtoken", "accesstoken", "refreshtoken", "sessiontoken", "onetimecode", "verificationcode", "securitycode", "recoverycode",
+		"passwort", "kennwort", "contraseña", "contrasena", "motdepasse", "wachtwoord", "lösenord", "salasana", "пароль", "密码", "密碼", "口令", "パスワード", "비밀번호",
 	}
-	namesEndingIn = []string{"token", "tokens", "pwd", "signature", "otp"}
+	namesEndingIn = []string{"token", "tokens", "pwd", "signature", "otp", "sessid", "sessionid", "pass"}
 	names         = map[string]bool{
 		"auth": true, "pin": true, "pincode": true, "cvv": true, "cvc": true, "dsn": true, "jwt": true, "sid": true, "session": true, "sessionid": true,
 		"pass": true, "pw": true, "creds": true, "totp": true, "mfacode": true, "totpcode": true, "sig": true, "passkey": true, "mnemonic": true,
-		"seedphrase": true, "userpass": true, "dbpass": true, "requeststate": true,
+		"seedphrase": true, "requeststate": true,
+		"xauth": true, "basicauth": true, "httpauth": true, "proxyauth": true, "passin": true, "passout": true,
+		"senha": true, "mdp": true, "hasło": true, "haslo": true, "heslo": true, "şifre": true, "sifre": true,
 	}
+	noPass = []string{"bypass", "compass", "surpass", "trespass", "overpass", "underpass"}
 )
 
 // secretName reports whether a member is a secret by its name. What can be told by
@@ -54,6 +58,11 @@ func isSecret(name string) bool {
 			return true
 		}
 	}
+	for _, end := range noPass {
+		if strings.HasSuffix(p, end) {
+			return false
+		}
+	}
 	for _, end := range namesEndingIn {
 		if strings.HasSuffix(p, end) {
 			return true
@@ -80,13 +89,13 @@ func plain(name string) string {
 // {"name": "Authorization", "value": "…"}.
 func isPair(object map[string]any, member string) bool {
 	switch plain(member) {
-	case "value", "val", "v", "values", "content", "data":
+	case "value", "val", "v", "values", "content", "data", "stringdata":
 	default:
 		return false
 	}
 	for key, v := range object {
 		switch plain(key) {
-		case "name", "key", "header", "field", "k", "variable", "option":
+		case "name", "key", "header", "field", "k", "variable", "option", "kind", "type":
 			if name, ok := v.(string); ok && isSecret(name) {
 				return true
 			}

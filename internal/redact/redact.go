@@ -26,6 +26,7 @@ const (
 	MaxBytes  = 64 << 10 // of one text or value
 	maxDepth  = 256      // levels of nesting
 	maxNested = 4        // texts of JSON within texts of JSON
+	maxTries  = 8        // until there is nothing left to take out
 	minEcho   = 4        // bytes of a secret that is looked for elsewhere; what is shorter is everywhere
 )
 

@@ -98,7 +98,7 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	status, after := w.status()
 	var reply *jsonrpc.Error
 	switch {
-	case !w.left() && (w.tried.Load() && neverConnected(err) || closedBefore(err) || unwritable(err)):
+	case !w.left() && (w.tried.Load() && neverConnected(err) || ClosedBefore("tools/call", err) || unwritable(err)):
 		e.notSent = true
 	case errors.As(err, &reply) && reply.Code != codeTransport:
 		e.answered(reply)
@@ -147,13 +147,13 @@ func neverConnected(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns)
 }
 
-// closedBefore reports whether the SDK refused to send on a closed connection.
+// ClosedBefore reports whether the SDK refused to send a request on a closed connection.
 // The SDK also turns a server's own reply with the code -32003 or -32004 into
 // ErrConnectionClosed, and such a server may have acted, so its own words must
 // stand right behind. A server that forges even these gets nothing by it but
 // a second call, and it could act twice on one.
-func closedBefore(err error) bool {
-	const words = `calling "tools/call": client is closing`
+func ClosedBefore(method string, err error) bool {
+	words := fmt.Sprintf("calling %q: client is closing", method)
 	for ; err != nil; err = errors.Unwrap(err) {
 		if inner := errors.Unwrap(err); errors.Is(inner, mcp.ErrConnectionClosed) && errors.Unwrap(inner) == nil {
 			rest, ok := strings.CutPrefix(err.Error(), mcp.ErrConnectionClosed.Error()+": "+words)

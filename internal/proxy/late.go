@@ -1,0 +1,257 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// lateAfter is how long several servers wait for one. What the others have is offered
+// without it then, and the client hears of it when it is there. Clients give up a start
+// after ten seconds and more.
+const lateAfter = 8 * time.Second
+
+var errLate = notSent(errors.New("it has not answered so far"))
+
+// An awayError ends a call of a tool whose server is not there.
+type awayError struct{ server, tool string }
+
+func (e *awayError) Error() string {
+	return fmt.Sprintf("proxy: %q was not called: the server %q is not there so far; its tools are listed when it is", e.tool, e.server)
+}
+
+// ForModel says when there is something to do.
+func (e *awayError) ForModel() string {
+	return fmt.Sprintf("%s was not called: its server is not there at the moment. Nothing has happened. Tell the user, or go on without it.", e.tool)
+}
+
+// NotSent reports that the call did not leave.
+func (e *awayError) NotSent() bool { return true }
+
+// without notes that the client was given a list that the server has no part in.
+func (s *server) without(kind string, why error) {
+	s.mu.Lock()
+	again := s.late[kind]
+	s.late[kind] = true
+	s.mu.Unlock()
+	if !again {
+		s.log.Warn("proxy: a server is not waited for; the others are offered without it",
+			slog.String("server", s.Name), slog.String("list", kind), slog.Any("why", why))
+	}
+}
+
+// here tells the client that what was listed without the server has more to it.
+func (s *server) here(kinds ...string) {
+	for _, kind := range kinds {
+		s.mu.Lock()
+		late := s.late[kind]
+		delete(s.late, kind)
+		s.mu.Unlock()
+		if late {
+			s.session.out(&message{Method: "notifications/" + kind + "/list_changed"}, "")
+		}
+	}
+}
+
+// isLate reports whether the client was given a list of tools without the server.
+func (s *server) isLate() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.late["tools"]
+}
+
+// isAway reports whether the server cannot be asked now.
+func (s *server) isAway() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reviving
+}
+
+// sendAway makes a server that has not shaken hands one that is away. It is false for one
+// that is started again already.
+func (s *server) sendAway() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reviving {
+		return false
+	}
+	s.reviving, s.up = true, make(chan struct{})
+	return true
+}
+
+// A greeting is what came of a handshake.
+type greeting struct {
+	of     int
+	link   link
+	result json.RawMessage
+	err    error
+}
+
+// greetings shakes hands with all servers, or at least one, and goes on without those
+// that are late or cannot. Their results are nil.
+func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage, error) {
+	asking := s.ctx // who began an initialize has to end it
+	if m.Method != "initialize" {
+		var cancel context.CancelFunc
+		asking, cancel = context.WithCancel(ctx)
+		defer cancel()
+	}
+	came := make(chan greeting, len(s.servers))
+	for i, one := range s.servers {
+		s.calls.Go(func() {
+			g := greeting{of: i}
+			g.link, g.result, g.err = one.greeted(asking, m)
+			came <- g
+		})
+	}
+	all := make([]greeting, len(s.servers))
+	for i := range all {
+		all[i] = greeting{of: i, err: errLate}
+	}
+	patience := time.NewTimer(s.proxy.late)
+	defer patience.Stop()
+	there, open := 0, len(all)
+	for late := false; open > 0 && (!late || there == 0); {
+		select {
+		case g := <-came:
+			open--
+			if all[g.of] = g; g.err == nil {
+				there++
+			}
+		case <-patience.C:
+			late = true
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if there == 0 {
+		return nil, s.nobody(all)
+	}
+	results := make([]json.RawMessage, len(all))
+	for i, g := range all {
+		if results[i] = g.result; g.err != nil {
+			s.goOnWithout(m, g)
+		}
+	}
+	if m.Method == "initialize" && open > 0 {
+		s.calls.Go(func() { s.welcomeLate(came, open) })
+	}
+	return results, nil
+}
+
+// greeted asks for a handshake. An initialize goes to the process that is there, since one
+// that is started again is greeted in any case.
+func (s *server) greeted(ctx context.Context, m *message) (link, json.RawMessage, error) {
+	if m.Method == "initialize" && s.isAway() {
+		return nil, nil, errLate
+	}
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := s.askOn(ctx, l, m.Method, m.Params, m.id())
+	if err == nil {
+		s.session.answers.Add(1)
+	}
+	return l, raw, err
+}
+
+// nobody is the error of a handshake in which no server had an answer.
+func (s *session) nobody(all []greeting) error {
+	for _, g := range all {
+		if _, said := errors.AsType[*jsonrpc.Error](g.err); said {
+			return g.err
+		}
+	}
+	if one := s.servers[0]; !s.greeted() {
+		s.fail(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.said())})
+	}
+	return all[0].err
+}
+
+// goOnWithout leaves a server out that failed or is late, until it has shaken hands.
+func (s *session) goOnWithout(m *message, g greeting) {
+	one := s.servers[g.of]
+	one.without("tools", g.err)
+	if m.Method == "initialize" && one.sendAway() && !errors.Is(g.err, errLate) {
+		one.startAgain(g)
+	}
+}
+
+// startAgain ends what did not shake hands, and begins anew.
+func (s *server) startAgain(g greeting) {
+	if g.link != nil {
+		go g.link.close()
+	}
+	go s.restart(g.err)
+}
+
+// welcomeLate ends the handshakes that nobody waited for.
+func (s *session) welcomeLate(came <-chan greeting, open int) {
+	for range open {
+		g := <-came
+		one := s.servers[g.of]
+		if g.err == nil {
+			ctx, cancel := context.WithTimeout(s.ctx, handshakePatience)
+			g.err = s.welcome(ctx, one, g.link, g.result)
+			cancel()
+		}
+		if g.err == nil {
+			g.err = one.back(g.link)
+		}
+		if g.err != nil && s.ctx.Err() == nil {
+			one.startAgain(g)
+		}
+	}
+}
+
+// met waits until the client has shaken hands with the other servers, where it does and
+// this one has not, and is false where the session ends first.
+func (s *session) met(one *server) bool {
+	s.mu.Lock()
+	hello := s.hello
+	s.mu.Unlock()
+	if hello == nil || one.agreed() != "" || len(s.servers) == 1 {
+		return true
+	}
+	select {
+	case <-s.introduced:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// none is why there is no list at all, nil where one server has its part of it.
+func none(errs []error) (failed error) {
+	unknown := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			return nil
+		case unknownMethod(err):
+			unknown++
+		default:
+			failed = errors.Join(failed, err)
+		}
+	}
+	if unknown == len(errs) {
+		return errs[0]
+	}
+	return failed
+}
+
+// listedInTime reads a list of a server that is there, and is not late with it.
+func (s *server) listedInTime(ctx context.Context, m *message, member string) ([]json.RawMessage, error) {
+	if s.isAway() && s.isLate() {
+		return nil, errLate
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.session.proxy.late, errLate)
+	defer cancel()
+	return s.listed(ctx, m, member)
+}

@@ -1,0 +1,118 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What stands between a name and its value. Each match is looked at by what is on its
+// left, so that every way of writing a name counts as it does in JSON.
+var (
+	between = regexp.MustCompile(`(?i)[ \t]*(?::=|=>|=\\+u003e|[=:：＝]|%3[ad])|\s(?:is|was|set to|changed to|reset to)(?:[ \t]*[:=])?[ \t]`)
+	option  = regexp.MustCompile(`(?:^|[\s"'\x60\[(=,])(--?[A-Za-z][\w.\-]*)(?:["'\\]*,)?[ \t]+(?:\\+(?:\r?\n|n)[ \t]*)?`)
+	setting = regexp.MustCompile(`(?i)\b(?:env|arg|setx|set -\w+)[ \t]+(\w+)[ \t]+`)
+	netrc   = regexp.MustCompile(`(?i)\blogin\s+\S+\s+(password)\s+`)
+	// {name: DB_PASSWORD, value: …}, <add key="ApiKey" value="…"/>, type="password" … value="…".
+	pair   = regexp.MustCompile(`(?i)\b(?:name|key|header|variable|field|option|type|id)["'\\]*\s*[:=]\s*["'\\]*([\w.\-]+)["'\\]*(?:,?\s+|,|[^<>{}\r\n]{1,80}?\s)["'\\]*(?:value|val|content)["'\\]*\s*[:=]`)
+	secret = regexp.MustCompile(`(?m)(?:^|\\n)["' \t]*kind["']?:[ \t]*["']?Secret\b`) // of Kubernetes
+)
+
+// unclear are names that stand for much else in running text; there they count only
+// before an equals sign.
+var unclear = map[string]bool{"pass": true, "session": true, "auth": true, "signature": true, "sig": true, "sid": true}
+
+// said are words that say something of a secret and are none.
+var said = regexp.MustCompile(`(?i)^(?:a|already|always|an|at|being|correct|empty|encrypted|expired|for|hashed|in|incorrect|invalid|missing|must|needed|never|no|none|not|now|null|nil|of|on|only|optional|required|revoked|set|still|stored|that|the|there|too|true|false|unset|used|valid|what|wrong)[.,;:!?)]*$`)
+
+// assigned takes out the values of what a text calls a secret.
+func assigned(s string, found func(string)) string {
+	kubernetes := strings.Contains(s, "Secret") && secret.MatchString(s)
+	s = cut(s, between.FindAllStringIndex(s, -1), found, func(m []int, kept int) (from, to int) {
+		n := nameBefore(s, kept, m[0])
+		sign := strings.TrimSpace(s[m[0]:m[1]])
+		p := plain(n.text)
+		switch {
+		case kubernetes && (p == "data" || p == "stringdata"):
+		case !isSecret(n.text) && !isSecret(n.two):
+			return 0, 0
+		case unclear[p] && !isSecret(n.two) && !strings.HasPrefix(sign, "=") && !quoteAt(s, n.end).is:
+			return 0, 0
+		}
+		from, to = n.value(s, m[1], sign)
+		if strings.HasSuffix(p, "tokens") && strings.Trim(s[from:to], "0123456789., \t") == "" { // a count
+			return 0, 0
+		}
+		return from, to
+	})
+	for _, shape := range []*regexp.Regexp{option, setting, netrc, pair} {
+		s = cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
+			if !isSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
+				return 0, 0
+			}
+			return name{start: m[2], end: m[3]}.value(s, m[1], "")
+		})
+	}
+	return s
+}
+
+// cut puts the mark in the place of what value returns of each match; kept is where
+// what was taken out last ends.
+func cut(s string, matches [][]int, found func(string), value func(m []int, kept int) (from, to int)) string {
+	var out strings.Builder
+	kept := 0
+	for _, m := range matches {
+		if m[0] < kept {
+			continue
+		}
+		from, to := value(m, kept)
+		if from >= to || s[from:to] == Mark {
+			continue
+		}
+		out.WriteString(s[kept:from])
+		out.WriteString(Mark)
+		found(s[from:to])
+		kept = to
+	}
+	if kept == 0 {
+		return s
+	}
+	out.WriteString(s[kept:])
+	return out.String()
+}
+
+// A name is what stands before a sign, and with the word before it.
+type name struct {
+	text, two  string
+	start, end int
+}
+
+// longestName bounds how far a name is looked for.
+const longestName = 64
+
+// nameBefore returns the name that ends at end, and begins after least.
+func nameBefore(s string, least, end int) name {
+	trimmed := strings.TrimRight(s[max(least, end-longestName):end], "\"'`\\])* \t")
+	end = max(least, end-longestName) + len(trimmed)
+	start := wordBefore(s, least, end)
+	n := name{text: s[start:end], start: start, end: end}
+	if start > least+1 && start < end && s[start-1] == ' ' {
+		if two := s[wordBefore(s, least, start-1):end]; plain(two) != plain(n.text) {
+			n.two = two
+		}
+	}
+	return n
+}
+
+func wordBefore(s string, least, end int) int {
+	at := end
+	for at > least && end-at < longestName {
+		r, size := utf8.DecodeLastRuneInString(s[least:at])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !unicode.Is(unicode.Cf, r) && !strings.ContainsRune("_-.", r) {
+			break
+		}
+		at -= size
+	}
+	return at
+}

@@ -1,0 +1,175 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	// A text of several lines in YAML begins so, and any value in the lines below.
+	blockScalar = regexp.MustCompile(`^(?:[!&]\S*[ \t]+)*(?:[|>]|\\+u003e)[+\-0-9]*[ \t]*(?:#[^\r\n\\]*)?(?:\r?\n|\\+r\\+n|\\+n)`)
+	lineBreak   = regexp.MustCompile(`^(?:[!&]\S*)?[ \t]*(?:#[^\r\n\\]*)?(?:\r?\n|\\+r\\+n|\\+n)`)
+	nextKey     = regexp.MustCompile(`^[ \t]*["'\\]*[\w.\-]{1,64}["'\\]*\s*[:=]`)
+	// A text in quotes goes on behind one of these.
+	joined = regexp.MustCompile(`^(?:\s*(?:[+.&]|\\\r?\n)\s*|\\*"'\\*"|)(\\*["'\x60])`)
+	// The first word of a value that has two.
+	scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|digest|negotiate|token|apikey|[&!]\S*)[ \t]+`)
+)
+
+// value returns where the value of a name stands, which begins at a place behind the
+// sign between them. Where it cannot be told where it ends, it ends late.
+func (n name) value(s string, at int, sign string) (from, to int) {
+	from = at + len(s[at:]) - len(strings.TrimLeft(s[at:], " \t*"))
+	rest := s[from:]
+	colon := sign == ":" || sign == "："
+	if head := blockScalar.FindString(rest); head != "" {
+		return from, n.below(s, from, from+len(head), slashes(head))
+	}
+	if head := lineBreak.FindString(rest); head != "" {
+		if sign == "" || strings.Trim(sign, "=:：＝>") != "" {
+			return from, from
+		}
+		return from + len(head), n.below(s, from+len(head), from+len(head), slashes(head))
+	}
+	in := enclosing(s, n)
+	p := plain(n.text)
+	switch q := quoteAt(s, from); {
+	case rest == "" || q.is && in.closedBy(q):
+		return from, from
+	case q.is:
+		if joint := strings.Trim(s[from:inQuotes(s, from)], "\"'`\\"); joint == "" {
+			return from, from
+		}
+		return from, afterQuotes(s, from, in)
+	case !strings.HasPrefix(rest, Mark) && (rest[0] == '[' || rest[0] == '{'):
+		return from, balanced(s, from)
+	case strings.HasPrefix(rest, Mark) && quoteAt(s, n.end).is:
+		return from, word(s, from, in)
+	case colon && (strings.Contains(p, "authorization") || strings.Contains(p, "cookie")):
+		return from, line(s, from, in, true)
+	case strings.Contains(p, "phrase") || strings.Contains(p, "mnemonic"):
+		return from, line(s, from, in, false)
+	case n.alone(s) && (colon || sign == "=" && at > n.end+1):
+		return from, line(s, from, in, false)
+	case n.start > 0 && s[n.start-1] == ';' && sign == "=": // a connection string
+		return from, until(s, from, ";\r\n\"'`")
+	}
+	to = word(s, from+len(scheme.FindString(rest)), in)
+	if said.MatchString(s[from:to]) {
+		return from, from
+	}
+	return from, to
+}
+
+// alone reports whether the name begins one of several lines.
+func (n name) alone(s string) bool {
+	begin := strings.LastIndexByte(s[max(0, n.start-longestName):n.start], '\n') + 1
+	begin += max(0, n.start-longestName)
+	if begin == max(0, n.start-longestName) && begin > 0 || strings.Trim(s[begin:n.start], " \t-\"'*") != "" {
+		return false
+	}
+	return begin > 0 || strings.IndexByte(s[n.end:], '\n') >= 0
+}
+
+// below returns where the lines end that stand deeper than the name, from which on
+// they are its value; those of a list may stand as deep. Broken is how many
+// backslashes a line break is written with. Of no such line, the first counts.
+func (n name) below(s string, from, at, broken int) int {
+	indent, end, first := n.indent(s, broken), from, true
+	for at < len(s) {
+		stop, next := lineEnd(s, at, broken)
+		text := strings.TrimLeft(s[at:stop], " \t")
+		deep := stop - at - len(text)
+		switch {
+		case text == "":
+		case deep > indent || deep == indent && strings.HasPrefix(text, "- "):
+			end, first = stop, false
+		case first && !nextKey.MatchString(text) && end == at:
+			return word(s, at+deep, quote{})
+		default:
+			return end
+		}
+		if next == stop {
+			break
+		}
+		at = next
+	}
+	return end
+}
+
+// indent is how deep the name stands, as YAML has it.
+func (n name) indent(s string, broken int) int {
+	least := max(0, n.start-4*longestName)
+	start := least + len(strings.TrimRight(s[least:n.start], `"'\`))
+	begin := start
+	for begin > least && s[begin-1] != '\n' && (broken == 0 || s[begin-1] != '"' && !strings.HasSuffix(s[least:begin], `\n`)) {
+		begin--
+	}
+	return start - begin - len(strings.TrimLeft(s[begin:start], " \t-"))
+}
+
+// lineEnd returns where the line ends, and where the next begins; the same where
+// there is none.
+func lineEnd(s string, at, broken int) (stop, next int) {
+	for i := at; i < len(s); i++ {
+		switch s[i] {
+		case '\n':
+			return at + len(strings.TrimSuffix(s[at:i], "\r")), i + 1
+		case '"':
+			if broken > 0 {
+				return i, i // of the text that is in quotes
+			}
+		case '\\':
+			run := runOf(s, i)
+			switch end := i + run; {
+			case broken == 0 || end == len(s):
+			case s[end] == '"' && run < broken:
+				return i, i
+			case s[end] == 'n' && run == broken:
+				return at + len(strings.TrimSuffix(s[at:i], s[i:end]+"r")), end + 1
+			default:
+				i++ // what is escaped
+			}
+			i += run - 1
+		}
+	}
+	return len(s), len(s)
+}
+
+func runOf(s string, at int) int { return len(s[at:]) - len(strings.TrimLeft(s[at:], `\`)) }
+
+// slashes is how many backslashes the line break at the end is written with.
+func slashes(head string) int {
+	head, escaped := strings.CutSuffix(head, "n")
+	if !escaped {
+		return 0
+	}
+	return len(head) - len(strings.TrimRight(head, `\`))
+}
+
+// line is the rest of the line, with the lines that carry it on where it is folded;
+// it ends with the quotes around it.
+func line(s string, at int, in quote, folded bool) int {
+	for i := at; i < len(s); i++ {
+		switch s[i] {
+		case '\r', '\n':
+			next := i + 1 + len(s[i+1:]) - len(strings.TrimLeft(s[i+1:], "\n"))
+			if !folded || next >= len(s) || s[next] != ' ' && s[next] != '\t' {
+				return i
+			}
+		case '\\', '"', '\'', '`':
+			if q := quoteAt(s, i); in.is && q.is && in.closedBy(q) {
+				return i
+			}
+			i += max(runOf(s, i), 1) - 1
+		}
+	}
+	return len(s)
+}
+
+func until(s string, at int, stops string) int {
+	if i := strings.IndexAny(s[at:], stops); i >= 0 {
+		return at + i
+	}
+	return len(s)
+}
