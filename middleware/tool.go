@@ -213,7 +213,7 @@ func (t *Tool) Explain() string {
 		fmt.Fprintf(&b, "  %-13s %-5s %s\n", hint.word, hint.value, e)
 	}
 	if a.Safety() == annotation.Unknown {
-		b.WriteString("  nothing known: no one declared, and no word of the name says what it does\n")
+		b.WriteString("  nothing known: no one that you trust declared what it does, and no word of the name says it\n")
 	}
 	return b.String()
 }

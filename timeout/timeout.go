@@ -149,9 +149,19 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	case err == nil:
 		return res, nil
 	case errors.Is(context.Cause(inner), own):
-		return nil, middleware.OutcomeUnknown(call, &Error{Tool: call.Tool, After: after, err: err})
+		return nil, ranOut(call, &Error{Tool: call.Tool, After: after, err: err})
 	}
 	return nil, ended(ctx, call, err)
+}
+
+// ranOut returns how an attempt ended whose own time was over. That it may have happened
+// comes before that, also where a room further in has said so already: it is what the
+// model must hear.
+func ranOut(call middleware.Call, own *Error) error {
+	if said, ok := errors.AsType[*middleware.OutcomeUnknownError](own.err); ok {
+		return &middleware.OutcomeUnknownError{Tool: said.Tool, Check: said.Check, Err: own}
+	}
+	return middleware.OutcomeUnknown(call, own)
 }
 
 // ended returns err, with the cause in front where the caller's context is done.

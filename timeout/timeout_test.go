@@ -136,6 +136,9 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 		}{
 			{"its own limit", 0, plain, context.DeadlineExceeded, true},
 			{"its own limit, told otherwise", 0, func(context.Context) error { return errors.New("broken pipe") }, context.DeadlineExceeded, true},
+			{"its own limit, known further in", 0, func(ctx context.Context) error {
+				return middleware.OutcomeUnknown(middleware.Call{Tool: tool(class.a, 0)}, ctx.Err())
+			}, context.DeadlineExceeded, true},
 			{"its own limit, not sent", 0, func(ctx context.Context) error { return notSent{ctx.Err()} }, context.DeadlineExceeded, false},
 			{"the caller left", time.Second, plain, cause, true},
 			{"the caller left, told with the cause", time.Second, context.Cause, cause, true},
@@ -160,6 +163,8 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 					var unknown *middleware.OutcomeUnknownError
 					if got, want := errors.As(err, &unknown), class.unknown && tt.sent; got != want {
 						t.Errorf("got %v: unknown outcome: %v, want %v", err, got, want)
+					} else if got && middleware.ForModel(err) != unknown.Check {
+						t.Errorf("the model reads %q", middleware.ForModel(err))
 					}
 					if got := middleware.NotSent(err); got == tt.sent {
 						t.Errorf("got %v: not sent: %v", err, got)
