@@ -167,7 +167,10 @@ func nonce() string {
 // read; else one script looks and takes the lead.
 func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
 	s := (*Store)(m)
-	if m.owed.has(q.Server) || s.contact.settling() {
+	switch {
+	case s.contact.isDown():
+		return cache.Found{}, errGone
+	case m.owed.has(q.Server) || s.contact.settling():
 		return cache.Found{}, nil // a write is known of that others have not heard of, here or there
 	}
 	if h := m.found.of(q); h != nil {

@@ -68,8 +68,8 @@ func tryProxy(t *testing.T, store, server string) string {
 	return url
 }
 
-// What one proxy has read the other knows, and what is refused is refused by both. A
-// Redis whose answer is late costs a second read, and then another thing is read.
+// What one proxy has read the other knows, and what is refused is refused by both: of
+// clients whose revision has no sessions, since a session's memory is its own. A Redis whose answer is late costs a second read, and then another thing is read.
 func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 	t.Parallel()
 	var reads, deletions atomic.Int64
@@ -81,14 +81,14 @@ func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
 			})
 	}
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(web.Close)
 	e := enginetest.Of(t)
 	var sessions []*mcp.ClientSession
 	for range 2 {
 		url := proxy(t, e.URL(), web.URL)
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
-			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, nil)
+			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {
 			t.Fatal(err)
 		}
