@@ -63,12 +63,8 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	for i, b := range w.Buckets { // the next one's turn only once this one's token is there
 		ahead, full := lines[i].ahead(now, w.ID, w.Most)
 		wait := b.until(lines[i].tokens, ahead+1)
-		if ahead > 0 { // until they have gone, who need what follows too; at once, if that is there
-			for j := i + 1; j < len(lines); j++ {
-				before, _ := lines[j].ahead(now, lines[i].waiters[0].id, w.Most)
-				wait = max(wait, w.Buckets[j].until(lines[j].tokens, before+ahead))
-			}
-			wait = max(wait, time.Millisecond)
+		if ahead > 0 && wait == 0 { // there is one, for another who asks soon
+			wait = time.Millisecond
 		}
 		if wait == 0 {
 			continue

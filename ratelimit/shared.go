@@ -63,13 +63,8 @@ const (
 	Whole                // each replica gets the whole quota, and the server up to Replicas times that
 )
 
-const (
-	// askAgain is how often a waiter says that it is still there.
-	askAgain = 500 * time.Millisecond
-	// soonest is up to how long one waits whose turn should come at once and does not:
-	// twice as long each time, since who is before it may have died.
-	soonest = 64 * time.Millisecond
-)
+// askAgain is how often a waiter says that it is still there.
+const askAgain = 500 * time.Millisecond
 
 // admitShared is admit where others share the quota.
 func (l *limiter) admitShared(ctx context.Context, scope string, tool *middleware.Tool, byTool, byServer limit) error {
@@ -81,7 +76,7 @@ func (l *limiter) admitShared(ctx context.Context, scope string, tool *middlewar
 		w.Buckets = append(w.Buckets, Bucket{tool.Server, "", float64(byServer.rate), byServer.burst})
 	}
 	arrived, waits := time.Now(), false
-	for pause := time.Duration(0); ; {
+	for {
 		w.Longest = l.maxWait - time.Since(arrived)
 		if deadline, ok := ctx.Deadline(); ok {
 			w.Longest = min(w.Longest, time.Until(deadline)-1)
@@ -103,9 +98,6 @@ func (l *limiter) admitShared(ctx context.Context, scope string, tool *middlewar
 			waits = true
 			l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
 				slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
-		}
-		if wait < soonest {
-			wait, pause = max(wait, pause), min(max(2*pause, time.Millisecond), soonest)
 		}
 		if !sleep(ctx, min(wait, askAgain)) {
 			l.leaveShared(ctx, w)
@@ -143,10 +135,10 @@ func (l *limiter) takeShared(ctx context.Context, w Waiter) (time.Duration, erro
 }
 
 func (l *limiter) leaveShared(ctx context.Context, w Waiter) {
+	l.shared.Leave(ctx, w)
 	if own := l.own.Load(); own != nil {
 		own.Leave(ctx, w)
 	}
-	l.shared.Leave(ctx, w)
 }
 
 // part is a waiter for one replica's part of each bucket.

@@ -151,14 +151,6 @@ var limiterCases = []testCase{
 		waits(t, r.a.Limiter, waiter("slow", tool, slow(5)), 90*time.Second, 100*time.Second)
 		took(t, r.b.Limiter, waiter("other", slow(5)))
 	}},
-	{name: "behind one who waits for its server it says when that one goes", run: func(t *testing.T, r replicas) {
-		tool := ratelimit.Bucket{Server: "crm", Tool: "search", PerSecond: 0.01, Burst: 5}
-		took(t, r.a.Limiter, waiter("0", slow(1)))
-		waits(t, r.b.Limiter, waiter("server's", slow(1)), 90*time.Second, 100*time.Second)
-		waits(t, r.a.Limiter, waiter("first", tool, slow(1)), 190*time.Second, 200*time.Second)
-		waits(t, r.b.Limiter, waiter("second", tool, slow(1)), 190*time.Second, 200*time.Second)
-		waits(t, r.a.Limiter, waiter("third", tool, slow(1)), 290*time.Second, 300*time.Second)
-	}},
 	{name: "each scope has a bucket of its own", run: func(t *testing.T, r replicas) {
 		for i, scope := range []string{"", "ann", "bob", "{}", "a\x00b", strings.Repeat("s", 50_000)} {
 			w := waiter(fmt.Sprint(i), slow(1))

@@ -28,7 +28,7 @@ var take = script(`
 local t=redis.call('TIME') local now=t[1]*1000000+t[2]
 local id,longest,most,lease,shut=ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),tonumber(ARGV[4]),tonumber(ARGV[5])
 local n=#KEYS/3
-local rate,burst,have,place,count={},{},{},{},{}
+local rate,burst,have={},{},{}
 local left=function()
   for i=1,n do redis.call('ZREM',KEYS[3*i-1],id) redis.call('ZREM',KEYS[3*i],id) end
 end
@@ -60,25 +60,15 @@ for i=1,n do
   for _,gone in ipairs(redis.call('ZRANGEBYSCORE',KEYS[3*i],'-inf',now-lease,'LIMIT',0,100)) do
     if gone~=id then redis.call('ZREM',KEYS[3*i-1],gone) redis.call('ZREM',KEYS[3*i],gone) end
   end
-  place[i]=redis.call('ZRANK',KEYS[3*i-1],id)
-  count[i]=redis.call('ZCARD',KEYS[3*i-1])
-end
-local needs=function(i,m)
-  if m>have[i] then return math.min(9e15,math.ceil((m-have[i])/rate[i])) end
-  return 0
-end
-for i=1,n do
-  local ahead=place[i] or count[i]
-  local wait=needs(i,ahead+1)
-  if ahead>0 then -- until they have gone, who need what follows too; at once, if that is there
-    local first=redis.call('ZRANGE',KEYS[3*i-1],0,0)[1]
-    for j=i+1,n do wait=math.max(wait,needs(j,(redis.call('ZRANK',KEYS[3*j-1],first) or count[j])+ahead)) end
-    wait=math.max(wait,1000)
-  end
+  local place=redis.call('ZRANK',KEYS[3*i-1],id)
+  local count=redis.call('ZCARD',KEYS[3*i-1])
+  local ahead=place or count
+  local wait=0
+  if ahead+1>have[i] then wait=math.min(9e15,math.ceil((ahead+1-have[i])/rate[i])) elseif ahead>0 then wait=1000 end
   if wait>0 then
-    if wait>longest or (not place[i] and count[i]>=most) then left() return math.max(wait,longest+1) end
+    if wait>longest or (not place and count>=most) then left() return math.max(wait,longest+1) end
     for j=1,i do
-      if not place[j] then
+      if not redis.call('ZRANK',KEYS[3*j-1],id) then
         local last=redis.call('ZREVRANGE',KEYS[3*j-1],0,0,'WITHSCORES')
         redis.call('ZADD',KEYS[3*j-1],(tonumber(last[2]) or 0)+1,id)
       end
