@@ -8,8 +8,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/note"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

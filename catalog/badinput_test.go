@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -29,9 +29,9 @@ func TestAnswerThatTheSDKCannotTakeIsAnUnknownOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, first := range []string{"create_note", "list_notes"} {
 				var calls atomic.Int64
-				cs := testserver.ConnectPeer(t, nil, testserver.Modern, func(p *testserver.Peer, r testserver.Request) {
+				cs := mcptest.ConnectPeer(t, nil, mcptest.Modern, func(p *mcptest.Peer, r mcptest.Request) {
 					if r.Method == "tools/list" {
-						p.Reply(r, testserver.Tools("", `{"name":"create_note","inputSchema":{"type":"object"}}`, `{"name":"list_notes","inputSchema":{"type":"object"}}`))
+						p.Reply(r, mcptest.Tools("", `{"name":"create_note","inputSchema":{"type":"object"}}`, `{"name":"list_notes","inputSchema":{"type":"object"}}`))
 						return
 					}
 					calls.Add(1)
@@ -40,7 +40,7 @@ func TestAnswerThatTheSDKCannotTakeIsAnUnknownOutcome(t *testing.T) {
 				c := catalog.New(catalog.Options{})
 				add(t, c, "notes", cs)
 				caller := cache.New(cache.Options{})(c)
-				res, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "notes", first)})
+				res, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "notes", first)})
 				if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); res != nil || err == nil || unknown != (first == "create_note") {
 					t.Errorf("%s: got %v and error %.200v", first, res, err)
 				}
@@ -48,7 +48,7 @@ func TestAnswerThatTheSDKCannotTakeIsAnUnknownOutcome(t *testing.T) {
 					t.Errorf("%s: the error echoes what was too large: %d bytes", first, len(err.Error()))
 				}
 				for _, next := range []string{"create_note", "list_notes"} {
-					if _, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "notes", next)}); !middleware.NotSent(err) {
+					if _, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "notes", next)}); !middleware.NotSent(err) {
 						t.Errorf("%s after %s: got error %.200v, want one that says not sent", next, first, err)
 					}
 				}
@@ -63,25 +63,25 @@ func TestAnswerThatTheSDKCannotTakeIsAnUnknownOutcome(t *testing.T) {
 // What a person is asked about must still be there when they have answered.
 func TestDefinitionThatChangesWhileAPersonThinksIsRefused(t *testing.T) {
 	t.Run("B241", func(t *testing.T) {
-		l := newLedger(testserver.Tool("delete_a", "Deletes one."))
+		l := newLedger(mcptest.Tool("delete_a", "Deletes one."))
 		c := catalog.New(catalog.Options{})
-		add(t, c, "srv", testserver.Connect(t, l.server, nil))
+		add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 		before := lookup(t, c, "srv", "delete_a")
 		asked := 0
 		person := hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
 			if asked++; asked == 1 {
-				l.set(testserver.Tool("delete_a", "Deletes all."))
+				l.set(mcptest.Tool("delete_a", "Deletes all."))
 				return hitl.Decision{Verdict: hitl.Approved}, c.Refresh(ctx, "srv")
 			}
 			return hitl.Decision{Verdict: hitl.Approved}, nil
 		})
 		caller := hitl.New(person, hitl.Options{})(c)
-		_, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: before})
+		_, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: before})
 		if _, changed := errors.AsType[*catalog.ChangedError](err); !changed || !middleware.NotSent(err) {
 			t.Errorf("got error %v, want a ChangedError", err)
 		}
 		l.want(t, 0)
-		if _, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "delete_a")}); err != nil {
+		if _, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "delete_a")}); err != nil {
 			t.Error(err)
 		}
 		l.want(t, 1)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -83,13 +83,13 @@ func TestSchemaBombsHurtNobody(t *testing.T) {
 // meet lists a bomb beside a sound tool and validates against what is taken.
 func meet(t *testing.T, bomb string) {
 	t.Helper()
-	server := testserver.New()
-	testserver.Add(server, testserver.Tool("list_a", ""), nothing)
-	armed := testserver.Tool("list_bomb", "")
+	server := mcptest.New()
+	mcptest.Add(server, mcptest.Tool("list_a", ""), nothing)
+	armed := mcptest.Tool("list_bomb", "")
 	armed.InputSchema = json.RawMessage(bomb)
 	server.AddTool(armed, nil)
 	tools := catalog.New(catalog.Options{})
-	if err := tools.Add(t.Context(), "s", testserver.Connect(t, server, nil)); err != nil {
+	if err := tools.Add(t.Context(), "s", mcptest.Connect(t, server, nil)); err != nil {
 		// A message that the SDK itself cannot read takes its server along, and no more.
 		t.Logf("the whole server was left out: %v", err)
 		return

@@ -19,18 +19,18 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{
+	mcptest.Main(m, map[string]func() *mcp.Server{
 		"files": files,
 		"dying": func() *mcp.Server { // on its second page
 			s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 1})
 			for _, name := range []string{"list_a", "list_b"} {
-				testserver.Add(s, testserver.Tool(name, ""), nothing)
+				mcptest.Add(s, mcptest.Tool(name, ""), nothing)
 			}
 			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -46,13 +46,13 @@ func TestMain(m *testing.M) {
 }
 
 func nothing(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
-	return testserver.Text("done"), nil
+	return mcptest.Text("done"), nil
 }
 
 func files() *mcp.Server {
-	s := testserver.New()
+	s := mcptest.New()
 	for _, name := range []string{"list_files", "delete_file", "update_file", "frobnicate"} {
-		testserver.Add(s, testserver.Tool(name, ""), nothing)
+		mcptest.Add(s, mcptest.Tool(name, ""), nothing)
 	}
 	return s
 }
@@ -69,7 +69,7 @@ func (f *fake) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.List
 
 func (f *fake) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	if f.call == nil {
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	}
 	return f.call(ctx, p)
 }
@@ -82,7 +82,7 @@ func listing(tools ...*mcp.Tool) *fake {
 
 func add(t testing.TB, c *catalog.Catalog, id string, s catalog.Session) {
 	t.Helper()
-	if err := c.Add(testserver.Context(t), id, s); err != nil {
+	if err := c.Add(mcptest.Context(t), id, s); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -192,18 +192,18 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 }
 
 func TestEveryPageIsListed(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
 			var want []string
 			for i := range 10 {
 				name := fmt.Sprintf("list_%d", i)
-				testserver.Add(s, testserver.Tool(name, ""), nothing)
+				mcptest.Add(s, mcptest.Tool(name, ""), nothing)
 				want = append(want, "srv/"+name)
 			}
 			c := catalog.New(catalog.Options{MaxTools: 10})
-			add(t, c, "srv", testserver.ConnectVersion(t, s, nil, version))
+			add(t, c, "srv", mcptest.ConnectVersion(t, s, nil, version))
 			if got := names(c); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
@@ -212,11 +212,11 @@ func TestEveryPageIsListed(t *testing.T) {
 }
 
 func TestEveryTransportWorks(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
-			"stdio": func(t *testing.T) *mcp.ClientSession { return testserver.Spawn(t, "files", nil, version) },
+			"stdio": func(t *testing.T) *mcp.ClientSession { return mcptest.Spawn(t, "files", nil, version) },
 			"HTTP": func(t *testing.T) *mcp.ClientSession {
-				cs, _ := testserver.ConnectHTTP(t, files(), nil, version)
+				cs, _ := mcptest.ConnectHTTP(t, files(), nil, version)
 				return cs
 			},
 		} {
@@ -232,7 +232,7 @@ func TestEveryTransportWorks(t *testing.T) {
 					if got.Safety() != want {
 						t.Errorf("%s is %s, want %s", got, got.Safety(), want)
 					}
-					_, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: got})
+					_, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: got})
 					if refused := err != nil; refused != want.MustConfirm() {
 						t.Errorf("%s: got %v", got, err)
 					}
@@ -243,10 +243,10 @@ func TestEveryTransportWorks(t *testing.T) {
 }
 
 func TestListsThatDoNotEndWellAddNothing(t *testing.T) {
-	one := []*mcp.Tool{testserver.Tool("list_a", "")}
+	one := []*mcp.Tool{mcptest.Tool("list_a", "")}
 	many := make([]*mcp.Tool, 11)
 	for i := range many {
-		many[i] = testserver.Tool(fmt.Sprintf("list_%d", i), "")
+		many[i] = mcptest.Tool(fmt.Sprintf("list_%d", i), "")
 	}
 	pages := 0
 	for _, c := range []struct {
@@ -308,11 +308,11 @@ func deaf(t *testing.T, version string) (_ mcp.Transport, hangUp func()) {
 	go func() {
 		const about = `"capabilities":{"tools":{}},"serverInfo":{"name":"deaf","version":"1"}`
 		lines := bufio.NewScanner(fromClient)
-		var r testserver.Request
+		var r mcptest.Request
 		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil {
 			return
 		}
-		if version == testserver.Legacy {
+		if version == mcptest.Legacy {
 			_, _ = fmt.Fprintf(toClient, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"%s",%s}}`+"\n", r.ID, version, about)
 			lines.Scan() // that it is initialized
 			return
@@ -364,7 +364,7 @@ func TestServerThatHangsIsGivenUp(t *testing.T) {
 			released := make(chan struct{})
 			var hanging atomic.Int32
 			c := catalog.New(catalog.Options{})
-			s := listing(testserver.Tool("list_a", ""))
+			s := listing(mcptest.Tool("list_a", ""))
 			works := s.list
 			add(t, c, "deaf", s)
 			s.list = func(context.Context, string) (*mcp.ListToolsResult, error) {
@@ -391,20 +391,20 @@ func TestServerThatHangsIsGivenUp(t *testing.T) {
 		})
 	})
 	t.Run("B257 although nobody reads what the SDK writes", func(t *testing.T) {
-		for _, version := range testserver.Versions {
+		for _, version := range mcptest.Versions {
 			transport, hangUp := deaf(t, version)
-			cs := testserver.Dial(t, nil, transport, version)
+			cs := mcptest.Dial(t, nil, transport, version)
 			c := catalog.New(catalog.Options{Timeout: 50 * time.Millisecond})
-			if err := c.Add(testserver.Context(t), "deaf", cs); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
+			if err := c.Add(mcptest.Context(t), "deaf", cs); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
 				t.Errorf("%s: got %v", version, err)
 			}
 			hangUp()
 		}
 	})
 	t.Run("B257 when the caller leaves", func(t *testing.T) {
-		for _, version := range testserver.Versions {
+		for _, version := range mcptest.Versions {
 			arrived := make(chan struct{}, 1)
-			cs := testserver.ConnectPeer(t, nil, version, func(*testserver.Peer, testserver.Request) { arrived <- struct{}{} })
+			cs := mcptest.ConnectPeer(t, nil, version, func(*mcptest.Peer, mcptest.Request) { arrived <- struct{}{} })
 			why := errors.New("the host shuts down")
 			ctx, cancel := context.WithCancelCause(context.Background())
 			go func() { <-arrived; cancel(why) }()
@@ -412,53 +412,53 @@ func TestServerThatHangsIsGivenUp(t *testing.T) {
 			if err := c.Add(ctx, "slow", cs); !errors.Is(err, why) {
 				t.Errorf("%s: got %v, want %v", version, err, why)
 			}
-			add(t, c, "good", listing(testserver.Tool("list_a", ""))) // the others go on
+			add(t, c, "good", listing(mcptest.Tool("list_a", ""))) // the others go on
 		}
 	})
 }
 
 func TestServerThatDiesOrTalksRubbishAddsNothing(t *testing.T) {
-	for _, version := range testserver.Versions {
-		peer := func(handle func(p *testserver.Peer, r testserver.Request)) func(t *testing.T) *mcp.ClientSession {
-			return func(t *testing.T) *mcp.ClientSession { return testserver.ConnectPeer(t, nil, version, handle) }
+	for _, version := range mcptest.Versions {
+		peer := func(handle func(p *mcptest.Peer, r mcptest.Request)) func(t *testing.T) *mcp.ClientSession {
+			return func(t *testing.T) *mcp.ClientSession { return mcptest.ConnectPeer(t, nil, version, handle) }
 		}
 		reply := func(result string) func(t *testing.T) *mcp.ClientSession {
-			return peer(func(p *testserver.Peer, r testserver.Request) { p.Reply(r, result) })
+			return peer(func(p *mcptest.Peer, r mcptest.Request) { p.Reply(r, result) })
 		}
 		good := `{"name":"list_a","inputSchema":{"type":"object"}}`
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
-			"process dies on the second page": func(t *testing.T) *mcp.ClientSession { return testserver.Spawn(t, "dying", nil, version) },
-			"hangs up on the second page": peer(func(p *testserver.Peer, r testserver.Request) {
+			"process dies on the second page": func(t *testing.T) *mcp.ClientSession { return mcptest.Spawn(t, "dying", nil, version) },
+			"hangs up on the second page": peer(func(p *mcptest.Peer, r mcptest.Request) {
 				if strings.Contains(string(r.Params), `"cursor"`) {
 					p.Hangup()
 					return
 				}
-				p.Reply(r, testserver.Tools("2", good))
+				p.Reply(r, mcptest.Tools("2", good))
 			}),
-			"hangs up in the middle of a line": peer(func(p *testserver.Peer, r testserver.Request) {
+			"hangs up in the middle of a line": peer(func(p *mcptest.Peer, r mcptest.Request) {
 				p.Write(`{"jsonrpc":"2.0","id":` + string(r.ID) + `,"result":{"tools":[`)
 				p.Hangup()
 			}),
-			"is no JSON":      peer(func(p *testserver.Peer, _ testserver.Request) { p.Write("<html>no</html>") }),
+			"is no JSON":      peer(func(p *mcptest.Peer, _ mcptest.Request) { p.Write("<html>no</html>") }),
 			"a list of lists": reply(`{"tools":[[1,2]]}`),
 			"text for tools":  reply(`{"tools":"none"}`),
 			"text for a name": reply(`{"tools":[{"name":{},"inputSchema":{"type":"object"}}]}`),
-			"B079 a hint that is text": reply(testserver.Tools("", good,
+			"B079 a hint that is text": reply(mcptest.Tools("", good,
 				`{"name":"delete_a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true"}}`)),
-			"a hint that is text, and a megabyte after it": reply(testserver.Tools("",
+			"a hint that is text, and a megabyte after it": reply(mcptest.Tools("",
 				`{"name":"delete_a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true"}}`, `{"name":"`+strings.Repeat("\u001b", 200_000)+`"}`)),
-			"says no": peer(func(p *testserver.Peer, r testserver.Request) {
+			"says no": peer(func(p *mcptest.Peer, r mcptest.Request) {
 				p.Fail(r, `{"code":-32601,"message":"no such method"}`)
 			}),
 		} {
 			t.Run(name+" "+version, func(t *testing.T) {
 				t.Parallel()
 				c := catalog.New(catalog.Options{})
-				err := c.Add(testserver.Context(t), "bad", connect(t))
+				err := c.Add(mcptest.Context(t), "bad", connect(t))
 				if err == nil || !strings.Contains(err.Error(), `"bad"`) || len(c.List()) != 0 || len(err.Error()) > 300 || strings.ContainsAny(err.Error(), "\n\x1b") {
 					t.Errorf("got %.1000v and %v, want an error that names the server and no tools", err, names(c))
 				}
-				add(t, c, "good", testserver.ConnectVersion(t, files(), nil, version))
+				add(t, c, "good", mcptest.ConnectVersion(t, files(), nil, version))
 				if got := len(c.List()); got != 4 {
 					t.Errorf("got %d tools of the other server, want 4", got)
 				}
@@ -473,7 +473,7 @@ func TestEmptyAndOddListsAreTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := catalog.New(catalog.Options{})
-			add(t, c, "odd", testserver.ConnectPeer(t, nil, testserver.Legacy, func(p *testserver.Peer, r testserver.Request) { p.Reply(r, result) }))
+			add(t, c, "odd", mcptest.ConnectPeer(t, nil, mcptest.Legacy, func(p *mcptest.Peer, r mcptest.Request) { p.Reply(r, result) }))
 			if got := names(c); len(got) != 0 {
 				t.Errorf("got %v", got)
 			}
@@ -483,7 +483,7 @@ func TestEmptyAndOddListsAreTaken(t *testing.T) {
 
 func TestAddRefusesBadIDsAndNilSessions(t *testing.T) {
 	var none *mcp.ClientSession
-	good := listing(testserver.Tool("list_a", ""))
+	good := listing(mcptest.Tool("list_a", ""))
 	for _, c := range []struct {
 		name, id string
 		session  catalog.Session
@@ -539,13 +539,13 @@ func TestOfTwoAddsAtOnceOneWins(t *testing.T) { // B251
 				close(both)
 			}
 			<-both
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_a", "")}}, nil
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_a", "")}}, nil
 		}}
 		errs := make(chan error, 2)
 		for range 2 {
 			go func() { errs <- c.Add(context.Background(), "srv", s) }()
 		}
-		first, second := testserver.Wait(t, "an Add", errs), testserver.Wait(t, "an Add", errs)
+		first, second := mcptest.Wait(t, "an Add", errs), mcptest.Wait(t, "an Add", errs)
 		if (first == nil) == (second == nil) {
 			t.Errorf("got %v and %v, want one error", first, second)
 		}
@@ -556,7 +556,7 @@ func TestServersOwnNameIsNoID(t *testing.T) {
 	t.Run("B261", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		for _, id := range []string{"test", "other"} { // both call themselves "test"
-			add(t, c, id, testserver.Connect(t, files(), nil))
+			add(t, c, id, mcptest.Connect(t, files(), nil))
 		}
 		if got := lookup(t, c, "other", "list_files").Server; got != "other" || len(c.List()) != 8 {
 			t.Errorf("got %s among %v", got, names(c))
@@ -567,8 +567,8 @@ func TestServersOwnNameIsNoID(t *testing.T) {
 func TestFindingsAreLogged(t *testing.T) {
 	var out strings.Builder
 	c := catalog.New(catalog.Options{Logger: slog.New(slog.NewTextHandler(&out, nil))})
-	add(t, c, "srv", listing(testserver.Tool("bad name", "")))
-	add(t, c, "other", listing(testserver.Tool("list_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("bad name", "")))
+	add(t, c, "other", listing(mcptest.Tool("list_a", "")))
 	if got := strings.Count(out.String(), "catalog: finding"); got != 1 || !strings.Contains(out.String(), "bad name") {
 		t.Errorf("got %s, want one line", out.String())
 	}
@@ -576,7 +576,7 @@ func TestFindingsAreLogged(t *testing.T) {
 
 func TestLookupAllocatesNothing(t *testing.T) {
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
 	if got := testing.AllocsPerRun(100, func() {
 		if _, ok := c.Lookup("srv", "list_a"); !ok {
 			t.Error("not there")
@@ -587,9 +587,9 @@ func TestLookupAllocatesNothing(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	ctx := testserver.Context(t)
+	ctx := mcptest.Context(t)
 	c := catalog.New(catalog.Options{})
-	cs := testserver.Connect(t, files(), nil)
+	cs := mcptest.Connect(t, files(), nil)
 	add(t, c, "files", cs)
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -631,7 +631,7 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestRefreshOfAServerThatIsJustBeingAdded(t *testing.T) {
 	c := catalog.New(catalog.Options{})
-	s := listing(testserver.Tool("list_a", ""))
+	s := listing(mcptest.Tool("list_a", ""))
 	c.Trust("srv") // known, not added
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = c.Add(context.Background(), "srv", s) })

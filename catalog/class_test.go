@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -75,7 +75,7 @@ func TestTrustAndOverrideHoldBeforeAndAfterAdd(t *testing.T) {
 		return listing(&mcp.Tool{
 			Name: "delete_user", InputSchema: json.RawMessage(`{"type":"object"}`),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-		}, testserver.Tool("frobnicate", ""))
+		}, mcptest.Tool("frobnicate", ""))
 	}
 	steps := map[string]func(t *testing.T, c *catalog.Catalog){
 		"add":   func(t *testing.T, c *catalog.Catalog) { add(t, c, "srv", server()) },
@@ -207,14 +207,14 @@ func TestOverrideOfAToolThatIsNotThereIsReported(t *testing.T) {
 	if got := c.Findings(); len(got) != 0 {
 		t.Errorf("before the server is there: got %v", got)
 	}
-	add(t, c, "srv", listing(testserver.Tool("list_good", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_good", "")))
 	finding(t, c, "srv/list_all", "does not list")
 	finding(t, c, "srv/List_good", "does not list") // B015
 }
 
 func TestPatternRaisesFreelyAndLowersNoDanger(t *testing.T) {
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("delete_user", ""), testserver.Tool("frobnicate", ""), testserver.Tool("list_users", "")))
+	add(t, c, "srv", listing(mcptest.Tool("delete_user", ""), mcptest.Tool("frobnicate", ""), mcptest.Tool("list_users", "")))
 	got, err := c.OverrideMatching("srv/*", annotation.ReadOnly())
 	if err != nil || !slices.Equal(got, []string{"srv/delete_user", "srv/frobnicate", "srv/list_users"}) {
 		t.Fatalf("got %v, %v", got, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -19,8 +19,8 @@ import (
 func raw(t testing.TB, tools ...string) *catalog.Catalog {
 	t.Helper()
 	c := catalog.New(catalog.Options{})
-	list := testserver.Tools("", append(tools, `{"name":"list_good","inputSchema":{"type":"object"}}`)...)
-	add(t, c, "srv", testserver.ConnectPeer(t, nil, testserver.Legacy, func(p *testserver.Peer, r testserver.Request) { p.Reply(r, list) }))
+	list := mcptest.Tools("", append(tools, `{"name":"list_good","inputSchema":{"type":"object"}}`)...)
+	add(t, c, "srv", mcptest.ConnectPeer(t, nil, mcptest.Legacy, func(p *mcptest.Peer, r mcptest.Request) { p.Reply(r, list) }))
 	lookup(t, c, "srv", "list_good")
 	return c
 }
@@ -57,7 +57,7 @@ func TestToolWithABadNameIsLeftOut(t *testing.T) {
 	})
 	t.Run("B001 a tool that is null", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
-		add(t, c, "srv", listing(nil, testserver.Tool("list_good", "")))
+		add(t, c, "srv", listing(nil, mcptest.Tool("list_good", "")))
 		lookup(t, c, "srv", "list_good")
 		finding(t, c, "tool number 0", "null")
 	})
@@ -83,12 +83,12 @@ func TestOfTwoToolsWithOneNameNeitherIsTaken(t *testing.T) {
 	}
 	t.Run("B011 two on different pages", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
-		add(t, c, "srv", testserver.ConnectPeer(t, nil, testserver.Modern, func(p *testserver.Peer, r testserver.Request) {
+		add(t, c, "srv", mcptest.ConnectPeer(t, nil, mcptest.Modern, func(p *mcptest.Peer, r mcptest.Request) {
 			next := ""
 			if !strings.Contains(string(r.Params), `"cursor"`) {
 				next = "2"
 			}
-			p.Reply(r, testserver.Tools(next, search))
+			p.Reply(r, mcptest.Tools(next, search))
 		}))
 		if got := names(c); len(got) != 0 {
 			t.Errorf("got %v", got)
@@ -109,8 +109,8 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	t.Run("B013 underscores at the seam", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
-		add(t, c, "a_", listing(testserver.Tool("c", "")))
-		add(t, c, "a", listing(testserver.Tool("_c", ""), testserver.Tool("b__c", "")))
+		add(t, c, "a_", listing(mcptest.Tool("c", "")))
+		add(t, c, "a", listing(mcptest.Tool("_c", ""), mcptest.Tool("b__c", "")))
 		for _, want := range c.List() {
 			if got, ok := c.LookupModelName(want.ModelName()); !ok || got != want {
 				t.Errorf("%s is %s, and that is %s", want, want.ModelName(), got)
@@ -124,7 +124,7 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 		for _, order := range [][]string{{"a", "a_"}, {"a_", "a"}, {"a_b", "a.b"}, {"a.b", "a_b"}} {
 			c := catalog.New(catalog.Options{})
 			for _, id := range order {
-				add(t, c, id, listing(testserver.Tool("x", "")))
+				add(t, c, id, listing(mcptest.Tool("x", "")))
 			}
 			for _, victim := range order {
 				before := lookup(t, c, victim, "x")
@@ -135,7 +135,7 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 					}
 					var forged []*mcp.Tool
 					for at := range len(name) {
-						forged = append(forged, testserver.Tool(name[at:], ""))
+						forged = append(forged, mcptest.Tool(name[at:], ""))
 					}
 					c.Remove(id)
 					add(t, c, id, listing(forged...))
@@ -150,7 +150,7 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 				}
 				for _, id := range order {
 					c.Remove(id)
-					add(t, c, id, listing(testserver.Tool("x", "")))
+					add(t, c, id, listing(mcptest.Tool("x", "")))
 				}
 			}
 		}
@@ -240,21 +240,21 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 		}
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", listing(
-			&mcp.Tool{Name: "hostile", InputSchema: map[string]any{"type": "object", "properties": properties}}, testserver.Tool("list_good", "")))
+			&mcp.Tool{Name: "hostile", InputSchema: map[string]any{"type": "object", "properties": properties}}, mcptest.Tool("list_good", "")))
 		lookup(t, c, "srv", "list_good")
 		finding(t, c, `"hostile"`, "bytes, more than")
 	})
 	// The SDK itself refuses a message of more than 1,000 levels, and with it the
 	// whole list.
 	t.Run("B039 2,000 levels of properties", func(t *testing.T) {
-		for _, version := range testserver.Versions {
+		for _, version := range mcptest.Versions {
 			c := catalog.New(catalog.Options{})
-			list := testserver.Tools("", `{"name":"hostile","inputSchema":`+nested(`{"properties":{"a":`, `}}`, 2000)+`}`)
-			err := c.Add(testserver.Context(t), "bad", testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) { p.Reply(r, list) }))
+			list := mcptest.Tools("", `{"name":"hostile","inputSchema":`+nested(`{"properties":{"a":`, `}}`, 2000)+`}`)
+			err := c.Add(mcptest.Context(t), "bad", mcptest.ConnectPeer(t, nil, version, func(p *mcptest.Peer, r mcptest.Request) { p.Reply(r, list) }))
 			if err == nil || !strings.Contains(err.Error(), `"bad"`) {
 				t.Errorf("got %v", err)
 			}
-			add(t, c, "good", listing(testserver.Tool("list_good", "")))
+			add(t, c, "good", listing(mcptest.Tool("list_good", "")))
 		}
 	})
 	t.Run("B039 2,000 levels from a session of another kind", func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 			deep = map[string]any{"properties": map[string]any{"a": deep}}
 		}
 		c := catalog.New(catalog.Options{})
-		add(t, c, "srv", listing(&mcp.Tool{Name: "hostile", InputSchema: deep}, testserver.Tool("list_good", "")))
+		add(t, c, "srv", listing(&mcp.Tool{Name: "hostile", InputSchema: deep}, mcptest.Tool("list_good", "")))
 		lookup(t, c, "srv", "list_good")
 		finding(t, c, `"hostile"`, "deeper")
 	})
@@ -321,14 +321,14 @@ func TestUsualSchemasAreTaken(t *testing.T) {
 
 // A Session of the host's own can hand in what no wire carries.
 func TestDefinitionThatIsNoJSONIsLeftOut(t *testing.T) {
-	bad := testserver.Tool("bad", "")
+	bad := mcptest.Tool("bad", "")
 	bad.Meta = mcp.Meta{"x": make(chan int)}
-	worse := testserver.Tool("worse", "")
+	worse := mcptest.Tool("worse", "")
 	worse.InputSchema = func() {}
-	worst := testserver.Tool("worst", "")
+	worst := mcptest.Tool("worst", "")
 	worst.InputSchema = failing{}
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(bad, worse, worst, testserver.Tool("list_good", "")))
+	add(t, c, "srv", listing(bad, worse, worst, mcptest.Tool("list_good", "")))
 	lookup(t, c, "srv", "list_good")
 	if got := finding(t, c, `"worst"`, "JSON"); len(got) > 400 {
 		t.Errorf("got a finding of %d bytes", len(got))
@@ -344,7 +344,7 @@ func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New(strings.Re
 // The SDK hands the list that it remembers to everyone who asks.
 func TestCatalogueKeepsACopy(t *testing.T) {
 	t.Run("of what a session of any kind lists", func(t *testing.T) {
-		theirs := testserver.Tool("delete_a", "Deletes.")
+		theirs := mcptest.Tool("delete_a", "Deletes.")
 		theirs.Meta = mcp.Meta{"k": map[string]any{"v": "old"}}
 		theirs.Annotations = &mcp.ToolAnnotations{Title: "old"}
 		c := catalog.New(catalog.Options{})
@@ -364,7 +364,7 @@ func TestCatalogueKeepsACopy(t *testing.T) {
 	})
 	t.Run("of what a server in the same process declares", func(t *testing.T) {
 		tags, rate := []string{"a"}, 5.0
-		theirs := annotation.Declare(testserver.Tool("list_a", ""), annotation.Annotations{Tags: tags, RateLimitHint: &rate})
+		theirs := annotation.Declare(mcptest.Tool("list_a", ""), annotation.Annotations{Tags: tags, RateLimitHint: &rate})
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", listing(theirs))
 		tags[0], rate = "b", 1
@@ -377,16 +377,16 @@ func TestCatalogueKeepsACopy(t *testing.T) {
 		s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 600_000, "private" },
 		})
-		testserver.Add(s, testserver.Tool("delete_a", "Deletes."), nothing)
-		cs := testserver.Connect(t, s, nil)
-		page, err := cs.ListTools(testserver.Context(t), &mcp.ListToolsParams{})
+		mcptest.Add(s, mcptest.Tool("delete_a", "Deletes."), nothing)
+		cs := mcptest.Connect(t, s, nil)
+		page, err := cs.ListTools(mcptest.Context(t), &mcp.ListToolsParams{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", cs)
 		page.Tools[0].Description = "Lists."
-		if page, _ := cs.ListTools(testserver.Context(t), &mcp.ListToolsParams{}); page.Tools[0].Description != "Lists." {
+		if page, _ := cs.ListTools(mcptest.Context(t), &mcp.ListToolsParams{}); page.Tools[0].Description != "Lists." {
 			t.Skip("the SDK no longer shares its list")
 		}
 		if got := lookup(t, c, "srv", "delete_a").Definition.Description; got != "Deletes." {

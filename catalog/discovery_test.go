@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,23 +24,23 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // Five servers at once, of which three misbehave: what is usable, and what a person
 // reads of the rest.
 func TestFiveServersAtOnce(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				big := mcp.NewServer(&mcp.Implementation{Name: "big", Version: "1"}, &mcp.ServerOptions{PageSize: 100})
 				for i := range 3000 {
-					testserver.Add(big, testserver.Tool(fmt.Sprintf("get_%04d", i), ""), nothing)
+					mcptest.Add(big, mcptest.Tool(fmt.Sprintf("get_%04d", i), ""), nothing)
 				}
-				peer := func(handle func(p *testserver.Peer, r testserver.Request)) mcp.Transport {
-					return testserver.PeerTransport(t, handle)
+				peer := func(handle func(p *mcptest.Peer, r mcptest.Request)) mcp.Transport {
+					return mcptest.PeerTransport(t, handle)
 				}
 				servers := map[string]mcp.Transport{
-					"big":   testserver.MemoryTransport(t, big),
-					"files": testserver.MemoryTransport(t, files()),
-					"gone":  peer(func(p *testserver.Peer, _ testserver.Request) { p.Hangup() }),
-					"hangs": peer(func(*testserver.Peer, testserver.Request) {}),
-					"odd": peer(func(p *testserver.Peer, r testserver.Request) {
-						p.Reply(r, testserver.Tools("",
+					"big":   mcptest.MemoryTransport(t, big),
+					"files": mcptest.MemoryTransport(t, files()),
+					"gone":  peer(func(p *mcptest.Peer, _ mcptest.Request) { p.Hangup() }),
+					"hangs": peer(func(*mcptest.Peer, mcptest.Request) {}),
+					"odd": peer(func(p *mcptest.Peer, r mcptest.Request) {
+						p.Reply(r, mcptest.Tools("",
 							`{"name":"list_notes","inputSchema":{"type":"object"}}`,
 							`{"name":"delete_note","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true"}}`,
 							`{"name":"create_note","inputSchema":{"type":"array"}}`))
@@ -55,7 +55,7 @@ func TestFiveServersAtOnce(t *testing.T) {
 				var wg sync.WaitGroup
 				start := time.Now()
 				for id, transport := range servers {
-					session := testserver.Dial(t, client, mount.Transport(transport), version)
+					session := mcptest.Dial(t, client, mount.Transport(transport), version)
 					wg.Go(func() {
 						if err := tools.Add(t.Context(), id, session); err != nil {
 							mu.Lock()
@@ -141,7 +141,7 @@ func TestListIsBounded(t *testing.T) {
 		return &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
 			page := 0
 			_, _ = fmt.Sscan(cursor, &page)
-			res := &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool(fmt.Sprintf("list_%d", page), big)}}
+			res := &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool(fmt.Sprintf("list_%d", page), big)}}
 			if page+1 < n {
 				res.NextCursor = fmt.Sprint(page + 1)
 			}
@@ -160,25 +160,25 @@ func TestListIsBounded(t *testing.T) {
 		{"more than the host allows", catalog.Options{MaxBytes: 3 << 20}, heavy(4), "more than 3145728 bytes"},
 		{"less", catalog.Options{MaxBytes: 5 << 20}, heavy(4), ""},
 		{"what cannot be taken counts", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("bad name", big)}, NextCursor: cursor + "x"}, nil
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("bad name", big)}, NextCursor: cursor + "x"}, nil
 		}}, "more than 5242880 bytes"},
 		{"cursors count", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
 			return &mcp.ListToolsResult{NextCursor: big + cursor}, nil
 		}}, "more than 5242880 bytes"},
 		{"the annotations' title counts", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
-			tool := testserver.Tool("list_"+cursor, "")
+			tool := mcptest.Tool("list_"+cursor, "")
 			tool.Annotations = &mcp.ToolAnnotations{Title: big}
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}, NextCursor: cursor + "x"}, nil
 		}}, "more than 5242880 bytes"},
 		{"icons count", catalog.Options{MaxBytes: 5 << 20}, &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
-			tool := testserver.Tool("list_"+cursor, "")
+			tool := mcptest.Tool("list_"+cursor, "")
 			tool.Icons = []mcp.Icon{{Sizes: []string{big}}}
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}, NextCursor: cursor + "x"}, nil
 		}}, "more than 5242880 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tools := catalog.New(c.options)
-			err := tools.Add(testserver.Context(t), "srv", c.session)
+			err := tools.Add(mcptest.Context(t), "srv", c.session)
 			if c.want == "" && (err != nil || len(tools.Findings()) > 0) {
 				t.Errorf("got %v, %v", err, tools.Findings())
 			}
@@ -190,8 +190,8 @@ func TestListIsBounded(t *testing.T) {
 	t.Run("what the SDK drops counts", func(t *testing.T) {
 		for _, annotations := range []string{`{"category":%q}`, `{"tags":["x",%q]}`, `{"other":%q}`} {
 			tools := catalog.New(catalog.Options{})
-			add(t, tools, "srv", prepared(t, tools, func(p *testserver.Peer, r testserver.Request) {
-				p.Reply(r, testserver.Tools("", written1("list_a"),
+			add(t, tools, "srv", prepared(t, tools, func(p *mcptest.Peer, r mcptest.Request) {
+				p.Reply(r, mcptest.Tools("", written1("list_a"),
 					`{"name":"list_b","inputSchema":{"type":"object"},"annotations":`+fmt.Sprintf(annotations, strings.Repeat("x", 3<<20))+`}`))
 			}))
 			finding(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
@@ -200,9 +200,9 @@ func TestListIsBounded(t *testing.T) {
 	})
 	t.Run("names of what is malformed count", func(t *testing.T) {
 		tools, pages := catalog.New(catalog.Options{MaxBytes: 5 << 20}), 0
-		err := tools.Add(testserver.Context(t), "srv", prepared(t, tools, func(p *testserver.Peer, r testserver.Request) {
+		err := tools.Add(mcptest.Context(t), "srv", prepared(t, tools, func(p *mcptest.Peer, r mcptest.Request) {
 			pages++
-			p.Reply(r, testserver.Tools(fmt.Sprint(pages), fmt.Sprintf(`{"name":"%d%s","title":7}`, pages, big)))
+			p.Reply(r, mcptest.Tools(fmt.Sprint(pages), fmt.Sprintf(`{"name":"%d%s","title":7}`, pages, big)))
 		}))
 		if err == nil || !strings.Contains(err.Error(), "more than 5242880 bytes") {
 			t.Errorf("got %v", err)
@@ -210,7 +210,7 @@ func TestListIsBounded(t *testing.T) {
 	})
 	t.Run("B047 one huge definition", func(t *testing.T) {
 		tools := catalog.New(catalog.Options{})
-		add(t, tools, "srv", listing(testserver.Tool("list_a", ""), testserver.Tool("list_b", strings.Repeat("x", 3<<20))))
+		add(t, tools, "srv", listing(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", strings.Repeat("x", 3<<20))))
 		finding(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
 		lookup(t, tools, "srv", "list_a")
 	})
@@ -220,7 +220,7 @@ func TestListIsBounded(t *testing.T) {
 func TestFindingsOfOneListAreBounded(t *testing.T) {
 	bad := make([]*mcp.Tool, 5000)
 	for i := range bad {
-		bad[i] = testserver.Tool(fmt.Sprintf("bad name %d", i), "")
+		bad[i] = mcptest.Tool(fmt.Sprintf("bad name %d", i), "")
 	}
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(bad...))
@@ -232,17 +232,17 @@ func TestFindingsOfOneListAreBounded(t *testing.T) {
 
 // A child process, over every page and with its own errors.
 func TestChildProcessIsDiscovered(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			tools := catalog.New(catalog.Options{})
 			defer tools.Close()
 			client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(tools, nil))
-			add(t, tools, "files", testserver.Dial(t, client, mount.Transport(testserver.ChildTransport(t, "files")), version))
+			add(t, tools, "files", mcptest.Dial(t, client, mount.Transport(mcptest.ChildTransport(t, "files")), version))
 			if got := len(tools.List()); got != 4 || len(tools.Findings()) > 0 {
 				t.Errorf("got %v, %v", names(tools), tools.Findings())
 			}
-			err := tools.Add(testserver.Context(t), "dying", testserver.Dial(t, client, mount.Transport(testserver.ChildTransport(t, "dying")), version))
+			err := tools.Add(mcptest.Context(t), "dying", mcptest.Dial(t, client, mount.Transport(mcptest.ChildTransport(t, "dying")), version))
 			if err == nil || len(tools.List()) != 4 {
 				t.Errorf("got %v, %v", err, names(tools))
 			}
@@ -253,7 +253,7 @@ func TestChildProcessIsDiscovered(t *testing.T) {
 // Of a session of the host's own nobody can say what it could do.
 func TestSessionOfTheHostsOwnHasNoFinding(t *testing.T) {
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
 	if got := c.Findings(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}

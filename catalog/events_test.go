@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -43,7 +43,7 @@ func TestEventsTellWhatChangedInOrder(t *testing.T) {
 			}
 			got = nil
 		}
-		s := newShelf(testserver.Tool("list_b", ""), testserver.Tool("delete_a", ""))
+		s := newShelf(mcptest.Tool("list_b", ""), mcptest.Tool("delete_a", ""))
 		add(t, c, "srv", s)
 		want("srv/delete_a: tool discovered, dangerous", "srv/list_b: tool discovered, safe")
 
@@ -52,7 +52,7 @@ func TestEventsTellWhatChangedInOrder(t *testing.T) {
 		}
 		want()
 
-		s.tools = []*mcp.Tool{testserver.Tool("list_b", "It also deletes everything."), testserver.Tool("list_c", "")}
+		s.tools = []*mcp.Tool{mcptest.Tool("list_b", "It also deletes everything."), mcptest.Tool("list_c", "")}
 		if err := c.Refresh(t.Context(), "srv"); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestEventsTellWhatCanBeCalled(t *testing.T) {
 		var got []string
 		c := catalog.New(catalog.Options{Lock: new(catalog.Lock), OnEvent: func(e catalog.Event) { got = append(got, e.String()) }})
 		defer c.Close()
-		s := newShelf(testserver.Tool("list_a", ""))
+		s := newShelf(mcptest.Tool("list_a", ""))
 		add(t, c, "srv", s)
 		synctest.Wait()
 		if len(got) != 0 {
@@ -87,7 +87,7 @@ func TestEventsTellWhatCanBeCalled(t *testing.T) {
 		if err := c.Accept(c.Changes()...); err != nil {
 			t.Fatal(err)
 		}
-		s.tools = []*mcp.Tool{testserver.Tool("list_a", "Now something else.")}
+		s.tools = []*mcp.Tool{mcptest.Tool("list_a", "Now something else.")}
 		if err := c.Refresh(t.Context(), "srv"); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 	many := func(n int) *shelf {
 		tools := make([]*mcp.Tool, n)
 		for i := range tools {
-			tools[i] = testserver.Tool(fmt.Sprintf("list_%d", i), "")
+			tools[i] = mcptest.Tool(fmt.Sprintf("list_%d", i), "")
 		}
 		return newShelf(tools...)
 	}

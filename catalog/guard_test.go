@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,7 +24,7 @@ type ledger struct {
 }
 
 func newLedger(tools ...*mcp.Tool) *ledger {
-	l := &ledger{server: testserver.New()}
+	l := &ledger{server: mcptest.New()}
 	for _, tool := range tools {
 		l.set(tool)
 	}
@@ -32,16 +32,16 @@ func newLedger(tools ...*mcp.Tool) *ledger {
 }
 
 func (l *ledger) set(tool *mcp.Tool) {
-	testserver.Add(l.server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(l.server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		l.ran.Add(1)
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	})
 }
 
 // agree returns a context with a person's yes to the call.
 func agree(t testing.TB, call middleware.Call) context.Context {
 	t.Helper()
-	ctx, g := grant.Give(testserver.Context(t), &call, time.Minute)
+	ctx, g := grant.Give(mcptest.Context(t), &call, time.Minute)
 	t.Cleanup(g.Void)
 	return ctx
 }
@@ -54,15 +54,15 @@ func (l *ledger) want(t testing.TB, ran int32) {
 }
 
 func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
-	l := newLedger(testserver.Tool("delete_a", ""), testserver.Tool("list_a", ""), testserver.Tool("frobnicate", ""))
+	l := newLedger(mcptest.Tool("delete_a", ""), mcptest.Tool("list_a", ""), mcptest.Tool("frobnicate", ""))
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 
 	for _, name := range []string{"delete_a", "frobnicate"} {
 		t.Run(name+" with kinder annotations", func(t *testing.T) {
 			kinder := *lookup(t, c, "srv", name)
 			kinder.Annotations = annotation.ReadOnly()
-			_, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: &kinder})
+			_, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: &kinder})
 			if !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
 				t.Errorf("got %v, want a refusal", err)
 			}
@@ -91,7 +91,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 		l.want(t, 1)
 	})
 	t.Run("a read needs none", func(t *testing.T) {
-		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "list_a")}); err != nil {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "list_a")}); err != nil {
 			t.Error(err)
 		}
 		l.want(t, 2)
@@ -101,7 +101,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 		if err := c.Override("srv", "list_a", annotation.Destructive()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: before}); !errors.Is(err, grant.ErrRefused) {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: before}); !errors.Is(err, grant.ErrRefused) {
 			t.Errorf("got %v", err)
 		}
 		l.want(t, 2)
@@ -127,15 +127,15 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 		{"_meta", func(tool *mcp.Tool) { tool.Meta = mcp.Meta{"x": 1} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLedger(testserver.Tool("list_a", "Lists."))
+			l := newLedger(mcptest.Tool("list_a", "Lists."))
 			tools := catalog.New(catalog.Options{})
-			add(t, tools, "srv", testserver.Connect(t, l.server, nil))
+			add(t, tools, "srv", mcptest.Connect(t, l.server, nil))
 			old := lookup(t, tools, "srv", "list_a")
 
-			tool := testserver.Tool("list_a", "Lists.")
+			tool := mcptest.Tool("list_a", "Lists.")
 			c.change(tool)
 			l.set(tool)
-			if err := tools.Refresh(testserver.Context(t), "srv"); err != nil {
+			if err := tools.Refresh(mcptest.Context(t), "srv"); err != nil {
 				t.Fatal(err)
 			}
 			_, err := tools.CallTool(agree(t, middleware.Call{Tool: old}), middleware.Call{Tool: old})
@@ -144,7 +144,7 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 				t.Errorf("got %v, want a ChangedError that names the tool", err)
 			}
 			l.want(t, 0)
-			if _, err := tools.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, tools, "srv", "list_a")}); err != nil {
+			if _, err := tools.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, tools, "srv", "list_a")}); err != nil {
 				t.Errorf("looked up again: %v", err)
 			}
 			l.want(t, 1)
@@ -169,8 +169,8 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 	})
 	t.Run("a digest that nobody computed", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
-		add(t, c, "srv", listing(testserver.Tool("list_a", "")))
-		byHand := &middleware.Tool{Server: "srv", Definition: testserver.Tool("list_a", "")}
+		add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
+		byHand := &middleware.Tool{Server: "srv", Definition: mcptest.Tool("list_a", "")}
 		var changed *catalog.ChangedError
 		if _, err := c.CallTool(t.Context(), middleware.Call{Tool: byHand}); !errors.As(err, &changed) {
 			t.Errorf("got %v", err)
@@ -183,21 +183,21 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T) {
 	for name, another := range map[string]func(t *testing.T, c *catalog.Catalog, l *ledger) error{
 		"with another definition": func(t *testing.T, c *catalog.Catalog, l *ledger) error {
-			l.set(testserver.Tool("delete_a", "Of everybody."))
-			return c.Add(t.Context(), "srv", testserver.Connect(t, l.server, nil))
+			l.set(mcptest.Tool("delete_a", "Of everybody."))
+			return c.Add(t.Context(), "srv", mcptest.Connect(t, l.server, nil))
 		},
 		"without the tool": func(t *testing.T, c *catalog.Catalog, l *ledger) error {
 			l.server.RemoveTools("delete_a")
-			return c.Add(t.Context(), "srv", testserver.Connect(t, l.server, nil))
+			return c.Add(t.Context(), "srv", mcptest.Connect(t, l.server, nil))
 		},
 		"that is gone": func(*testing.T, *catalog.Catalog, *ledger) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			first, other := newLedger(testserver.Tool("delete_a", "")), newLedger(testserver.Tool("delete_a", ""))
+			first, other := newLedger(mcptest.Tool("delete_a", "")), newLedger(mcptest.Tool("delete_a", ""))
 			c := catalog.New(catalog.Options{})
-			add(t, c, "srv", testserver.Connect(t, first.server, nil))
+			add(t, c, "srv", mcptest.Connect(t, first.server, nil))
 			call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a")}
-			ctx, g := grant.GiveRecorded(testserver.Context(t), &call, annotation.Dangerous, time.Minute, func(context.Context) error {
+			ctx, g := grant.GiveRecorded(mcptest.Context(t), &call, annotation.Dangerous, time.Minute, func(context.Context) error {
 				c.Remove("srv")
 				return another(t, c, other)
 			})
@@ -213,11 +213,11 @@ func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T
 
 func TestUnknownToolIsRefused(t *testing.T) {
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
 	for name, tool := range map[string]*middleware.Tool{
-		"another server": {Server: "other", Definition: testserver.Tool("list_a", "")},
-		"another tool":   {Server: "srv", Definition: testserver.Tool("list_b", "")},
-		"another case":   {Server: "srv", Definition: testserver.Tool("List_a", "")},
+		"another server": {Server: "other", Definition: mcptest.Tool("list_a", "")},
+		"another tool":   {Server: "srv", Definition: mcptest.Tool("list_b", "")},
+		"another case":   {Server: "srv", Definition: mcptest.Tool("List_a", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.CallTool(agree(t, middleware.Call{Tool: tool}), middleware.Call{Tool: tool})
@@ -237,11 +237,11 @@ func TestUnknownToolIsRefused(t *testing.T) {
 
 func TestGuardOfAnotherExecutor(t *testing.T) {
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("list_a", ""), testserver.Tool("delete_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", ""), mcptest.Tool("delete_a", "")))
 	var ran []string
 	guarded := c.Guard(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		ran = append(ran, call.Tool.Name())
-		return testserver.Text(""), nil
+		return mcptest.Text(""), nil
 	}))
 	for _, tool := range c.List() {
 		_, _ = guarded.CallTool(t.Context(), middleware.Call{Tool: tool})
@@ -262,24 +262,24 @@ func TestRefresh(t *testing.T) {
 		}
 	})
 	t.Run("brings and takes tools", func(t *testing.T) {
-		l := newLedger(testserver.Tool("list_a", ""), testserver.Tool("list_b", ""))
+		l := newLedger(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", ""))
 		c := catalog.New(catalog.Options{})
-		add(t, c, "srv", testserver.Connect(t, l.server, nil))
+		add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 		gone := lookup(t, c, "srv", "list_a")
 		l.server.RemoveTools("list_a")
-		l.set(testserver.Tool("list_c", ""))
-		if err := c.Refresh(testserver.Context(t), "srv"); err != nil {
+		l.set(mcptest.Tool("list_c", ""))
+		if err := c.Refresh(mcptest.Context(t), "srv"); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(names(c), " "); got != "srv/list_b srv/list_c" {
 			t.Errorf("got %s", got)
 		}
-		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: gone}); !errors.Is(err, catalog.ErrUnknownTool) {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: gone}); !errors.Is(err, catalog.ErrUnknownTool) {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("that fails changes nothing", func(t *testing.T) {
-		s := listing(testserver.Tool("list_a", ""))
+		s := listing(mcptest.Tool("list_a", ""))
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", s)
 		before := lookup(t, c, "srv", "list_a")
@@ -301,18 +301,18 @@ func TestRefresh(t *testing.T) {
 				close(first)
 				<-release
 			}
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_a", description)}}, nil
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_a", description)}}, nil
 		}}
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", s)
 		slow := make(chan error, 1)
 		go func() { slow <- c.Refresh(context.Background(), "srv") }()
-		testserver.Wait(t, "the first refresh", first)
+		mcptest.Wait(t, "the first refresh", first)
 		if err := c.Refresh(t.Context(), "srv"); err != nil {
 			t.Fatal(err)
 		}
 		close(release)
-		if err := testserver.Wait(t, "the slow refresh", slow); err != nil {
+		if err := mcptest.Wait(t, "the slow refresh", slow); err != nil {
 			t.Fatal(err)
 		}
 		if got := lookup(t, c, "srv", "list_a").Definition.Description; got != "new" {

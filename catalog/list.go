@@ -14,12 +14,12 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -219,7 +219,7 @@ func named(i int, name string) string {
 
 // line returns the text of an error on one line, safe to show.
 func line(err error) string {
-	return escape.Line(cut(strings.ReplaceAll(new(redact.Redactor).Text(err.Error()), "\n", "; "), 300))
+	return safetext.Line(cut(strings.ReplaceAll(new(redact.Redactor).Text(err.Error()), "\n", "; "), 300))
 }
 
 func cut(s string, most int) string {

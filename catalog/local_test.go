@@ -10,17 +10,17 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func echoes(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return testserver.Text(call.Tool.Name() + string(call.Arguments)), nil
+	return mcptest.Text(call.Tool.Name() + string(call.Arguments)), nil
 }
 
 func declaring(name string, w mcp.ToolAnnotations) *mcp.Tool {
-	t := testserver.Tool(name, "")
+	t := mcptest.Tool(name, "")
 	t.Annotations = &w
 	return t
 }
@@ -31,7 +31,7 @@ func TestToolsOfTheHostsOwn(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	err := c.AddTools("local", middleware.ToolCallerFunc(echoes),
-		testserver.Tool("list_notes", ""), testserver.Tool("delete_note", ""), declaring("frobnicate", mcp.ToolAnnotations{ReadOnlyHint: true}))
+		mcptest.Tool("list_notes", ""), mcptest.Tool("delete_note", ""), declaring("frobnicate", mcp.ToolAnnotations{ReadOnlyHint: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +61,14 @@ func TestToolsOfTheHostsOwn(t *testing.T) {
 // The host's own contradiction is refused with the fault named; nothing was added.
 func TestToolsOfTheHostsOwnAreChecked(t *testing.T) {
 	t.Parallel()
-	good := testserver.Tool("list_notes", "")
+	good := mcptest.Tool("list_notes", "")
 	for want, tools := range map[string][]*mcp.Tool{
 		"bad_tool: readOnlyHint and destructiveHint are both true": {good, declaring("bad_tool", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)})},
 		"number 1 is nil":                        {good, nil},
 		`"list_notes" is there twice`:            {good, good},
 		"its input schema is not usable":         {{Name: "no_schema"}},
 		`odd: annotation: "7" is no JSON object`: {{Name: "odd", InputSchema: good.InputSchema, Meta: mcp.Meta{annotation.MetaKey: 7}}},
-		`the tools of "local": a b: `:            {testserver.Tool("a b", "")},
+		`the tools of "local": a b: `:            {mcptest.Tool("a b", "")},
 	} {
 		c := catalog.New(catalog.Options{})
 		err := c.AddTools("local", middleware.ToolCallerFunc(echoes), tools...)
@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return tool.Server + ".use" }})
 	for _, id := range []string{"docs", "wiki"} {
-		tools := []*mcp.Tool{testserver.Tool("search", ""), testserver.Tool("list_"+id, "")}
+		tools := []*mcp.Tool{mcptest.Tool("search", ""), mcptest.Tool("list_"+id, "")}
 		if err := c.AddTools(id, middleware.ToolCallerFunc(echoes), tools...); err != nil {
 			t.Fatal(err)
 		}
@@ -127,16 +127,16 @@ func TestFind(t *testing.T) {
 func TestFindNeverTakesAToolForAnotherServers(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
-	mail := []*mcp.Tool{testserver.Tool("send", ""), testserver.Tool("list", "")}
+	mail := []*mcp.Tool{mcptest.Tool("send", ""), mcptest.Tool("list", "")}
 	if err := c.AddTools("mail", middleware.ToolCallerFunc(echoes), mail...); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("s", 60)
-	if err := c.AddTools(long, middleware.ToolCallerFunc(echoes), testserver.Tool("send", "")); err != nil {
+	if err := c.AddTools(long, middleware.ToolCallerFunc(echoes), mcptest.Tool("send", "")); err != nil {
 		t.Fatal(err)
 	}
 	far := lookup(t, c, long, "send").ModelName()
-	if err := c.AddTools("evil", middleware.ToolCallerFunc(echoes), testserver.Tool("mail__send", ""), testserver.Tool(far, "")); err != nil {
+	if err := c.AddTools("evil", middleware.ToolCallerFunc(echoes), mcptest.Tool("mail__send", ""), mcptest.Tool(far, "")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"mail__send", far} {

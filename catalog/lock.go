@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Lock is the definitions that were accepted. It never changes; the zero value
@@ -82,7 +82,7 @@ func (l *Lock) MarshalText() ([]byte, error) {
 	}{lockVersion, tools}); err != nil {
 		return nil, fmt.Errorf("catalog: the lock: %w", err)
 	}
-	text := []byte(escape.JSON(shortEscapes.Replace(b.String()))) // with the ends of lines as a reader knows them
+	text := []byte(safetext.JSON(shortEscapes.Replace(b.String()))) // with the ends of lines as a reader knows them
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("catalog: the lock has %d bytes, more than the %d that can be read again", len(text), maxLock)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -44,7 +44,7 @@ func TestLockCanBeReadInAReview(t *testing.T) {
 			Name: "list_customers", Description: "Lists customers <all>.\nIn \\u000a pages.", InputSchema: json.RawMessage(`{"type":"object"}`),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 		},
-		testserver.Tool("frobnicate", "Zażółć gęślą jaźń \u202e\u200b\U000e0041."),
+		mcptest.Tool("frobnicate", "Zażółć gęślą jaźń \u202e\u200b\U000e0041."),
 	))
 	const want = `{
   "version": 1,
@@ -114,7 +114,7 @@ func digestOf(t testing.TB, definition []byte) string {
 // What a lock holds is what the tool's digest is over, also where Go's JSON would
 // write a number in another way.
 func TestLockHoldsWhatTheDigestIsOver(t *testing.T) {
-	tool := testserver.Tool("list_a", "")
+	tool := mcptest.Tool("list_a", "")
 	tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"a":{"maximum":9007199254740993,"minimum":1.0,"default":1e3}}}`)
 	tool.Meta = mcp.Meta{"n": json.Number("1E5"), "<&>": "\u2028"}
 	c := locked()
@@ -138,7 +138,7 @@ func TestLockHoldsWhatTheDigestIsOver(t *testing.T) {
 // What is indented deeply is longer than it is large, and is read all the same.
 func TestLockOfADeepDefinitionIsReadAgain(t *testing.T) {
 	deep := strings.Repeat(`{"items":`, 100) + `{"enum":[` + strings.TrimSuffix(strings.Repeat("1,", 30_000), ",") + `]}` + strings.Repeat("}", 100)
-	tool := testserver.Tool("list_a", "")
+	tool := mcptest.Tool("list_a", "")
 	tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"a":` + deep + `}}`)
 	text := lockOf(t, listing(tool))
 	if len(text) < canonical.MaxBytes {
@@ -150,7 +150,7 @@ func TestLockOfADeepDefinitionIsReadAgain(t *testing.T) {
 }
 
 func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
-	good := lockOf(t, listing(testserver.Tool("list_a", "Lists."), testserver.Tool("list_b", "Lists.")))
+	good := lockOf(t, listing(mcptest.Tool("list_a", "Lists."), mcptest.Tool("list_b", "Lists.")))
 	if _, err := catalog.ParseLock([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 
 // What is read is written, and read again, as the same. Nothing panics.
 func FuzzParseLock(f *testing.F) {
-	good := lockOf(f, listing(testserver.Tool("list_a", "Lists."), testserver.Tool("delete_b", "Zażółć \u202e.")))
+	good := lockOf(f, listing(mcptest.Tool("list_a", "Lists."), mcptest.Tool("delete_b", "Zażółć \u202e.")))
 	f.Add([]byte(good))
 	f.Add([]byte(`{"version":1,"tools":{}}`))
 	f.Add([]byte(`{"version":1,"tools":{"a/b":{"class":"safe","digest":"","definition":{}}}}`))
@@ -277,9 +277,9 @@ func TestLockDoesNotChange(t *testing.T) {
 	given := new(catalog.Lock)
 	before := lockText(t, given)
 	c := catalog.New(catalog.Options{Lock: given})
-	add(t, c, "crm", listing(testserver.Tool("list_a", "")))
+	add(t, c, "crm", listing(mcptest.Tool("list_a", "")))
 	other := catalog.New(catalog.Options{Lock: given})
-	add(t, other, "crm", listing(testserver.Tool("list_a", "")))
+	add(t, other, "crm", listing(mcptest.Tool("list_a", "")))
 	accept(t, c)
 	if got := lockText(t, given); got != before {
 		t.Errorf("got %s", got)

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/defdiff"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // ParseLock reads the text of a lock file. One that holds anything that is not
@@ -65,7 +65,7 @@ func (r *lockReader) fault(key, format string, args ...any) error {
 func (r *lockReader) faultAt(offset int64, key, format string, args ...any) error {
 	line := 1 + bytes.Count(r.text[:min(int(offset), len(r.text))], []byte("\n"))
 	return fmt.Errorf("catalog: the lock, line %d: %s %s; restore the file, or accept the tool again",
-		line, escape.Line(cut(key, 200)), fmt.Sprintf(format, args...))
+		line, safetext.Line(cut(key, 200)), fmt.Sprintf(format, args...))
 }
 
 // broken says where a text is no JSON.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/defdiff"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A ChangeKind is what became of a tool since definitions were accepted.
@@ -71,7 +71,7 @@ func (c Change) Diff() string {
 		}
 		fmt.Fprintf(&b, "    + %s\n", c.Is)
 		for reason := range strings.Lines(reasons) {
-			b.WriteString("    " + escape.Text(reason))
+			b.WriteString("    " + safetext.Text(reason))
 		}
 	}
 	if c.Kind != ToolRemoved {
@@ -169,7 +169,7 @@ func (c *Catalog) Accept(changes ...Change) error {
 		id := name{change.Server, change.Tool}
 		now, held := c.current.Load().held[id]
 		if !held || now.Is != change.Is || now.now.digest != change.now.digest {
-			return fmt.Errorf("catalog: %s is no longer as this change shows it, so nothing was accepted; look at Catalog.Changes again", escape.Line(cut(change.Server+"/"+change.Tool, 200)))
+			return fmt.Errorf("catalog: %s is no longer as this change shows it, so nothing was accepted; look at Catalog.Changes again", safetext.Line(cut(change.Server+"/"+change.Tool, 200)))
 		}
 		lock = lock.with(id, now.now)
 	}

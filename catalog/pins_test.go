@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -37,7 +37,7 @@ func accept(t testing.TB, c *catalog.Catalog) {
 
 func refresh(t testing.TB, c *catalog.Catalog, id string) {
 	t.Helper()
-	if err := c.Refresh(testserver.Context(t), id); err != nil {
+	if err := c.Refresh(mcptest.Context(t), id); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,13 +87,13 @@ func wantRefused(t *testing.T, c *catalog.Catalog, tool *middleware.Tool) catalo
 
 // A server that changes a tool after it was accepted, over real transports.
 func TestRugPullIsRefusedShownAndAccepted(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for transport, connect := range map[string]func(*testing.T, *mcp.Server) *mcp.ClientSession{
 			"in memory": func(t *testing.T, s *mcp.Server) *mcp.ClientSession {
-				return testserver.ConnectVersion(t, s, nil, version)
+				return mcptest.ConnectVersion(t, s, nil, version)
 			},
 			"over HTTP": func(t *testing.T, s *mcp.Server) *mcp.ClientSession {
-				cs, _ := testserver.ConnectHTTP(t, s, nil, version)
+				cs, _ := mcptest.ConnectHTTP(t, s, nil, version)
 				return cs
 			},
 		} {
@@ -120,7 +120,7 @@ func rugPull(t *testing.T, connect func(*testing.T, *mcp.Server) *mcp.ClientSess
 	runs := func() {
 		t.Helper()
 		ran++
-		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: current}); err != nil {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: current}); err != nil {
 			t.Fatal(err)
 		}
 		l.want(t, ran)
@@ -166,7 +166,7 @@ func rugPull(t *testing.T, connect func(*testing.T, *mcp.Server) *mcp.ClientSess
 			t.Fatalf("%s: %s", step.name, current.Explain())
 		}
 		var changed *catalog.ChangedError
-		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: old}); !errors.As(err, &changed) {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: old}); !errors.As(err, &changed) {
 			t.Errorf("%s: a call that was made for the old definition: got %v", step.name, err)
 		}
 		runs()
@@ -192,11 +192,11 @@ func rugPull(t *testing.T, connect func(*testing.T, *mcp.Server) *mcp.ClientSess
 }
 
 func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
-	l := newLedger(testserver.Tool("list_a", "One."), testserver.Tool("list_b", "One."))
+	l := newLedger(mcptest.Tool("list_a", "One."), mcptest.Tool("list_b", "One."))
 	c := locked()
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 	shown := c.Changes()
-	l.set(testserver.Tool("list_b", "Two."))
+	l.set(mcptest.Tool("list_b", "Two."))
 	refresh(t, c, "srv")
 	if err := c.Accept(shown...); err == nil || !strings.Contains(err.Error(), "srv/list_b") {
 		t.Errorf("got %v", err)
@@ -222,7 +222,7 @@ func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
 	}
 	t.Run("a class that has become milder since", func(t *testing.T) {
 		c := locked()
-		add(t, c, "srv", listing(testserver.Tool("delete_a", "")))
+		add(t, c, "srv", listing(mcptest.Tool("delete_a", "")))
 		shown := c.Changes()
 		if err := c.Override("srv", "delete_a", annotation.Update()); err != nil {
 			t.Fatal(err)
@@ -244,13 +244,13 @@ func TestWithoutALockWhateverIsListedIsTaken(t *testing.T) {
 }
 
 func TestNewToolIsRefusedUntilItIsAccepted(t *testing.T) {
-	l := newLedger(testserver.Tool("list_a", ""))
+	l := newLedger(mcptest.Tool("list_a", ""))
 	c := locked()
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 	accept(t, c)
-	l.set(testserver.Tool("delete_b", "Deletes all."))
+	l.set(mcptest.Tool("delete_b", "Deletes all."))
 	refresh(t, c, "srv")
-	b, err := middleware.NewTool("srv", testserver.Tool("delete_b", "Deletes all."), annotation.ReadOnly())
+	b, err := middleware.NewTool("srv", mcptest.Tool("delete_b", "Deletes all."), annotation.ReadOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,15 +264,15 @@ func TestNewToolIsRefusedUntilItIsAccepted(t *testing.T) {
 		t.Errorf("a pattern matches %v, %v: what is held back must show itself too", matched, err)
 	}
 	l.want(t, 0)
-	if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "list_a")}); err != nil {
+	if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "srv", "list_a")}); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
 }
 
 func TestRemovedToolIsAFinding(t *testing.T) {
-	l := newLedger(testserver.Tool("list_a", ""), testserver.Tool("list_b", ""))
+	l := newLedger(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", ""))
 	c := locked()
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 	accept(t, c)
 	gone := lookup(t, c, "srv", "list_b")
 	l.server.RemoveTools("list_b")
@@ -286,7 +286,7 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	t.Run("and welcome when it comes back as it was", func(t *testing.T) {
-		l.set(testserver.Tool("list_b", ""))
+		l.set(mcptest.Tool("list_b", ""))
 		refresh(t, c, "srv")
 		lookup(t, c, "srv", "list_b")
 	})
@@ -294,7 +294,7 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 		l.server.RemoveTools("list_b")
 		refresh(t, c, "srv")
 		accept(t, c)
-		l.set(testserver.Tool("list_b", ""))
+		l.set(mcptest.Tool("list_b", ""))
 		refresh(t, c, "srv")
 		if got := wantRefused(t, c, gone); got.Kind != catalog.ToolNew {
 			t.Errorf("got %v", got)
@@ -313,7 +313,7 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 // unseen either. A sterner one needs nobody.
 func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
 	c := locked()
-	add(t, c, "srv", listing(testserver.Tool("delete_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("delete_a", "")))
 	accept(t, c)
 	tool := lookup(t, c, "srv", "delete_a")
 	if tool.Safety() != annotation.Dangerous {
@@ -343,11 +343,11 @@ func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
 // and the yes does not come back with the old one either.
 func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 	tools := func(text string) []*mcp.Tool {
-		return []*mcp.Tool{testserver.Tool("delete_a", text), testserver.Tool("list_a", text)}
+		return []*mcp.Tool{mcptest.Tool("delete_a", text), mcptest.Tool("list_a", text)}
 	}
 	l := newLedger(tools("One.")...)
 	c := locked()
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 	accept(t, c)
 	asked := 0
 	std := chain.Standard{
@@ -360,7 +360,7 @@ func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 	caller := std.Then(c)
 	call := func(name string) {
 		t.Helper()
-		if _, err := caller.CallTool(testserver.Context(t), middleware.Call{Scope: "ann", Tool: lookup(t, c, "srv", name)}); err != nil {
+		if _, err := caller.CallTool(mcptest.Context(t), middleware.Call{Scope: "ann", Tool: lookup(t, c, "srv", name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -383,7 +383,7 @@ func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 		if asked != i+1 {
 			t.Errorf("%q: asked %d times, want once for each definition that was accepted", text, asked)
 		}
-		l.set(testserver.Tool("delete_a", "Another."))
+		l.set(mcptest.Tool("delete_a", "Another."))
 		refresh(t, c, "srv")
 		accept(t, c)
 		for _, tool := range []*middleware.Tool{yes.Tool, lookup(t, c, "srv", "delete_a")} {
@@ -398,9 +398,9 @@ func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 
 func TestLockHoldsAcrossARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fairlead.lock")
-	l := newLedger(testserver.Tool("list_a", "Lists."), testserver.Tool("delete_a", ""))
+	l := newLedger(mcptest.Tool("list_a", "Lists."), mcptest.Tool("delete_a", ""))
 	first := locked()
-	add(t, first, "srv", testserver.Connect(t, l.server, nil))
+	add(t, first, "srv", mcptest.Connect(t, l.server, nil))
 	accept(t, first)
 	if err := first.Lock().Save(path); err != nil {
 		t.Fatal(err)
@@ -411,13 +411,13 @@ func TestLockHoldsAcrossARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := catalog.New(catalog.Options{Lock: lock})
-		add(t, c, "srv", testserver.Connect(t, l.server, nil))
+		add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 		return c
 	}
 	if got := start().Changes(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	l.set(testserver.Tool("list_a", "Lists, while you sleep."))
+	l.set(mcptest.Tool("list_a", "Lists, while you sleep."))
 	second := start()
 	if got := change(t, second).String(); got != "srv/list_a: changed since it was accepted (description)" {
 		t.Errorf("got %q", got)
@@ -476,7 +476,7 @@ func TestSaveReplacesTheWholeFileOrNothing(t *testing.T) {
 func ExampleCatalog_Accept() {
 	description := "Lists customers."
 	crm := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
-		return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_customers", description)}}, nil
+		return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_customers", description)}}, nil
 	}} // an *mcp.ClientSession is a Session too
 
 	ctx := context.Background()

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/route"
@@ -27,11 +27,11 @@ import (
 
 // serving returns a server with a read and a deletion that counts what it does.
 func serving(about string, calls *atomic.Int64) *mcp.Server {
-	s := testserver.New()
+	s := mcptest.New()
 	for _, name := range []string{"get_user", "delete_user"} {
-		testserver.Add(s, testserver.Tool(name, about), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(s, mcptest.Tool(name, about), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			calls.Add(1)
-			return testserver.Text("done"), nil
+			return mcptest.Text("done"), nil
 		})
 	}
 	return s
@@ -46,7 +46,7 @@ type fleet struct {
 	tools  *catalog.Catalog
 	caller middleware.ToolCaller
 	calls  [2]atomic.Int64
-	http   [2]*testserver.HTTP
+	http   [2]*mcptest.HTTP
 	second *catalog.Replica
 }
 
@@ -55,7 +55,7 @@ func newFleet(t *testing.T, about string) *fleet {
 	f := &fleet{tools: catalog.New(catalog.Options{})}
 	var replicas []route.Replica
 	for i, text := range []string{"Works on users.", about} {
-		session, h := testserver.ConnectHTTP(t, serving(text, &f.calls[i]), nil, testserver.Modern)
+		session, h := mcptest.ConnectHTTP(t, serving(text, &f.calls[i]), nil, mcptest.Modern)
 		f.http[i] = h
 		if i == 0 {
 			if err := f.tools.Add(t.Context(), "db", session); err != nil {
@@ -168,7 +168,7 @@ func TestReplicaThatChangesIsHeard(t *testing.T) {
 		connect := func() (*mcp.Server, *mcp.ClientSession) {
 			s := serving("Works on users.", new(atomic.Int64))
 			client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(c, nil))
-			return s, testserver.Dial(t, client, mount.Transport(testserver.MemoryTransport(t, s)), testserver.Legacy)
+			return s, mcptest.Dial(t, client, mount.Transport(mcptest.MemoryTransport(t, s)), mcptest.Legacy)
 		}
 		_, first := connect()
 		other, second := connect()
@@ -184,7 +184,7 @@ func TestReplicaThatChangesIsHeard(t *testing.T) {
 			t.Fatal("an equal replica does not offer the tool")
 		}
 		for i := range 50 {
-			testserver.Add(other, testserver.Tool("get_user", strings.Repeat("x", i+1)), nil)
+			mcptest.Add(other, mcptest.Tool("get_user", strings.Repeat("x", i+1)), nil)
 			time.Sleep(20 * time.Millisecond)
 		}
 		time.Sleep(10 * time.Second)
@@ -202,7 +202,7 @@ func TestLateListOfAReplicaIsNoNews(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
-		accepted := testserver.Tool("get_user", "Works on users.")
+		accepted := mcptest.Tool("get_user", "Works on users.")
 		add(t, c, "db", listing(accepted))
 		lists := 0
 		r, err := c.Replica(t.Context(), "db", "b", &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
@@ -211,7 +211,7 @@ func TestLateListOfAReplicaIsNoNews(t *testing.T) {
 			case 2:
 				time.Sleep(5 * time.Second)
 			case 3:
-				tool = testserver.Tool("get_user", "Works on users, and tells everybody.")
+				tool = mcptest.Tool("get_user", "Works on users, and tells everybody.")
 			}
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}}, nil
 		}})
@@ -240,18 +240,18 @@ func TestReplicaThatCannotListIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		defer c.Close()
-		add(t, c, "db", listing(testserver.Tool("get_user", "")))
+		add(t, c, "db", listing(mcptest.Tool("get_user", "")))
 		lists := 0
-		var peer atomic.Pointer[testserver.Peer]
-		cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+		var peer atomic.Pointer[mcptest.Peer]
+		cs := prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 			peer.Store(p)
 			switch lists++; lists {
 			case 1:
-				p.Reply(r, testserver.Tools("", written1("get_user")))
+				p.Reply(r, mcptest.Tools("", written1("get_user")))
 			case 2:
 				p.Fail(r, `{"code":-32603,"message":"not now"}`)
 			default:
-				p.Reply(r, testserver.Tools(""))
+				p.Reply(r, mcptest.Tools(""))
 			}
 		})
 		r, err := c.Replica(t.Context(), "db", "b", cs)
@@ -277,11 +277,11 @@ func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
 		var logged strings.Builder
 		c := catalog.New(catalog.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		defer c.Close()
-		add(t, c, "db", listing(testserver.Tool("get_user", "")))
-		var peer atomic.Pointer[testserver.Peer]
-		cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+		add(t, c, "db", listing(mcptest.Tool("get_user", "")))
+		var peer atomic.Pointer[mcptest.Peer]
+		cs := prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 			peer.Store(p)
-			p.Reply(r, testserver.Tools("", written1("get_user")))
+			p.Reply(r, mcptest.Tools("", written1("get_user")))
 		})
 		r, err := c.Replica(t.Context(), "db", "b", cs)
 		if err != nil {
@@ -302,9 +302,9 @@ func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
 func TestReplicaThatNobodyHasIsForgotten(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
-	add(t, c, "db", listing(testserver.Tool("get_user", "")))
+	add(t, c, "db", listing(mcptest.Tool("get_user", "")))
 	session := func() weak.Pointer[fake] {
-		s := listing(testserver.Tool("get_user", ""))
+		s := listing(mcptest.Tool("get_user", ""))
 		if _, err := c.Replica(t.Context(), "db", "b", s); err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func TestReplicaThatNobodyHasIsForgotten(t *testing.T) {
 func TestReplicaNeedsASessionAndAServer(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
-	session := testserver.Connect(t, serving("", new(atomic.Int64)), nil)
+	session := mcptest.Connect(t, serving("", new(atomic.Int64)), nil)
 	for want, s := range map[string]catalog.Session{"session is nil": nil, `no server "db"`: session, "connect first": (*mcp.ClientSession)(nil)} {
 		if _, err := c.Replica(t.Context(), "db", "b", s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want one that says %q", err, want)
@@ -331,7 +331,7 @@ func TestReplicaNeedsASessionAndAServer(t *testing.T) {
 	if err := c.Add(t.Context(), "db", session); err != nil {
 		t.Fatal(err)
 	}
-	dead := testserver.Connect(t, serving("", new(atomic.Int64)), nil)
+	dead := mcptest.Connect(t, serving("", new(atomic.Int64)), nil)
 	_ = dead.Close()
 	r, err := c.Replica(t.Context(), "db", "dead", dead)
 	tool, _ := c.Lookup("db", "get_user")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -36,7 +36,7 @@ func manyTools(tb testing.TB) *catalog.Catalog {
 				words[j] = word()
 			}
 			name := fmt.Sprintf("%s_%s_%d", verbs[random.IntN(len(verbs))], nouns[random.IntN(len(nouns))], i)
-			tools[i] = testserver.Tool(name, strings.Join(words, " "))
+			tools[i] = mcptest.Tool(name, strings.Join(words, " "))
 		}
 		add(tb, c, fmt.Sprintf("server-%d", server), listing(tools...))
 	}

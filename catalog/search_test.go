@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -21,19 +21,19 @@ import (
 func office(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	c := catalog.New(catalog.Options{})
-	withArgument := testserver.Tool("list_files", "")
+	withArgument := mcptest.Tool("list_files", "")
 	withArgument.InputSchema = map[string]any{"type": "object", "properties": map[string]any{"glob_pattern": map[string]any{"type": "string"}, "path": map[string]any{"type": "string"}}}
-	withURL := testserver.Tool("frobnicate", "")
+	withURL := mcptest.Tool("frobnicate", "")
 	withURL.InputSchema = map[string]any{"type": "object", "properties": map[string]any{"url": map[string]any{"type": "string"}}}
 	add(tb, c, "files", listing(
 		withArgument,
-		testserver.Tool("create_file", "Creates a file; it fails where there is one."),
-		testserver.Tool("delete_file", "Deletes a file."),
+		mcptest.Tool("create_file", "Creates a file; it fails where there is one."),
+		mcptest.Tool("delete_file", "Deletes a file."),
 		withURL,
 	))
 	add(tb, c, "acme", listing(
-		testserver.Tool("list_invoices", "Lists the invoices of a customer, the newest first."),
-		testserver.Tool("send_invoice", "Sends an invoice to the customer by email."),
+		mcptest.Tool("list_invoices", "Lists the invoices of a customer, the newest first."),
+		mcptest.Tool("send_invoice", "Sends an invoice to the customer by email."),
 		&mcp.Tool{Name: "getRefundStatus", Title: "Money back", InputSchema: map[string]any{"type": "object"}},
 	))
 	for tool, a := range map[string]annotation.Annotations{
@@ -138,13 +138,13 @@ func TestSearchFindsWhatIsKnownNotToBeDestructive(t *testing.T) {
 	} {
 		c := catalog.New(catalog.Options{})
 		c.Trust("srv")
-		add(t, c, "srv", listing(testserver.Tool("frobnicate", "")))
+		add(t, c, "srv", listing(mcptest.Tool("frobnicate", "")))
 		if tt.readOnly != yes || tt.destructive != yes {
 			if err := c.Override("srv", "frobnicate", annotation.Annotations{ReadOnly: tt.readOnly, Destructive: tt.destructive}); err != nil {
 				t.Fatal(err)
 			}
 		} else {
-			tool := testserver.Tool("frobnicate", "")
+			tool := mcptest.Tool("frobnicate", "")
 			destructive := true
 			tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &destructive}
 			c = catalog.New(catalog.Options{})
@@ -200,7 +200,7 @@ func TestCursorVisitsEveryToolOnce(t *testing.T) {
 	c := catalog.New(catalog.Options{})
 	var tools []*mcp.Tool
 	for i := range 95 {
-		tools = append(tools, testserver.Tool(fmt.Sprintf("list_%s_%d", []string{"files", "pages"}[i%2], i), strings.Repeat("file ", i%5)))
+		tools = append(tools, mcptest.Tool(fmt.Sprintf("list_%s_%d", []string{"files", "pages"}[i%2], i), strings.Repeat("file ", i%5)))
 	}
 	add(t, c, "srv", listing(tools...))
 	for _, text := range []string{"", "files"} {
@@ -232,7 +232,7 @@ func TestCursorVisitsEveryToolOnce(t *testing.T) {
 func TestLimitOfALaterPageMayBeAnyNumber(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("list_a", ""), testserver.Tool("list_b", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", "")))
 	first := search(t, c, catalog.Query{Limit: 1})
 	if rest := search(t, c, catalog.Query{Limit: math.MaxInt, Cursor: first.NextCursor}); of(rest.Tools) != "srv/list_b" || rest.NextCursor != "" {
 		t.Errorf("got %s and the cursor %q, want the other one and none", of(rest.Tools), rest.NextCursor)
@@ -241,7 +241,7 @@ func TestLimitOfALaterPageMayBeAnyNumber(t *testing.T) {
 
 func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 	t.Parallel()
-	two := []*mcp.Tool{testserver.Tool("list_a", "One file."), testserver.Tool("list_b", "One file.")}
+	two := []*mcp.Tool{mcptest.Tool("list_a", "One file."), mcptest.Tool("list_b", "One file.")}
 	for _, tt := range []struct {
 		name   string
 		change func(t *testing.T, c *catalog.Catalog, s *fake, q *catalog.Query)
@@ -251,7 +251,7 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 		{"the same list again", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) { relist(t, c) }, true},
 		{"another size of page", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Limit = 5 }, true},
 		{"a tool more that is not found", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
-			s.list = listing(append(slices.Clone(two), testserver.Tool("get_c", "Another thing."))...).list
+			s.list = listing(append(slices.Clone(two), mcptest.Tool("get_c", "Another thing."))...).list
 			relist(t, c)
 		}, false},
 		{"a tool less", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
@@ -259,7 +259,7 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 			relist(t, c)
 		}, false},
 		{"another definition", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
-			s.list = listing(two[0], testserver.Tool("list_b", "One file or two.")).list
+			s.list = listing(two[0], mcptest.Tool("list_b", "One file or two.")).list
 			relist(t, c)
 		}, false},
 		{"the host's word on a category", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) {
@@ -301,7 +301,7 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 
 func relist(t testing.TB, c *catalog.Catalog) {
 	t.Helper()
-	if err := c.Refresh(testserver.Context(t), "srv"); err != nil {
+	if err := c.Refresh(mcptest.Context(t), "srv"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -323,9 +323,9 @@ func TestSearchRefusesWhatMakesNoSense(t *testing.T) {
 func TestSearchIsNotForStuffing(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
-	add(t, c, "honest", listing(testserver.Tool("list_invoices", "Lists invoices.")))
-	add(t, c, "stuffed", listing(testserver.Tool("frobnicate", strings.Repeat("invoice invoices ", 500))))
-	add(t, c, "vast", listing(testserver.Tool("twiddle", strings.Repeat("x ", 10_000)+"invoice")))
+	add(t, c, "honest", listing(mcptest.Tool("list_invoices", "Lists invoices.")))
+	add(t, c, "stuffed", listing(mcptest.Tool("frobnicate", strings.Repeat("invoice invoices ", 500))))
+	add(t, c, "vast", listing(mcptest.Tool("twiddle", strings.Repeat("x ", 10_000)+"invoice")))
 	if got, want := of(search(t, c, catalog.Query{Text: "invoices"}).Tools), "honest/list_invoices stuffed/frobnicate"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -340,7 +340,7 @@ func TestSearchIsNotForStuffing(t *testing.T) {
 func TestSearchWhileTheListChanges(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", listing(testserver.Tool("list_a", "A file."), testserver.Tool("list_b", "A file.")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", "A file."), mcptest.Tool("list_b", "A file.")))
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -361,9 +361,9 @@ func ExampleCatalog_Search() {
 	tools := catalog.New(catalog.Options{})
 	// A session of the MCP Go SDK stands here in a program.
 	session := listing(
-		testserver.Tool("list_invoices", "Lists the invoices of a customer."),
-		testserver.Tool("create_invoice", "Creates a draft invoice."),
-		testserver.Tool("delete_invoice", "Deletes a draft."),
+		mcptest.Tool("list_invoices", "Lists the invoices of a customer."),
+		mcptest.Tool("create_invoice", "Creates a draft invoice."),
+		mcptest.Tool("delete_invoice", "Deletes a draft."),
 	)
 	if err := tools.Add(context.Background(), "billing", session); err != nil {
 		panic(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -15,8 +15,8 @@ import (
 func TestSearchAndSelectOfAViewStayWithinItsScopes(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return tool.Server + ".use" }})
-	add(t, c, "files", listing(testserver.Tool("list_files", ""), testserver.Tool("delete_file", "")))
-	add(t, c, "acme", listing(testserver.Tool("list_bills", ""), testserver.Tool("list_secrets", "")))
+	add(t, c, "files", listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", "")))
+	add(t, c, "acme", listing(mcptest.Tool("list_bills", ""), mcptest.Tool("list_secrets", "")))
 	v, err := c.View(catalog.Scope{Permission: "acme.use"})
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func choose(tb testing.TB, c *catalog.Catalog, message string, o catalog.SelectOptions) string {
 	tb.Helper()
-	tools, err := c.Select(testserver.Context(tb), message, o)
+	tools, err := c.Select(mcptest.Context(tb), message, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestSelectHasADefault(t *testing.T) {
 	c := catalog.New(catalog.Options{})
 	var tools []*mcp.Tool
 	for i := range 30 {
-		tools = append(tools, testserver.Tool(fmt.Sprintf("list_%d", i), ""))
+		tools = append(tools, mcptest.Tool(fmt.Sprintf("list_%d", i), ""))
 	}
 	add(t, c, "srv", listing(tools...))
 	if got := strings.Fields(choose(t, c, "list the customers", catalog.SelectOptions{})); len(got) != 20 {
@@ -132,11 +132,11 @@ func ExampleCatalog_Select() {
 	tools := catalog.New(catalog.Options{})
 	// A session of the MCP Go SDK stands here in a program.
 	session := listing(
-		testserver.Tool("list_invoices", "Lists the invoices of a customer."),
-		testserver.Tool("create_invoice", "Creates a draft invoice."),
-		testserver.Tool("delete_invoice", "Deletes a draft invoice."),
-		testserver.Tool("get_weather", "Says what the weather will be."),
-		testserver.Tool("get_time", "Says what time it is."),
+		mcptest.Tool("list_invoices", "Lists the invoices of a customer."),
+		mcptest.Tool("create_invoice", "Creates a draft invoice."),
+		mcptest.Tool("delete_invoice", "Deletes a draft invoice."),
+		mcptest.Tool("get_weather", "Says what the weather will be."),
+		mcptest.Tool("get_time", "Says what time it is."),
 	)
 	if err := tools.Add(context.Background(), "acme", session); err != nil {
 		panic(err)
@@ -159,7 +159,7 @@ func ExampleCatalog_Select() {
 
 func ExampleRanker() {
 	tools := catalog.New(catalog.Options{})
-	session := listing(testserver.Tool("list_invoices", ""), testserver.Tool("get_weather", ""))
+	session := listing(mcptest.Tool("list_invoices", ""), mcptest.Tool("get_weather", ""))
 	if err := tools.Add(context.Background(), "acme", session); err != nil {
 		panic(err)
 	}

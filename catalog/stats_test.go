@@ -13,7 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -118,23 +118,23 @@ func TestStatisticsCountWhatReachedTheServer(t *testing.T) {
 // The calls of real sessions are counted, and stay counted when the list changes.
 func TestStatisticsSurviveARefresh(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	for _, name := range []string{"list_a", "list_b"} {
-		testserver.Add(server, testserver.Tool(name, ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(server, mcptest.Tool(name, ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{IsError: name == "list_b"}, nil
 		})
 	}
 	c := catalog.New(catalog.Options{})
-	add(t, c, "srv", testserver.Connect(t, server, nil))
+	add(t, c, "srv", mcptest.Connect(t, server, nil))
 	call := func(name string) {
 		t.Helper()
-		if _, err := c.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "srv", name)}); err != nil {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "srv", name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	call("list_a")
 	call("list_b")
-	testserver.Add(server, testserver.Tool("list_a", "It is described now."), nothing)
+	mcptest.Add(server, mcptest.Tool("list_a", "It is described now."), nothing)
 	server.RemoveTools("list_b")
 	relist(t, c)
 	call("list_a")
@@ -186,7 +186,7 @@ func BenchmarkGuardedCall(b *testing.B) {
 
 func ExampleCatalog_Statistics() {
 	tools := catalog.New(catalog.Options{})
-	session := listing(testserver.Tool("list_invoices", ""), testserver.Tool("create_invoice", ""), testserver.Tool("delete_invoice", ""))
+	session := listing(mcptest.Tool("list_invoices", ""), mcptest.Tool("create_invoice", ""), mcptest.Tool("delete_invoice", ""))
 	if err := tools.Add(context.Background(), "acme", session); err != nil {
 		panic(err)
 	}
@@ -206,7 +206,7 @@ func ExampleCatalog_Statistics() {
 
 func ExampleCatalog_MustConfirm() {
 	tools := catalog.New(catalog.Options{})
-	session := listing(testserver.Tool("list_files", ""), testserver.Tool("delete_file", ""), testserver.Tool("frobnicate", ""))
+	session := listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", ""), mcptest.Tool("frobnicate", ""))
 	if err := tools.Add(context.Background(), "files", session); err != nil {
 		panic(err)
 	}
@@ -221,7 +221,7 @@ func ExampleCatalog_MustConfirm() {
 // Which tools must be recorded in full and take something away?
 func ExampleCatalog_Where() {
 	tools := catalog.New(catalog.Options{})
-	session := listing(testserver.Tool("list_files", ""), testserver.Tool("delete_file", ""), testserver.Tool("delete_draft", ""))
+	session := listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", ""), mcptest.Tool("delete_draft", ""))
 	if err := tools.Add(context.Background(), "files", session); err != nil {
 		panic(err)
 	}

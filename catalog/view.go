@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -210,7 +210,7 @@ func (c *Catalog) misfits(tools []*middleware.Tool) []Finding {
 		if permission := c.permission(tool); permission != "" {
 			if err := scope.Check(permission); err != nil {
 				found = append(found, Finding{Server: tool.Server, Tool: tool.Name(), Kind: FindingPermission,
-					Text: escape.Line("Options.Permission: " + err.Error() + `; only "*.all" covers it`)})
+					Text: safetext.Line("Options.Permission: " + err.Error() + `; only "*.all" covers it`)})
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,8 +58,8 @@ func shop(t testing.TB, o catalog.Options) (*catalog.Catalog, map[string]*ledger
 	c := catalog.New(o)
 	ledgers := make(map[string]*ledger)
 	for _, id := range []string{"customers", "orders"} {
-		ledgers[id] = newLedger(testserver.Tool("list_all", ""), testserver.Tool("create_one", ""), testserver.Tool("delete_one", ""))
-		add(t, c, id, testserver.Connect(t, ledgers[id].server, nil))
+		ledgers[id] = newLedger(mcptest.Tool("list_all", ""), mcptest.Tool("create_one", ""), mcptest.Tool("delete_one", ""))
+		add(t, c, id, mcptest.Connect(t, ledgers[id].server, nil))
 	}
 	return c, ledgers
 }
@@ -117,7 +117,7 @@ func TestRefusalDoesNotTellWhetherTheToolExists(t *testing.T) {
 			hidden.Digest[0]++
 		}
 		absent := hidden
-		absent.Definition = testserver.Tool("list_any", "")
+		absent.Definition = mcptest.Tool("list_any", "")
 		for _, caller := range []middleware.ToolCaller{v, chain.Standard{}.Then(v), chain.New(v.Admit).Then(v)} {
 			_, hiddenErr := caller.CallTool(t.Context(), middleware.Call{Tool: &hidden})
 			_, absentErr := caller.CallTool(t.Context(), middleware.Call{Tool: &absent})
@@ -191,7 +191,7 @@ func TestScopeCarriesACeiling(t *testing.T) {
 			kinder := *lookup(t, c, id, "list_all") // what the call carries buys nothing
 			kinder.Annotations.SecurityLevel = annotation.Public
 			before := ledgers[id].ran.Load()
-			_, err := v.CallTool(testserver.Context(t), middleware.Call{Tool: &kinder})
+			_, err := v.CallTool(mcptest.Context(t), middleware.Call{Tool: &kinder})
 			covered := strings.Contains(tt.want, id+"/list_all")
 			if (err == nil) != covered || (ledgers[id].ran.Load() > before) != covered {
 				t.Errorf("%v: %s: got %v", tt.scopes, id, err)
@@ -223,16 +223,16 @@ func TestMalformedScopeMakesNoView(t *testing.T) {
 }
 
 func TestViewIsOfTheLiveCatalogue(t *testing.T) {
-	l := newLedger(testserver.Tool("list_a", ""))
+	l := newLedger(mcptest.Tool("list_a", ""))
 	c := catalog.New(catalog.Options{Permission: byServerAndClass})
 	v := view(t, c, "srv.read")
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 	old := lookup(t, c, "srv", "list_a")
 	if got := listed(v); got != "srv/list_a" {
 		t.Errorf("after Add: got %q", got)
 	}
-	l.set(testserver.Tool("list_b", ""))
-	if err := c.Refresh(testserver.Context(t), "srv"); err != nil {
+	l.set(mcptest.Tool("list_b", ""))
+	if err := c.Refresh(mcptest.Context(t), "srv"); err != nil {
 		t.Fatal(err)
 	}
 	if got := listed(v); got != "srv/list_a srv/list_b" {
@@ -245,7 +245,7 @@ func TestViewIsOfTheLiveCatalogue(t *testing.T) {
 	if got := listed(v); got != "srv/list_b" {
 		t.Errorf("after Override: got %q", got)
 	}
-	if _, err := v.CallTool(testserver.Context(t), middleware.Call{Tool: old}); !errors.Is(err, catalog.ErrUnknownTool) {
+	if _, err := v.CallTool(mcptest.Context(t), middleware.Call{Tool: old}); !errors.Is(err, catalog.ErrUnknownTool) {
 		t.Errorf("after Override: got %v", err)
 	}
 	l.want(t, 0)
@@ -260,7 +260,7 @@ func TestGuardStandsBehindAView(t *testing.T) {
 	}
 	guarded := v.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		ledgers["customers"].ran.Add(1)
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	}))
 	for i, caller := range []middleware.ToolCaller{v, chain.Standard{}.Then(v), guarded} {
 		accepted := lookup(t, c, "customers", "delete_one")
@@ -268,7 +268,7 @@ func TestGuardStandsBehindAView(t *testing.T) {
 		kinder.Annotations = annotation.ReadOnly()
 		call := middleware.Call{Tool: &kinder}
 		before := ledgers["customers"].ran.Load()
-		if _, err := caller.CallTool(testserver.Context(t), call); !errors.Is(err, grant.ErrRefused) {
+		if _, err := caller.CallTool(mcptest.Context(t), call); !errors.Is(err, grant.ErrRefused) {
 			t.Errorf("caller %d: got %v, want a refusal", i, err)
 		}
 		ledgers["customers"].want(t, before)
@@ -278,7 +278,7 @@ func TestGuardStandsBehindAView(t *testing.T) {
 		ledgers["customers"].want(t, before+1)
 	}
 	hidden := view(t, c, "customers.read").Guard(v)
-	if _, err := hidden.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "orders", "list_all")}); !errors.Is(err, catalog.ErrUnknownTool) {
+	if _, err := hidden.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "orders", "list_all")}); !errors.Is(err, catalog.ErrUnknownTool) {
 		t.Errorf("the guard of a view: got %v", err)
 	}
 }
@@ -299,12 +299,12 @@ func TestMemoryThatIsSharedLeaksNothingThroughAView(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {
-				if _, err := hang(reader).CallTool(testserver.Context(t), call); err != nil {
+				if _, err := hang(reader).CallTool(mcptest.Context(t), call); err != nil {
 					t.Fatal(err)
 				}
 			}
 			ledgers["customers"].want(t, 1) // of which the second, and all others, came from memory
-			if res, err := hang(other).CallTool(testserver.Context(t), call); !errors.Is(err, catalog.ErrUnknownTool) || !middleware.NotSent(err) {
+			if res, err := hang(other).CallTool(mcptest.Context(t), call); !errors.Is(err, catalog.ErrUnknownTool) || !middleware.NotSent(err) {
 				t.Errorf("got %v and %v", res, err)
 			}
 		})
@@ -354,7 +354,7 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 			}
 			for i, caller := range []middleware.ToolCaller{found(tt.found)(v), std.Then(v)} {
 				before := ledgers["customers"].ran.Load()
-				_, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: lookup(t, c, "customers", tt.tool)})
+				_, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, c, "customers", tt.tool)})
 				if !errors.Is(err, tt.want) || err != nil && (!middleware.NotSent(err) || !middleware.Permanent(err)) {
 					t.Errorf("caller %d: got %v, want %v", i, err, tt.want)
 				}
@@ -394,7 +394,7 @@ func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 		{std.Then(view(t, c, "customers.*")), hidden, 1},
 	} {
 		asked, consulted = 0, 0
-		if _, err := tt.caller.CallTool(testserver.Context(t), middleware.Call{Tool: tt.tool}); (err == nil) != (tt.asked > 0) || asked != tt.asked || consulted != tt.asked {
+		if _, err := tt.caller.CallTool(mcptest.Context(t), middleware.Call{Tool: tt.tool}); (err == nil) != (tt.asked > 0) || asked != tt.asked || consulted != tt.asked {
 			t.Errorf("got %v, %d questions to a person and %d to preflight, want %d", err, asked, consulted, tt.asked)
 		}
 	}
@@ -413,30 +413,30 @@ func TestHostIsToldOfACallThatNoScopeCovers(t *testing.T) {
 // Run with -race: many callers of two kinds on one catalogue over real sessions,
 // while it is refreshed.
 func TestCallersOfOtherScopesNeverMeet(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			c := catalog.New(catalog.Options{Permission: byServerAndClass})
 			var ran [2]atomic.Int64 // by caller, as the arguments say
 			ids := [2]string{"customers", "orders"}
 			for i, id := range ids {
-				s := testserver.New()
-				testserver.Add(s, testserver.Tool("list_all", ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+				s := mcptest.New()
+				mcptest.Add(s, mcptest.Tool("list_all", ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 					var a struct{ Caller int }
 					if err := json.Unmarshal(arguments, &a); err != nil || a.Caller != i {
 						t.Errorf("%s executed a call of %s", id, arguments)
 					}
 					ran[a.Caller].Add(1)
-					return testserver.Text(id), nil
+					return mcptest.Text(id), nil
 				})
 				if i == 0 {
-					add(t, c, id, testserver.ConnectVersion(t, s, nil, version))
+					add(t, c, id, mcptest.ConnectVersion(t, s, nil, version))
 				} else {
-					cs, _ := testserver.ConnectHTTP(t, s, nil, version)
+					cs, _ := mcptest.ConnectHTTP(t, s, nil, version)
 					add(t, c, id, cs)
 				}
 			}
 			const callers, calls = 8, 20
-			ctx := testserver.Context(t) // of one deadline, so that all share one flight
+			ctx := mcptest.Context(t) // of one deadline, so that all share one flight
 			std := chain.Standard{Cache: cache.New(cache.Options{Store: cache.NewStore(cache.StoreOptions{})})}
 			var wg sync.WaitGroup
 			for n := range callers {
@@ -461,7 +461,7 @@ func TestCallersOfOtherScopesNeverMeet(t *testing.T) {
 							}
 						}
 						if i == calls/2 {
-							if err := c.Refresh(testserver.Context(t), ids[who]); err != nil {
+							if err := c.Refresh(mcptest.Context(t), ids[who]); err != nil {
 								t.Error(err)
 							}
 						}
@@ -502,7 +502,7 @@ func TestAdmitKeepsTheContract(t *testing.T) {
 
 func TestAdmitAllocatesNothing(t *testing.T) {
 	c := catalog.New(catalog.Options{Permission: func(*middleware.Tool) string { return "srv.read" }})
-	add(t, c, "srv", listing(testserver.Tool("list_a", "")))
+	add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
 	call := middleware.Call{Tool: lookup(t, c, "srv", "list_a")}
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil })
 	for name, admit := range map[string]middleware.Middleware{"catalogue": c.Admit, "view": view(t, c, "*.read").Admit} {
@@ -515,8 +515,8 @@ func TestAdmitAllocatesNothing(t *testing.T) {
 
 func ExampleCatalog_View() {
 	crm := listing(
-		testserver.Tool("list_customers", "Lists customers."),
-		testserver.Tool("delete_customer", "Deletes a customer."),
+		mcptest.Tool("list_customers", "Lists customers."),
+		mcptest.Tool("delete_customer", "Deletes a customer."),
 	) // an *mcp.ClientSession is a Session too
 	tools := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string {
 		if tool.Safety() == annotation.Safe {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,10 +21,10 @@ import (
 const listChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 
 // prepared connects a peer to a client that tells the catalogue of changes.
-func prepared(t *testing.T, c *catalog.Catalog, handle func(p *testserver.Peer, r testserver.Request)) *mcp.ClientSession {
+func prepared(t *testing.T, c *catalog.Catalog, handle func(p *mcptest.Peer, r mcptest.Request)) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(c, nil))
-	return testserver.Dial(t, client, mount.Transport(testserver.PeerTransport(t, handle)), testserver.Legacy)
+	return mcptest.Dial(t, client, mount.Transport(mcptest.PeerTransport(t, handle)), mcptest.Legacy)
 }
 
 func written1(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
@@ -35,15 +35,15 @@ func TestStormOfChangesCostsFewLists(t *testing.T) {
 			c := catalog.New(catalog.Options{})
 			defer c.Close()
 			var lists, others atomic.Int32
-			var peer atomic.Pointer[testserver.Peer]
-			cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			var peer atomic.Pointer[mcptest.Peer]
+			cs := prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 				peer.Store(p)
-				p.Reply(r, testserver.Tools("", written1(fmt.Sprintf("list_%d", lists.Add(1)))))
+				p.Reply(r, mcptest.Tools("", written1(fmt.Sprintf("list_%d", lists.Add(1)))))
 			})
 			add(t, c, "noisy", cs)
-			add(t, c, "quiet", prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			add(t, c, "quiet", prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 				others.Add(1)
-				p.Reply(r, testserver.Tools("", written1("list_a")))
+				p.Reply(r, mcptest.Tools("", written1("list_a")))
 			}))
 			for range 15_000 {
 				peer.Load().Write(listChanged)
@@ -66,10 +66,10 @@ func TestStormOfChangesCostsFewLists(t *testing.T) {
 			c := catalog.New(catalog.Options{})
 			defer c.Close()
 			var lists atomic.Int32
-			var peer atomic.Pointer[testserver.Peer]
-			add(t, c, "srv", prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			var peer atomic.Pointer[mcptest.Peer]
+			add(t, c, "srv", prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 				peer.Store(p)
-				p.Reply(r, testserver.Tools("", written1(fmt.Sprintf("list_%d", lists.Add(1)))))
+				p.Reply(r, mcptest.Tools("", written1(fmt.Sprintf("list_%d", lists.Add(1)))))
 			}))
 			peer.Load().Write(listChanged)
 			time.Sleep(300 * time.Millisecond)
@@ -83,12 +83,12 @@ func TestChangeDuringTheFirstListIsNotLost(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		defer c.Close()
 		var lists atomic.Int32
-		add(t, c, "srv", prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+		add(t, c, "srv", prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 			n := lists.Add(1)
 			if n == 1 {
 				p.Write(listChanged)
 			}
-			p.Reply(r, testserver.Tools("", written1(fmt.Sprintf("list_%d", n))))
+			p.Reply(r, mcptest.Tools("", written1(fmt.Sprintf("list_%d", n))))
 		}))
 		lookup(t, c, "srv", "list_1")
 		time.Sleep(time.Second)
@@ -101,14 +101,14 @@ func TestChangeDuringARefreshIsNotLost(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		defer c.Close()
 		var lists atomic.Int32
-		var peer atomic.Pointer[testserver.Peer]
-		add(t, c, "srv", prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+		var peer atomic.Pointer[mcptest.Peer]
+		add(t, c, "srv", prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 			peer.Store(p)
 			n := lists.Add(1)
 			if n == 2 {
 				p.Write(listChanged) // while the refresh that another one began is under way
 			}
-			p.Reply(r, testserver.Tools("", written1(fmt.Sprintf("list_%d", n))))
+			p.Reply(r, mcptest.Tools("", written1(fmt.Sprintf("list_%d", n))))
 		}))
 		peer.Load().Write(listChanged)
 		time.Sleep(time.Minute)
@@ -133,7 +133,7 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 			if broken.Load() {
 				return nil, errors.New("it\nbroke")
 			}
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_a", "")}, Cacheable: mcp.Cacheable{TTLMs: 120_000}}, nil
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_a", "")}, Cacheable: mcp.Cacheable{TTLMs: 120_000}}, nil
 		}}
 		add(t, c, "srv", s)
 		broken.Store(true)
@@ -163,10 +163,10 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 
 // A session that is closed stays so: it is not asked again and again.
 func TestClosedSessionIsNotListedAgain(t *testing.T) {
-	for _, version := range testserver.Versions {
-		for name, end := range map[string]func(cs *mcp.ClientSession, p *testserver.Peer){
-			"by the host":   func(cs *mcp.ClientSession, _ *testserver.Peer) { _ = cs.Close() },
-			"by the server": func(_ *mcp.ClientSession, p *testserver.Peer) { p.Hangup() },
+	for _, version := range mcptest.Versions {
+		for name, end := range map[string]func(cs *mcp.ClientSession, p *mcptest.Peer){
+			"by the host":   func(cs *mcp.ClientSession, _ *mcptest.Peer) { _ = cs.Close() },
+			"by the server": func(_ *mcp.ClientSession, p *mcptest.Peer) { p.Hangup() },
 		} {
 			t.Run(name+" "+version, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -177,10 +177,10 @@ func TestClosedSessionIsNotListedAgain(t *testing.T) {
 						}
 					}})
 					defer c.Close()
-					var peer *testserver.Peer
-					cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) {
+					var peer *mcptest.Peer
+					cs := mcptest.ConnectPeer(t, nil, version, func(p *mcptest.Peer, r mcptest.Request) {
 						peer = p
-						p.Reply(r, strings.Replace(testserver.Tools("", `{"name":"list_a","inputSchema":{"type":"object"}}`), `"ttlMs":0`, `"ttlMs":60000`, 1))
+						p.Reply(r, strings.Replace(mcptest.Tools("", `{"name":"list_a","inputSchema":{"type":"object"}}`), `"ttlMs":0`, `"ttlMs":60000`, 1))
 					})
 					add(t, c, "srv", cs)
 					end(cs, peer)
@@ -250,11 +250,11 @@ func TestClose(t *testing.T) {
 			var events atomic.Int32
 			c := catalog.New(catalog.Options{OnEvent: func(catalog.Event) { events.Add(1) }})
 			var lists atomic.Int32
-			var peer atomic.Pointer[testserver.Peer]
-			cs := prepared(t, c, func(p *testserver.Peer, r testserver.Request) {
+			var peer atomic.Pointer[mcptest.Peer]
+			cs := prepared(t, c, func(p *mcptest.Peer, r mcptest.Request) {
 				peer.Store(p)
 				lists.Add(1)
-				p.Reply(r, strings.Replace(testserver.Tools("", written1("list_a")), `"ttlMs":0`, `"ttlMs":60000`, 1))
+				p.Reply(r, strings.Replace(mcptest.Tools("", written1("list_a")), `"ttlMs":0`, `"ttlMs":60000`, 1))
 			})
 			add(t, c, "srv", cs)
 			time.Sleep(61 * time.Second)
@@ -300,7 +300,7 @@ func TestClose(t *testing.T) {
 					<-ctx.Done()
 					return nil, ctx.Err()
 				}
-				return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_a", "")}, Cacheable: mcp.Cacheable{TTLMs: 60_000}}, nil
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_a", "")}, Cacheable: mcp.Cacheable{TTLMs: 60_000}}, nil
 			}}
 			c := catalog.New(catalog.Options{})
 			add(t, c, "srv", s)
@@ -324,10 +324,10 @@ func TestClose(t *testing.T) {
 
 // A call that has begun sees the state that it began with.
 func TestRefreshDuringACall(t *testing.T) {
-	l := newLedger(testserver.Tool("list_a", ""), testserver.Tool("list_b", ""))
+	l := newLedger(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", ""))
 	c := catalog.New(catalog.Options{})
 	defer c.Close()
-	add(t, c, "srv", testserver.Connect(t, l.server, nil))
+	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 	before := lookup(t, c, "srv", "list_a")
 	if err := c.Refresh(t.Context(), "srv"); err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestRefreshDuringACall(t *testing.T) {
 	if got := lookup(t, c, "srv", "list_a"); got != before {
 		t.Error("a tool that has not changed became another")
 	}
-	l.set(testserver.Tool("list_a", "Now something else."))
+	l.set(mcptest.Tool("list_a", "Now something else."))
 	if err := c.Refresh(t.Context(), "srv"); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestServerThatIsRemovedMayComeAgain(t *testing.T) {
 				close(entered)
 				<-hang
 			}
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{testserver.Tool("list_old", "")}, Cacheable: mcp.Cacheable{TTLMs: 60_000}}, nil
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_old", "")}, Cacheable: mcp.Cacheable{TTLMs: 60_000}}, nil
 		}}
 		add(t, c, "srv", old)
 		late := make(chan error, 1)
@@ -373,7 +373,7 @@ func TestServerThatIsRemovedMayComeAgain(t *testing.T) {
 		if got := names(c); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
-		lying := testserver.Tool("frobnicate", "")
+		lying := mcptest.Tool("frobnicate", "")
 		lying.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
 		add(t, c, "srv", listing(lying))
 		close(hang)

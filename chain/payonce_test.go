@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -49,7 +49,7 @@ func (a *agreeable) Confirm(context.Context, hitl.Request) (hitl.Decision, error
 // named is a tool that only its name speaks for.
 func named(tb testing.TB, name string) *middleware.Tool {
 	tb.Helper()
-	t, err := middleware.NewTool("server", testserver.Tool(name, ""), annotation.Annotations{})
+	t, err := middleware.NewTool("server", mcptest.Tool(name, ""), annotation.Annotations{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -92,16 +92,16 @@ func TestPayOnce(t *testing.T) {
 			return true
 		}, false},
 	} {
-		for _, version := range testserver.Versions {
+		for _, version := range mcptest.Versions {
 			t.Run(c.name+" "+version, func(t *testing.T) {
 				t.Parallel()
 				var executed, unknown, succeeded atomic.Int64
-				server := testserver.New()
-				testserver.Add(server, testserver.Tool("send_payment", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+				server := mcptest.New()
+				mcptest.Add(server, mcptest.Tool("send_payment", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 					executed.Add(1)
-					return testserver.Text("paid"), nil
+					return mcptest.Text("paid"), nil
 				})
-				cs, h := testserver.ConnectHTTPThrough(t, server, nil, version, mount.RoundTripper)
+				cs, h := mcptest.ConnectHTTPThrough(t, server, nil, version, mount.RoundTripper)
 				var seen sync.Map // the payments that have come before
 				h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 					body, err := io.ReadAll(r.Body)

@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
@@ -87,11 +87,11 @@ func (f *fate) handle(_ context.Context, arguments json.RawMessage) (*mcp.CallTo
 	case 1:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: says("parser", arguments).Error()}
 	case 2:
-		res := testserver.Text(says("tool", arguments).Error())
+		res := mcptest.Text(says("tool", arguments).Error())
 		res.IsError = true
 		return res, nil
 	}
-	return testserver.Text(string(arguments)), nil
+	return mcptest.Text(string(arguments)), nil
 }
 
 // Resolve fails, and panics, with the arguments in its words.
@@ -235,13 +235,13 @@ func TestNoSecretReachesAnySink(t *testing.T) {
 func secretive(t *testing.T, f *fate, tools *catalog.Catalog, client *mcp.Client) []route.Replica {
 	t.Helper()
 	schema := json.RawMessage(`{"type":"object","properties":{"note":{"type":"string","writeOnly":true},"word":{"type":"string","format":"password"}}}`)
-	near := testserver.New()
+	near := mcptest.New()
 	for i := range 16 {
-		testserver.Add(near, &mcp.Tool{Name: fmt.Sprint("touch_", i), InputSchema: schema}, f.handle)
+		mcptest.Add(near, &mcp.Tool{Name: fmt.Sprint("touch_", i), InputSchema: schema}, f.handle)
 	}
 	var replicas []route.Replica
 	for i := range 2 {
-		session := testserver.Dial(t, client, mount.Transport(testserver.MemoryTransport(t, near)), testserver.Versions[i])
+		session := mcptest.Dial(t, client, mount.Transport(mcptest.MemoryTransport(t, near)), mcptest.Versions[i])
 		if i == 0 {
 			if err := tools.Add(t.Context(), "near", session); err != nil {
 				t.Fatal(err)
@@ -265,11 +265,11 @@ func secretive(t *testing.T, f *fate, tools *catalog.Catalog, client *mcp.Client
 			t.Fatal(err)
 		}
 	}
-	far := testserver.New()
-	testserver.Add(far, &mcp.Tool{Name: "get_it", InputSchema: schema}, f.handle)
-	transport, h := testserver.HTTPTransport(t, far, testserver.Modern)
+	far := mcptest.New()
+	mcptest.Add(far, &mcp.Tool{Name: "get_it", InputSchema: schema}, f.handle)
+	transport, h := mcptest.HTTPTransport(t, far, mcptest.Modern)
 	transport.Endpoint = strings.Replace(transport.Endpoint, "http://", "http://ann:"+sentinel+"user@", 1) + "/?token=" + sentinel + "query"
-	if err := tools.Add(t.Context(), "far", testserver.Dial(t, client, mount.Transport(transport), testserver.Modern)); err != nil {
+	if err := tools.Add(t.Context(), "far", mcptest.Dial(t, client, mount.Transport(transport), mcptest.Modern)); err != nil {
 		t.Fatal(err)
 	}
 	restricted := annotation.Annotations{SecurityLevel: annotation.Restricted}

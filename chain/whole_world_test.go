@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/note"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
@@ -165,15 +165,15 @@ func (n *overheard) words() []string {
 // serve adds the tools of a server, all of which write down what they do.
 func (w *world) serve(server *mcp.Server, tools ...*mcp.Tool) {
 	for _, tool := range tools {
-		testserver.Add(server, tool, func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(server, tool, func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 			lame := w.executed.add(tool.Name, arguments)
 			switch {
 			case lame, tool.Name == "pay":
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the database is away"}
 			case tool.Name == "list_orders":
-				return testserver.Text(strings.Repeat("an order and its lines\n", 200)), nil
+				return mcptest.Text(strings.Repeat("an order and its lines\n", 200)), nil
 			}
-			return testserver.Text(tool.Name + " is done"), nil
+			return mcptest.Text(tool.Name + " is done"), nil
 		})
 	}
 }
@@ -199,7 +199,7 @@ func syncing(t *testing.T, server *mcp.Server, w *world) {
 	}
 }
 
-func plainTool(name, description string) *mcp.Tool { return testserver.Tool(name, description) }
+func plainTool(name, description string) *mcp.Tool { return mcptest.Tool(name, description) }
 
 // newWorld assembles all of it over one transport and revision.
 func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, version string) *world {
@@ -217,12 +217,12 @@ func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, ver
 	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(w.tools, mount.ResolverOptions(nil)))
 	sessions := make(map[string]*mcp.ClientSession)
 	join := func(id string, server *mcp.Server) *mcp.ClientSession {
-		sessions[id] = testserver.Dial(t, client, mount.Transport(way(t, server)), version)
+		sessions[id] = mcptest.Dial(t, client, mount.Transport(way(t, server)), version)
 		return sessions[id]
 	}
 	var replicas []route.Replica
 	for i, id := range []string{"east", "west"} {
-		w.crm[i] = testserver.New()
+		w.crm[i] = mcptest.New()
 		w.serve(w.crm[i], plainTool("list_customers", "Lists customers."), plainTool("add_note", "Adds a note."),
 			plainTool("delete_customer", "Deletes a customer."), plainTool("get_salary", "Returns a salary."))
 		session := join(id, w.crm[i])
@@ -235,11 +235,11 @@ func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, ver
 		}
 		replicas = append(replicas, route.Replica{ID: id, Weight: 50, Caller: r})
 	}
-	files := testserver.New()
+	files := mcptest.New()
 	syncing(t, files, w)
 	w.serve(files, plainTool("run_query", "Runs a query."), plainTool("list_orders", "Lists orders."), plainTool("get_status", "Returns the status."))
 	w.add(t, "files", join("files", files))
-	flaky := testserver.New()
+	flaky := mcptest.New()
 	w.serve(flaky, plainTool("get_rate", "Returns a rate."), plainTool("pay", "Pays an invoice."))
 	w.add(t, "flaky", join("flaky", flaky))
 	w.tools.Trust("files")
@@ -322,7 +322,7 @@ func (w *world) take(t *testing.T, caller middleware.ToolCaller, tool *middlewar
 	asked := w.person.count()
 	w.made++
 	id := fmt.Sprint("call-", w.made)
-	res, err := caller.CallTool(testserver.Context(t), middleware.Call{ID: id, Tool: tool, Arguments: json.RawMessage(s.arguments)})
+	res, err := caller.CallTool(mcptest.Context(t), middleware.Call{ID: id, Tool: tool, Arguments: json.RawMessage(s.arguments)})
 	if err != nil {
 		t.Fatalf("%s %s %s: an error came past output: %v", id, s.tool, s.arguments, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Caution says why the arguments may not run as they read, on one line that is safe to
@@ -21,5 +21,5 @@ func (r Request) Caution() string {
 	}
 	const most = 80
 	return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
-		escape.Cut(escape.Line(one), most), escape.Cut(escape.Line(other), most))
+		safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
 }

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

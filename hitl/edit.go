@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 )
 
 // edit returns the call with the arguments that the person wrote, classed again.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // ErrDenied is in the tree of every error that ends a call for want of a yes.
@@ -22,7 +22,7 @@ type DeniedError struct {
 func (e *DeniedError) Error() string {
 	by := "the user"
 	if e.By != "" {
-		by = escape.Cut(escape.Line(e.By), 80)
+		by = safetext.Cut(safetext.Line(e.By), 80)
 	}
 	switch {
 	case e.Err != nil:

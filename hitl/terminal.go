@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Terminal returns a Confirmer that shows the call on out and reads the answer,
@@ -170,30 +170,30 @@ func (t *terminal) show(request Request, most int) {
 	reasons := strings.TrimPrefix(request.Tool.Explain(), heading+"\n")
 	// No row is left for the terminal to break: it would go on at the border's place.
 	border := "\n  ╭─ "
-	for _, text := range escape.Wrap(escape.Line(heading), 75) {
+	for _, text := range safetext.Wrap(safetext.Line(heading), 75) {
 		fmt.Fprintf(&b, "%s%s\n", border, text)
 		border = "  │ "
 	}
 	row := func(name, text string) {
-		for _, text := range escape.Wrap(text, 63) {
+		for _, text := range safetext.Wrap(text, 63) {
 			fmt.Fprintf(&b, "  │ %-12s %s\n", name, text)
 			name = ""
 		}
 	}
 	for reason := range strings.Lines(reasons) { // the server's words in it are quoted
-		for _, text := range escape.Wrap(strings.TrimSuffix(strings.TrimPrefix(reason, "  "), "\n"), 76) {
+		for _, text := range safetext.Wrap(strings.TrimSuffix(strings.TrimPrefix(reason, "  "), "\n"), 76) {
 			b.WriteString("  │ " + text + "\n")
 		}
 	}
-	row("does", escape.Cut(escape.Line(request.Tool.Definition.Description), 160))
-	row("why", escape.Line(request.Why))
-	row("undo", escape.Line(request.Undo))
-	row("scope", escape.Line(request.Scope))
+	row("does", safetext.Cut(safetext.Line(request.Tool.Definition.Description), 160))
+	row("why", safetext.Line(request.Why))
+	row("undo", safetext.Line(request.Undo))
+	row("scope", safetext.Line(request.Scope))
 	row("caution", request.Caution())
-	fold(&b, escape.JSONRows(request.Arguments), most, "arguments")
+	fold(&b, safetext.JSONRows(request.Arguments), most, "arguments")
 	for _, d := range request.Drafts {
-		row("draft", escape.Line(d.ID))
-		fold(&b, escape.Rows(d.Shown), most, "this draft")
+		row("draft", safetext.Line(d.ID))
+		fold(&b, safetext.Rows(d.Shown), most, "this draft")
 	}
 	for i, o := range request.Offers {
 		row("remember", fmt.Sprintf("%d: %s", i+1, o))

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/retry"
@@ -55,9 +55,9 @@ func TestClientGivesTheChainToWhoeverCalls(t *testing.T) {
 		})
 		t.Run("an unknown tool is refused", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Approved)
-			testserver.Add(m.server, testserver.Tool("late_file", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			mcptest.Add(m.server, mcptest.Tool("late_file", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 				t.Error("it ran")
-				return testserver.Text(""), nil
+				return mcptest.Text(""), nil
 			})
 			if _, err := m.call(t, "late_file", nil); !errors.Is(err, catalog.ErrUnknownTool) || !middleware.NotSent(err) {
 				t.Errorf("got %v", err)
@@ -65,7 +65,7 @@ func TestClientGivesTheChainToWhoeverCalls(t *testing.T) {
 		})
 		t.Run("nil params are refused", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Approved)
-			if _, err := m.session.CallTool(testserver.Context(t), nil); !errors.Is(err, catalog.ErrUnknownTool) {
+			if _, err := m.session.CallTool(mcptest.Context(t), nil); !errors.Is(err, catalog.ErrUnknownTool) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -74,10 +74,10 @@ func TestClientGivesTheChainToWhoeverCalls(t *testing.T) {
 			m.server.AddPrompt(&mcp.Prompt{Name: "hello"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 				return &mcp.GetPromptResult{Description: "hi"}, nil
 			})
-			if got, err := m.session.GetPrompt(testserver.Context(t), &mcp.GetPromptParams{Name: "hello"}); err != nil || got.Description != "hi" {
+			if got, err := m.session.GetPrompt(mcptest.Context(t), &mcp.GetPromptParams{Name: "hello"}); err != nil || got.Description != "hi" {
 				t.Errorf("got %v, %v", got, err)
 			}
-			if got, err := m.session.ListTools(testserver.Context(t), nil); err != nil || len(got.Tools) != 4 {
+			if got, err := m.session.ListTools(mcptest.Context(t), nil); err != nil || len(got.Tools) != 4 {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
@@ -141,7 +141,7 @@ func TestArgumentsOfAnyGoType(t *testing.T) {
 
 func TestSessionsOfOneClient(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		client, tools := testserver.NewClient(), catalog.New(catalog.Options{})
+		client, tools := mcptest.NewClient(), catalog.New(catalog.Options{})
 		ids := make(map[*mcp.ClientSession]string)
 		asked := make(map[string]int)
 		var mu sync.Mutex
@@ -159,7 +159,7 @@ func TestSessionsOfOneClient(t *testing.T) {
 		session := make(map[string]*mcp.ClientSession)
 		for _, id := range []string{"a", "b", ""} {
 			backends[id] = newBackend()
-			session[id] = testserver.ConnectVersion(t, backends[id].server, client, version)
+			session[id] = mcptest.ConnectVersion(t, backends[id].server, client, version)
 			mu.Lock()
 			ids[session[id]] = id
 			mu.Unlock()
@@ -168,7 +168,7 @@ func TestSessionsOfOneClient(t *testing.T) {
 			}
 		}
 		call := func(id, name string) error {
-			_, err := session[id].CallTool(testserver.Context(t), &mcp.CallToolParams{Name: name})
+			_, err := session[id].CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name})
 			return err
 		}
 		for range 2 {
@@ -208,7 +208,7 @@ func TestChainOverAMountedClient(t *testing.T) {
 				yes := &person{says: hitl.Approved}
 				caller := chain.Standard{Confirm: hitl.New(yes, hitl.Options{})}.Then(m.tools)
 				tool, _ := m.tools.Lookup("files", "delete_file")
-				if _, err := caller.CallTool(testserver.Context(t), middleware.Call{ID: "1", Scope: "alice", Tool: tool, Arguments: arguments}); err != nil {
+				if _, err := caller.CallTool(mcptest.Context(t), middleware.Call{ID: "1", Scope: "alice", Tool: tool, Arguments: arguments}); err != nil {
 					t.Fatal(err)
 				}
 				yes.want(t, "files/delete_file"+string(arguments)+"alice")
@@ -228,7 +228,7 @@ func TestChainOverAMountedClient(t *testing.T) {
 					return mount.Session(m.session).CallTool(ctx, call)
 				}))
 			tool := unclassed(t, "files", "update_file") // here it is only an update
-			_, err := chain.New(infer.New(infer.Options{})).Then(caller).CallTool(testserver.Context(t), middleware.Call{Tool: tool})
+			_, err := chain.New(infer.New(infer.Options{})).Then(caller).CallTool(mcptest.Context(t), middleware.Call{Tool: tool})
 			var lost *middleware.OutcomeUnknownError
 			if !errors.Is(err, hitl.ErrDenied) || !middleware.NotSent(err) || !middleware.Permanent(err) || errors.As(err, &lost) {
 				t.Errorf("got %v, want what the person said", err)
@@ -240,7 +240,7 @@ func TestChainOverAMountedClient(t *testing.T) {
 			m := newMounted(t, version, hitl.Denied)
 			tool, _ := m.tools.Lookup("files", "list_files")
 			for _, scope := range []string{"alice", "bob", "alice"} {
-				if _, err := m.tools.CallTool(testserver.Context(t), middleware.Call{Scope: scope, Tool: tool}); err != nil {
+				if _, err := m.tools.CallTool(mcptest.Context(t), middleware.Call{Scope: scope, Tool: tool}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -259,7 +259,7 @@ func TestParamsOfTheCallerAreNotWrittenTo(t *testing.T) {
 			calls.Go(func() {
 				// The SDK itself writes into the params and their Meta, so that each call
 				// needs its own; what they hold is shared.
-				_, err := m.session.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "update_file", Arguments: arguments, Meta: mcp.Meta{"k": inner}})
+				_, err := m.session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "update_file", Arguments: arguments, Meta: mcp.Meta{"k": inner}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -286,10 +286,10 @@ func TestMetaReachesTheServer(t *testing.T) {
 		})
 		p := &mcp.CallToolParams{Name: "list_files", Meta: mcp.Meta{"traceparent": "00-1"}}
 		p.SetProgressToken("token")
-		if _, err := m.session.CallTool(testserver.Context(t), p); err != nil {
+		if _, err := m.session.CallTool(mcptest.Context(t), p); err != nil {
 			t.Fatal(err)
 		}
-		if got := testserver.Wait(t, "the call", seen); got["traceparent"] != "00-1" || got["progressToken"] != "token" {
+		if got := mcptest.Wait(t, "the call", seen); got["traceparent"] != "00-1" || got["progressToken"] != "token" {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -304,22 +304,22 @@ func TestQuestionOfTheServerPassesAndIsNotRemembered(t *testing.T) { // B115
 		tools := catalog.New(catalog.Options{})
 		safely := chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()
 		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", safely })
-		s := testserver.New()
-		s.AddTool(testserver.Tool("list_files", ""), func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s := mcptest.New()
+		s.AddTool(mcptest.Tool("list_files", ""), func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			rounds++
 			if answer, ok := r.Params.InputResponses["which"].(*mcp.ElicitResult); ok {
-				return testserver.Text(answer.Action + " " + r.Params.RequestState), nil
+				return mcptest.Text(answer.Action + " " + r.Params.RequestState), nil
 			}
 			return &mcp.CallToolResult{RequestState: "s1", InputRequests: mcp.InputRequestMap{"which": &mcp.ElicitParams{Message: "which?"}}}, nil
 		})
-		cs := testserver.Connect(t, s, client)
+		cs := mcptest.Connect(t, s, client)
 		add(t, tools, "files", cs)
 		for range 2 {
-			first, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "list_files"})
+			first, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
 			if err != nil || !first.NeedsInput() || first.RequestState != "s1" || first.InputRequests["which"] == nil {
 				t.Fatalf("got %+v, %v, want the server's question", first, err)
 			}
-			res, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{
+			res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{
 				Name: "list_files", RequestState: first.RequestState,
 				InputResponses: mcp.InputResponseMap{"which": &mcp.ElicitResult{Action: "accept"}},
 			})
@@ -335,44 +335,44 @@ func TestQuestionOfTheServerPassesAndIsNotRemembered(t *testing.T) { // B115
 
 func TestErrorsBeneathAClientSayWhetherTheCallWasSent(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		client, tools, b := testserver.NewClient(), catalog.New(catalog.Options{}), newBackend()
+		client, tools, b := mcptest.NewClient(), catalog.New(catalog.Options{}), newBackend()
 		yes := &person{says: hitl.Approved}
 		safely := chain.Standard{Confirm: hitl.New(yes, hitl.Options{})}.Middleware()
 		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", safely })
-		cs, h := testserver.ConnectHTTP(t, b.server, client, version)
+		cs, h := mcptest.ConnectHTTP(t, b.server, client, version)
 		add(t, tools, "files", cs)
 		h.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "no", http.StatusBadGateway)
 			return true
 		})
-		_, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_file"})
+		_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_file"})
 		var lost *middleware.OutcomeUnknownError
 		if !errors.As(err, &lost) || lost.Tool.String() != "files/delete_file" {
 			t.Errorf("502: got %v, want an unknown outcome", err)
 		}
 		h.Stop()
-		if _, err = cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_file"}); !middleware.NotSent(err) {
+		if _, err = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_file"}); !middleware.NotSent(err) {
 			t.Errorf("connection refused: got %v, want not sent", err)
 		}
 		// A catalogue that calls through this client hears the same.
 		tool, _ := tools.Lookup("files", "delete_file")
-		if _, err = safely(tools).CallTool(testserver.Context(t), middleware.Call{Tool: tool}); !middleware.NotSent(err) || errors.As(err, &lost) {
+		if _, err = safely(tools).CallTool(mcptest.Context(t), middleware.Call{Tool: tool}); !middleware.NotSent(err) || errors.As(err, &lost) {
 			t.Errorf("through the catalogue: got %v, want not sent", err)
 		}
 	})
 }
 
 func TestMiddlewareThatLosesTheContextIsRefused(t *testing.T) {
-	client, tools, b := testserver.NewClient(), catalog.New(catalog.Options{}), newBackend()
+	client, tools, b := mcptest.NewClient(), catalog.New(catalog.Options{}), newBackend()
 	lose := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			return next.CallTool(context.Background(), call)
 		})
 	}
 	mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", lose })
-	cs := testserver.Connect(t, b.server, client)
+	cs := mcptest.Connect(t, b.server, client)
 	add(t, tools, "files", cs)
-	_, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "list_files"})
+	_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
 	if err == nil || !strings.Contains(err.Error(), "lost its session") || !strings.Contains(err.Error(), "list_files") || !middleware.NotSent(err) || !middleware.Permanent(err) {
 		t.Errorf("got %v", err)
 	}
@@ -382,14 +382,14 @@ func TestMiddlewareThatLosesTheContextIsRefused(t *testing.T) {
 // The SDK would panic on nothing at all.
 func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 	t.Run("B113", func(t *testing.T) {
-		client, tools := testserver.NewClient(), catalog.New(catalog.Options{})
+		client, tools := mcptest.NewClient(), catalog.New(catalog.Options{})
 		silent := func(middleware.ToolCaller) middleware.ToolCaller {
 			return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil })
 		}
 		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", silent })
-		cs := testserver.Connect(t, newBackend().server, client)
+		cs := mcptest.Connect(t, newBackend().server, client)
 		add(t, tools, "files", cs)
-		_, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "list_files"})
+		_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
 		if _, ok := errors.AsType[*middleware.NoAnswerError](err); !ok {
 			t.Errorf("got %v", err)
 		}
@@ -404,15 +404,15 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 		"the middleware": func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", broken },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testserver.New()
-			testserver.Add(s, testserver.Tool("list_files", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			s := mcptest.New()
+			mcptest.Add(s, mcptest.Tool("list_files", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 				t.Error("it ran")
-				return testserver.Text(""), nil
+				return mcptest.Text(""), nil
 			})
-			client, tools := testserver.NewClient(), catalog.New(catalog.Options{})
+			client, tools := mcptest.NewClient(), catalog.New(catalog.Options{})
 			mount.Client(client, tools, chainFor)
-			cs := testserver.Connect(t, s, client)
-			if err := tools.Add(testserver.Context(t), "files", cs); err != nil {
+			cs := mcptest.Connect(t, s, client)
+			if err := tools.Add(mcptest.Context(t), "files", cs); err != nil {
 				t.Fatal(err)
 			}
 			call := func() (err error) {
@@ -421,7 +421,7 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 						err = fmt.Errorf("panic: %v", v)
 					}
 				}()
-				_, err = cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "list_files"})
+				_, err = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
 				return err
 			}
 			if err := call(); err == nil || !strings.Contains(err.Error(), "not ready") {
@@ -438,7 +438,7 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 // must not write into it.
 func TestConcurrentCallsOfOneAnswer(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		m, ctx := newMounted(t, version, hitl.Denied), testserver.Context(t)
+		m, ctx := newMounted(t, version, hitl.Denied), mcptest.Context(t)
 		var calls sync.WaitGroup
 		for range 16 {
 			calls.Go(func() {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 )
@@ -128,7 +128,7 @@ func TestHostileHTTP(t *testing.T) {
 // call. Where that one was not executed it does not count.
 func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes bool, spoil hostile) (middleware.ToolCaller, func() int) {
 	t.Helper()
-	cs, h := testserver.ConnectHTTPThrough(t, newBackend().server, nil, version, mount.RoundTripper)
+	cs, h := mcptest.ConnectHTTPThrough(t, newBackend().server, nil, version, mount.RoundTripper)
 	var spoilt atomic.Bool
 	var executed atomic.Int32
 	h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
@@ -137,7 +137,7 @@ func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes b
 			t.Error(err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		var call testserver.Request
+		var call mcptest.Request
 		if json.Unmarshal(body, &call) != nil || call.Method != "tools/call" {
 			return false
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -81,7 +81,7 @@ func (c trial) run(t *testing.T, within func(func(*testing.T)) func(*testing.T),
 		t.Run(side.name, within(func(t *testing.T) {
 			caller, executed := connect(t)
 			call := middleware.Call{ID: "1", Scope: "ann", Tool: unclassed(t, "srv", side.tool), Arguments: json.RawMessage(`{"path":"a"}`)}
-			res, err := caller.CallTool(testserver.Context(t), call)
+			res, err := caller.CallTool(mcptest.Context(t), call)
 			if got := end(res, err); got != side.want {
 				t.Errorf("it ended as %q, want %q: %v", got, side.want, err)
 			}
@@ -89,7 +89,7 @@ func (c trial) run(t *testing.T, within func(func(*testing.T)) func(*testing.T),
 				t.Errorf("the server executed it %d times, want %d", got, side.executed)
 			}
 			before := executed()
-			_, err = caller.CallTool(testserver.Context(t), middleware.Call{
+			_, err = caller.CallTool(mcptest.Context(t), middleware.Call{
 				ID: "2", Scope: "ann", Tool: unclassed(t, "srv", "list_files"), Arguments: json.RawMessage(`{"path":"b"}`),
 			})
 			alive := err == nil && executed() == before+1
@@ -115,8 +115,8 @@ func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repe
 
 // A process that misbehaves at the other end of a pipe.
 func TestHostilePipe(t *testing.T) {
-	type peer = testserver.Peer
-	type request = testserver.Request
+	type peer = mcptest.Peer
+	type request = mcptest.Request
 	for _, c := range []struct {
 		trial
 		spoil func(p *peer, r request)
@@ -188,10 +188,10 @@ func TestHostilePipe(t *testing.T) {
 }
 
 // pipe connects a whole chain to a peer that spoils its first answer to a call.
-func pipe(t *testing.T, version string, spoil func(p *testserver.Peer, r testserver.Request)) (middleware.ToolCaller, func() int) {
+func pipe(t *testing.T, version string, spoil func(p *mcptest.Peer, r mcptest.Request)) (middleware.ToolCaller, func() int) {
 	t.Helper()
 	var executed atomic.Int32
-	cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) {
+	cs := mcptest.ConnectPeer(t, nil, version, func(p *mcptest.Peer, r mcptest.Request) {
 		switch {
 		case r.Method != "tools/call":
 			p.Fail(r, `{"code":-32601,"message":"x"}`)

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/retry"
@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{
+	mcptest.Main(m, map[string]func() *mcp.Server{
 		"files":     func() *mcp.Server { return newBackend().server },
 		"resolving": func() *mcp.Server { return newResolving(nil).server },
 		"untyped":   func() *mcp.Server { return untypedServer(always(untyped)) },
@@ -37,13 +37,13 @@ type backend struct {
 }
 
 func newBackend() *backend {
-	b := &backend{server: testserver.New()}
+	b := &backend{server: mcptest.New()}
 	for _, name := range []string{"list_files", "delete_file", "update_file", "frobnicate"} {
-		testserver.Add(b.server, testserver.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(b.server, mcptest.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.calls = append(b.calls, name+string(arguments))
-			return testserver.Text(name + string(arguments)), nil
+			return mcptest.Text(name + string(arguments)), nil
 		})
 	}
 	return b
@@ -91,7 +91,7 @@ func text(t testing.TB, res *mcp.CallToolResult, err error) string {
 
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			test(t, version)
@@ -170,7 +170,7 @@ func connect(server *mcp.Server) *mcp.ClientSession {
 	if _, err := server.Connect(context.Background(), theirs, nil); err != nil {
 		panic(err)
 	}
-	session, err := testserver.NewClient().Connect(context.Background(), ours, nil)
+	session, err := mcptest.NewClient().Connect(context.Background(), ours, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -180,7 +180,7 @@ func connect(server *mcp.Server) *mcp.ClientSession {
 func TestNilIsRefusedAtOnce(t *testing.T) {
 	var none *mcp.ClientSession
 	chainFor := func(*mcp.ClientSession) (string, middleware.Middleware) { return "", nil }
-	client, tools := testserver.NewClient(), catalog.New(catalog.Options{})
+	client, tools := mcptest.NewClient(), catalog.New(catalog.Options{})
 	for name, f := range map[string]func(){
 		"nil session":               func() { mount.Session(nil) },
 		"session that never was":    func() { mount.Session(none) },
@@ -199,14 +199,14 @@ func TestNilIsRefusedAtOnce(t *testing.T) {
 // sessions are real ones of every kind, of both revisions.
 func sessions(t *testing.T, test func(t *testing.T, cs *mcp.ClientSession)) {
 	t.Helper()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
 			"memory": func(t *testing.T) *mcp.ClientSession {
-				return testserver.ConnectVersion(t, newBackend().server, nil, version)
+				return mcptest.ConnectVersion(t, newBackend().server, nil, version)
 			},
-			"stdio": func(t *testing.T) *mcp.ClientSession { return testserver.Spawn(t, "files", nil, version) },
+			"stdio": func(t *testing.T) *mcp.ClientSession { return mcptest.Spawn(t, "files", nil, version) },
 			"HTTP": func(t *testing.T) *mcp.ClientSession {
-				cs, _ := testserver.ConnectHTTP(t, newBackend().server, nil, version)
+				cs, _ := mcptest.ConnectHTTP(t, newBackend().server, nil, version)
 				return cs
 			},
 		} {
@@ -232,13 +232,13 @@ func TestSessionWithoutACatalogue(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				call := middleware.Call{Tool: unclassed(t, "files", c.name), Arguments: json.RawMessage(`{"a":1}`)}
-				if _, err := guarded.CallTool(testserver.Context(t), call); (err == nil) != c.runs || err != nil && !errors.Is(err, chain.ErrRefused) {
+				if _, err := guarded.CallTool(mcptest.Context(t), call); (err == nil) != c.runs || err != nil && !errors.Is(err, chain.ErrRefused) {
 					t.Errorf("without a person: got %v", err)
 				}
-				if _, err := bare.CallTool(testserver.Context(t), call); (err == nil) != c.unseen || err != nil && !errors.Is(err, chain.ErrRefused) {
+				if _, err := bare.CallTool(mcptest.Context(t), call); (err == nil) != c.unseen || err != nil && !errors.Is(err, chain.ErrRefused) {
 					t.Errorf("without inference: got %v", err)
 				}
-				res, err := asking.CallTool(testserver.Context(t), call)
+				res, err := asking.CallTool(mcptest.Context(t), call)
 				if got, want := text(t, res, err), c.name+`{"a":1}`; got != want {
 					t.Errorf("with a person: got %q, want %q", got, want)
 				}
@@ -250,10 +250,10 @@ func TestSessionWithoutACatalogue(t *testing.T) {
 
 func TestClassWrittenOnTheCallBuysNothing(t *testing.T) {
 	b := newBackend()
-	caller := mount.Session(testserver.Connect(t, b.server, nil))
+	caller := mount.Session(mcptest.Connect(t, b.server, nil))
 	tool := unclassed(t, "files", "delete_file")
 	tool.Annotations = readOnly
-	if _, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: tool}); !errors.Is(err, chain.ErrRefused) {
+	if _, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: tool}); !errors.Is(err, chain.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 	b.want(t)
@@ -273,8 +273,8 @@ func TestDangerousCallRunsOnceForOneYes(t *testing.T) {
 	}
 	caller := chain.Standard{
 		Infer: infer.New(infer.Options{}), Confirm: hitl.New(yes, hitl.Options{}), PerAttempt: []middleware.Middleware{twice},
-	}.Then(mount.Session(testserver.Connect(t, b.server, nil)))
-	_, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: unclassed(t, "files", "delete_file")})
+	}.Then(mount.Session(mcptest.Connect(t, b.server, nil)))
+	_, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: unclassed(t, "files", "delete_file")})
 	if !errors.Is(err, chain.ErrRefused) {
 		t.Errorf("got %v, want the second execution refused", err)
 	}
@@ -293,22 +293,22 @@ type mounted struct {
 
 func newMounted(t testing.TB, version string, says hitl.Verdict) *mounted {
 	t.Helper()
-	m := &mounted{backend: newBackend(), person: &person{says: says}, client: testserver.NewClient(), tools: catalog.New(catalog.Options{})}
+	m := &mounted{backend: newBackend(), person: &person{says: says}, client: mcptest.NewClient(), tools: catalog.New(catalog.Options{})}
 	safely := chain.Standard{Confirm: hitl.New(m.person, hitl.Options{}), Cache: cache.New(cache.Options{}), Retry: retry.New(retry.Options{})}
 	mount.Client(m.client, m.tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", safely.Middleware() })
-	m.session = testserver.ConnectVersion(t, m.server, m.client, version)
+	m.session = mcptest.ConnectVersion(t, m.server, m.client, version)
 	add(t, m.tools, "files", m.session)
 	return m
 }
 
 func add(t testing.TB, tools *catalog.Catalog, id string, cs *mcp.ClientSession) {
 	t.Helper()
-	if err := tools.Add(testserver.Context(t), id, cs); err != nil {
+	if err := tools.Add(mcptest.Context(t), id, cs); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (m *mounted) call(t testing.TB, name string, arguments any) (*mcp.CallToolResult, error) {
 	t.Helper()
-	return m.session.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	return m.session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/internal/resolution"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/preflight"
@@ -54,7 +54,7 @@ func guardedServer(t *testing.T, server *mcp.Server) string {
 
 func dialAs(t *testing.T, url, token string) *mcp.ClientSession {
 	t.Helper()
-	return testserver.Dial(t, testserver.NewClient(), transportAs(url, token), testserver.Legacy)
+	return mcptest.Dial(t, mcptest.NewClient(), transportAs(url, token), mcptest.Legacy)
 }
 
 func transportAs(url, token string) mcp.Transport {
@@ -66,16 +66,16 @@ func transportAs(url, token string) mcp.Transport {
 func TestScopesOfTheRequestFilterListAndCalls(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
 	restricted := annotation.ReadOnly()
 	restricted.SecurityLevel = annotation.Restricted
 	for name, own := range map[string]annotation.Annotations{"list_customers": {}, "add_customers": {}, "list_orders": {}, "audit_customers": restricted} {
 		register(t, s, &mcp.Tool{Name: name}, own, &calls)
 	}
-	testserver.Add(server, testserver.Tool("raw_tool", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(server, mcptest.Tool("raw_tool", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		calls.Add(1)
-		return testserver.Text("raw"), nil
+		return mcptest.Text("raw"), nil
 	})
 	url := guardedServer(t, server)
 	var all sync.WaitGroup
@@ -125,7 +125,7 @@ func TestScopesOfTheRequestCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 		return preflight.Verdict{Annotations: annotation.ReadOnly()}, true
 	}}})
 	var calls atomic.Int64
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "crm", mount.ServerOptions{
 		Chain: chain.Standard{Preflight: judge.Middleware}.Middleware(),
 		Permission: func(tool *middleware.Tool) string {
@@ -155,7 +155,7 @@ func TestScopesOfTheRequestCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 // What a call would do is told to those who may make it.
 func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
 	register(t, s, tool, annotation.Annotations{}, new(atomic.Int64))
@@ -168,12 +168,12 @@ func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
 	}
 	url := guardedServer(t, server)
 	for token, want := range map[string]bool{"customers.write": true, "customers.read": false, "openid": false} {
-		client := testserver.NewClient()
+		client := mcptest.NewClient()
 		mount.Resolver(func(string) *mcp.ClientSession { return nil }, client) // so that it can ask
-		cs := testserver.Dial(t, client, transportAs(url, token), testserver.Legacy)
+		cs := mcptest.Dial(t, client, transportAs(url, token), mcptest.Legacy)
 		for _, method := range []string{resolution.MethodResolve, resolution.MethodAnnotations} {
 			before := asked.Load()
-			_, err := mcp.CallCustomMethod[*resolution.Params, *resolution.Answer](testserver.Context(t), cs, method,
+			_, err := mcp.CallCustomMethod[*resolution.Params, *resolution.Answer](mcptest.Context(t), cs, method,
 				&resolution.Params{Name: tool.Name, Arguments: json.RawMessage("{}")})
 			if (err == nil) != want || (asked.Load() > before) != want || !want && !strings.Contains(err.Error(), "there is no tool") {
 				t.Errorf("%s as %s: %v, want it told: %t", method, token, err, want)
@@ -185,7 +185,7 @@ func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
 // A list that a middleware further in has made something else of is not shown unread.
 func TestAListThatCannotBeFilteredIsNotShown(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	if err := mount.Resolve(server, mount.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: func(json.RawMessage) string { return "first" },
@@ -195,7 +195,7 @@ func TestAListThatCannotBeFilteredIsNotShown(t *testing.T) {
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
 	register(t, s, tool, annotation.Annotations{}, new(atomic.Int64))
 	cs := dialAs(t, guardedServer(t, server), "openid")
-	res, err := cs.ListTools(testserver.Context(t), nil)
+	res, err := cs.ListTools(mcptest.Context(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "after NewServer") {
 		t.Errorf("got %+v, %v, want an error that says what to do", res, err)
 	}
@@ -208,7 +208,7 @@ func TestScopesOfTheHostsOwn(t *testing.T) {
 	restricted := annotation.ReadOnly()
 	restricted.SecurityLevel = annotation.Restricted
 	for ceiling, want := range map[annotation.SecurityLevel]int{"": 0, annotation.Internal: 0, annotation.Restricted: 1} {
-		server := testserver.New()
+		server := mcptest.New()
 		s := mount.NewServer(server, "crm", mount.ServerOptions{
 			Permission: permission,
 			Scopes: func(*mcp.RequestExtra) []catalog.Scope {
@@ -220,7 +220,7 @@ func TestScopesOfTheHostsOwn(t *testing.T) {
 			t.Errorf("with the ceiling %q %d tools are listed, want %d", ceiling, got, want)
 		}
 	}
-	server := testserver.New()
+	server := mcptest.New()
 	register(t, mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission}), &mcp.Tool{Name: "list_customers"}, annotation.Annotations{}, new(atomic.Int64))
 	if got := listed(t, server); len(got) != 0 {
 		t.Errorf("without a token %v is listed", got)

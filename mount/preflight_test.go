@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/preflight"
@@ -55,7 +55,7 @@ var yes = hitl.Decision{Verdict: hitl.Approved, By: "test"}
 func host(t testing.TB, cs *mcp.ClientSession, resolver preflight.Resolver, trusted bool, person hitl.Confirmer) func(tool, arguments string) error {
 	t.Helper()
 	tools := catalog.New(catalog.Options{})
-	if err := tools.Add(testserver.Context(t), "files", cs); err != nil {
+	if err := tools.Add(mcptest.Context(t), "files", cs); err != nil {
 		t.Fatal(err)
 	}
 	if trusted {
@@ -71,7 +71,7 @@ func host(t testing.TB, cs *mcp.ClientSession, resolver preflight.Resolver, trus
 		if !ok {
 			t.Fatalf("there is no %s", name)
 		}
-		_, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+		_, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
 		return err
 	}
 }
@@ -174,12 +174,12 @@ func TestALiarGainsNothing(t *testing.T) {
 // answer counts.
 func TestAnUntrustedAnswerRaises(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
-	tool := testserver.Tool("list_files", "")
+	server := mcptest.New()
+	tool := mcptest.Tool("list_files", "")
 	calls := 0
-	testserver.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		calls++
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	})
 	if err := mountResolve(server, tool); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 	server, person := newResolving(nil), new(approver)
 	cs, resolver, _ := wireForms[0].connect(t, server.server, wireWays[1])
 	tools := catalog.New(catalog.Options{})
-	if err := tools.Add(testserver.Context(t), "files", cs); err != nil {
+	if err := tools.Add(mcptest.Context(t), "files", cs); err != nil {
 		t.Fatal(err)
 	}
 	tools.Trust("files")
@@ -219,7 +219,7 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 	tool, _ := tools.Lookup("files", "filesystem")
 	for _, operation := range []string{"read", "read", "append", "read", "read"} {
 		arguments := json.RawMessage(`{"operation":"` + operation + `"}`)
-		if _, err := caller.CallTool(testserver.Context(t), middleware.Call{Tool: tool, Arguments: arguments}); err != nil {
+		if _, err := caller.CallTool(mcptest.Context(t), middleware.Call{Tool: tool, Arguments: arguments}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -53,7 +53,7 @@ func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
 		{"a schema that is none", mount.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":7}`)}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
 		{"annotations that cannot be read", mount.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{}`), Meta: mcp.Meta{annotation.MetaKey: 7}}, Answers: answer(annotation.ReadOnly()), Choose: first}, "cannot be read"},
 	} {
-		err := mount.Resolve(testserver.New(), tt.r)
+		err := mount.Resolve(mcptest.New(), tt.r)
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.name, err)
@@ -62,7 +62,7 @@ func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
 		}
 	}
 	twice := mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly()), Choose: first}
-	if err := mount.Resolve(testserver.New(), twice, twice); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := mount.Resolve(mcptest.New(), twice, twice); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -70,11 +70,11 @@ func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
 // asking returns a server of ours with the tool, and how to ask it.
 func asking(t *testing.T, choose func(json.RawMessage) string, calls *int) func(arguments string) (annotation.Annotations, error) {
 	t.Helper()
-	server := testserver.New()
+	server := mcptest.New()
 	tool := acts(nil)
-	testserver.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		*calls++
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	})
 	err := mount.Resolve(server, mount.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: choose,
@@ -85,7 +85,7 @@ func asking(t *testing.T, choose func(json.RawMessage) string, calls *int) func(
 	cs, resolver, _ := wireForms[0].connect(t, server, wireWays[1])
 	def := definitionOf(t, cs, "act")
 	return func(arguments string) (annotation.Annotations, error) {
-		a, _, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def, Arguments: json.RawMessage(arguments)})
+		a, _, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: def, Arguments: json.RawMessage(arguments)})
 		return a, err
 	}
 }
@@ -151,17 +151,17 @@ func TestToAnswerHasNoEffect(t *testing.T) {
 func TestOnlyABoundedToolIsMarked(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []bool{false, true} {
-		server := testserver.New()
+		server := mcptest.New()
 		tool := acts(nil)
 		if kind {
 			tool = acts(&mcp.ToolAnnotations{ReadOnlyHint: true})
 		}
 		handle := func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
-			return testserver.Text("done"), nil
+			return mcptest.Text("done"), nil
 		}
 		tool.Meta = mcp.Meta{"x": 1}
-		testserver.Add(server, tool, handle)
-		testserver.Add(server, testserver.Tool("other", "is not resolved"), handle)
+		mcptest.Add(server, tool, handle)
+		mcptest.Add(server, mcptest.Tool("other", "is not resolved"), handle)
 		err := mount.Resolve(server, mount.Resolvable{
 			Tool: acts(nil), Answers: map[string]annotation.Annotations{"first": annotation.Destructive()}, Choose: first,
 		})
@@ -171,7 +171,7 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 		cs, resolver, _ := wireForms[0].connect(t, server, wireWays[0])
 		for name, want := range map[string]bool{"act": !kind, "other": false} {
 			def := definitionOf(t, cs, name)
-			if _, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: def}); ok != want || err != nil {
+			if _, ok, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: def}); ok != want || err != nil {
 				t.Errorf("kind %v, %s: %v %v", kind, name, ok, err)
 			}
 		}
@@ -184,17 +184,17 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 // A client that announces nothing gets the second draft's whole tool.
 func TestTheFormIsTheClients(t *testing.T) {
 	t.Parallel()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for announces, want := range map[bool]string{true: "name", false: "tool"} {
-			client := testserver.NewClient()
+			client := mcptest.NewClient()
 			if announces {
 				client = announcing()
 			}
 			if err := mcp.AddSendingCustomMethod[*params, *anything](client, "tools/resolve"); err != nil {
 				t.Fatal(err)
 			}
-			cs := testserver.ConnectVersion(t, newResolving(nil).server, client, version)
-			res, err := mcp.CallCustomMethod[*params, *anything](testserver.Context(t), cs, "tools/resolve",
+			cs := mcptest.ConnectVersion(t, newResolving(nil).server, client, version)
+			res, err := mcp.CallCustomMethod[*params, *anything](mcptest.Context(t), cs, "tools/resolve",
 				&params{Name: "filesystem", Arguments: json.RawMessage(`{"operation":"read"}`)})
 			if err != nil {
 				t.Fatal(err)

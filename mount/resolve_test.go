@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/resolution"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/preflight"
@@ -43,12 +43,12 @@ func foreign(t testing.TB, settings, mark any, answer func(*params) (*result, er
 		caps.Extensions = map[string]any{extension: settings}
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "foreign", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
-	tool := testserver.Tool("act", "")
+	tool := mcptest.Tool("act", "")
 	if mark != nil {
 		tool.Meta = mcp.Meta{extension: mark}
 	}
-	testserver.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
-		return testserver.Text("done"), nil
+	mcptest.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		return mcptest.Text("done"), nil
 	})
 	if answer != nil {
 		err := mcp.AddReceivingCustomMethod(server, "tools/resolve", func(_ context.Context, _ *mcp.ServerSession, p *params) (*result, error) {
@@ -98,14 +98,14 @@ func TestOnlyWhoOfferedIsAsked(t *testing.T) {
 				cs, resolver, sent := wireForms[0].connect(t, server, w)
 				tool := *definitionOf(t, cs, "act")
 				tool.Server = tt.server
-				_, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: &tool})
+				_, ok, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: &tool})
 				if ok != tt.asked || err != nil {
 					t.Errorf("ok %v, error %v", ok, err)
 				}
 				if n := sent.count("tools/resolve") + sent.count("tools/annotations"); n > 0 != tt.asked {
 					t.Errorf("asked %d times", n)
 				}
-				if _, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "act", Arguments: map[string]any{}}); err != nil {
+				if _, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "act", Arguments: map[string]any{}}); err != nil {
 					t.Errorf("the session is dead: %v", err)
 				}
 			})
@@ -148,7 +148,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 				t.Parallel()
 				cs, resolver, _ := wireForms[0].connect(t, foreign(t, map[string]any{}, resolvable, tt.answer), w)
 				tool := definitionOf(t, cs, "act")
-				answer, _, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"a":1}`)})
+				answer, _, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"a":1}`)})
 				if err == nil || !strings.Contains(err.Error(), tt.text) || brief(answer) != "----" {
 					t.Fatalf("answer %s, error %v", brief(answer), err)
 				}
@@ -162,7 +162,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 				if got := ok && e.InvalidArguments(); got != tt.invalid {
 					t.Errorf("invalid arguments %v, want %v: %v", got, tt.invalid, err)
 				}
-				if _, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "act", Arguments: map[string]any{}}); err != nil {
+				if _, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "act", Arguments: map[string]any{}}); err != nil {
 					t.Errorf("the session is dead: %v", err)
 				}
 			})
@@ -182,7 +182,7 @@ func TestTheQuestionHasTheCallsOwnArguments(t *testing.T) {
 			return &result{Name: p.Name}, nil
 		}), wireWays[1])
 		call := middleware.Call{Tool: definitionOf(t, cs, "act"), Arguments: json.RawMessage(arguments)}
-		if _, ok, err := resolver.Resolve(testserver.Context(t), call); !ok || err != nil {
+		if _, ok, err := resolver.Resolve(mcptest.Context(t), call); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		if got.Name != "act" || string(got.Arguments) != want {
@@ -205,7 +205,7 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 	}), wireWays[1])
 	defer close(release)
 	tool := definitionOf(t, cs, "act")
-	ctx, cancel := context.WithCancelCause(testserver.Context(t))
+	ctx, cancel := context.WithCancelCause(mcptest.Context(t))
 	go func() {
 		<-reached
 		cancel(errors.New("enough"))
@@ -231,7 +231,7 @@ func TestResolverPanicsOnWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	find := func(string) *mcp.ClientSession { return nil }
 	for name, f := range map[string]func(){
-		"a nil func":   func() { mount.Resolver(nil, testserver.NewClient()) },
+		"a nil func":   func() { mount.Resolver(nil, mcptest.NewClient()) },
 		"no clients":   func() { mount.Resolver(find) },
 		"a nil client": func() { mount.Resolver(find, nil) },
 		"a nil server": func() { _ = mount.Resolve(nil) },

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -58,7 +58,7 @@ type resolving struct {
 // newResolving returns a server of ours that answers about its tools. lie, where it
 // is not nil, is what it says instead, as a server that lies does.
 func newResolving(lie func(argument string) string) *resolving {
-	r := &resolving{backend: &backend{server: testserver.New()}}
+	r := &resolving{backend: &backend{server: mcptest.New()}}
 	var all []mount.Resolvable
 	for _, name := range slices.Sorted(maps.Keys(resolvingTools)) {
 		about := resolvingTools[name]
@@ -66,11 +66,11 @@ func newResolving(lie func(argument string) string) *resolving {
 			Name: name, Description: "does what its " + about.argument + " says",
 			InputSchema: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}},"required":[%q]}`, about.argument, about.argument)),
 		}, hints(about.worst))
-		testserver.Add(r.server, tool, func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(r.server, tool, func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.calls = append(r.calls, name+string(arguments))
-			return testserver.Text("done"), nil
+			return mcptest.Text("done"), nil
 		})
 		answers := make(map[string]annotation.Annotations)
 		for value, word := range about.answers {
@@ -119,8 +119,8 @@ func announcing() *mcp.Client {
 
 var wireForms = []wireForm{
 	{"extension", nil, "tools/resolve", announcing},
-	{"resolve", []string{`"io.modelcontextprotocol/tool-resolution"`}, "tools/resolve", testserver.NewClient},
-	{"annotations", []string{`"io.modelcontextprotocol/tool-resolution"`, `"resolve"`}, "tools/annotations", testserver.NewClient},
+	{"resolve", []string{`"io.modelcontextprotocol/tool-resolution"`}, "tools/resolve", mcptest.NewClient},
+	{"annotations", []string{`"io.modelcontextprotocol/tool-resolution"`, `"resolve"`}, "tools/annotations", mcptest.NewClient},
 }
 
 // hidden returns the text without the members.
@@ -210,8 +210,8 @@ func (s *sniffer) count(method string) (n int) {
 type way struct{ name, version string }
 
 var wireWays = []way{
-	{"memory", testserver.Legacy}, {"memory", testserver.Modern}, {"process", testserver.Modern},
-	{"web", testserver.Legacy}, {"web", testserver.Modern},
+	{"memory", mcptest.Legacy}, {"memory", mcptest.Modern}, {"process", mcptest.Modern},
+	{"web", mcptest.Legacy}, {"web", mcptest.Modern},
 }
 
 // connect returns a session over one way that sees one form, with its resolver. In a
@@ -222,16 +222,16 @@ func (f wireForm) connect(t testing.TB, server *mcp.Server, w way) (*mcp.ClientS
 	var transport mcp.Transport = s
 	switch w.name {
 	case "memory":
-		s.Transport = testserver.MemoryTransport(t, server)
+		s.Transport = mcptest.MemoryTransport(t, server)
 	case "process":
-		s.Transport = testserver.ChildTransport(t, "resolving")
+		s.Transport = mcptest.ChildTransport(t, "resolving")
 	default:
-		web, _ := testserver.HTTPTransport(t, server, w.version)
+		web, _ := mcptest.HTTPTransport(t, server, w.version)
 		web.HTTPClient.Transport = sniffingHTTP{web.HTTPClient.Transport, s}
 		transport = web
 	}
 	client := f.client()
-	cs := testserver.Dial(t, client, mount.Transport(transport), w.version)
+	cs := mcptest.Dial(t, client, mount.Transport(transport), w.version)
 	return cs, mount.Resolver(func(id string) *mcp.ClientSession {
 		if id != "files" {
 			return nil
@@ -243,7 +243,7 @@ func (f wireForm) connect(t testing.TB, server *mcp.Server, w way) (*mcp.ClientS
 // definitionOf returns a tool as a session lists it.
 func definitionOf(t testing.TB, cs *mcp.ClientSession, name string) *middleware.Tool {
 	t.Helper()
-	list, err := cs.ListTools(testserver.Context(t), nil)
+	list, err := cs.ListTools(mcptest.Context(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestAServerSaysWhatACallWouldDo(t *testing.T) {
 					cases["something else"], cases[""] = about.worst, about.worst
 					for value, want := range cases {
 						arguments, _ := json.Marshal(map[string]string{about.argument: value})
-						got, ok, err := resolver.Resolve(testserver.Context(t), middleware.Call{Tool: tool, Arguments: arguments})
+						got, ok, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: tool, Arguments: arguments})
 						if err != nil || !ok || brief(got) != want {
 							t.Errorf("%s %s: %s (%v, %v), want %s", name, arguments, brief(got), ok, err, want)
 						}

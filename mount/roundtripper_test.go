@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +28,7 @@ func ExampleRoundTripper() {
 		handler.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	session, err := testserver.NewClient().Connect(context.Background(), &mcp.StreamableClientTransport{
+	session, err := mcptest.NewClient().Connect(context.Background(), &mcp.StreamableClientTransport{
 		Endpoint:             server.URL,
 		HTTPClient:           &http.Client{Transport: mount.RoundTripper(nil)},
 		DisableStandaloneSSE: true,
@@ -38,7 +38,7 @@ func ExampleRoundTripper() {
 	}
 	defer func() { busy = false; _ = session.Close() }()
 
-	tool, err := middleware.NewTool("files", testserver.Tool("list_files", ""), readOnly)
+	tool, err := middleware.NewTool("files", mcptest.Tool("list_files", ""), readOnly)
 	if err != nil {
 		panic(err)
 	}
@@ -89,7 +89,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestB133RetryAfterOverHTTPPacesTheChain(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			caller, executed := overHTTP(t, testserver.Modern, time.Minute, status == http.StatusServiceUnavailable,
+			caller, executed := overHTTP(t, mcptest.Modern, time.Minute, status == http.StatusServiceUnavailable,
 				func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 					w.Header().Set("Retry-After", "80")
 					w.WriteHeader(status)

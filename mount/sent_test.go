@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
@@ -30,10 +30,10 @@ func (s *shown) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error
 func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
 	for name, connect := range map[string]func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession{
 		"in memory": func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
-			return testserver.ConnectVersion(t, server, nil, version)
+			return mcptest.ConnectVersion(t, server, nil, version)
 		},
 		"over HTTP": func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
-			cs, _ := testserver.ConnectHTTP(t, server, nil, version)
+			cs, _ := mcptest.ConnectHTTP(t, server, nil, version)
 			return cs
 		},
 	} {
@@ -41,25 +41,25 @@ func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
 				var mu sync.Mutex
 				var got []string
-				server := testserver.New()
+				server := mcptest.New()
 				for _, name := range []string{"delete_file", "list_files"} {
-					testserver.Add(server, testserver.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+					mcptest.Add(server, mcptest.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 						mu.Lock()
 						defer mu.Unlock()
 						got = append(got, string(arguments))
-						return testserver.Text("done"), nil
+						return mcptest.Text("done"), nil
 					})
 				}
 				person := new(shown)
 				caller := wholeWith(connect(t, server, version), person, time.Minute)
 				rapid.Check(t, func(rt *rapid.T) {
-					v := testserver.Object().Draw(rt, "value")
-					given, again := testserver.Write(rt, v), testserver.Write(rt, v)
+					v := mcptest.Object().Draw(rt, "value")
+					given, again := mcptest.Write(rt, v), mcptest.Write(rt, v)
 					got = got[:0]
 					call := func(name, arguments string) {
 						c := middleware.Call{Tool: unclassed(t, "srv", name), Arguments: json.RawMessage(arguments)}
 						c.Scope = given // one memory for each
-						if _, err := caller.CallTool(testserver.Context(t), c); err != nil {
+						if _, err := caller.CallTool(mcptest.Context(t), c); err != nil {
 							rt.Fatalf("%s%s: %v", name, arguments, err)
 						}
 					}

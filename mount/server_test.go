@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/retry"
@@ -35,7 +35,7 @@ type row struct {
 func answers(calls *atomic.Int64) mcp.ToolHandlerFor[row, any] {
 	return func(_ context.Context, _ *mcp.CallToolRequest, in row) (*mcp.CallToolResult, any, error) {
 		calls.Add(1)
-		return testserver.Text(in.Name), nil, nil
+		return mcptest.Text(in.Name), nil, nil
 	}
 }
 
@@ -49,7 +49,7 @@ func register(t testing.TB, s *mount.Server, tool *mcp.Tool, own annotation.Anno
 // listed returns what a client reads of each tool.
 func listed(t testing.TB, s *mcp.Server) map[string]annotation.Annotations {
 	t.Helper()
-	res, err := testserver.Connect(t, s, nil).ListTools(context.Background(), nil)
+	res, err := mcptest.Connect(t, s, nil).ListTools(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestServerDefaultsAreInherited(t *testing.T) {
 	t.Parallel()
 	defaults := annotation.ReadOnly()
 	defaults.Category, defaults.Tags = "metrics", []string{"ops"}
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "metrics", mount.ServerOptions{Defaults: defaults})
 	var calls atomic.Int64
 	own := annotation.Write()
@@ -123,7 +123,7 @@ func TestAnnotationsSurviveTheWire(t *testing.T) {
 		if rapid.Bool().Draw(r, "tags") {
 			own.Tags = []string{"a", "b"}
 		}
-		server := testserver.New()
+		server := mcptest.New()
 		s := mount.NewServer(server, "srv", mount.ServerOptions{})
 		tool := &mcp.Tool{Name: "xyzzy"} // no word gives anything away
 		register(t, s, tool, own, new(atomic.Int64))
@@ -137,20 +137,20 @@ func TestAnnotationsSurviveTheWire(t *testing.T) {
 // The chain stands before the handlers, over every transport and revision.
 func TestTheChainOfAServer(t *testing.T) {
 	t.Parallel()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			var reads, deletes, others atomic.Int64
-			server := testserver.New()
+			server := mcptest.New()
 			std := chain.Standard{Cache: cache.New(cache.Options{})}
 			s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: std.Middleware(), Scope: func(*mcp.CallToolRequest) string { return "ann" }})
 			register(t, s, &mcp.Tool{Name: "get_customer"}, annotation.Annotations{}, &reads)
 			register(t, s, &mcp.Tool{Name: "delete_customer"}, annotation.Annotations{}, &deletes)
-			testserver.Add(server, testserver.Tool("delete_other", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			mcptest.Add(server, mcptest.Tool("delete_other", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 				others.Add(1)
-				return testserver.Text("gone"), nil
+				return mcptest.Text("gone"), nil
 			})
-			cs, _ := testserver.ConnectHTTP(t, server, nil, version)
+			cs, _ := mcptest.ConnectHTTP(t, server, nil, version)
 			call := func(name string) (*mcp.CallToolResult, error) {
 				return cs.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: row{"Ada"}})
 			}
@@ -178,11 +178,11 @@ func TestAnEditReachesTheHandler(t *testing.T) {
 	edit := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"name":"Bob"}`)}, nil
 	})
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Confirm: hitl.New(edit, hitl.Options{})}.Middleware()})
 	var calls atomic.Int64
 	register(t, s, &mcp.Tool{Name: "delete_customer"}, annotation.Annotations{}, &calls)
-	res, err := testserver.Connect(t, server, nil).CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_customer", Arguments: row{"Ada"}})
+	res, err := mcptest.Connect(t, server, nil).CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_customer", Arguments: row{"Ada"}})
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != "Bob" {
 		t.Errorf("got %v, %v", res, err)
 	}
@@ -191,11 +191,11 @@ func TestAnEditReachesTheHandler(t *testing.T) {
 // A tool that is replaced is called as what it is now.
 func TestAReplacedToolHasItsNewClass(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{}.Middleware()})
 	var calls atomic.Int64
 	register(t, s, &mcp.Tool{Name: "sweep"}, annotation.ReadOnly(), &calls)
-	cs := testserver.Connect(t, server, nil)
+	cs := mcptest.Connect(t, server, nil)
 	call := func() error {
 		_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "sweep", Arguments: row{"x"}})
 		return err
@@ -216,14 +216,14 @@ func TestAToolReplacedPastUsIsRefused(t *testing.T) {
 	var wiped atomic.Int64
 	wipe := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		wiped.Add(1)
-		return testserver.Text("wiped"), nil
+		return mcptest.Text("wiped"), nil
 	}
 	everything := func(*mcp.RequestExtra) []catalog.Scope { return []catalog.Scope{{Permission: "sweeps.read"}} }
 	for name, o := range map[string]mount.ServerOptions{
 		"a chain":     {Chain: chain.Standard{}.Middleware()},
 		"permissions": {Permission: func(*middleware.Tool) string { return "sweeps.read" }, Scopes: everything},
 	} {
-		for _, version := range testserver.Versions {
+		for _, version := range mcptest.Versions {
 			t.Run(name+" "+version, func(t *testing.T) {
 				t.Parallel()
 				server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
@@ -241,7 +241,7 @@ func TestAToolReplacedPastUsIsRefused(t *testing.T) {
 				for _, tool := range []string{"a", "b", "c", "sweep", "z"} {
 					register(t, s, &mcp.Tool{Name: tool}, annotation.ReadOnly(), &calls)
 				}
-				cs := testserver.ConnectVersion(t, server, nil, version)
+				cs := mcptest.ConnectVersion(t, server, nil, version)
 				call := func(tool string) error {
 					_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: row{"x"}})
 					return err
@@ -281,7 +281,7 @@ func TestAToolReplacedPastUsIsRefused(t *testing.T) {
 // What a person agreed to is the tool as it was shown.
 func TestAToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	var calls atomic.Int64
 	var s *mount.Server
 	confirm := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
@@ -290,7 +290,7 @@ func TestAToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
 	})
 	s = mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Confirm: hitl.New(confirm, hitl.Options{})}.Middleware()})
 	register(t, s, &mcp.Tool{Name: "wipe"}, annotation.Destructive(), &calls)
-	cs := testserver.Connect(t, server, nil)
+	cs := mcptest.Connect(t, server, nil)
 	_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "wipe", Arguments: row{"x"}})
 	if err == nil || !strings.Contains(err.Error(), "another one by now") || calls.Load() != 0 {
 		t.Errorf("%v, %d calls", err, calls.Load())
@@ -307,11 +307,11 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 			return next.CallTool(ctx, call)
 		})
 	}
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: watch})
 	register(t, s, &mcp.Tool{Name: "get_x"}, annotation.Annotations{}, new(atomic.Int64))
 	for range 2 {
-		cs, _ := testserver.ConnectHTTP(t, server, nil, testserver.Legacy)
+		cs, _ := mcptest.ConnectHTTP(t, server, nil, mcptest.Legacy)
 		if _, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_x", Arguments: row{"x"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -340,7 +340,7 @@ func TestASessionIsNoUser(t *testing.T) {
 	for _, token := range []string{"ann", "nobody"} {
 		h := httptest.NewServer(auth.RequireBearerToken(verify, nil)(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
 		t.Cleanup(h.Close)
-		cs := testserver.Dial(t, nil, transportAs(h.URL, token), testserver.Legacy)
+		cs := mcptest.Dial(t, nil, transportAs(h.URL, token), mcptest.Legacy)
 		if _, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_x", Arguments: row{"x"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -353,10 +353,10 @@ func TestASessionIsNoUser(t *testing.T) {
 // The newest revision has no sessions, and a token need not name its user.
 func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()})
 	if err := mount.AddTool(s, &mcp.Tool{Name: "get_me"}, annotation.ReadOnly(), func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		return testserver.Text("you are " + r.Extra.Header.Get("Authorization")), nil, nil
+		return mcptest.Text("you are " + r.Extra.Header.Get("Authorization")), nil, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})))
 	t.Cleanup(h.Close)
 	for _, token := range []string{"a", "b"} {
-		cs := testserver.Dial(t, nil, transportAs(h.URL, token), testserver.Modern)
+		cs := mcptest.Dial(t, nil, transportAs(h.URL, token), mcptest.Modern)
 		res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "get_me"})
 		if err != nil {
 			t.Fatal(err)
@@ -380,7 +380,7 @@ func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 
 func TestAddToolSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s := mount.NewServer(testserver.New(), "crm", mount.ServerOptions{})
+	s := mount.NewServer(mcptest.New(), "crm", mount.ServerOptions{})
 	both := annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}
 	handle := answers(new(atomic.Int64))
 	for want, err := range map[string]error{
@@ -397,8 +397,8 @@ func TestAddToolSaysWhatIsWrong(t *testing.T) {
 	}
 	for want, f := range map[string]func(){
 		"nil server": func() { mount.NewServer(nil, "x", mount.ServerOptions{}) },
-		"empty id":   func() { mount.NewServer(testserver.New(), "", mount.ServerOptions{}) },
-		"Defaults":   func() { mount.NewServer(testserver.New(), "x", mount.ServerOptions{Defaults: both}) },
+		"empty id":   func() { mount.NewServer(mcptest.New(), "", mount.ServerOptions{}) },
+		"Defaults":   func() { mount.NewServer(mcptest.New(), "x", mount.ServerOptions{Defaults: both}) },
 		"a tool, a chain and a handler": func() {
 			mount.ToolHandler(nil, nil, nil, nil)
 		},
@@ -420,18 +420,18 @@ func TestToolHandler(t *testing.T) {
 	var calls atomic.Int64
 	handle := func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		calls.Add(1)
-		return testserver.Text(string(r.Params.Arguments)), nil
+		return mcptest.Text(string(r.Params.Arguments)), nil
 	}
-	server := testserver.New()
+	server := mcptest.New()
 	std := chain.Standard{Cache: cache.New(cache.Options{})}
 	for name, a := range map[string]annotation.Annotations{"look": annotation.ReadOnly(), "wipe": annotation.Destructive()} {
-		tool, err := middleware.NewTool("srv", testserver.Tool(name, ""), a)
+		tool, err := middleware.NewTool("srv", mcptest.Tool(name, ""), a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		server.AddTool(annotation.Declare(tool.Definition, a), mount.ToolHandler(tool, std.Middleware(), nil, handle))
 	}
-	cs := testserver.Connect(t, server, nil)
+	cs := mcptest.Connect(t, server, nil)
 	for range 2 {
 		res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "look", Arguments: row{"x"}})
 		if err != nil || res.Content[0].(*mcp.TextContent).Text != `{"name":"x"}` {
@@ -450,7 +450,7 @@ func TestToolHandler(t *testing.T) {
 // before.
 func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
-	tool, err := middleware.NewTool("srv", testserver.Tool("pay", ""), annotation.Write())
+	tool, err := middleware.NewTool("srv", mcptest.Tool("pay", ""), annotation.Write())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,12 +468,12 @@ func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 // A catalogue that trusts a server of ours has the classes that it declared.
 func TestACatalogueReadsAServerOfOurs(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	s := mount.NewServer(server, "ours", mount.ServerOptions{})
 	register(t, s, &mcp.Tool{Name: "frobnicate"}, annotation.ReadOnly(), new(atomic.Int64))
 	tools := catalog.New(catalog.Options{})
 	tools.Trust("ours")
-	if err := tools.Add(context.Background(), "ours", testserver.Connect(t, server, nil)); err != nil {
+	if err := tools.Add(context.Background(), "ours", mcptest.Connect(t, server, nil)); err != nil {
 		t.Fatal(err)
 	}
 	tool, ok := tools.Lookup("ours", "frobnicate")
@@ -523,10 +523,10 @@ func (asksForInput) InputRequired() (mcp.InputRequestMap, string) {
 // an error to any other.
 func TestAnErrorThatAsksForInput(t *testing.T) {
 	t.Parallel()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			server := testserver.New()
+			server := mcptest.New()
 			s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: func(middleware.ToolCaller) middleware.ToolCaller {
 				return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					return nil, asksForInput{errors.New("nobody said who")}
@@ -535,9 +535,9 @@ func TestAnErrorThatAsksForInput(t *testing.T) {
 			var calls atomic.Int64
 			register(t, s, &mcp.Tool{Name: "delete_customer"}, annotation.Annotations{}, &calls)
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}})
-			cs, _ := testserver.ConnectHTTP(t, server, client, version)
+			cs, _ := mcptest.ConnectHTTP(t, server, client, version)
 			res, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_customer", Arguments: row{"Ada"}})
-			if version == testserver.Legacy {
+			if version == mcptest.Legacy {
 				if err == nil || !strings.Contains(err.Error(), "nobody said who") {
 					t.Errorf("got %v, %v", res, err)
 				}

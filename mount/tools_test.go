@@ -5,7 +5,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -18,7 +18,7 @@ var (
 // unclassed is a tool of which nobody has said anything.
 func unclassed(t testing.TB, server, name string) *middleware.Tool {
 	t.Helper()
-	tool, err := middleware.NewTool(server, testserver.Tool(name, ""), unsaid)
+	tool, err := middleware.NewTool(server, mcptest.Tool(name, ""), unsaid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,8 +42,8 @@ type untypedList struct {
 // untypedServer lists the tools as they are written, fresh for an hour, and answers
 // any call.
 func untypedServer(tools func() []string) *mcp.Server {
-	s := testserver.New()
-	testserver.Add(s, testserver.Tool("x", ""), nil) // so that it says it has tools
+	s := mcptest.New()
+	mcptest.Add(s, mcptest.Tool("x", ""), nil) // so that it says it has tools
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
@@ -55,7 +55,7 @@ func untypedServer(tools func() []string) *mcp.Server {
 				}
 				return res, nil
 			case "tools/call":
-				return testserver.Text("done"), nil
+				return mcptest.Text("done"), nil
 			}
 			return next(ctx, method, req)
 		}
@@ -68,21 +68,21 @@ func always(tools []string) func() []string { return func() []string { return to
 // ways are the transports that the SDK has, each to a server of its own.
 var ways = map[string]func(t *testing.T, version string, tools func() []string) mcp.Transport{
 	"memory": func(t *testing.T, _ string, tools func() []string) mcp.Transport {
-		return testserver.MemoryTransport(t, untypedServer(tools))
+		return mcptest.MemoryTransport(t, untypedServer(tools))
 	},
 	"HTTP": func(t *testing.T, version string, tools func() []string) mcp.Transport {
-		transport, _ := testserver.HTTPTransport(t, untypedServer(tools), version)
+		transport, _ := mcptest.HTTPTransport(t, untypedServer(tools), version)
 		return transport
 	},
 	"HTTP behind a host's own transport": func(t *testing.T, version string, tools func() []string) mcp.Transport {
-		transport, _ := testserver.HTTPTransport(t, untypedServer(tools), version)
+		transport, _ := mcptest.HTTPTransport(t, untypedServer(tools), version)
 		transport.HTTPClient.Transport = mount.RoundTripper(transport.HTTPClient.Transport)
 		return transport
 	},
 	"HTTP with JSON": func(t *testing.T, version string, tools func() []string) mcp.Transport {
 		h := httptest.NewServer(mcp.NewStreamableHTTPHandler(
 			func(*http.Request) *mcp.Server { return untypedServer(tools) },
-			&mcp.StreamableHTTPOptions{Stateless: version >= testserver.Modern, JSONResponse: true}))
+			&mcp.StreamableHTTPOptions{Stateless: version >= mcptest.Modern, JSONResponse: true}))
 		t.Cleanup(h.Close)
 		return &mcp.StreamableClientTransport{Endpoint: h.URL, DisableStandaloneSSE: true}
 	},
@@ -103,8 +103,8 @@ func TestPreparedListIsAsTheServerWroteIt(t *testing.T) {
 		tools := catalog.New(catalog.Options{})
 		defer tools.Close()
 		client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(tools, nil))
-		cs := testserver.Dial(t, client, mount.Transport(way(t, version, always(untyped))), version)
-		if err := tools.Add(testserver.Context(t), "srv", cs); err != nil {
+		cs := mcptest.Dial(t, client, mount.Transport(way(t, version, always(untyped))), version)
+		if err := tools.Add(mcptest.Context(t), "srv", cs); err != nil {
 			t.Fatal(err)
 		}
 		for name, want := range map[string]annotation.Annotations{
@@ -127,7 +127,7 @@ func TestPreparedListIsAsTheServerWroteIt(t *testing.T) {
 			t.Errorf("got the findings %s", got)
 		}
 		tool, _ := tools.Lookup("srv", "list_absent")
-		if _, err := tools.CallTool(testserver.Context(t), middleware.Call{Tool: tool}); err != nil {
+		if _, err := tools.CallTool(mcptest.Context(t), middleware.Call{Tool: tool}); err != nil {
 			t.Errorf("the session does not work: %v", err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestPreparedListIsAsTheServerWroteIt(t *testing.T) {
 	t.Run("stdio", func(t *testing.T) {
 		eachVersion(t, func(t *testing.T, version string) {
 			check(t, version, func(t *testing.T, _ string, _ func() []string) mcp.Transport {
-				return testserver.ChildTransport(t, "untyped")
+				return mcptest.ChildTransport(t, "untyped")
 			})
 		})
 	})
@@ -147,14 +147,14 @@ func TestMalformedToolIsLeftOutAlone(t *testing.T) {
 		tools := catalog.New(catalog.Options{})
 		defer tools.Close()
 		client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(tools, nil))
-		cs := testserver.Dial(t, client, mount.Transport(way(t, version, always([]string{
+		cs := mcptest.Dial(t, client, mount.Transport(way(t, version, always([]string{
 			`{"name":"bad_header","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A"}}}}`,
 			`{"name":7,"name":"bad_name","inputSchema":{"type":"object"}}`,
 			`{"name":"list_good","inputSchema":{"type":"object"}}`,
 			`{"name":"bad_number","inputSchema":{"type":"object","maximum":1e999}}`,
 			`{"name":"bad_twice","annotations":{"readOnlyHint":"x"},"annotations":{},"inputSchema":{"type":"object"}}`,
 		}))), version)
-		if err := tools.Add(testserver.Context(t), "srv", cs); err != nil {
+		if err := tools.Add(mcptest.Context(t), "srv", cs); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(tools.List()); got != "[srv/list_good]" {
@@ -180,11 +180,11 @@ func TestBareSession(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, way func(t *testing.T, version string, tools func() []string) mcp.Transport) {
 		tools := catalog.New(catalog.Options{})
 		defer tools.Close()
-		err := tools.Add(testserver.Context(t), "all", testserver.Dial(t, nil, way(t, version, always(untyped)), version))
+		err := tools.Add(mcptest.Context(t), "all", mcptest.Dial(t, nil, way(t, version, always(untyped)), version))
 		if err == nil || len(tools.List()) > 0 {
 			t.Errorf("got %v and %v, want the whole list to fail", err, tools.List())
 		}
-		if err := tools.Add(testserver.Context(t), "srv", testserver.Dial(t, nil, way(t, version, always(untyped[:3])), version)); err != nil {
+		if err := tools.Add(mcptest.Context(t), "srv", mcptest.Dial(t, nil, way(t, version, always(untyped[:3])), version)); err != nil {
 			t.Fatal(err)
 		}
 		tool, _ := tools.Lookup("srv", "list_false")
@@ -212,23 +212,23 @@ func TestRefreshAsksTheServer(t *testing.T) {
 			if prepared {
 				transport = mount.Transport(transport)
 			}
-			cs := testserver.Dial(t, nil, transport, version)
+			cs := mcptest.Dial(t, nil, transport, version)
 			tools := catalog.New(catalog.Options{})
 			defer tools.Close()
-			if err := tools.Add(testserver.Context(t), "srv", cs); err != nil {
+			if err := tools.Add(mcptest.Context(t), "srv", cs); err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
 				// What the host lists itself does not become what the catalogue hears.
-				if _, err := cs.ListTools(testserver.Context(t), nil); err != nil {
+				if _, err := cs.ListTools(mcptest.Context(t), nil); err != nil {
 					t.Fatal(err)
 				}
-				if err := tools.Refresh(testserver.Context(t), "srv"); err != nil {
+				if err := tools.Refresh(mcptest.Context(t), "srv"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			want := int32(7)
-			if !prepared && cs.InitializeResult().ProtocolVersion >= testserver.Modern {
+			if !prepared && cs.InitializeResult().ProtocolVersion >= mcptest.Modern {
 				want = 1
 			}
 			if got := calls.Load(); got != want {
@@ -241,9 +241,9 @@ func TestRefreshAsksTheServer(t *testing.T) {
 func TestChangedListIsHeard(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		for name, transport := range map[string]func(t *testing.T, s *mcp.Server) mcp.Transport{
-			"memory": func(t *testing.T, s *mcp.Server) mcp.Transport { return testserver.MemoryTransport(t, s) },
+			"memory": func(t *testing.T, s *mcp.Server) mcp.Transport { return mcptest.MemoryTransport(t, s) },
 			"HTTP": func(t *testing.T, s *mcp.Server) mcp.Transport {
-				h, _ := testserver.HTTPTransport(t, s, version)
+				h, _ := mcptest.HTTPTransport(t, s, version)
 				h.DisableStandaloneSSE = false
 				return h
 			},
@@ -261,18 +261,18 @@ func TestChangedListIsHeard(t *testing.T) {
 					ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { own <- struct{}{} },
 				})
 				server := newBackend().server
-				cs := testserver.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, options), mount.Transport(transport(t, server)), version)
-				if err := tools.Add(testserver.Context(t), "srv", cs); err != nil {
+				cs := mcptest.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, options), mount.Transport(transport(t, server)), version)
+				if err := tools.Add(mcptest.Context(t), "srv", cs); err != nil {
 					t.Fatal(err)
 				}
 				for range tools.List() {
-					testserver.Wait(t, "a tool of the first list", discovered)
+					mcptest.Wait(t, "a tool of the first list", discovered)
 				}
-				testserver.Add(server, testserver.Tool("list_new", ""), nil)
-				if got := testserver.Wait(t, "the new tool", discovered); got != "list_new" {
+				mcptest.Add(server, mcptest.Tool("list_new", ""), nil)
+				if got := mcptest.Wait(t, "the new tool", discovered); got != "list_new" {
 					t.Errorf("got %s", got)
 				}
-				testserver.Wait(t, "the host's own handler", own)
+				mcptest.Wait(t, "the host's own handler", own)
 				if got := tools.Findings(); len(got) != 0 {
 					t.Errorf("got %v", got)
 				}
@@ -283,7 +283,7 @@ func TestChangedListIsHeard(t *testing.T) {
 
 // Messages around the answer, and answers in parts, arrive as they were sent.
 func TestStreamOfAListPassesWhole(t *testing.T) {
-	list := `{"jsonrpc":"2.0","id":ID,"result":` + testserver.Tools("", untyped...) + `}`
+	list := `{"jsonrpc":"2.0","id":ID,"result":` + mcptest.Tools("", untyped...) + `}`
 	progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}`
 	half := strings.Index(list, `,"annotations"`)
 	for name, stream := range map[string]string{
@@ -298,14 +298,14 @@ func TestStreamOfAListPassesWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			transport, h := testserver.HTTPTransport(t, newBackend().server, testserver.Legacy)
+			transport, h := mcptest.HTTPTransport(t, newBackend().server, mcptest.Legacy)
 			h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
 					t.Error(err)
 				}
 				r.Body = io.NopCloser(bytes.NewReader(body))
-				var request testserver.Request
+				var request mcptest.Request
 				if json.Unmarshal(body, &request) != nil || request.Method != "tools/list" {
 					return false
 				}
@@ -313,7 +313,7 @@ func TestStreamOfAListPassesWhole(t *testing.T) {
 				return true
 			})
 			tools := catalog.New(catalog.Options{})
-			if err := tools.Add(testserver.Context(t), "srv", testserver.Dial(t, nil, mount.Transport(transport), testserver.Legacy)); err != nil {
+			if err := tools.Add(mcptest.Context(t), "srv", mcptest.Dial(t, nil, mount.Transport(transport), mcptest.Legacy)); err != nil {
 				t.Fatal(err)
 			}
 			if got := len(tools.List()); got != len(untyped)-1 {
@@ -327,7 +327,7 @@ func TestStreamOfAListPassesWhole(t *testing.T) {
 func TestListWithoutEnd(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		for _, kind := range []string{asJSON, asStream} {
-			transport, h := testserver.HTTPTransport(t, newBackend().server, version)
+			transport, h := mcptest.HTTPTransport(t, newBackend().server, version)
 			var sent atomic.Int64
 			h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				body, _ := io.ReadAll(r.Body)
@@ -345,7 +345,7 @@ func TestListWithoutEnd(t *testing.T) {
 				}
 			})
 			tools := catalog.New(catalog.Options{Timeout: time.Minute})
-			err := tools.Add(t.Context(), "srv", testserver.Dial(t, nil, mount.Transport(transport), version))
+			err := tools.Add(t.Context(), "srv", mcptest.Dial(t, nil, mount.Transport(transport), version))
 			if err == nil || sent.Load() > 100<<20 || kind == asJSON && !strings.Contains(err.Error(), "more than 33554432 bytes") {
 				t.Errorf("%s: got %v after %d MB", kind, err, sent.Load()>>20)
 			}
@@ -359,8 +359,8 @@ func TestListsAreNotShared(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		tools := catalog.New(catalog.Options{})
 		for i, id := range []string{"ann", "bob"} {
-			transport, _ := testserver.HTTPTransport(t, untypedServer(always(untyped[i:i+1])), version)
-			if err := tools.Add(testserver.Context(t), id, testserver.Dial(t, nil, mount.Transport(transport), version)); err != nil {
+			transport, _ := mcptest.HTTPTransport(t, untypedServer(always(untyped[i:i+1])), version)
+			if err := tools.Add(mcptest.Context(t), id, mcptest.Dial(t, nil, mount.Transport(transport), version)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -376,15 +376,15 @@ func TestListsAreNotShared(t *testing.T) {
 
 func TestManyListsAtOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, version string, way func(t *testing.T, version string, tools func() []string) mcp.Transport) {
-		cs := testserver.Dial(t, nil, mount.Transport(way(t, version, always(untyped))), version)
+		cs := mcptest.Dial(t, nil, mount.Transport(way(t, version, always(untyped))), version)
 		tools := catalog.New(catalog.Options{})
-		if err := tools.Add(testserver.Context(t), "srv", cs); err != nil {
+		if err := tools.Add(mcptest.Context(t), "srv", cs); err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				if err := tools.Refresh(testserver.Context(t), "srv"); err != nil {
+				if err := tools.Refresh(mcptest.Context(t), "srv"); err != nil {
 					t.Error(err)
 				}
 			})

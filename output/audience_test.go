@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
@@ -27,7 +27,7 @@ const user, assistant = annotation.User, annotation.Assistant
 // the rest stands in the order of its priority, over a real session.
 func TestContentForTheUserIsWithheldFromTheModel(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
+	server := mcptest.New()
 	given := []mcp.Content{
 		&mcp.TextContent{Text: "middle, by default"},
 		&mcp.TextContent{Text: "for the user", Annotations: about(1, user)},
@@ -41,10 +41,10 @@ func TestContentForTheUserIsWithheldFromTheModel(t *testing.T) {
 		&mcp.TextContent{Text: "for nobody we know", Annotations: about(1, "auditor")},
 		&mcp.TextContent{Text: "middle, as said", Annotations: about(0.5)},
 	}
-	testserver.Add(server, testserver.Tool("list", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(server, mcptest.Tool("list", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: given}, nil
 	})
-	session := testserver.Connect(t, server, nil)
+	session := mcptest.Connect(t, server, nil)
 	var forUser []mcp.Content
 	caller := chain.New(output.New(output.Options{
 		ForUser: func(_ context.Context, call middleware.Call, contents []mcp.Content) {

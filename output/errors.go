@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

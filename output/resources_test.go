@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,7 +23,7 @@ func TestResourcesAsListed(t *testing.T) {
 		c.Priority = &p
 		return c
 	}
-	server := testserver.New()
+	server := mcptest.New()
 	noBody := func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return nil, mcp.ResourceNotFoundError("")
 	}
@@ -42,12 +42,12 @@ func TestResourcesAsListed(t *testing.T) {
 	server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "log:{day}", Name: "logs", Annotations: matters(audience(assistant), 0.7).MCP()}, noBody)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "photo:{day}", Name: "photos", Annotations: audience(user).MCP()}, noBody)
 	server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "note:{day}", Name: "notes"}, noBody)
-	session := testserver.Connect(t, server, nil)
-	listed, err := session.ListResources(testserver.Context(t), nil)
+	session := mcptest.Connect(t, server, nil)
+	listed, err := session.ListResources(mcptest.Context(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	templates, err := session.ListResourceTemplates(testserver.Context(t), nil)
+	templates, err := session.ListResourceTemplates(mcptest.Context(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

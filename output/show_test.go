@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -58,11 +58,11 @@ type listPage struct {
 func lister(t *testing.T, all []row, calls *int) (*catalog.Catalog, *middleware.Tool) {
 	t.Helper()
 	const size = 300
-	server := testserver.New()
-	def := testserver.Tool("list_customers", "Lists customers.")
+	server := mcptest.New()
+	def := mcptest.Tool("list_customers", "Lists customers.")
 	def.OutputSchema = json.RawMessage(pageSchema)
 	def.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
-	testserver.Add(server, def, func(_ context.Context, raw json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(server, def, func(_ context.Context, raw json.RawMessage) (*mcp.CallToolResult, error) {
 		*calls++
 		var in struct {
 			Cursor string
@@ -94,7 +94,7 @@ func lister(t *testing.T, all []row, calls *int) (*catalog.Catalog, *middleware.
 	})
 	cat := catalog.New(catalog.Options{})
 	cat.Trust("crm")
-	if err := cat.Add(testserver.Context(t), "crm", testserver.Connect(t, server, nil)); err != nil {
+	if err := cat.Add(mcptest.Context(t), "crm", mcptest.Connect(t, server, nil)); err != nil {
 		t.Fatal(err)
 	}
 	found, ok := cat.Lookup("crm", "list_customers")

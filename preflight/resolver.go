@@ -10,8 +10,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/note"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 )
 
 // A Resolver asks a tool's server what a call with exactly these arguments would

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // maxDescription is how many bytes of a server's description are shown.
@@ -37,7 +37,7 @@ func (e *entry) line(described bool) string {
 	return b.String()
 }
 
-// quote escapes, beyond what [escape.Line] does, what means something to those who
+// quote escapes, beyond what [safetext.Line] does, what means something to those who
 // read markup: the quote that ends the description, tags, and fences.
 var quote = strings.NewReplacer(`"`, `\"`, "<", `\x3c`, "```", `\x60\x60\x60`)
 
@@ -77,7 +77,7 @@ func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sect
 		}
 		entries = append(entries, entry{
 			name:        nameOf(tool, name),
-			description: escape.Cut(quote.Replace(escape.Line(strings.TrimSpace(tool.Definition.Description))), maxDescription),
+			description: safetext.Cut(quote.Replace(safetext.Line(strings.TrimSpace(tool.Definition.Description))), maxDescription),
 			openWorld:   tool.Annotations.OpenWorld == annotation.Yes,
 			class:       tool.Safety(),
 		})

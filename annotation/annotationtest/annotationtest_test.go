@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/annotation/annotationtest"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -41,17 +41,17 @@ type tool struct {
 func (s *shop) connect(t testing.TB, tools ...tool) *mcp.ClientSession {
 	t.Helper()
 	s.reset()
-	server := testserver.New()
+	server := mcptest.New()
 	for _, tool := range tools {
-		testserver.Add(server, annotation.Declare(testserver.Tool(tool.name, ""), tool.a), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(server, annotation.Declare(mcptest.Tool(tool.name, ""), tool.a), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			if tool.do == nil {
 				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "out of order"}}}, nil
 			}
 			tool.do()
-			return testserver.Text("done"), nil
+			return mcptest.Text("done"), nil
 		})
 	}
-	return testserver.Connect(t, server, nil)
+	return mcptest.Connect(t, server, nil)
 }
 
 func (s *shop) honest() []tool {

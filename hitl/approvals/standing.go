@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Standing is a yes that a person wanted remembered. It covers calls of one
@@ -98,7 +98,7 @@ func (p Pattern) String() string {
 		if m.Value == nil {
 			text = m.Name + " like " + m.Glob
 		}
-		parts = append(parts, escape.Line(text))
+		parts = append(parts, safetext.Line(text))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -156,7 +156,7 @@ func (m Member) covers(value json.RawMessage) bool {
 	if err := json.Unmarshal(value, &text); err != nil {
 		return false
 	}
-	if strings.Contains(text, "..") || strings.ContainsAny(text, `\%`) || escape.Line(text) != text {
+	if strings.Contains(text, "..") || strings.ContainsAny(text, `\%`) || safetext.Line(text) != text {
 		return false
 	}
 	fits, err := path.Match(m.Glob, text)

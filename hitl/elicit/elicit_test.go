@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -81,7 +81,7 @@ func TestTheRecordOfAQuestion(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := tt.want
-				if strings.HasSuffix(way.name, testserver.Modern) {
+				if strings.HasSuffix(way.name, mcptest.Modern) {
 					want = strings.ReplaceAll(want, "void", "denied")
 				}
 				if got := d.store.of(0); got != want || d.store.of(1) != "never asked" {
@@ -108,7 +108,7 @@ func TestAClientThatCannotBeAsked(t *testing.T) {
 		client func() *mcp.Client
 		way    func(testing.TB, *mcp.Server, *mcp.Client) *mcp.ClientSession
 	}
-	tests := []test{{"http without sessions " + testserver.Legacy, says("accept", yes).client, stateless}}
+	tests := []test{{"http without sessions " + mcptest.Legacy, says("accept", yes).client, stateless}}
 	for _, way := range ways {
 		tests = append(tests, test{way.name + ", no elicitation", deaf, way.connect}, test{way.name + ", only addresses", urlOnly, way.connect})
 	}
@@ -210,19 +210,19 @@ func TestADisconnectLeavesNoOpenGrant(t *testing.T) {
 			})
 			d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
 			cs := way.connect(t, d.server, client)
-			ctx, cancel := context.WithCancel(testserver.Context(t))
+			ctx, cancel := context.WithCancel(mcptest.Context(t))
 			ended := make(chan error, 1)
 			go func() {
 				_, err := cs.CallTool(ctx, first())
 				ended <- err
 			}()
-			testserver.Wait(t, "the question", asked)
+			mcptest.Wait(t, "the question", asked)
 			cancel()
-			if strings.HasSuffix(way.name, testserver.Legacy) { // the call is there, and ends when the server hears of it
-				testserver.Wait(t, "the end of the question", d.store.over)
+			if strings.HasSuffix(way.name, mcptest.Legacy) { // the call is there, and ends when the server hears of it
+				mcptest.Wait(t, "the end of the question", d.store.over)
 			}
 			close(gone)
-			if err := testserver.Wait(t, "the end of the call", ended); err == nil {
+			if err := mcptest.Wait(t, "the end of the call", ended); err == nil {
 				t.Error("the call succeeded")
 			}
 			_ = cs.Close()
@@ -241,17 +241,17 @@ func TestAToolThatAsksForInputItself(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			tool, err := middleware.NewTool("backend", testserver.Tool("delete_customer", ""), annotation.Destructive())
+			tool, err := middleware.NewTool("backend", mcptest.Tool("delete_customer", ""), annotation.Destructive())
 			if err != nil {
 				t.Fatal(err)
 			}
-			server, u := testserver.New(), &user{}
+			server, u := mcptest.New(), &user{}
 			std := chain.Standard{Confirm: hitl.New(elicit.New(elicit.Options{}), hitl.Options{})}
 			var legs []string
 			server.AddTool(tool.Definition, mount.ToolHandler(tool, std.Middleware(), nil, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				legs = append(legs, fmt.Sprintf("%q %d", r.Params.RequestState, len(r.Params.InputResponses)))
 				if r.Params.RequestState == "the tool's" {
-					return testserver.Text("deleted"), nil
+					return mcptest.Text("deleted"), nil
 				}
 				return &mcp.CallToolResult{RequestState: "the tool's", InputRequests: mcp.InputRequestMap{"which": &mcp.ElicitParams{
 					Message: "Which one?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "string"}}},

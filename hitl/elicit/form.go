@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -50,23 +50,23 @@ func message(request hitl.Request) (string, error) {
 		}
 	}
 	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
-	row("", escape.Line(heading))
+	row("", safetext.Line(heading))
 	for reason := range strings.Lines(strings.TrimPrefix(request.Tool.Explain(), heading+"\n")) { // the server's words in it are quoted
 		row("", strings.TrimSuffix(reason, "\n"))
 	}
-	row("it says of itself: ", escape.Cut(escape.Line(request.Tool.Definition.Description), maxText))
-	row("why: ", escape.Cut(escape.Line(request.Why), maxWords))
-	row("undo: ", escape.Cut(escape.Line(request.Undo), maxWords))
+	row("it says of itself: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
+	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))
+	row("undo: ", safetext.Cut(safetext.Line(request.Undo), maxWords))
 	row("caution: ", request.Caution())
 	before := b.Len()
 	b.WriteString("\nArguments:\n\n")
-	for _, text := range escape.JSONRows(request.Arguments) {
+	for _, text := range safetext.JSONRows(request.Arguments) {
 		row("", text)
 	}
 	for _, d := range request.Drafts {
 		b.WriteString("\nDraft:\n\n")
-		row("id: ", escape.Line(d.ID))
-		for _, text := range escape.Rows(d.Shown) {
+		row("id: ", safetext.Line(d.ID))
+		for _, text := range safetext.Rows(d.Shown) {
 			row("", text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,7 +33,7 @@ type customer struct {
 
 func newDesk(t testing.TB, c hitl.Confirmer, o hitl.Options) *desk {
 	t.Helper()
-	d := &desk{server: testserver.New(), store: &record{Store: approvals.NewMemory(), states: make(map[string][]approvals.State), over: make(chan struct{})}}
+	d := &desk{server: mcptest.New(), store: &record{Store: approvals.NewMemory(), states: make(map[string][]approvals.State), over: make(chan struct{})}}
 	o.Store = d.store
 	std := chain.Standard{Output: output.New(output.Options{}), Confirm: hitl.New(c, o)}
 	s := mount.NewServer(d.server, "crm", mount.ServerOptions{Chain: std.Middleware()})
@@ -41,7 +41,7 @@ func newDesk(t testing.TB, c hitl.Confirmer, o hitl.Options) *desk {
 		err := mount.AddTool(s, &mcp.Tool{Name: name, Description: "Delete a customer."}, annotation.Destructive(),
 			func(_ context.Context, _ *mcp.CallToolRequest, in customer) (*mcp.CallToolResult, any, error) {
 				d.ran.Add(1)
-				return testserver.Text("deleted " + in.Name), nil, nil
+				return mcptest.Text("deleted " + in.Name), nil, nil
 			})
 		if err != nil {
 			t.Fatal(err)
@@ -151,18 +151,18 @@ var ways = []struct {
 	name    string
 	connect func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession
 }{
-	{"memory " + testserver.Legacy, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
-		return testserver.ConnectVersion(t, s, c, testserver.Legacy)
+	{"memory " + mcptest.Legacy, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
+		return mcptest.ConnectVersion(t, s, c, mcptest.Legacy)
 	}},
-	{"memory " + testserver.Modern, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
-		return testserver.ConnectVersion(t, s, c, testserver.Modern)
+	{"memory " + mcptest.Modern, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
+		return mcptest.ConnectVersion(t, s, c, mcptest.Modern)
 	}},
-	{"http " + testserver.Legacy, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
-		cs, _ := testserver.ConnectHTTP(t, s, c, testserver.Legacy)
+	{"http " + mcptest.Legacy, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
+		cs, _ := mcptest.ConnectHTTP(t, s, c, mcptest.Legacy)
 		return cs
 	}},
-	{"http " + testserver.Modern, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
-		cs, _ := testserver.ConnectHTTP(t, s, c, testserver.Modern)
+	{"http " + mcptest.Modern, func(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
+		cs, _ := mcptest.ConnectHTTP(t, s, c, mcptest.Modern)
 		return cs
 	}},
 }
@@ -172,12 +172,12 @@ func stateless(t testing.TB, s *mcp.Server, c *mcp.Client) *mcp.ClientSession {
 	t.Helper()
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(h.Close)
-	return testserver.Dial(t, c, &mcp.StreamableClientTransport{Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true}, testserver.Legacy)
+	return mcptest.Dial(t, c, &mcp.StreamableClientTransport{Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true}, mcptest.Legacy)
 }
 
 func remove(t testing.TB, cs *mcp.ClientSession) (*mcp.CallToolResult, error) {
 	t.Helper()
-	return cs.CallTool(testserver.Context(t), first())
+	return cs.CallTool(mcptest.Context(t), first())
 }
 
 // first is the first leg of a call.

@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
-	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -50,7 +50,7 @@ func Screen(server func(*mcp.ClientSession) string, show Handler) Handler {
 		}
 		shown := *req.Params
 		shown.Message = fmt.Sprintf("The server %s asks. This is no approval of a call.\n\n    %s",
-			escape.Line(name), strings.ReplaceAll(escape.Cut(escape.Text(shown.Message), maxAsked), "\n", "\n    "))
+			safetext.Line(name), strings.ReplaceAll(safetext.Cut(safetext.Text(shown.Message), maxAsked), "\n", "\n    "))
 		if address != "" {
 			shown.Message += "\n\nIt wants you to open:\n\n    " + address
 		}
@@ -161,7 +161,7 @@ func addressFault(address string) error {
 		return errors.New("its address has no host")
 	}
 	for _, r := range address + u.Host { // which is decoded
-		if r >= utf8.RuneSelf || escape.Invisible(r) {
+		if r >= utf8.RuneSelf || safetext.Invisible(r) {
 			return errors.New("its address is not plain ASCII; a host in another alphabet is written as punycode")
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,12 +20,12 @@ import (
 // asking is a server whose tool asks the client for something, in the form that the
 // revision has for it, and counts what it gets.
 func asking(version string, what mcp.InputRequest, got *atomic.Int64) *mcp.Server {
-	server := testserver.New()
-	server.AddTool(testserver.Tool("delete_customer", ""), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if version >= testserver.Modern {
+	server := mcptest.New()
+	server.AddTool(mcptest.Tool("delete_customer", ""), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if version >= mcptest.Modern {
 			if len(r.Params.InputResponses) > 0 {
 				got.Add(1)
-				return testserver.Text("thanks"), nil
+				return mcptest.Text("thanks"), nil
 			}
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": what}, RequestState: "s"}, nil
 		}
@@ -40,7 +40,7 @@ func asking(version string, what mcp.InputRequest, got *atomic.Int64) *mcp.Serve
 			return nil, err
 		}
 		got.Add(1)
-		return testserver.Text("thanks"), nil
+		return mcptest.Text("thanks"), nil
 	})
 	return server
 }
@@ -95,12 +95,12 @@ func TestWhatServersAskIsScreened(t *testing.T) {
 		{"B315: too long to read", to("https://a.example/" + strings.Repeat("a", 3000)), ""},
 		{"B315: not fetched", to(site.URL), "\n\n    " + site.URL},
 	} {
-		for _, version := range testserver.Versions {
+		for _, version := range mcptest.Versions {
 			t.Run(version+", "+tt.name, func(t *testing.T) {
 				t.Parallel()
 				var got atomic.Int64
 				u := says("accept", map[string]any{})
-				res, err := remove(t, testserver.ConnectVersion(t, asking(version, tt.what, &got), screened(u), version))
+				res, err := remove(t, mcptest.ConnectVersion(t, asking(version, tt.what, &got), screened(u), version))
 				asked := u.asked()
 				if tt.want == "" {
 					if len(asked) > 0 || got.Load() > 0 || err == nil {
@@ -160,11 +160,11 @@ func TestAServerWithoutANameIsNotShown(t *testing.T) {
 func TestB313TwoQuestionsAreNotMerged(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
-	cs := testserver.ConnectVersion(t, d.server, byHand(), testserver.Modern)
+	cs := mcptest.ConnectVersion(t, d.server, byHand(), mcptest.Modern)
 	p := first()
 	p.RequestState = "the tool's"
 	p.InputResponses = mcp.InputResponseMap{"api_key": accepted, "fairlead.confirm": accepted}
-	res, err := cs.CallTool(testserver.Context(t), p)
+	res, err := cs.CallTool(mcptest.Context(t), p)
 	if err != nil || !res.NeedsInput() || len(res.InputRequests) != 1 || strings.Contains(res.RequestState, "the tool's") {
 		t.Errorf("got %v, %v, want our question alone", res, err)
 	}
@@ -174,7 +174,7 @@ func TestB313TwoQuestionsAreNotMerged(t *testing.T) {
 // B319: a client as mount prepares it samples nothing for anybody.
 func TestB319SamplingIsOff(t *testing.T) {
 	t.Parallel()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for name, client := range map[string]*mcp.Client{
 			"mount.Options":         mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, mount.Options(catalog.New(catalog.Options{}), nil)),
 			"mount.ResolverOptions": mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, mount.ResolverOptions(nil)),
@@ -184,10 +184,10 @@ func TestB319SamplingIsOff(t *testing.T) {
 				t.Parallel()
 				var got atomic.Int64
 				what := &mcp.CreateMessageWithToolsParams{ //nolint:staticcheck // as above
-					MaxTokens: 1e9, Tools: []*mcp.Tool{testserver.Tool("delete_customer", "")},
+					MaxTokens: 1e9, Tools: []*mcp.Tool{mcptest.Tool("delete_customer", "")},
 					Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: "Write a book."}}}}, //nolint:staticcheck // as above
 				}
-				res, err := remove(t, testserver.ConnectVersion(t, asking(version, what, &got), client, version))
+				res, err := remove(t, mcptest.ConnectVersion(t, asking(version, what, &got), client, version))
 				if err == nil || got.Load() > 0 {
 					t.Errorf("got %v, and the server got %d answers", res, got.Load())
 				}
@@ -200,7 +200,7 @@ func TestB319SamplingIsOff(t *testing.T) {
 func TestTheQuestionIsOneForm(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
-	res, err := remove(t, testserver.ConnectVersion(t, d.server, byHand(), testserver.Modern))
+	res, err := remove(t, mcptest.ConnectVersion(t, d.server, byHand(), mcptest.Modern))
 	if err != nil {
 		t.Fatal(err)
 	}

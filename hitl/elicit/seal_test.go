@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -27,7 +27,7 @@ var accepted = &mcp.ElicitResult{Action: "accept", Content: yes}
 // modern is a request as it comes from a client that can be asked by a result.
 func modern() *mcp.CallToolRequest {
 	return &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: mcp.Meta{
-		mcp.MetaKeyProtocolVersion:    testserver.Modern,
+		mcp.MetaKeyProtocolVersion:    mcptest.Modern,
 		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
 	}}}
 }
@@ -55,7 +55,7 @@ func newReplica(c hitl.Confirmer, o hitl.Options) *replica {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.ran = append(r.ran, call)
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	}), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 	r.ToolCaller = hitl.New(c, o)(next)
 	return r
@@ -398,10 +398,10 @@ func TestAnAnswerIsSealedToTheDrafts(t *testing.T) {
 			sent := 0
 			next := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 				if call.Tool.Name() == "draft" {
-					return testserver.Text(draft), nil
+					return mcptest.Text(draft), nil
 				}
 				sent++
-				return testserver.Text("sent"), nil
+				return mcptest.Text("sent"), nil
 			})
 			caller := hitl.New(elicit.New(elicit.Options{}), hitl.Options{TwoSteps: []hitl.TwoStep{{Server: "mail", Draft: "draft", Commit: "send"}}})(next)
 			ctx := elicit.WithRequest(t.Context(), modern())

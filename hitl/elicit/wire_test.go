@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,7 +20,7 @@ import (
 func TestTheLegsOfACall(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
-		if !strings.HasSuffix(way.name, testserver.Modern) {
+		if !strings.HasSuffix(way.name, mcptest.Modern) {
 			continue
 		}
 		t.Run(way.name, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheLegsOfACall(t *testing.T) {
 			cs := way.connect(t, d.server, byHand())
 			call := func(p *mcp.CallToolParams) *mcp.CallToolResult {
 				t.Helper()
-				res, err := cs.CallTool(testserver.Context(t), p)
+				res, err := cs.CallTool(mcptest.Context(t), p)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A row is one member of the arguments, escaped for the eye.
@@ -31,7 +31,7 @@ func rows(arguments json.RawMessage) []row {
 	var list []row
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') || !json.Valid(arguments) {
-		return []row{{Text: escape.Text(string(arguments)), raw: arguments}}
+		return []row{{Text: safetext.Text(string(arguments)), raw: arguments}}
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -40,9 +40,9 @@ func rows(arguments json.RawMessage) []row {
 			err = d.Decode(&value)
 		}
 		if err != nil {
-			return []row{{Text: escape.Text(string(arguments)), raw: arguments}}
+			return []row{{Text: safetext.Text(string(arguments)), raw: arguments}}
 		}
-		list = append(list, row{Name: escape.Line(fmt.Sprint(name)), Text: valueText(value), raw: value})
+		list = append(list, row{Name: safetext.Line(fmt.Sprint(name)), Text: valueText(value), raw: value})
 	}
 	return list
 }
@@ -52,21 +52,21 @@ func rows(arguments json.RawMessage) []row {
 func valueText(value json.RawMessage) string {
 	var text string
 	if value[0] == '"' && json.Unmarshal(value, &text) == nil && !strings.ContainsRune(text, utf8.RuneError) {
-		return `"` + escape.Text(text) + `"`
+		return `"` + safetext.Text(text) + `"`
 	}
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, value, "", "  ") != nil {
-		return escape.Text(string(value))
+		return safetext.Text(string(value))
 	}
 	// What escape shows is no escape of JSON's, so JSON's backslashes may stay single.
-	return strings.ReplaceAll(escape.Text(pretty.String()), `\\`, `\`)
+	return strings.ReplaceAll(safetext.Text(pretty.String()), `\\`, `\`)
 }
 
 func draftText(shown string) string {
 	if json.Valid([]byte(shown)) {
 		return valueText(bytes.TrimSpace([]byte(shown)))
 	}
-	return escape.Text(shown)
+	return safetext.Text(shown)
 }
 
 // compare notes in each row what differs from the last approved call, adds what
@@ -122,5 +122,5 @@ func editable(arguments json.RawMessage) string {
 	if json.Indent(&pretty, bytes.TrimSpace(arguments), "", "  ") != nil { // it keeps white space at the end
 		return "{}"
 	}
-	return escape.JSON(pretty.String())
+	return safetext.JSON(pretty.String())
 }

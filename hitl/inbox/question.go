@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A question is one request that waits.
@@ -140,9 +140,9 @@ func (in *Inbox) expire(q *question) bool {
 // end moves a question to the history. The caller holds the lock.
 func (in *Inbox) end(q *question, r record) {
 	r.id, r.digest, r.at = q.request.ID, q.digest, time.Now()
-	r.tool = escape.Cut(escape.Line(q.request.Tool.String()), maxNameShown)
+	r.tool = safetext.Cut(safetext.Line(q.request.Tool.String()), maxNameShown)
 	arguments := q.request.Arguments
-	if r.arguments = escape.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
+	if r.arguments = safetext.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
 		r.arguments += "…"
 	}
 	delete(in.waiting, r.id)
@@ -230,7 +230,7 @@ func (r *record) refuses(digest string) error {
 	}
 	by := ""
 	if r.by != "" {
-		by = " by " + escape.Line(r.by)
+		by = " by " + safetext.Line(r.by)
 	}
 	return refuse(http.StatusConflict, "This was decided already: %s%s. It stays so.", r.what, by)
 }

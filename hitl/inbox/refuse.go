@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A refusal is an answer to a request that was not obeyed, with what to do next.
@@ -53,5 +53,5 @@ func (in *Inbox) refused(w http.ResponseWriter, r *http.Request, err error) {
 
 func (in *Inbox) logRefused(r *http.Request, err error) {
 	in.log.LogAttrs(r.Context(), slog.LevelWarn, "inbox: refused", slog.Int("status", status(err)), slog.String("why", err.Error()),
-		slog.String("method", r.Method), slog.String("path", escape.Cut(escape.Line(r.URL.Path), 120)), slog.String("from", r.RemoteAddr))
+		slog.String("method", r.Method), slog.String("path", safetext.Cut(safetext.Line(r.URL.Path), 120)), slog.String("from", r.RemoteAddr))
 }

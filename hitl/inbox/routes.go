@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 //go:embed page
@@ -198,7 +198,7 @@ func readForm(w http.ResponseWriter, r *http.Request, fields ...string) (url.Val
 			known = known || f == name
 		}
 		if !known || len(values) != 1 {
-			return form, refuse(http.StatusBadRequest, "The form has %d fields %q. Nothing was decided.", len(values), escape.Cut(escape.Line(name), 40))
+			return form, refuse(http.StatusBadRequest, "The form has %d fields %q. Nothing was decided.", len(values), safetext.Cut(safetext.Line(name), 40))
 		}
 	}
 	return form, nil
@@ -246,7 +246,7 @@ func read(form url.Values, q *question) (answer, error) {
 // plain drops what a reader of the reason could not see.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && escape.Invisible(r) {
+		if r != '\n' && r != '\t' && safetext.Invisible(r) {
 			return -1
 		}
 		return r

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 var pages = template.Must(template.ParseFS(files, "page/*.html"))
@@ -96,7 +96,7 @@ func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any
 
 func (in *Inbox) listed(s *session, done string) listPage {
 	in.mu.Lock()
-	page := listPage{Version: in.version, Waiting: len(in.pending), By: escape.Line(s.by)}
+	page := listPage{Version: in.version, Waiting: len(in.pending), By: safetext.Line(s.by)}
 	waiting := append([]*question(nil), in.pending[:min(len(in.pending), maxCards)]...)
 	page.More = page.Waiting - len(waiting)
 	for _, r := range slices.Backward(in.history) {
@@ -115,7 +115,7 @@ func (in *Inbox) listed(s *session, done string) listPage {
 func (r *record) view() past {
 	return past{
 		ID: r.id, Tool: r.tool, Arguments: r.arguments, What: r.what, At: r.at,
-		By: escape.Cut(escape.Line(r.by), maxNameShown), Reason: escape.Text(r.reason),
+		By: safetext.Cut(safetext.Line(r.by), maxNameShown), Reason: safetext.Text(r.reason),
 	}
 }
 
@@ -127,19 +127,19 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	heading := fmt.Sprintf("%s: %s\n", r.Tool, r.Tool.Safety())
 	reasons := strings.TrimSuffix(strings.TrimPrefix(r.Tool.Explain(), heading), "\n")
 	c := card{
-		ID: r.ID, Digest: q.digest, Tool: escape.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
-		Reasons: strings.Split(reasons, "\n"), Does: escape.Text(r.Tool.Definition.Description),
-		Why: escape.Text(r.Why), Undo: escape.Text(r.Undo), Caution: r.Caution(), Scope: escape.Line(r.Scope), CallID: escape.Line(r.CallID),
+		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
+		Reasons: strings.Split(reasons, "\n"), Does: safetext.Text(r.Tool.Definition.Description),
+		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
 		Own: !in.ownCalls && s.by != "" && s.by == r.Scope, Whole: true,
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
 	}
 	for i, reason := range c.Reasons {
-		c.Reasons[i] = escape.Line(strings.Join(strings.Fields(reason), " "))
+		c.Reasons[i] = safetext.Line(strings.Join(strings.Fields(reason), " "))
 	}
 	for _, d := range r.Drafts {
-		c.Drafts = append(c.Drafts, newRow(escape.Line(d.ID), draftText(d.Shown)))
+		c.Drafts = append(c.Drafts, newRow(safetext.Line(d.ID), draftText(d.Shown)))
 	}
 	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
 	c.limit(mostRows, mostBytes)
@@ -151,7 +151,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 func (c *card) limit(mostRows, mostBytes int) {
 	for _, text := range []*string{&c.Does, &c.Why, &c.Undo, &c.Tool, &c.Scope, &c.CallID} {
 		if len(*text) > mostBytes {
-			*text, c.Whole = escape.Cut(*text, mostBytes), false
+			*text, c.Whole = safetext.Cut(*text, mostBytes), false
 		}
 	}
 	for _, list := range []*[]row{&c.Rows, &c.Drafts} {
@@ -160,7 +160,7 @@ func (c *card) limit(mostRows, mostBytes int) {
 		}
 		for i := range *list {
 			if r := &(*list)[i]; len(r.Text)+len(r.Name)+len(r.Was) > mostBytes {
-				r.Name, r.Text, r.Was = escape.Cut(r.Name, mostBytes/4), escape.Cut(r.Text, mostBytes/2), escape.Cut(r.Was, mostBytes/4)
+				r.Name, r.Text, r.Was = safetext.Cut(r.Name, mostBytes/4), safetext.Cut(r.Text, mostBytes/2), safetext.Cut(r.Was, mostBytes/4)
 				c.Whole = false
 			}
 		}
@@ -201,5 +201,5 @@ func long(text string) bool { return len(text) > 240 || strings.Count(text, "\n"
 // Beginning is that line.
 func (r row) Beginning() string {
 	first, _, _ := strings.Cut(r.Text, "\n")
-	return cmp.Or(escape.Cut(first, 120), "…")
+	return cmp.Or(safetext.Cut(first, 120), "…")
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/spf13/cobra"
 )
 
@@ -111,7 +111,7 @@ func verdictJSON(out io.Writer, r audit.Report) error {
 }
 
 func encode(out io.Writer, v any) error {
-	e := json.NewEncoder(escape.JSONWriter(out))
+	e := json.NewEncoder(safetext.JSONWriter(out))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
@@ -223,7 +223,7 @@ func (f recordFilter) print(out io.Writer, path string, r audit.Report, asJSON b
 // recordLine is a record on one line, safe to show.
 func recordLine(r audit.Record) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %-9s", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), escape.Line(string(r.Kind)))
+	fmt.Fprintf(&b, "%s %-9s", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), safetext.Line(string(r.Kind)))
 	if r.Kind == audit.Recovered {
 		return b.String() + " a writer before had been interrupted"
 	}
@@ -231,25 +231,25 @@ func recordLine(r audit.Record) string {
 	if r.Server != "" {
 		tool = r.Server + "/" + r.Tool
 	}
-	fmt.Fprintf(&b, " %s (%s)", escape.Line(tool), escape.Line(r.Class))
+	fmt.Fprintf(&b, " %s (%s)", safetext.Line(tool), safetext.Line(r.Class))
 	if r.Outcome != "" {
 		took := "<1ms"
 		if r.Took >= time.Millisecond {
 			took = r.Took.Round(time.Millisecond).String()
 		}
-		fmt.Fprintf(&b, " %s in %s", escape.Line(string(r.Outcome)), took)
+		fmt.Fprintf(&b, " %s in %s", safetext.Line(string(r.Outcome)), took)
 	}
 	for _, part := range []struct{ name, value string }{
 		{"scope", r.Scope}, {"from", r.From}, {"approval", r.Approval}, {"arguments", string(r.Arguments)}, {"error", r.Error},
 	} {
 		if part.value != "" {
-			fmt.Fprintf(&b, " %s=%s", part.name, escape.Cut(escape.Line(part.value), 200))
+			fmt.Fprintf(&b, " %s=%s", part.name, safetext.Cut(safetext.Line(part.value), 200))
 		}
 	}
 	for _, d := range r.Decisions {
-		fmt.Fprintf(&b, " · %s: %s", escape.Line(d.Room), escape.Line(d.What))
+		fmt.Fprintf(&b, " · %s: %s", safetext.Line(d.Room), safetext.Line(d.What))
 		if d.Why != "" {
-			fmt.Fprintf(&b, " (%s)", escape.Cut(escape.Line(d.Why), 200))
+			fmt.Fprintf(&b, " (%s)", safetext.Cut(safetext.Line(d.Why), 200))
 		}
 	}
 	return b.String()

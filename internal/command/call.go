@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/dial"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
@@ -119,7 +119,7 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 		return &exitError{exitFindings, fmt.Errorf("writing the result: %w", err)}
 	}
 	if res.IsError {
-		return &exitError{exitFindings, fmt.Errorf("%s says that it failed", escape.Line(tool.String()))}
+		return &exitError{exitFindings, fmt.Errorf("%s says that it failed", safetext.Line(tool.String()))}
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func find(all *fleet, name string) (*middleware.Tool, error) {
 		if t.Name() == name || t.String() == name {
 			found = append(found, t)
 		}
-		names = append(names, escape.Line(t.Name()))
+		names = append(names, safetext.Line(t.Name()))
 	}
 	if len(found) == 1 {
 		return found[0], nil
@@ -183,7 +183,7 @@ func (o *callOptions) print(out io.Writer, res *mcp.CallToolResult) error {
 	}
 	plain := func(s string) string { return s }
 	if tty.Of(out, os.Getenv).Live {
-		plain = escape.Text
+		plain = safetext.Text
 	}
 	var b strings.Builder
 	for _, c := range res.Content {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -52,17 +52,17 @@ func TestCall(t *testing.T) {
 
 func TestCallTellsWhatTheToolSays(t *testing.T) {
 	t.Parallel()
-	server := testserver.New()
-	testserver.Add(server, testserver.Tool("get_all", ""), func(_ context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
+	server := mcptest.New()
+	mcptest.Add(server, mcptest.Tool("get_all", ""), func(_ context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{
 			&mcp.TextContent{Text: "text"}, &mcp.ImageContent{MIMEType: "image/png", Data: []byte("1234")},
 			&mcp.ResourceLink{URI: "file:///a"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", Text: "inside"}},
 		}}, nil
 	})
-	testserver.Add(server, testserver.Tool("get_failed", ""), func(_ context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(server, mcptest.Tool("get_failed", ""), func(_ context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no such file"}}}, nil
 	})
-	_, h := testserver.ConnectHTTP(t, server, nil, testserver.Modern)
+	_, h := mcptest.ConnectHTTP(t, server, nil, mcptest.Modern)
 	code, stdout, _ := program(t, "", "call", "get_all", h.URL)
 	if want := "text\n[image, image/png, 4 bytes; --json has it]\n[resource file:///a]\ninside\n"; code != exitOK || stdout != want {
 		t.Errorf("exit %d and %q, want %q", code, stdout, want)
@@ -102,7 +102,7 @@ func TestCallKeepsToTheLock(t *testing.T) {
 	if code, _, stderr := program(t, "", "call", "get_account", "--lock", path, lying(t)); code != exitOK {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
-	_, changed := testserver.ConnectHTTP(t, honest(), nil, testserver.Modern)
+	_, changed := mcptest.ConnectHTTP(t, honest(), nil, mcptest.Modern)
 	if code, stdout, stderr := program(t, "", "call", "get_account", "--lock", path, changed.URL); code != exitFindings || stdout != "" || !strings.Contains(stderr, "changed since it was accepted") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}

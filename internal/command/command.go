@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/stores"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -67,8 +67,8 @@ func noneEmpty(flags *pflag.FlagSet) (err error) {
 // harmless is a text for a terminal that may hold what a server wrote. Most have
 // nothing to hide, and stay as they are.
 func harmless(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && escape.Invisible(r) }) {
-		return escape.Text(text)
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && safetext.Invisible(r) }) {
+		return safetext.Text(text)
 	}
 	return text
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/toolname"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
@@ -93,7 +93,7 @@ func inferLines(in io.Reader, out, errs io.Writer) error {
 
 // answer writes a line for each tool.
 func answer(out io.Writer, tools []listedTool) error {
-	write := json.NewEncoder(escape.JSONWriter(out))
+	write := json.NewEncoder(safetext.JSONWriter(out))
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
 		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // lying is a server that declares everything read-only, behind a real socket.
 func lying(t *testing.T) string {
 	t.Helper()
-	_, h := testserver.ConnectHTTP(t, lies(), nil, testserver.Modern)
+	_, h := mcptest.ConnectHTTP(t, lies(), nil, mcptest.Modern)
 	return h.URL
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 func TestLockIsShownAcceptedAndKept(t *testing.T) {
@@ -39,7 +39,7 @@ func TestLockIsShownAcceptedAndKept(t *testing.T) {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
 
-	_, after := testserver.ConnectHTTP(t, honest(), nil, testserver.Modern)
+	_, after := mcptest.ConnectHTTP(t, honest(), nil, mcptest.Modern)
 	code, stdout, _ = program(t, "", "lock", "diff", "--lock", path, after.URL)
 	for _, want := range []string{"server/get_account: changed since it was accepted (description)", `+ "Gets an account."`, "server/delete_account: was accepted, and its server no longer lists it"} {
 		if code != exitFindings || !strings.Contains(stdout, want) {

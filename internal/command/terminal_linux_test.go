@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 )
@@ -42,12 +42,12 @@ func pair(t *testing.T) (program, user *os.File) {
 func TestProxyAsksAtItsTerminal(t *testing.T) {
 	t.Parallel()
 	tty, user := pair(t)
-	exe, key := testserver.Child(t, "lying")
+	exe, key := mcptest.Child(t, "lying")
 	cmd := exec.CommandContext(t.Context(), built(t), "proxy", "--approve", "terminal", "--", exe)
 	cmd.Env = append(os.Environ(), key)
 	cmd.ExtraFiles = []*os.File{tty}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
-	client := testserver.Dial(t, nil, &mcp.CommandTransport{Command: cmd}, testserver.Modern)
+	client := mcptest.Dial(t, nil, &mcp.CommandTransport{Command: cmd}, mcptest.Modern)
 
 	screen := bufio.NewReader(user)
 	answer := func(line string) (shown string) {
@@ -68,7 +68,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 	for line, want := range map[string]string{"y": "done", "": "no", "ask Ada first": "ask Ada first"} {
 		shown := make(chan string, 1)
 		go func() { shown <- answer(line) }()
-		res, err := client.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
+		res, err := client.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Limits on what is shown of a change.
@@ -94,7 +94,7 @@ var plainKey = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
 func shownKey(path, key string) string {
 	switch {
 	case !plainKey.MatchString(key) || len(key) > maxKey:
-		return `["` + escape.Cut(escape.Line(key), maxKey) + `"]`
+		return `["` + safetext.Cut(safetext.Line(key), maxKey) + `"]`
 	case path == "":
 		return key
 	}
@@ -180,7 +180,7 @@ func around(was, is string) (shownWas, shownIs string) {
 		}
 	}
 	show := func(s string) string {
-		return same(head) + escape.Cut(escape.Line(s[head:len(s)-tail]), maxValue) + same(tail)
+		return same(head) + safetext.Cut(safetext.Line(s[head:len(s)-tail]), maxValue) + same(tail)
 	}
 	return show(was), show(is)
 }

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/tailscale/hujson"
 )
 
@@ -98,7 +98,7 @@ func missing(path string, all []entry, names []string) error {
 func quoted(names ...string) string {
 	shown := make([]string, len(names))
 	for i, name := range names {
-		shown[i] = `"` + escape.Cut(escape.Line(name), 100) + `"`
+		shown[i] = `"` + safetext.Cut(safetext.Line(name), 100) + `"`
 	}
 	return strings.Join(shown, ", ")
 }

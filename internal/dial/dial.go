@@ -12,9 +12,9 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/tail"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

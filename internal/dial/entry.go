@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A written is one server as the clients write it, all their dialects in one.
@@ -135,7 +135,7 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 // unmarshalling says which member is of the wrong type, without what stands there.
 func unmarshalling(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is a %s", escape.Line(cmp.Or(wrong.Field, "it")), wrong.Value)
+		return fmt.Errorf("%s is a %s", safetext.Line(cmp.Or(wrong.Field, "it")), wrong.Value)
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/redact"
 )
 
 // A Target names a server: an http or https URL, or a command with its arguments

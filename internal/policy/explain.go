@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Explain says which of the rules match a tool, which of them decides, and why the
@@ -24,7 +24,7 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 		case r == decides:
 			b.WriteString("decides")
 			if r.Reason != "" {
-				fmt.Fprintf(&b, " (%s)", escape.Line(r.Reason))
+				fmt.Fprintf(&b, " (%s)", safetext.Line(r.Reason))
 			}
 		case r.Verdict == Allow && !r.allows(class):
 			fmt.Fprintf(&b, "does not speak of %s tools; for that, write %q", class, t.String())

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/tailscale/hujson"
 )
 
@@ -58,7 +58,7 @@ func (r *reader) line(offset int) int {
 
 func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
 	if len(r.faults) < maxFaults {
-		r.faults = append(r.faults, &Error{r.name, r.line(v.StartOffset), escape.Line(key), fmt.Sprintf(format, args...)})
+		r.faults = append(r.faults, &Error{r.name, r.line(v.StartOffset), safetext.Line(key), fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -159,7 +159,7 @@ func (r *reader) text(to *string, words ...string) field {
 		case s == "":
 			r.faultf(v, key, "it is empty")
 		case len(words) > 0 && !slices.Contains(words, s):
-			r.faultf(v, key, "%q is none of %s", escape.Cut(s, 80), strings.Join(words, ", "))
+			r.faultf(v, key, "%q is none of %s", safetext.Cut(s, 80), strings.Join(words, ", "))
 		default:
 			*to = s
 		}
@@ -213,7 +213,7 @@ func (r *reader) duration(to *time.Duration) field {
 		d, err := time.ParseDuration(s)
 		switch {
 		case err != nil:
-			r.faultf(v, key, "%q is no time; it has to be %s", escape.Cut(s, 40), what)
+			r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
 		case d <= 0:
 			r.faultf(v, key, "it has to be more than 0")
 		default:

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A link is a connection with a server. Messages go to whoever opened it, with the ID
@@ -71,7 +71,7 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 			all, err := parse(line)
 			if err != nil {
 				log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
-					slog.String("server", s.Name), slog.String("text", escape.Line(escape.Cut(string(line), 200))))
+					slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
 				return
 			}
 			for _, m := range all {

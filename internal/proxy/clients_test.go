@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 // Clients that nobody here wrote drive the built program, over both transports.
@@ -20,7 +20,7 @@ import (
 // URL; without listen it returns the command line.
 func started(t *testing.T, program string, listen bool, ledger string, flags ...string) []string {
 	t.Helper()
-	exe, key := testserver.Child(t, "things")
+	exe, key := mcptest.Child(t, "things")
 	server := []string{"--", "env", key, ledgerKey + "=" + ledger, exe}
 	if !listen {
 		return slices.Concat([]string{program, "proxy"}, flags, server)

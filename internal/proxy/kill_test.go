@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 // kills is how often each of the three is killed.
@@ -60,7 +60,7 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	exe, key := testserver.Child(t, "things")
+	exe, key := mcptest.Child(t, "things")
 	arguments := []string{"proxy", "--policy", rules, "--audit", record, "--", exe}
 	// The client is a shell that holds the proxy's ends, so that it can be killed too.
 	client := exec.CommandContext(t.Context(), "sh", "-c", `echo $$ > "$1/client"; exec 3<"$1/in"; exec cat <&3`, "client", dir)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 const (
@@ -85,11 +85,11 @@ func TestAServerWithoutTools(t *testing.T) {
 // Requests of the revision without sessions go on without a server likewise.
 func TestALateServerOfTheNewRevision(t *testing.T) {
 	t.Parallel()
-	a, dir := moody(t, "a", `*server/discover*) `+untilGo+` answer '"result":{"supportedVersions":["`+testserver.Modern+`"],"capabilities":{"tools":{}},"serverInfo":{"name":"moody","version":"1"}}';;`+hasX)
+	a, dir := moody(t, "a", `*server/discover*) `+untilGo+` answer '"result":{"supportedVersions":["`+mcptest.Modern+`"],"capabilities":{"tools":{}},"serverInfo":{"name":"moody","version":"1"}}';;`+hasX)
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}}, proxy.LateAfter(300*time.Millisecond))
-	meta := `"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + testserver.Modern + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"}}}`
+	meta := `"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcptest.Modern + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"}}}`
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover",` + meta + `}`)
-	if got := r.answer("1"); !strings.Contains(string(got["result"]), testserver.Modern) {
+	if got := r.answer("1"); !strings.Contains(string(got["result"]), mcptest.Modern) {
 		t.Errorf("introduced with %s %s", got["result"], got["error"])
 	}
 	r.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list",` + meta + `}`)
@@ -126,7 +126,7 @@ func TestAllServersAreLate(t *testing.T) {
 // refuses is heard although others go away.
 func TestNoServerAnswers(t *testing.T) {
 	t.Parallel()
-	discover := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + testserver.Modern + `"}}}`
+	discover := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcptest.Modern + `"}}}`
 	dies := func(name, when string) proxy.Server {
 		return proxy.Server{Name: name, Dir: t.TempDir(), Command: []string{"sh", "-c", when + "exit 1"}}
 	}
@@ -141,7 +141,7 @@ func TestNoServerAnswers(t *testing.T) {
 			if text != "" {
 				r.send(text)
 			}
-			if err := testserver.Wait(t, "the session to end", r.done); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+			if err := mcptest.Wait(t, "the session to end", r.done); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
 				t.Errorf("the session ended with %v", err)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -99,14 +99,14 @@ func TestClientsDoNotMeet(t *testing.T) {
 				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
 					ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.ProgressToken },
 				})
-				cs := testserver.Dial(t, client, &mcp.StreamableClientTransport{Endpoint: url}, version)
+				cs := mcptest.Dial(t, client, &mcp.StreamableClientTransport{Endpoint: url}, version)
 				params := &mcp.CallToolParams{Name: "get_progress", Arguments: map[string]any{}}
 				params.SetProgressToken("same")
-				if _, err := cs.CallTool(testserver.Context(t), params); err != nil {
+				if _, err := cs.CallTool(mcptest.Context(t), params); err != nil {
 					t.Error(err)
 				}
 				for range 3 {
-					if got := testserver.Wait(t, "progress", progress); got != "same" {
+					if got := mcptest.Wait(t, "progress", progress); got != "same" {
 						t.Errorf("got the token %v", got)
 					}
 				}
@@ -114,7 +114,7 @@ func TestClientsDoNotMeet(t *testing.T) {
 			}()
 		}
 		for range cap(done) {
-			if more := testserver.Wait(t, "a client", done); more != 0 {
+			if more := mcptest.Wait(t, "a client", done); more != 0 {
 				t.Errorf("a client got %d notifications of others", more)
 			}
 		}
@@ -136,7 +136,7 @@ func TestAClientOverHTTPThatBreaksOff(t *testing.T) {
 				return hitl.Decision{Verdict: hitl.Approved}, nil // too late
 			}),
 		})
-		cs := testserver.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
+		cs := mcptest.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			<-asked
@@ -145,7 +145,7 @@ func TestAClientOverHTTPThatBreaksOff(t *testing.T) {
 		if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "delete_thing"}); err == nil {
 			t.Error("the call went through")
 		}
-		testserver.Wait(t, "the end of the question", over)
+		mcptest.Wait(t, "the end of the question", over)
 		if got := ledgerOf(t, ledger); len(got) > 0 {
 			t.Errorf("the server did %v", got)
 		}
@@ -155,7 +155,7 @@ func TestAClientOverHTTPThatBreaksOff(t *testing.T) {
 // A person has so much time, and then it is a no.
 func TestSilenceIsANo(t *testing.T) {
 	t.Parallel()
-	f := connect(t, testserver.Legacy, proxy.Options{
+	f := connect(t, mcptest.Legacy, proxy.Options{
 		Policy: decided(t, `{"approvals": {"timeout": "50ms"}}`),
 		Confirm: hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
 			<-ctx.Done()
@@ -170,7 +170,7 @@ func TestSilenceIsANo(t *testing.T) {
 // More sessions than there is room for are refused; those that are open go on.
 func TestRoomForSessions(t *testing.T) {
 	t.Parallel()
-	url := listenOn(t, proxy.Options{Servers: []proxy.Server{serve(t, things(), testserver.Legacy)}})
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{serve(t, things(), mcptest.Legacy)}})
 	open := func() int {
 		res, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		if err != nil {
@@ -261,13 +261,13 @@ func TestClientsAtOnce(t *testing.T) {
 		done := make(chan bool, clients)
 		for i := range clients {
 			go func() {
-				cs := testserver.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
-				res, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_thing", Arguments: map[string]any{"id": i}})
+				cs := mcptest.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: url}, version)
+				res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_thing", Arguments: map[string]any{"id": i}})
 				done <- err == nil && cs.InitializeResult().ProtocolVersion == version && strings.Contains(res.Content[0].(*mcp.TextContent).Text, fmt.Sprintf(`not {"id":%d}`, i))
 			}()
 		}
 		for range clients {
-			if !testserver.Wait(t, "a client", done) {
+			if !mcptest.Wait(t, "a client", done) {
 				t.Error("a client did not get its own answer")
 			}
 		}
@@ -282,7 +282,7 @@ func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
 		{Name: "twice", Dir: dir, Command: []string{"sh", "-c", "[ -e once ] || { touch once; read -r line; exit 1; }; touch again; cat > /dev/null; touch ended"}},
 		{Name: "once", Dir: dir, Command: []string{"sh", "-c", "read -r line; until [ -e again ]; do sleep 0.01; done; exit 1"}},
 	}})
-	body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + testserver.Modern + `"}}}`
+	body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcptest.Modern + `"}}}`
 	res, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -24,7 +24,7 @@ import (
 func serve(t testing.TB, server *mcp.Server, version string) proxy.Server {
 	t.Helper()
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: version >= testserver.Modern}))
+		&mcp.StreamableHTTPOptions{Stateless: version >= mcptest.Modern}))
 	t.Cleanup(h.Close)
 	return proxy.Server{Name: "things", URL: h.URL}
 }
@@ -44,20 +44,20 @@ func listenOn(t testing.TB, o proxy.Options) string {
 	go func() { ended <- p.ListenAndServe(ctx, "127.0.0.1:0", func(u string) { url <- u }) }()
 	t.Cleanup(func() {
 		stop()
-		if err := testserver.Wait(t, "the proxy to end", ended); err != nil {
+		if err := mcptest.Wait(t, "the proxy to end", ended); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
 			t.Log(log.String())
 		}
 	})
-	return testserver.Wait(t, "the proxy to listen", url)
+	return mcptest.Wait(t, "the proxy to listen", url)
 }
 
 // eachWay tries clients over both transports, servers over both, at both revisions.
 func eachWay(t *testing.T, o proxy.Options, client func() *mcp.ClientOptions, test func(t *testing.T, cs *mcp.ClientSession, version string)) {
 	t.Helper()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for _, to := range []string{"stdio", "HTTP"} {
 			for _, from := range []string{"stdio", "HTTP"} {
 				t.Run(from+" to "+to+" "+version, func(t *testing.T) {
@@ -71,7 +71,7 @@ func eachWay(t *testing.T, o proxy.Options, client func() *mcp.ClientOptions, te
 						test(t, connect(t, version, o, client()).ClientSession, version)
 						return
 					}
-					test(t, testserver.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client()),
+					test(t, mcptest.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client()),
 						&mcp.StreamableClientTransport{Endpoint: listenOn(t, o)}, version), version)
 				})
 			}
@@ -81,7 +81,7 @@ func eachWay(t *testing.T, o proxy.Options, client func() *mcp.ClientOptions, te
 
 func callTool(t testing.TB, cs *mcp.ClientSession, name string, arguments any) *mcp.CallToolResult {
 	t.Helper()
-	res, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -94,7 +94,7 @@ func TestEveryWayThrough(t *testing.T) {
 		if got := cs.InitializeResult().ProtocolVersion; got != version {
 			t.Errorf("the client speaks %s", got)
 		}
-		list, err := cs.ListTools(testserver.Context(t), nil)
+		list, err := cs.ListTools(mcptest.Context(t), nil)
 		if err != nil || len(list.Tools) != len(thingNames) {
 			t.Fatalf("got %v, %v", list, err)
 		}
@@ -212,7 +212,7 @@ func connectRaw(t testing.TB, o proxy.Options, change ...func(*proxy.Proxy)) *ra
 	}()
 	t.Cleanup(func() {
 		_ = toProxy.Close()
-		testserver.Wait(t, "the proxy to end", ended) // its servers write to ledgers until then
+		mcptest.Wait(t, "the proxy to end", ended) // its servers write to ledgers until then
 		if t.Failed() {
 			t.Log(log.String())
 		}
@@ -229,7 +229,7 @@ func (r *raw) send(text string) {
 
 func (r *raw) next() map[string]json.RawMessage {
 	r.t.Helper()
-	return testserver.Wait(r.t, "a message of the proxy's", r.out)
+	return mcptest.Wait(r.t, "a message of the proxy's", r.out)
 }
 
 // answer waits for the answer to a request.
@@ -273,16 +273,16 @@ func TestAClientThatGoesAwayLeavesNoOpenGrant(t *testing.T) {
 			})
 			r.initialize("{}")
 			r.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"delete_thing","arguments":{}}}`)
-			testserver.Wait(t, "the question", asked)
+			mcptest.Wait(t, "the question", asked)
 			if way == "closes" {
 				_ = r.in.Close()
-				if err := testserver.Wait(t, "the proxy to end", r.done); err != nil {
+				if err := mcptest.Wait(t, "the proxy to end", r.done); err != nil {
 					t.Error(err)
 				}
 			} else {
 				r.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
 			}
-			testserver.Wait(t, "the end of the question", over)
+			mcptest.Wait(t, "the end of the question", over)
 			if way == "cancels" {
 				r.send(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"list_things"}}`)
 				for m := r.next(); string(m["id"]) != "8"; m = r.next() {

@@ -22,11 +22,11 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/policy"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/internal/tail"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/redact"
 )
 
 // A Server is one that the proxy stands in front of: an URL, or a command that speaks

@@ -15,12 +15,12 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched})
+	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.
@@ -47,22 +47,22 @@ const pidKey = "FAIRLEAD_TEST_PID"
 
 // things is a server whose tools read, delete, take long and die.
 func things() *mcp.Server {
-	s := testserver.New()
+	s := mcptest.New()
 	if name := os.Getenv(pidKey); name != "" {
 		if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 			panic(err)
 		}
 	}
-	add := func(name, description string, handle testserver.Handler) {
-		testserver.Add(s, testserver.Tool(name, description), handle)
+	add := func(name, description string, handle mcptest.Handler) {
+		mcptest.Add(s, mcptest.Tool(name, description), handle)
 	}
 	add("list_things", "Lists the things.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		did("list " + string(arguments))
-		return testserver.Text("a, b"), nil
+		return mcptest.Text("a, b"), nil
 	})
 	add("delete_thing", "Deletes a thing.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		did("delete " + string(arguments))
-		return testserver.Text("it is gone"), nil
+		return mcptest.Text("it is gone"), nil
 	})
 	add("delete_slowly", "Deletes a thing.", func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		did("delete " + string(arguments))
@@ -71,7 +71,7 @@ func things() *mcp.Server {
 			did("cancelled " + string(arguments))
 		case <-time.After(time.Minute):
 		}
-		return testserver.Text("it is gone"), nil
+		return mcptest.Text("it is gone"), nil
 	})
 	add("delete_and_die", "Deletes a thing.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		did("delete " + string(arguments))
@@ -114,7 +114,7 @@ func newLines(t testing.TB) *lines {
 // child is a server of this test binary's.
 func child(t testing.TB, name string, env ...string) proxy.Server {
 	t.Helper()
-	exe, key := testserver.Child(t, name)
+	exe, key := mcptest.Child(t, name)
 	return proxy.Server{Name: name, Command: []string{exe}, Env: append(env, key)}
 }
 
@@ -141,8 +141,8 @@ func connect(t testing.TB, version string, o proxy.Options, client *mcp.ClientOp
 		f.served <- err
 	}()
 	// The servers write to the ledger to their end, so that its folder can go only then.
-	t.Cleanup(func() { testserver.Wait(t, "the proxy to end", ended) })
-	f.ClientSession = testserver.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client),
+	t.Cleanup(func() { mcptest.Wait(t, "the proxy to end", ended) })
+	f.ClientSession = mcptest.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client),
 		&mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, version)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -154,7 +154,7 @@ func connect(t testing.TB, version string, o proxy.Options, client *mcp.ClientOp
 
 func (f *front) call(t testing.TB, name string, arguments any) *mcp.CallToolResult {
 	t.Helper()
-	res, err := f.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	res, err := f.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -185,7 +185,7 @@ func ledgerOf(t testing.TB, name string) []string {
 
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			test(t, version)
@@ -209,7 +209,7 @@ func TestListsCallsAndRefuses(t *testing.T) {
 		if got := f.InitializeResult().ProtocolVersion; got != version {
 			t.Errorf("the client speaks %s", got)
 		}
-		list, err := f.ListTools(testserver.Context(t), nil)
+		list, err := f.ListTools(mcptest.Context(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,9 +12,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
-	"github.com/fairlead-go/fairlead/internal/redact"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A remote is a server behind streamable HTTP.
@@ -166,7 +166,7 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	case res.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("HTTP %s", res.Status)
 	}
-	return fmt.Errorf("the server answered with something else than MCP: %s", escape.Line(escape.Cut(string(body), 200)))
+	return fmt.Errorf("the server answered with something else than MCP: %s", safetext.Line(safetext.Cut(string(body), 200)))
 }
 
 func (r *remote) hasSession() bool {

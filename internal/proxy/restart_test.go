@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 // moody is a server in a few lines of shell, so that each of its processes can do as a
@@ -80,7 +80,7 @@ func TestAClientThatGoesWhileItsServerIsAway(t *testing.T) {
 	exists(t, filepath.Join(dir, "second"))
 	r.send(`{"jsonrpc":"2.0","id":5,"method":"ping"}`)
 	_ = r.in.Close()
-	if err := testserver.Wait(t, "the proxy to end", r.done); err != nil {
+	if err := mcptest.Wait(t, "the proxy to end", r.done); err != nil {
 		t.Error(err)
 	}
 }
@@ -201,7 +201,7 @@ func TestAClientThatGoesAndDoesNotRead(t *testing.T) {
 	r.send(`{"jsonrpc":"2.0","method":"notifications/flood"}`)
 	exists(t, filepath.Join(dir, "flooding"))
 	_ = r.in.Close()
-	if err := testserver.Wait(t, "the proxy to end", r.done); err != nil {
+	if err := mcptest.Wait(t, "the proxy to end", r.done); err != nil {
 		t.Error(err)
 	}
 }

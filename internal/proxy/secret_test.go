@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 // What goes wrong on the way to a server tells neither the client nor the log its key.
@@ -25,7 +25,7 @@ func TestFaultsKeepSecrets(t *testing.T) {
 					t.Errorf("the client is told %s", m["error"])
 				}
 			}
-			if err := testserver.Wait(t, "the proxy to end", r.done); err == nil || strings.Contains(err.Error(), secret) {
+			if err := mcptest.Wait(t, "the proxy to end", r.done); err == nil || strings.Contains(err.Error(), secret) {
 				t.Errorf("got %v", err)
 			}
 		})

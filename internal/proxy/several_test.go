@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -18,7 +18,7 @@ func TestSeveralServers(t *testing.T) {
 		one.Name, two.Name = "one", "two"
 		things := child(t, "things")
 		f := connect(t, version, proxy.Options{Servers: []proxy.Server{one, two, things}}, nil)
-		ctx := testserver.Context(t)
+		ctx := mcptest.Context(t)
 		if got := f.InitializeResult().Instructions; !strings.Contains(got, "one:\nLook") || !strings.Contains(got, "two:\nLook") {
 			t.Errorf("the instructions are %q", got)
 		}
@@ -82,9 +82,9 @@ func TestAServersQuestionIsNotOurs(t *testing.T) {
 // Bytes on a server's output that are no MCP are left out, and said.
 func TestBytesThatAreNoMessage(t *testing.T) {
 	t.Parallel()
-	exe, key := testserver.Child(t, "things")
+	exe, key := mcptest.Child(t, "things")
 	noise := `echo 'Welcome to the server!'; printf '\033[2Jhello\n'; echo '{"half": '; echo '[]'; echo '{"jsonrpc":"2.0"}'; exec env "$1" "$2"`
-	f := connect(t, testserver.Legacy, proxy.Options{Servers: []proxy.Server{{Name: "things", Command: []string{"sh", "-c", noise, "sh", key, exe}}}}, nil)
+	f := connect(t, mcptest.Legacy, proxy.Options{Servers: []proxy.Server{{Name: "things", Command: []string{"sh", "-c", noise, "sh", key, exe}}}}, nil)
 	if got := text(t, f.call(t, "list_things", nil)); got != "a, b" {
 		t.Errorf("got %q", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -26,15 +26,15 @@ func watched() *mcp.Server {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "text"}}}, nil
 		})
 	}
-	testserver.Add(s, testserver.Tool("change_things", "Changes both things."), func(ctx context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(s, mcptest.Tool("change_things", "Changes both things."), func(ctx context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
 		for _, uri := range []string{"test://left", "test://kept"} {
 			if err := s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
 				return nil, err
 			}
 		}
-		return testserver.Text("changed"), nil
+		return mcptest.Text("changed"), nil
 	})
-	testserver.Add(s, testserver.Tool("delete_and_die", "Deletes a thing."), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Add(s, mcptest.Tool("delete_and_die", "Deletes a thing."), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		os.Exit(3)
 		return nil, nil
 	})
@@ -57,10 +57,10 @@ func TestSubscriptionsOutliveTheServer(t *testing.T) {
 				servers = append(servers, child(t, "things"))
 			}
 			updated := make(chan string, 10)
-			f := connect(t, testserver.Legacy, proxy.Options{Servers: servers, Confirm: approve(true)}, &mcp.ClientOptions{
+			f := connect(t, mcptest.Legacy, proxy.Options{Servers: servers, Confirm: approve(true)}, &mcp.ClientOptions{
 				ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
 			})
-			ctx := testserver.Context(t)
+			ctx := mcptest.Context(t)
 			if _, err := f.ListResources(ctx, nil); err != nil { // who has which
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -31,9 +31,9 @@ func TestNoYesStandsForAnotherReplicasClient(t *testing.T) {
 		},
 	}
 	for replica := range int32(2) {
-		cs := testserver.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: listenOn(t, o)}, testserver.Legacy)
+		cs := mcptest.Dial(t, nil, &mcp.StreamableClientTransport{Endpoint: listenOn(t, o)}, mcptest.Legacy)
 		for range 2 { // once by the person, and once by what stands
-			if _, err := cs.CallTool(testserver.Context(t), &mcp.CallToolParams{Name: "delete_thing"}); err != nil {
+			if _, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_thing"}); err != nil {
 				t.Fatal(err)
 			}
 		}

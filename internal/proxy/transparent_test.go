@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -278,7 +278,7 @@ func features() *mcp.Server {
 				if err != nil {
 					return nil, nil, err
 				}
-				return testserver.Text(text), nil, nil
+				return mcptest.Text(text), nil, nil
 			})
 	}
 	say("get_progress", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
@@ -399,7 +399,7 @@ func TestTheListOfToolsIsTheServers(t *testing.T) {
 		for cursor := ""; ; {
 			k.last++
 			k.send(map[string]any{"id": k.last, "method": "tools/list", "params": json.RawMessage(`{` + cursor + `}`)})
-			m := testserver.Wait(t, "the list", k.got)
+			m := mcptest.Wait(t, "the list", k.got)
 			result, _ := m["result"].(map[string]any)
 			if result == nil {
 				t.Fatalf("got %v", m)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -54,7 +54,7 @@ func walk(path string, v any, each func(path, s string)) {
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := escape.Cut(escape.Line(key), 80)
+			at := safetext.Cut(safetext.Line(key), 80)
 			if path != "" {
 				at = path + "." + at
 			}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 var (
@@ -39,16 +39,16 @@ func (r *Report) HTML(w io.Writer, at time.Time) error {
 		Several: len(r.Servers) > 1,
 	}
 	for _, s := range r.Servers {
-		p.Servers = append(p.Servers, pageServer{escape.Line(s.ID), escape.Line(s.Target), escape.Text(s.Error)})
+		p.Servers = append(p.Servers, pageServer{safetext.Line(s.ID), safetext.Line(s.Target), safetext.Text(s.Error)})
 	}
 	for _, t := range r.Tools {
 		p.Tools = append(p.Tools, toolOf(t))
 	}
 	slices.SortStableFunc(p.Tools, func(a, b pageTool) int { return cmp.Compare(a.Rank, b.Rank) })
 	for _, g := range groups {
-		shown := pageFinding{Level: g.Level.String(), Rule: escape.Line(g.Rule), Text: escape.Line(g.Text), Help: ruleOf(g.Rule).help}
+		shown := pageFinding{Level: g.Level.String(), Rule: safetext.Line(g.Rule), Text: safetext.Line(g.Text), Help: ruleOf(g.Rule).help}
 		for _, subject := range g.subjects {
-			shown.Subjects = append(shown.Subjects, escape.Line(subject))
+			shown.Subjects = append(shown.Subjects, safetext.Line(subject))
 		}
 		p.Findings = append(p.Findings, shown)
 	}
@@ -89,11 +89,11 @@ type pageFinding struct {
 func toolOf(t Tool) pageTool {
 	rank := map[annotation.Safety]int{annotation.Unknown: 0, annotation.Dangerous: 1, annotation.Moderate: 2, annotation.Safe: 3}
 	shown := pageTool{
-		Server: escape.Line(t.Server), Name: escape.Line(t.Name), Declared: hints(t.Declared), Inferred: hints(t.Inferred),
-		Class: t.Safety.String(), Rank: rank[t.Safety], Will: t.Will, Because: escape.Line(because(t)),
+		Server: safetext.Line(t.Server), Name: safetext.Line(t.Name), Declared: hints(t.Declared), Inferred: hints(t.Inferred),
+		Class: t.Safety.String(), Rank: rank[t.Safety], Will: t.Will, Because: safetext.Line(because(t)),
 	}
 	for _, e := range t.Evidence {
-		shown.Reasons = append(shown.Reasons, escape.Line(string(e.Field)+" "+e.Value+": "+e.String()))
+		shown.Reasons = append(shown.Reasons, safetext.Line(string(e.Field)+" "+e.Value+": "+e.String()))
 	}
 	return shown
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Markdown writes the report for a comment on a change, a wiki or a job's summary.
@@ -58,7 +58,7 @@ func (r *Report) Markdown(out io.Writer) error {
 
 // code writes any text as code within a line.
 func code(s string) string {
-	s = escape.Line(s)
+	s = safetext.Line(s)
 	longest, run := 0, 0
 	for _, r := range s {
 		if run++; r != '`' {

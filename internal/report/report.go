@@ -15,8 +15,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Version is that of the report as JSON. Members are added under the same version.
@@ -136,7 +136,7 @@ func (r *Report) Count(least Level) int {
 
 // JSON writes the report for programs, and as a baseline.
 func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(escape.JSONWriter(w))
+	e := json.NewEncoder(safetext.JSONWriter(w))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	out := *r

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // sarifSchema names the form; a program knows it and does not fetch it.
@@ -128,15 +128,15 @@ func sarifRuleOf(r rule) sarifRule {
 // sarifText is any text as a message, in which a bracket would begin a link and a
 // brace a place to fill in.
 func sarifText(s string) sarifMessage {
-	return sarifMessage{messageEscapes.Replace(escape.Line(s))}
+	return sarifMessage{messageEscapes.Replace(safetext.Line(s))}
 }
 
 var messageEscapes = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `{`, `{{`, `}`, `}}`)
 
 func (r *Report) location(f Finding) sarifLocation {
-	logical := sarifLogical{Name: escape.Line(f.Server), FullyQualifiedName: escape.Line(f.subject()), Kind: "module"}
+	logical := sarifLogical{Name: safetext.Line(f.Server), FullyQualifiedName: safetext.Line(f.subject()), Kind: "module"}
 	if f.Tool != "" {
-		logical.Name, logical.Kind = escape.Line(f.Tool), "function"
+		logical.Name, logical.Kind = safetext.Line(f.Tool), "function"
 	}
 	l := sarifLocation{Logical: []sarifLogical{logical}}
 	for _, s := range r.Servers {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Table writes the report for a person at a terminal, or for the pipe behind it, where
@@ -46,7 +46,7 @@ func (r *Report) rows() [][6]string {
 	rows := [][6]string{{"TOOL", "DECLARED", "INFERRED", "CLASS", "THE CHAIN WILL", "BECAUSE"}}
 	for _, t := range r.Tools {
 		rows = append(rows, [6]string{
-			t.shown(several), hints(t.Declared), hints(t.Inferred), t.Safety.String(), will(t), escape.Line(because(t)),
+			t.shown(several), hints(t.Declared), hints(t.Inferred), t.Safety.String(), will(t), safetext.Line(because(t)),
 		})
 	}
 	return rows
@@ -55,9 +55,9 @@ func (r *Report) rows() [][6]string {
 // shown is the tool's name, with that of its server where there are several.
 func (t Tool) shown(several bool) string {
 	if several {
-		return escape.Line(t.Server + "/" + t.Name)
+		return safetext.Line(t.Server + "/" + t.Name)
 	}
-	return escape.Line(t.Name)
+	return safetext.Line(t.Name)
 }
 
 func widthsOf(rows [][6]string) (widths [6]int) {
@@ -97,7 +97,7 @@ func (r *Report) narrow(w io.Writer, s tty.Style) {
 		for _, text := range []string{
 			will(t),
 			"declared: " + hints(t.Declared) + " · inferred: " + hints(t.Inferred),
-			escape.Line(because(t)),
+			safetext.Line(because(t)),
 		} {
 			for _, part := range tty.Wrap(text, s.Width-4) {
 				fmt.Fprintln(w, "    "+s.Paint(tty.Dim, tty.Fit(part, s.Width-4)))
@@ -141,11 +141,11 @@ func (r *Report) findings(w io.Writer, s tty.Style) {
 		fmt.Fprintln(w, "\nFINDINGS")
 	}
 	for _, g := range groups {
-		about := escape.Line(g.subjects[0])
+		about := safetext.Line(g.subjects[0])
 		if n := len(g.subjects); n > 1 {
 			names := make([]string, 0, maxSubjects)
 			for _, subject := range g.subjects[:min(n, maxSubjects)] {
-				names = append(names, escape.Line(subject))
+				names = append(names, safetext.Line(subject))
 			}
 			if about = fmt.Sprintf("%d tools (%s", n, strings.Join(names, ", ")); n > maxSubjects {
 				about += ", …"
@@ -153,7 +153,7 @@ func (r *Report) findings(w io.Writer, s tty.Style) {
 			about += ")"
 		}
 		head := "  " + s.Paint(g.Level.paint(), tty.Pad(g.Level.String(), len("warning"))) + "  "
-		text := fmt.Sprintf("%s: %s [%s]", about, escape.Line(g.Text), g.Rule)
+		text := fmt.Sprintf("%s: %s [%s]", about, safetext.Line(g.Text), g.Rule)
 		lines := []string{text}
 		if s.Live {
 			lines = tty.Wrap(text, s.Width-11)

@@ -18,16 +18,16 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/session"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"dying": func() *mcp.Server {
-		s := testserver.New()
-		testserver.Add(s, testserver.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	mcptest.Main(m, map[string]func() *mcp.Server{"dying": func() *mcp.Server {
+		s := mcptest.New()
+		mcptest.Add(s, mcptest.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			os.Exit(3)
 			return nil, nil
 		})
@@ -50,7 +50,7 @@ var unknown = verdict{}
 
 func act(t *testing.T) middleware.Call {
 	t.Helper()
-	tool, err := middleware.NewTool("srv", testserver.Tool("act", ""), annotation.Annotations{})
+	tool, err := middleware.NewTool("srv", mcptest.Tool("act", ""), annotation.Annotations{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func act(t *testing.T) middleware.Call {
 // call makes one call through the executor, and wants it to fail.
 func call(t *testing.T, cs session.Caller) error {
 	t.Helper()
-	res, err := session.Executor(cs).CallTool(testserver.Context(t), act(t))
+	res, err := session.Executor(cs).CallTool(mcptest.Context(t), act(t))
 	if err == nil || res != nil {
 		t.Fatalf("got %v, %v, want an error alone", res, err)
 	}
@@ -76,7 +76,7 @@ func check(t *testing.T, err error, want verdict) {
 
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			test(t, version)
@@ -86,10 +86,10 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 
 // A counter is a server whose only tool counts how often it ran.
 func counter() (*mcp.Server, *atomic.Int32) {
-	s, ran := testserver.New(), new(atomic.Int32)
-	testserver.Add(s, testserver.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	s, ran := mcptest.New(), new(atomic.Int32)
+	mcptest.Add(s, mcptest.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		ran.Add(1)
-		return testserver.Text("done"), nil
+		return mcptest.Text("done"), nil
 	})
 	return s, ran
 }
@@ -97,7 +97,7 @@ func counter() (*mcp.Server, *atomic.Int32) {
 func TestConnectionRefusedIsNotSent(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		server, _ := counter()
-		cs, h := testserver.ConnectHTTP(t, server, nil, version)
+		cs, h := mcptest.ConnectHTTP(t, server, nil, version)
 		h.Stop()
 		check(t, call(t, cs), verdict{notSent: true})
 	})
@@ -118,7 +118,7 @@ func TestNoConnectionIsNotSent(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
 				server, _ := counter()
 				h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-					&mcp.StreamableHTTPOptions{Stateless: version >= testserver.Modern}))
+					&mcp.StreamableHTTPOptions{Stateless: version >= mcptest.Modern}))
 				defer h.Close()
 				var armed atomic.Bool
 				transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -127,7 +127,7 @@ func TestNoConnectionIsNotSent(t *testing.T) {
 					}
 					return new(net.Dialer).DialContext(ctx, network, address)
 				}}
-				cs, err := testserver.NewClient().Connect(testserver.Context(t), &mcp.StreamableClientTransport{
+				cs, err := mcptest.NewClient().Connect(mcptest.Context(t), &mcp.StreamableClientTransport{
 					Endpoint: h.URL, MaxRetries: -1, DisableStandaloneSSE: true, HTTPClient: &http.Client{Transport: transport},
 				}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 				if err != nil {
@@ -151,7 +151,7 @@ func TestClosedConnectionIsNotSent(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		t.Run("B127 closed by the host", func(t *testing.T) {
 			server, ran := counter()
-			cs := testserver.ConnectVersion(t, server, nil, version)
+			cs := mcptest.ConnectVersion(t, server, nil, version)
 			if err := cs.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -162,8 +162,8 @@ func TestClosedConnectionIsNotSent(t *testing.T) {
 			}
 		})
 		t.Run("B127 by the peer before the call", func(t *testing.T) {
-			hangup := make(chan *testserver.Peer, 1)
-			cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, _ testserver.Request) { hangup <- p })
+			hangup := make(chan *mcptest.Peer, 1)
+			cs := mcptest.ConnectPeer(t, nil, version, func(p *mcptest.Peer, _ mcptest.Request) { hangup <- p })
 			go func() { (<-hangup).Hangup() }()
 			check(t, call(t, cs), unknown) // in flight: it may have happened
 			check(t, call(t, cs), verdict{notSent: true})
@@ -180,7 +180,7 @@ func TestServersOwnClosingCodesAreNotNotSent(t *testing.T) {
 	} {
 		t.Run(reply, func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
-				cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) { p.Fail(r, reply) })
+				cs := mcptest.ConnectPeer(t, nil, version, func(p *mcptest.Peer, r mcptest.Request) { p.Fail(r, reply) })
 				check(t, call(t, cs), unknown)
 			})
 		})
@@ -190,7 +190,7 @@ func TestServersOwnClosingCodesAreNotNotSent(t *testing.T) {
 func TestBrokenOffAfterExecutionIsUnknown(t *testing.T) {
 	t.Run("B123 stdio server dies before it answers", func(t *testing.T) {
 		eachVersion(t, func(t *testing.T, version string) {
-			cs := testserver.Spawn(t, "dying", nil, version)
+			cs := mcptest.Spawn(t, "dying", nil, version)
 			err := call(t, cs)
 			check(t, err, unknown)
 			if !errors.Is(err, io.EOF) {
@@ -237,7 +237,7 @@ func TestBrokenOffAfterExecutionIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
 				server, ran := counter()
-				cs, h := testserver.ConnectHTTP(t, server, nil, version)
+				cs, h := mcptest.ConnectHTTP(t, server, nil, version)
 				h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 					ran.Add(1)
 					_, _ = io.Copy(io.Discard, r.Body)
@@ -288,10 +288,10 @@ func TestRefusedAfterAnAttemptThatArrivedIsUnknown(t *testing.T) {
 			return http.DefaultTransport.RoundTrip(second)
 		})
 		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-			&mcp.StreamableHTTPOptions{Stateless: version >= testserver.Modern})
+			&mcp.StreamableHTTPOptions{Stateless: version >= mcptest.Modern})
 		h := httptest.NewServer(handler)
 		defer h.Close()
-		cs, err := testserver.NewClient().Connect(testserver.Context(t),
+		cs, err := mcptest.NewClient().Connect(mcptest.Context(t),
 			&mcp.StreamableClientTransport{Endpoint: h.URL, MaxRetries: -1, HTTPClient: &http.Client{Transport: twice}},
 			&mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
@@ -311,7 +311,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestTooManyRequestsIsRefused(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		server, _ := counter()
-		cs, h := testserver.ConnectHTTP(t, server, nil, version)
+		cs, h := mcptest.ConnectHTTP(t, server, nil, version)
 		h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			status(http.StatusTooManyRequests)(w, r)
 			return true
@@ -355,7 +355,7 @@ func TestRepliesOfTheServer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
-				cs := testserver.ConnectPeer(t, nil, version, func(p *testserver.Peer, r testserver.Request) { p.Fail(r, c.reply) })
+				cs := mcptest.ConnectPeer(t, nil, version, func(p *mcptest.Peer, r mcptest.Request) { p.Fail(r, c.reply) })
 				err := call(t, cs)
 				check(t, err, c.want)
 				if _, ok := errors.AsType[*jsonrpc.Error](err); !ok {
@@ -373,15 +373,15 @@ func TestRepliesOfTheServer(t *testing.T) {
 // SDK adds its transport's code to the server's.
 func TestRepliesOverHTTP(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		s := testserver.New()
+		s := mcptest.New()
 		var code atomic.Int64
-		testserver.Add(s, testserver.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		mcptest.Add(s, mcptest.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			if code.Load() == 0 {
 				return nil, errors.New("it broke")
 			}
 			return nil, &jsonrpc.Error{Code: code.Load(), Message: "x", Data: json.RawMessage(`{"retryAfterMs":7}`)}
 		})
-		cs, _ := testserver.ConnectHTTP(t, s, nil, version)
+		cs, _ := mcptest.ConnectHTTP(t, s, nil, version)
 		for _, c := range []struct {
 			code int64
 			want verdict
@@ -401,14 +401,14 @@ func TestRepliesOverHTTP(t *testing.T) {
 
 func TestUnknownToolIsPermanent(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		check(t, call(t, testserver.ConnectVersion(t, testserver.New(), nil, version)), verdict{permanent: true})
+		check(t, call(t, mcptest.ConnectVersion(t, mcptest.New(), nil, version)), verdict{permanent: true})
 	})
 }
 
 func TestDoneContextComesBackAsItsCause(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		arrived := make(chan struct{}, 1)
-		cs := testserver.ConnectPeer(t, nil, version, func(*testserver.Peer, testserver.Request) { arrived <- struct{}{} })
+		cs := mcptest.ConnectPeer(t, nil, version, func(*mcptest.Peer, mcptest.Request) { arrived <- struct{}{} })
 		t.Run("cancelled", func(t *testing.T) {
 			why := errors.New("the user left")
 			ctx, cancel := context.WithCancelCause(context.Background())
@@ -462,14 +462,14 @@ func (c expiring) Err() error {
 func TestUnwritableCallIsNotSent(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		server, ran := counter()
-		cs := testserver.ConnectVersion(t, server, nil, version)
+		cs := mcptest.ConnectVersion(t, server, nil, version)
 		for name, value := range map[string]any{
 			"a channel": make(chan int), "not a number": math.NaN(), "a marshaler that fails": failing{},
 		} {
 			t.Run(name, func(t *testing.T) {
 				c := act(t)
 				c.Meta = mcp.Meta{"x": value}
-				_, err := session.Executor(cs).CallTool(testserver.Context(t), c)
+				_, err := session.Executor(cs).CallTool(mcptest.Context(t), c)
 				if err == nil {
 					t.Fatal("got no error")
 				}
@@ -524,11 +524,11 @@ func (f callerFunc) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToo
 // Over HTTP it is seen that a call left, whatever the server says of itself.
 func TestServerThatSpeaksAsTheClientIsNotNotSentOverHTTP(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		s := testserver.New()
-		testserver.Add(s, testserver.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		s := mcptest.New()
+		mcptest.Add(s, mcptest.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 			return nil, &jsonrpc.Error{Code: -32003, Message: "client is closing"}
 		})
-		cs, _ := testserver.ConnectHTTP(t, s, nil, version)
+		cs, _ := mcptest.ConnectHTTP(t, s, nil, version)
 		check(t, call(t, cs), unknown)
 	})
 }

@@ -12,22 +12,22 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/internal/session"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // over connects to a counting server through a transport.
-func over(t *testing.T, version string, wrap func(http.RoundTripper) http.RoundTripper) (*mcp.ClientSession, *testserver.HTTP, *atomic.Int32) {
+func over(t *testing.T, version string, wrap func(http.RoundTripper) http.RoundTripper) (*mcp.ClientSession, *mcptest.HTTP, *atomic.Int32) {
 	t.Helper()
 	server, ran := counter()
-	cs, h := testserver.ConnectHTTPThrough(t, server, nil, version, wrap)
+	cs, h := mcptest.ConnectHTTPThrough(t, server, nil, version, wrap)
 	return cs, h, ran
 }
 
 // answering makes the server answer with a status and headers, without running
 // the tool.
-func answering(h *testserver.HTTP, status int, headers ...string) *atomic.Int32 {
+func answering(h *mcptest.HTTP, status int, headers ...string) *atomic.Int32 {
 	got := new(atomic.Int32)
 	h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		got.Add(1)
@@ -199,7 +199,7 @@ func TestB135NetHTTPSendsNoPostASecondTime(t *testing.T) {
 					replayed := 0
 					for range 20 { // a replay needs a connection that is there already
 						h.Intercept(nil)
-						if _, err := session.Executor(cs).CallTool(testserver.Context(t), act(t)); err != nil {
+						if _, err := session.Executor(cs).CallTool(mcptest.Context(t), act(t)); err != nil {
 							t.Fatal(err)
 						}
 						var executed atomic.Int32
@@ -225,11 +225,11 @@ func TestB135NetHTTPSendsNoPostASecondTime(t *testing.T) {
 }
 
 func TestReplayThatWasStoppedSaysSo(t *testing.T) {
-	cs, h, _ := over(t, testserver.Modern, func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(adding("Idempotency-Key")(b)) })
+	cs, h, _ := over(t, mcptest.Modern, func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(adding("Idempotency-Key")(b)) })
 	var last error
 	for range 50 { // a replay needs a connection that is there already
 		h.Intercept(nil)
-		if _, err := session.Executor(cs).CallTool(testserver.Context(t), act(t)); err != nil {
+		if _, err := session.Executor(cs).CallTool(mcptest.Context(t), act(t)); err != nil {
 			t.Fatal(err)
 		}
 		h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
@@ -250,7 +250,7 @@ func TestAnswersPassThrough(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		cs, _, ran := over(t, version, sdkerr.RoundTripper)
 		for range 3 {
-			res, err := session.Executor(cs).CallTool(testserver.Context(t), act(t))
+			res, err := session.Executor(cs).CallTool(mcptest.Context(t), act(t))
 			if err != nil || res.IsError {
 				t.Fatalf("got %v, %v", res, err)
 			}

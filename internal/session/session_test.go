@@ -14,27 +14,27 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/session"
-	"github.com/fairlead-go/fairlead/internal/testserver"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestMain(m *testing.M) {
-	testserver.Main(m, map[string]func() *mcp.Server{"echo": echo})
+	mcptest.Main(m, map[string]func() *mcp.Server{"echo": echo})
 }
 
 // echo answers with the arguments as they came.
 func echo() *mcp.Server {
-	s := testserver.New()
-	testserver.Add(s, testserver.Tool("echo", ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		return testserver.Text(string(arguments)), nil
+	s := mcptest.New()
+	mcptest.Add(s, mcptest.Tool("echo", ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		return mcptest.Text(string(arguments)), nil
 	})
 	return s
 }
 
 func call(t testing.TB, arguments string) middleware.Call {
 	t.Helper()
-	tool, err := middleware.NewTool("srv", testserver.Tool("echo", ""), annotation.Annotations{})
+	tool, err := middleware.NewTool("srv", mcptest.Tool("echo", ""), annotation.Annotations{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func ExampleExecutor() {
 	tool, _ := middleware.NewTool("files", &mcp.Tool{Name: "list_files"}, annotation.Annotations{})
 	executor := session.Executor(caller(func(_ context.Context, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 		fmt.Printf("%s %s\n", p.Name, p.Arguments)
-		return testserver.Text("a.txt"), nil
+		return mcptest.Text("a.txt"), nil
 	}))
 	res, err := executor.CallTool(context.Background(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"path":"."}`)})
 	fmt.Println(res.Content[0].(*mcp.TextContent).Text, err)
@@ -78,12 +78,12 @@ func (f caller) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallT
 // sessions are real ones of every kind, of both revisions.
 func sessions(t *testing.T, test func(t *testing.T, cs *mcp.ClientSession)) {
 	t.Helper()
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
-			"memory": func(t *testing.T) *mcp.ClientSession { return testserver.ConnectVersion(t, echo(), nil, version) },
-			"stdio":  func(t *testing.T) *mcp.ClientSession { return testserver.Spawn(t, "echo", nil, version) },
+			"memory": func(t *testing.T) *mcp.ClientSession { return mcptest.ConnectVersion(t, echo(), nil, version) },
+			"stdio":  func(t *testing.T) *mcp.ClientSession { return mcptest.Spawn(t, "echo", nil, version) },
 			"HTTP": func(t *testing.T) *mcp.ClientSession {
-				cs, _ := testserver.ConnectHTTP(t, echo(), nil, version)
+				cs, _ := mcptest.ConnectHTTP(t, echo(), nil, version)
 				return cs
 			},
 		} {
@@ -108,7 +108,7 @@ func TestArgumentsReachTheServer(t *testing.T) {
 			{"big", `{"a":"` + strings.Repeat("x", 1<<16) + `"}`, `{"a":"` + strings.Repeat("x", 1<<16) + `"}`},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				res, err := session.Executor(cs).CallTool(testserver.Context(t), call(t, c.arguments))
+				res, err := session.Executor(cs).CallTool(mcptest.Context(t), call(t, c.arguments))
 				if got := text(t, res, err); got != c.want {
 					t.Errorf("got %.80s, want %.80s", got, c.want)
 				}
@@ -121,7 +121,7 @@ func TestArgumentsThatTwoParsersCouldReadDifferentlyAreRefused(t *testing.T) {
 	sent := 0
 	executor := session.Executor(caller(func(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 		sent++
-		return testserver.Text(""), nil
+		return mcptest.Text(""), nil
 	}))
 	for name, arguments := range map[string]string{
 		"a list":                     `[1]`,
@@ -163,7 +163,7 @@ func TestCallIsNotWrittenTo(t *testing.T) {
 		var attempts sync.WaitGroup
 		for range 8 {
 			attempts.Go(func() {
-				if _, err := executor.CallTool(testserver.Context(t), shared); err != nil {
+				if _, err := executor.CallTool(mcptest.Context(t), shared); err != nil {
 					t.Error(err)
 				}
 			})
@@ -176,23 +176,23 @@ func TestCallIsNotWrittenTo(t *testing.T) {
 }
 
 func TestMetaAndInputReachTheServer(t *testing.T) {
-	for _, version := range testserver.Versions {
+	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
 			seen := make(chan *mcp.CallToolParamsRaw, 1)
-			s := testserver.New()
-			s.AddTool(testserver.Tool("echo", ""), func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s := mcptest.New()
+			s.AddTool(mcptest.Tool("echo", ""), func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				seen <- r.Params
-				return testserver.Text(""), nil
+				return mcptest.Text(""), nil
 			})
 			c := call(t, `{}`)
 			c.Meta = mcp.Meta{"traceparent": "00-1"}
 			c.Input = &middleware.Input{State: "opaque", Responses: mcp.InputResponseMap{
 				"q": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"yes": true}},
 			}}
-			if _, err := session.Executor(testserver.ConnectVersion(t, s, nil, version)).CallTool(testserver.Context(t), c); err != nil {
+			if _, err := session.Executor(mcptest.ConnectVersion(t, s, nil, version)).CallTool(mcptest.Context(t), c); err != nil {
 				t.Fatal(err)
 			}
-			got := testserver.Wait(t, "the call", seen)
+			got := mcptest.Wait(t, "the call", seen)
 			if got.Meta["traceparent"] != "00-1" || got.RequestState != "opaque" {
 				t.Errorf("got _meta %v and state %q", got.Meta, got.RequestState)
 			}
@@ -217,7 +217,7 @@ func TestNeitherResultNorErrorIsAnError(t *testing.T) { // B113
 
 func TestResultBesideAnErrorIsDropped(t *testing.T) {
 	res, err := session.Executor(caller(func(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-		return testserver.Text("x"), errors.New("y")
+		return mcptest.Text("x"), errors.New("y")
 	})).CallTool(t.Context(), call(t, `{}`))
 	if res != nil || err == nil {
 		t.Errorf("got %v, %v, want the error alone", res, err)
@@ -225,11 +225,11 @@ func TestResultBesideAnErrorIsDropped(t *testing.T) {
 }
 
 func TestFailureOfTheToolIsAResult(t *testing.T) {
-	s := testserver.New()
-	testserver.Add(s, testserver.Tool("echo", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+	s := mcptest.New()
+	mcptest.Add(s, mcptest.Tool("echo", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no such file"}}}, nil
 	})
-	res, err := session.Executor(testserver.Connect(t, s, nil)).CallTool(testserver.Context(t), call(t, `{}`))
+	res, err := session.Executor(mcptest.Connect(t, s, nil)).CallTool(mcptest.Context(t), call(t, `{}`))
 	if got := text(t, res, err); !res.IsError || got != "no such file" {
 		t.Errorf("got %v %q", res.IsError, got)
 	}
@@ -238,7 +238,7 @@ func TestFailureOfTheToolIsAResult(t *testing.T) {
 // What stands beneath the session knows whose call it is.
 func TestIDAndScopeGoThroughTheSDK(t *testing.T) {
 	got := make(chan [2]string, 1)
-	client := testserver.NewClient()
+	client := mcptest.NewClient()
 	client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "tools/call" {
@@ -250,10 +250,10 @@ func TestIDAndScopeGoThroughTheSDK(t *testing.T) {
 	})
 	c := call(t, `{}`)
 	c.ID, c.Scope = "call-1", "alice"
-	if _, err := session.Executor(testserver.Connect(t, echo(), client)).CallTool(testserver.Context(t), c); err != nil {
+	if _, err := session.Executor(mcptest.Connect(t, echo(), client)).CallTool(mcptest.Context(t), c); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := testserver.Wait(t, "the call", got), [2]string{"call-1", "alice"}; got != want {
+	if got, want := mcptest.Wait(t, "the call", got), [2]string{"call-1", "alice"}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if id, scope := session.Outer(t.Context()); id != "" || scope != "" {

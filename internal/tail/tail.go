@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 const most = 2000
@@ -38,7 +38,7 @@ func (t *Tail) LastWords() string {
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return " (it said: " + escape.Line(last) + ")"
+		return " (it said: " + safetext.Line(last) + ")"
 	}
 	return ""
 }

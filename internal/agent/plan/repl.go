@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Repl asks a person for each call.
@@ -43,7 +43,7 @@ func (*Repl) Name() string { return "you, one call at a time (:help)" }
 // Next implements [Planner].
 func (r *Repl) Next(ctx context.Context, turn Turn) (Step, error) {
 	for _, o := range turn.Last {
-		fmt.Fprintln(r.Out, escape.Text(clip(o.Text())))
+		fmt.Fprintln(r.Out, safetext.Text(clip(o.Text())))
 	}
 	for {
 		if ctx.Err() != nil {
@@ -78,7 +78,7 @@ func (r *Repl) obey(line string, tools []*middleware.Tool) (Step, error) {
 		fmt.Fprint(r.Out, replHelp)
 	case ":tools":
 		for _, tool := range tools {
-			fmt.Fprintln(r.Out, escape.Line(usage(tool)))
+			fmt.Fprintln(r.Out, safetext.Line(usage(tool)))
 		}
 	case ":prompt":
 		fmt.Fprintln(r.Out, r.Prompt())
@@ -87,7 +87,7 @@ func (r *Repl) obey(line string, tools []*middleware.Tool) (Step, error) {
 		if err != nil {
 			return Step{}, err
 		}
-		fmt.Fprint(r.Out, escape.Text(r.Explain(tool)))
+		fmt.Fprint(r.Out, safetext.Text(r.Explain(tool)))
 	default:
 		tool, err := find(word, tools)
 		if err != nil {
@@ -95,7 +95,7 @@ func (r *Repl) obey(line string, tools []*middleware.Tool) (Step, error) {
 		}
 		arguments, err := parseArguments(rest, Schema(tool))
 		if err != nil {
-			return Step{}, fmt.Errorf("%s: %w", escape.Line(usage(tool)), err)
+			return Step{}, fmt.Errorf("%s: %w", safetext.Line(usage(tool)), err)
 		}
 		return Step{Calls: []Request{{Tool: word, Arguments: arguments, Why: "you typed it"}}}, nil
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 const barWidth = 24
@@ -25,7 +25,7 @@ func (t *transcript) Progress(p Progress) {
 
 // draw returns the bar, or what there is to say where no total is known.
 func draw(s tty.Style, p Progress) string {
-	message := escape.Line(p.Message)
+	message := safetext.Line(p.Message)
 	if p.Total <= 0 {
 		return s.Paint(tty.Dim, tty.Fit(fmt.Sprintf("%g %s", p.Done, message), s.Width-4))
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
 	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -75,16 +75,16 @@ func briefArguments(raw json.RawMessage) string {
 	}
 	all := members(raw)
 	if all == nil && !isEmptyObject(raw) {
-		return escape.Line(tty.Fit(string(raw), longText))
+		return safetext.Line(tty.Fit(string(raw), longText))
 	}
 	words := make([]string, 0, len(all))
 	for _, m := range all {
 		words = append(words, m.brief())
 	}
 	if len(all) == 2 && all[0].name == "from" && all[1].name == "to" {
-		return escape.Line(strings.Join(words, " → "))
+		return safetext.Line(strings.Join(words, " → "))
 	}
-	return escape.Line(strings.Join(words, ", "))
+	return safetext.Line(strings.Join(words, ", "))
 }
 
 func isEmptyObject(raw []byte) bool {
@@ -122,7 +122,7 @@ func briefResult(c Call) string {
 		words = append(words, member{name, v}.brief())
 	}
 	slices.Sort(words)
-	return escape.Line(strings.Join(words, ", "))
+	return safetext.Line(strings.Join(words, ", "))
 }
 
 // shown makes somebody else's text safe to show, and no longer than a person
@@ -132,7 +132,7 @@ func shown(text string) string {
 	if len(text) > 4*most {
 		text = text[:4*most]
 	}
-	return escape.Cut(escape.Line(text), most)
+	return safetext.Cut(safetext.Line(text), most)
 }
 
 // firstText is the first line of an answer's text.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Tools draws the table of what is known of each tool and what will be done with
@@ -34,7 +34,7 @@ func (t *transcript) Tools(tools []Tool) {
 }
 
 func (r Tool) cells() [4]string {
-	return [4]string{escape.Line(r.Name), r.Declared, r.Inferred, r.Class}
+	return [4]string{safetext.Line(r.Name), r.Declared, r.Inferred, r.Class}
 }
 
 func (t *transcript) row(r Tool, w [4]int, will int, name, class tty.Paint) {
@@ -124,9 +124,9 @@ func (t *transcript) Ledger(l Ledger) {
 		t.linef("%s no effect happened twice: the server's ledger has %s, each one once", t.Paint(tty.Green, "✓"), plural(l.Effects, "effect"))
 	}
 	for _, e := range l.Twice {
-		t.linef("%s happened more than once: %s", t.Paint(tty.Red, "✗"), escape.Line(e))
+		t.linef("%s happened more than once: %s", t.Paint(tty.Red, "✗"), safetext.Line(e))
 	}
-	t.linef("%s %s", t.Paint(tty.Dim, "  in"), escape.Line(l.Folder))
+	t.linef("%s %s", t.Paint(tty.Dim, "  in"), safetext.Line(l.Folder))
 }
 
 func plural(n int, thing string) string {

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/agent/plan"
-	"github.com/fairlead-go/fairlead/internal/escape"
 	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Text returns a Screen for a person: a transcript on out, and while a call is
@@ -36,12 +36,12 @@ func (t *transcript) Start(s Start) {
 		planner += t.Paint(tty.Dim, " ("+s.Hint+")")
 	}
 	t.linef("%s", planner)
-	t.linef("%s %s", t.Paint(tty.Dim, "server: "), escape.Line(s.Server))
+	t.linef("%s %s", t.Paint(tty.Dim, "server: "), safetext.Line(s.Server))
 	if s.Folder != "" {
-		t.linef("%s %s", t.Paint(tty.Dim, "folder: "), escape.Line(s.Folder))
+		t.linef("%s %s", t.Paint(tty.Dim, "folder: "), safetext.Line(s.Folder))
 	}
 	if s.Record != "" {
-		t.linef("%s %s", t.Paint(tty.Dim, "record: "), escape.Line(s.Record))
+		t.linef("%s %s", t.Paint(tty.Dim, "record: "), safetext.Line(s.Record))
 	}
 }
 
@@ -53,7 +53,7 @@ func (t *transcript) Say(text string) {
 	}
 	t.wipe()
 	t.linef("")
-	for line := range strings.Lines(escape.Text(text)) {
+	for line := range strings.Lines(safetext.Text(text)) {
 		for _, part := range tty.Wrap(line, t.Width-2) {
 			t.linef("%s %s", t.Paint(tty.Cyan, "›"), part)
 		}
@@ -64,7 +64,7 @@ func (t *transcript) Problem(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wipe()
-	for i, part := range tty.Wrap(escape.Line(text), t.Width-2) {
+	for i, part := range tty.Wrap(safetext.Line(text), t.Width-2) {
 		mark := "!"
 		if i > 0 {
 			mark = " "
@@ -81,7 +81,7 @@ func (t *transcript) Call(c Call) {
 	defer t.mu.Unlock()
 	t.freeze(c.State == plan.Done)
 	mark, colour := mark(c.State)
-	name := tty.Pad(tty.Fit(escape.Line(c.Tool), max(t.names, 12)), t.names)
+	name := tty.Pad(tty.Fit(safetext.Line(c.Tool), max(t.names, 12)), t.names)
 	right := facts(c)
 	room := t.Width - tty.Wide(name) - tty.Wide(right) - 5
 	args, result := briefArguments(c.Arguments), briefResult(c)

@@ -1,4 +1,4 @@
-// Package escape makes text that a server or a model provided safe to show to a
+// Package safetext makes text that a server or a model provided safe to show to a
 // person: in a terminal, a dialog, a log or a prompt. What could move the cursor,
 // reorder, hide or smuggle text is written out as an escape that can be seen.
 //
@@ -7,7 +7,7 @@
 // \{80 spaces}, and what [Cut] left out \{4012 bytes cut}. A backslash itself is
 // written \\, so that no text can fake an escape: of two different texts, one
 // never shows as the other.
-package escape
+package safetext
 
 import (
 	"fmt"

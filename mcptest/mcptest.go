@@ -1,7 +1,7 @@
-// Package testserver gives tests real MCP sessions: with a server of the SDK in
+// Package mcptest gives tests real MCP sessions: with a server of the SDK in
 // memory, over HTTP on the loopback and in a process of its own, and with a peer
 // that says whatever the test wants.
-package testserver
+package mcptest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package escape_test
+package safetext_test
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/internal/escape"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 func TestTextAndLine(t *testing.T) {
@@ -47,10 +47,10 @@ func TestTextAndLine(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := escape.Text(tt.in); got != tt.text {
+			if got := safetext.Text(tt.in); got != tt.text {
 				t.Errorf("Text: got %q, want %q", got, tt.text)
 			}
-			if got := escape.Line(tt.in); got != tt.line {
+			if got := safetext.Line(tt.in); got != tt.line {
 				t.Errorf("Line: got %q, want %q", got, tt.line)
 			}
 		})
@@ -74,7 +74,7 @@ func TestEveryCodePoint(t *testing.T) {
 		if 0xd800 <= r && r <= 0xdfff {
 			in = "a" + string([]byte{0xed, 0x80 | byte(r>>6&0x3f), 0x80 | byte(r&0x3f)}) // as a sloppy encoder writes it
 		}
-		for i, got := range [2]string{escape.Line(in), escape.Text(in)} {
+		for i, got := range [2]string{safetext.Line(in), safetext.Text(in)} {
 			name := [2]string{"Line", "Text"}[i]
 			switch raw := got == in; {
 			case raw && !harmless(r) && !(r == '\n' && name == "Text"):
@@ -142,7 +142,7 @@ func FuzzReadsBack(f *testing.F) {
 
 func readsBack(t *testing.T, s string) {
 	t.Helper()
-	for name, got := range map[string]string{"Text": escape.Text(s), "Line": escape.Line(s)} {
+	for name, got := range map[string]string{"Text": safetext.Text(s), "Line": safetext.Line(s)} {
 		if back := decode(t, got); back != s {
 			t.Fatalf("%s(%q) = %q, which reads back as %q", name, s, got, back)
 		}
@@ -150,10 +150,10 @@ func readsBack(t *testing.T, s string) {
 			t.Fatalf("%s(%q) is no UTF-8", name, s)
 		}
 	}
-	if strings.ContainsAny(escape.Line(s), "\n\r\t") {
+	if strings.ContainsAny(safetext.Line(s), "\n\r\t") {
 		t.Fatalf("Line(%q) has more than one line", s)
 	}
-	if strings.Contains(escape.Text(s), "\n\n\n") {
+	if strings.Contains(safetext.Text(s), "\n\n\n") {
 		t.Fatalf("Text(%q) has two blank lines in a row", s)
 	}
 }
@@ -182,15 +182,15 @@ func TestCut(t *testing.T) {
 		{"empty", "", 0, ""},
 		{"cut", strings.Repeat("a", 40), 30, strings.Repeat("a", 12) + `…\{28 bytes cut}`},
 		{"between runes", strings.Repeat("é", 20), 29, strings.Repeat("é", 5) + `…\{30 bytes cut}`},
-		{"not inside an escape", escape.Line("aaaaa\u202eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 28, `aaaaa…\{36 bytes cut}`},
-		{"not inside a doubled backslash", escape.Line(`aaaaaaaa\\\\\\\\\\\\\\\\\\`), 29, `aaaaaaaa\\…\{34 bytes cut}`},
-		{"not inside a count", escape.Line("a" + strings.Repeat("\n", 300) + strings.Repeat("b", 40)), 30, `a…\{55 bytes cut}`},
+		{"not inside an escape", safetext.Line("aaaaa\u202eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 28, `aaaaa…\{36 bytes cut}`},
+		{"not inside a doubled backslash", safetext.Line(`aaaaaaaa\\\\\\\\\\\\\\\\\\`), 29, `aaaaaaaa\\…\{34 bytes cut}`},
+		{"not inside a count", safetext.Line("a" + strings.Repeat("\n", 300) + strings.Repeat("b", 40)), 30, `a…\{55 bytes cut}`},
 		{"no room for more than the mark", strings.Repeat("a", 40), 5, `…\{40 bytes cut}`},
 		{"negative", "a", -1, `…\{1 bytes cut}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := escape.Cut(tt.in, tt.limit); got != tt.want {
+			if got := safetext.Cut(tt.in, tt.limit); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -199,9 +199,9 @@ func TestCut(t *testing.T) {
 
 func TestCutIsNeverLongerAndSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	s := escape.Line(strings.Repeat("a\u202e\\é\n\n\n\n\n\n", 40))
+	s := safetext.Line(strings.Repeat("a\u202e\\é\n\n\n\n\n\n", 40))
 	for limit := 30; limit < len(s); limit++ {
-		got := escape.Cut(s, limit)
+		got := safetext.Cut(s, limit)
 		if len(got) > limit {
 			t.Fatalf("limit %d: %d bytes", limit, len(got))
 		}
@@ -217,7 +217,7 @@ func BenchmarkLine(b *testing.B) {
 	s := strings.Repeat("Lists the files of a directory. ", 8)
 	b.ReportAllocs()
 	for b.Loop() {
-		escape.Line(s)
+		safetext.Line(s)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestWrapBreaksBehindABlankAndLosesNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := escape.Wrap(tt.text, 12)
+			got := safetext.Wrap(tt.text, 12)
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

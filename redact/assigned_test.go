@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/redact"
 )
 
 // said holds texts, and what of each is secret.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/redact"
+	"github.com/fairlead-go/fairlead/redact"
 )
 
 func TestSecretsAreTakenOutByName(t *testing.T) {
@@ -36,7 +36,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{
 		`{"max_tokens":4096,"password":null,"has_token":true,"secret":"","author":"ann","key":"colour","name":"pinned","value":"red"}`,
-		`{"path":"/home/ann/projects/fairlead/internal/redact/redact_test.go","n":123456789012345678901234567890}`,
+		`{"path":"/home/ann/projects/fairlead/redact/redact_test.go","n":123456789012345678901234567890}`,
 		`{"id":"7f9c24e8-3b12-4fef-91c0-56a2d1b0c7aa","sha":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}`,
 		`{"text":"The quick brown fox, 42 times. See https://example.com/a?b=c#d and mail ann@example.com"}`,
 		`["--output","x","a-long-name-of-a-branch-that-goes-on-and-on-for-2024"]`,
