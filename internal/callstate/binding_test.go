@@ -28,14 +28,18 @@ func TestBindingFollowsTheCall(t *testing.T) {
 		t.Error("the binding of the same call differs")
 	}
 	for name, change := range map[string]func(*middleware.Call){
-		"scope":       func(c *middleware.Call) { c.Scope = "bob" },
-		"server":      func(c *middleware.Call) { c.Tool = &middleware.Tool{Server: "else", Definition: c.Tool.Definition} },
-		"name":        func(c *middleware.Call) { c.Tool = &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: "purge"}} },
-		"digest":      func(c *middleware.Call) { other := *c.Tool; other.Digest[0]++; c.Tool = &other },
-		"arguments":   func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"b"}`) },
-		"a byte":      func(c *middleware.Call) { c.Arguments[9] = 'b' },
-		"a space":     func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path": "a"}`) },
-		"long, a bit": func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"` + strings.Repeat("a", 1000) + `"}`) },
+		"scope":  func(c *middleware.Call) { c.Scope = "bob" },
+		"server": func(c *middleware.Call) { c.Tool = &middleware.Tool{Server: "else", Definition: c.Tool.Definition} },
+		"name": func(c *middleware.Call) {
+			c.Tool = &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: "purge"}}
+		},
+		"digest":    func(c *middleware.Call) { other := *c.Tool; other.Digest[0]++; c.Tool = &other },
+		"arguments": func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"b"}`) },
+		"a byte":    func(c *middleware.Call) { c.Arguments[9] = 'b' },
+		"a space":   func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path": "a"}`) },
+		"long, a bit": func(c *middleware.Call) {
+			c.Arguments = json.RawMessage(`{"path":"` + strings.Repeat("a", 1000) + `"}`)
+		},
 	} {
 		changed := callOf(`{"path":"a"}`)
 		if callstate.Bind(state, &changed) != first {
