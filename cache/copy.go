@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,126 +16,149 @@ func shallowCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
 	return &out
 }
 
-// deepCopy returns a result that shares nothing that can be written to.
 func deepCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
+	out, _ := copyAndSize(res)
+	return out
+}
+
+// copyAndSize returns a result that shares nothing that can be written to, and an
+// estimate of the memory that it holds.
+func copyAndSize(res *mcp.CallToolResult) (*mcp.CallToolResult, int64) {
+	var c copier
 	if len(res.Content) == 1 {
-		if text, ok := res.Content[0].(*mcp.TextContent); ok {
-			return copyText(res, text)
+		if text, ok := res.Content[0].(*mcp.TextContent); ok { // as most are: one allocation
+			out := &struct {
+				res     mcp.CallToolResult
+				content [1]mcp.Content
+				text    mcp.TextContent
+			}{res: *res, text: *text}
+			c.text(&out.text)
+			out.content[0], out.res.Content = &out.text, out.content[:]
+			c.rest(&out.res)
+			return &out.res, c.size
 		}
 	}
 	out := *res
-	out.Meta, _ = copyValue(map[string]any(res.Meta)).(map[string]any)
-	out.Content = copyContents(res.Content)
-	out.StructuredContent = copyValue(res.StructuredContent)
-	return &out
+	out.Content = c.contents(res.Content)
+	c.rest(&out)
+	return &out, c.size
 }
 
-// copyText copies a result that is one text, as most are, in one piece.
-func copyText(res *mcp.CallToolResult, text *mcp.TextContent) *mcp.CallToolResult {
-	out := &struct {
-		res     mcp.CallToolResult
-		content [1]mcp.Content
-		text    mcp.TextContent
-	}{res: *res, text: *text}
-	out.text.Meta, out.text.Annotations = copyMeta(text.Meta), copyAnnotations(text.Annotations)
-	out.content[0] = &out.text
-	out.res.Meta, _ = copyValue(map[string]any(res.Meta)).(map[string]any)
-	out.res.Content = out.content[:]
-	out.res.StructuredContent = copyValue(res.StructuredContent)
-	return &out.res
+// A copier replaces what copied structs still share by copies of its own, and adds
+// up how much memory they hold.
+type copier struct{ size int64 }
+
+const (
+	header = 256 // a struct, generously
+	word   = 16  // a value in an interface, or the head of a string
+)
+
+// rest copies everything but the content of a result.
+func (c *copier) rest(res *mcp.CallToolResult) {
+	c.size += header
+	c.meta(&res.Meta)
+	res.StructuredContent = c.value(res.StructuredContent)
 }
 
-func copyContent(c mcp.Content) mcp.Content {
-	switch c := c.(type) {
-	case *mcp.TextContent:
-		out := *c
-		out.Meta, out.Annotations = copyMeta(c.Meta), copyAnnotations(c.Annotations)
-		return &out
-	case *mcp.ImageContent:
-		out := *c
-		out.Meta, out.Annotations, out.Data = copyMeta(c.Meta), copyAnnotations(c.Annotations), bytes.Clone(c.Data)
-		return &out
-	case *mcp.AudioContent:
-		out := *c
-		out.Meta, out.Annotations, out.Data = copyMeta(c.Meta), copyAnnotations(c.Annotations), bytes.Clone(c.Data)
-		return &out
-	case *mcp.ResourceLink:
-		out := *c
-		out.Meta, out.Annotations, out.Icons = copyMeta(c.Meta), copyAnnotations(c.Annotations), slices.Clone(c.Icons)
-		for i := range out.Icons {
-			out.Icons[i].Sizes = slices.Clone(out.Icons[i].Sizes)
-		}
-		if c.Size != nil {
-			out.Size = new(*c.Size)
-		}
-		return &out
-	case *mcp.EmbeddedResource:
-		out := *c
-		out.Meta, out.Annotations = copyMeta(c.Meta), copyAnnotations(c.Annotations)
-		if c.Resource != nil {
-			r := *c.Resource
-			r.Meta, r.Blob = copyMeta(r.Meta), bytes.Clone(r.Blob)
-			out.Resource = &r
-		}
-		return &out
-	case *mcp.ToolUseContent: // not for results, but the SDK lets a server send it
-		out := *c
-		out.Meta = copyMeta(c.Meta)
-		out.Input, _ = copyValue(c.Input).(map[string]any)
-		return &out
-	case *mcp.ToolResultContent: // likewise
-		out := *c
-		out.Meta, out.Content, out.StructuredContent = copyMeta(c.Meta), copyContents(c.Content), copyValue(c.StructuredContent)
-		return &out
+func (c *copier) text(text *mcp.TextContent) {
+	c.size += header + int64(len(text.Text))
+	c.meta(&text.Meta)
+	if text.Annotations != nil {
+		c.own(reflect.ValueOf(&text.Annotations).Elem())
 	}
-	return c // there is no other: the interface is closed
 }
 
-func copyContents(contents []mcp.Content) []mcp.Content {
+func (c *copier) meta(m *mcp.Meta) { *m, _ = c.value(map[string]any(*m)).(map[string]any) }
+
+// contents copies the blocks of a result.
+func (c *copier) contents(contents []mcp.Content) []mcp.Content {
 	out := make([]mcp.Content, len(contents))
-	for i, c := range contents {
-		out[i] = copyContent(c)
+	for i, content := range contents {
+		switch content := content.(type) {
+		case nil:
+			c.size += header
+		case *mcp.TextContent: // most of them
+			text := *content
+			c.text(&text)
+			out[i] = &text
+		default: // a pointer to another struct of the SDK: the interface is closed
+			block := reflect.New(reflect.TypeOf(content).Elem())
+			block.Elem().Set(reflect.ValueOf(content).Elem())
+			c.size += header
+			c.own(block.Elem())
+			out[i], _ = block.Interface().(mcp.Content)
+		}
 	}
 	return out
 }
 
-func copyMeta(m mcp.Meta) mcp.Meta {
-	if m == nil {
-		return nil
+// own replaces what v, a part of a struct of the SDK, still shares with another.
+func (c *copier) own(v reflect.Value) {
+	switch part := v.Addr().Interface().(type) {
+	case *mcp.Meta:
+		c.meta(part)
+		return
+	case *any:
+		*part = c.value(*part)
+		return
+	case *map[string]any:
+		*part, _ = c.value(*part).(map[string]any)
+		return
+	case *[]mcp.Content:
+		*part = c.contents(*part)
+		return
 	}
-	return copyValue(map[string]any(m)).(map[string]any)
+	switch v.Kind() {
+	case reflect.String:
+		c.size += int64(v.Len())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			c.own(v.Field(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out := reflect.New(v.Type().Elem())
+			out.Elem().Set(v.Elem())
+			c.own(out.Elem())
+			v.Set(out)
+		}
+	case reflect.Slice:
+		elem := v.Type().Elem()
+		v.Set(reflect.AppendSlice(reflect.Zero(v.Type()), v)) // nil stays nil
+		c.size += int64(v.Len()) * int64(elem.Size())
+		for i := 0; i < v.Len() && elem.Kind() != reflect.Uint8; i++ {
+			c.own(v.Index(i))
+		}
+	}
 }
 
-func copyAnnotations(a *mcp.Annotations) *mcp.Annotations {
-	if a == nil {
-		return nil
-	}
-	out := *a
-	out.Audience = slices.Clone(a.Audience)
-	return &out
-}
-
-// copyValue copies a value as JSON decodes it. A type of the host's own, which
-// only an executor in the same process can give, is copied by its JSON form.
-func copyValue(v any) any {
+// value copies a value as JSON decodes it. A type of the host's own, which only an
+// executor in the same process can return, is copied by its JSON form.
+func (c *copier) value(v any) any {
+	c.size += word
 	switch v := v.(type) {
-	case nil, bool, string, float64, int, int64, json.Number:
+	case nil, bool, float64, int, int64:
+		return v
+	case string:
+		c.size += int64(len(v))
+		return v
+	case json.Number:
+		c.size += int64(len(v))
 		return v
 	case json.RawMessage:
+		c.size += int64(len(v))
 		return json.RawMessage(bytes.Clone(v))
 	case map[string]any:
-		if v == nil {
-			return v
-		}
 		out := maps.Clone(v)
 		for k, e := range out {
-			out[k] = copyValue(e)
+			c.size += word + int64(len(k))
+			out[k] = c.value(e)
 		}
 		return out
 	case []any:
 		out := slices.Clone(v)
 		for i, e := range out {
-			out[i] = copyValue(e)
+			out[i] = c.value(e)
 		}
 		return out
 	}
@@ -142,85 +166,6 @@ func copyValue(v any) any {
 	if err != nil {
 		return v
 	}
+	c.size += int64(len(raw))
 	return json.RawMessage(raw)
-}
-
-// sizeOf estimates the memory that a result holds.
-func sizeOf(res *mcp.CallToolResult) int64 {
-	return header + sizeOfMeta(res.Meta) + sizeOfValue(res.StructuredContent) + sizeOfContents(res.Content)
-}
-
-const header = 256 // the structs themselves, generously
-
-func sizeOfContents(contents []mcp.Content) int64 {
-	var size int64
-	for _, c := range contents {
-		size += header
-		switch c := c.(type) {
-		case *mcp.TextContent:
-			size += sizeOfTexts(c.Text) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
-		case *mcp.ImageContent:
-			size += int64(len(c.Data)) + sizeOfTexts(c.MIMEType) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
-		case *mcp.AudioContent:
-			size += int64(len(c.Data)) + sizeOfTexts(c.MIMEType) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
-		case *mcp.ResourceLink:
-			size += sizeOfTexts(c.URI, c.Name, c.Title, c.Description, c.MIMEType) + sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
-			for _, icon := range c.Icons { // a data URI may hold the whole image
-				size += header + sizeOfTexts(icon.Source, icon.MIMEType, string(icon.Theme)) + sizeOfTexts(icon.Sizes...)
-			}
-		case *mcp.EmbeddedResource:
-			size += sizeOfMeta(c.Meta) + sizeOfAnnotations(c.Annotations)
-			if r := c.Resource; r != nil {
-				size += int64(len(r.Blob)) + sizeOfTexts(r.URI, r.MIMEType, r.Text) + sizeOfMeta(r.Meta)
-			}
-		case *mcp.ToolUseContent:
-			size += sizeOfTexts(c.ID, c.Name) + sizeOfValue(c.Input) + sizeOfMeta(c.Meta)
-		case *mcp.ToolResultContent:
-			size += sizeOfTexts(c.ToolUseID) + sizeOfContents(c.Content) + sizeOfValue(c.StructuredContent) + sizeOfMeta(c.Meta)
-		}
-	}
-	return size
-}
-
-func sizeOfTexts(texts ...string) (size int64) {
-	for _, text := range texts {
-		size += int64(len(text))
-	}
-	return size
-}
-
-func sizeOfAnnotations(a *mcp.Annotations) int64 {
-	if a == nil {
-		return 0
-	}
-	size := sizeOfTexts(a.LastModified)
-	for _, role := range a.Audience {
-		size += sizeOfTexts(string(role))
-	}
-	return size
-}
-
-func sizeOfMeta(m mcp.Meta) int64 { return sizeOfValue(map[string]any(m)) }
-
-func sizeOfValue(v any) int64 {
-	const word = 16
-	switch v := v.(type) {
-	case string:
-		return word + int64(len(v))
-	case json.RawMessage:
-		return word + int64(len(v))
-	case map[string]any:
-		size := int64(word)
-		for k, e := range v {
-			size += word + int64(len(k)) + sizeOfValue(e)
-		}
-		return size
-	case []any:
-		size := int64(word)
-		for _, e := range v {
-			size += sizeOfValue(e)
-		}
-		return size
-	}
-	return word
 }

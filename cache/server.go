@@ -1,38 +1,47 @@
 package cache
 
-import (
-	"sync/atomic"
+import "github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-)
+// A version counts the writes that a store has seen, over all servers. A result
+// that was requested at one version is stale once something that it is about was
+// written at a later one.
+type version uint64
 
-// A moment numbers the changes that the store has seen, over all servers. What
-// was asked for at one moment is not believed once something that it names was
-// written to at a later one.
-type moment uint64
-
-// maxEntities is how many entities of one server the store remembers the last
-// write of. Of those that it had to forget it knows when the last of them was
-// written to, and believes nothing older about any entity that it does not know.
+// maxEntities is how many entities of one server have a last write of their own.
+// For all others the newest of the writes that were dropped counts.
 const maxEntities = 4096
 
-// serverState is what the store knows of the writes to one server. The store's
-// mutex guards it.
-type serverState struct {
-	name    string
-	tools   map[string]*origin             // of entries that name nothing, by tool
-	whole   moment                         // the last write that may have changed anything
-	last    moment                         // the last write at all
-	others  moment                         // no entity that is not in touched was written to after this
-	touched *simplelru.LRU[entity, moment] // the last write of each; nil before the first
-	wholly  int64                          // writes that may change anything
-	over    atomic.Int64                   // those of them that have returned; counted without the mutex
-	named   map[entity]int                 // and what the others name
+// servers holds what is known of the writes to each server. The mutex of the store
+// that it belongs to guards it.
+type servers struct {
+	now    version
+	byName map[string]*server
+}
+
+// of returns the state of a server.
+func (s *servers) of(name string) *server {
+	on := s.byName[name]
+	if on == nil {
+		on = new(server)
+		s.byName[name] = on
+	}
+	return on
+}
+
+// A server is what is known of the writes to one server. A write or a read that
+// has no names is about everything that the server holds.
+type server struct {
+	whole    version                       // the last write without names
+	last     version                       // the last write of any kind
+	others   version                       // no entity outside of written was written after this
+	written  *simplelru.LRU[Name, version] // the last write to each entity; nil before the first
+	inFlight int                           // writes without names that are in flight
+	named    map[Name]int                  // what the other writes in flight name
 }
 
 // changed reports whether a write after since may have changed what the names
-// stand for. No names stand for everything.
-func (s *serverState) changed(names []entity, since moment) bool {
+// stand for.
+func (s *server) changed(names []Name, since version) bool {
 	if len(names) == 0 {
 		return s.last > since
 	}
@@ -41,8 +50,8 @@ func (s *serverState) changed(names []entity, since moment) bool {
 	}
 	for _, name := range names {
 		at := s.others
-		if s.touched != nil {
-			if known, ok := s.touched.Peek(name); ok {
+		if s.written != nil {
+			if known, ok := s.written.Peek(name); ok {
 				at = known
 			}
 		}
@@ -53,9 +62,9 @@ func (s *serverState) changed(names []entity, since moment) bool {
 	return false
 }
 
-// busy reports whether a write under way may change what the names stand for.
-func (s *serverState) busy(names []entity) bool {
-	if s.wholly > s.over.Load() {
+// busy reports whether a write in flight may change what the names stand for.
+func (s *server) busy(names []Name) bool {
+	if s.inFlight > 0 {
 		return true
 	}
 	if len(names) == 0 {
@@ -69,22 +78,24 @@ func (s *serverState) busy(names []entity) bool {
 	return false
 }
 
-func (s *serverState) begin(names []entity, now moment) {
+// begin records that a write begins, which may change what the names stand for.
+func (s *server) begin(names []Name, now version) {
 	s.mark(names, now)
 	if len(names) == 0 {
-		s.wholly++
+		s.inFlight++
 	}
 	for _, name := range names {
 		if s.named == nil {
-			s.named = make(map[entity]int)
+			s.named = make(map[Name]int)
 		}
 		s.named[name]++
 	}
 }
 
-func (s *serverState) end(names []entity) {
+// end records that a write has returned.
+func (s *server) end(names []Name) {
 	if len(names) == 0 {
-		s.over.Add(1)
+		s.inFlight--
 	}
 	for _, name := range names {
 		if s.named[name]--; s.named[name] == 0 {
@@ -93,21 +104,25 @@ func (s *serverState) end(names []entity) {
 	}
 }
 
-// mark notes that what the names stand for may have changed just now.
-func (s *serverState) mark(names []entity, now moment) {
+// mark records that what the names stand for may have changed at this version.
+func (s *server) mark(names []Name, now version) {
 	s.last = now
 	if len(names) == 0 {
-		s.whole, s.touched = now, nil // older than all that is to come
+		s.whole, s.written = now, nil // every other write is older
 		return
 	}
-	if s.touched == nil {
-		touched, err := simplelru.NewLRU(maxEntities, func(_ entity, at moment) { s.others = max(s.others, at) })
-		if err != nil {
-			panic("cache: " + err.Error()) // only for a size below 1
-		}
-		s.touched = touched
+	if s.written == nil {
+		s.written = newLRU(maxEntities, func(_ Name, at version) { s.others = max(s.others, at) })
 	}
 	for _, name := range names {
-		s.touched.Add(name, now)
+		s.written.Add(name, now)
 	}
+}
+
+func newLRU[K comparable, V any](size int, onEvict func(K, V)) *simplelru.LRU[K, V] {
+	list, err := simplelru.NewLRU(size, onEvict)
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1
+	}
+	return list
 }

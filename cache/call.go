@@ -1,0 +1,54 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// maxArguments is the size of arguments above which a call is not worth caching:
+// its digest costs more than it saves, and it pins memory.
+const maxArguments = 1 << 20
+
+// maxPooled keeps no more than what the largest arguments take.
+const maxPooled = 4 << 20
+
+// A digest identifies a read: the same digest means the same request in the same
+// scope to the same tool.
+type digest [sha256.Size]byte
+
+func (d digest) key() key { return key(d[:]) }
+
+var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// digestOf hashes scope, server, name, definition and canonical arguments, the first
+// three with their lengths, so that no two calls hash the same text.
+func digestOf(call *middleware.Call) (digest, error) {
+	buffer := keyBuffers.Get().(*[]byte)
+	b := (*buffer)[:0]
+	for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	b = append(b, call.Tool.Digest[:]...)
+	b, err := appendArguments(b, call)
+	id := digest(sha256.Sum256(b))
+	if *buffer = b; cap(b) <= maxPooled {
+		keyBuffers.Put(buffer)
+	}
+	return id, session.ArgumentsError(*call, err)
+}
+
+// appendArguments appends the canonical form of the call's arguments.
+func appendArguments(b []byte, call *middleware.Call) ([]byte, error) {
+	return canonical.AppendObject(b, call.Arguments)
+}
+
+// record records in the call record what the cache did, and why if it is not plain.
+func record(ctx context.Context, what, why string) { note.Of(ctx).Say("cache", what, why) }
