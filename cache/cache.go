@@ -8,10 +8,13 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/resultcopy"
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -111,19 +114,19 @@ func New(o Options) middleware.Middleware {
 	c := cacher{
 		ttl:        cmp.Or(o.TTL, defaultTTL),
 		slow:       cmp.Or(o.Slow, defaultSlow),
-		idempotent: make(map[string]bool, len(o.Idempotent)),
+		idempotent: slices.Clone(o.Idempotent),
 		naming:     newNaming(o.Entities),
-		clone:      deepCopy,
-		remote:     o.Remote,
-		near:       o.Near,
-		joinable:   new(sync.Map),
-		log:        cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		clone: func(res *mcp.CallToolResult) *mcp.CallToolResult {
+			out, _ := resultcopy.Copy(res)
+			return out
+		},
+		remote:   o.Remote,
+		near:     o.Near,
+		joinable: new(sync.Map),
+		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}
 	if o.Shared {
-		c.clone = shallowCopy
-	}
-	for _, name := range o.Idempotent {
-		c.idempotent[name] = true
+		c.clone = func(res *mcp.CallToolResult) *mcp.CallToolResult { return new(*res) }
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
@@ -140,11 +143,11 @@ type cacher struct {
 	recovering middleware.ToolCaller // next, where a panic must not reach other callers
 	store      *Store
 	ttl, slow  time.Duration
-	idempotent map[string]bool
+	idempotent []string
 	naming     naming
 	remote     Remote // nil if this process is alone
 	near       time.Duration
-	joinable   *sync.Map // what this process fetches for remote, a *fetch by fetchKey
+	joinable   *sync.Map // what this process fetches for remote, a *fetch by digest and ticket
 	clone      func(*mcp.CallToolResult) *mcp.CallToolResult
 	log        *slog.Logger
 }
@@ -208,7 +211,7 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) time.D
 		}
 		return c.ttl
 	case annotation.Moderate:
-		if len(c.idempotent) > 0 && c.idempotent[tool.String()] {
+		if len(c.idempotent) > 0 && slices.Contains(c.idempotent, tool.String()) {
 			return min(c.ttl, shortTTL)
 		}
 	}
@@ -217,7 +220,7 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) time.D
 
 // write makes a call that may change the server. It returns the version of the
 // result, too.
-func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since version, err error) {
+func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, err error) {
 	record(ctx, "passed", "it may change the server")
 	on, since := c.store.beginWrite(call.Tool.Server, names)
 	defer c.store.endWrite(on, names) // also after a panic
@@ -240,14 +243,14 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 	names := c.naming.of(call)
 	res, since, err := c.write(ctx, call, names)
 	if err == nil && storable(res) {
-		kept, size := copyAndSize(res)
+		kept, size := resultcopy.Copy(res)
 		c.keep(id.key(), call, names, since, kept, size, ttl)
 	}
 	return res, err
 }
 
 // keep caches a result that was requested at the version since.
-func (c *cacher) keep(id key, call *middleware.Call, names []Name, since version, res *mcp.CallToolResult, size int64, ttl time.Duration) {
+func (c *cacher) keep(id key, call *middleware.Call, names []Name, since versions.Version, res *mcp.CallToolResult, size int64, ttl time.Duration) {
 	now := c.store.clock()
 	c.store.store(id, entry{
 		res: res, size: size, tool: call.Tool, names: names, since: since,
@@ -297,10 +300,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	if err := c.await(ctx, f); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.err != nil:
-		return nil, f.err
-	case asksForInput(f.kept):
+	if asksForInput(f.kept) {
 		record(ctx, "passed", "the server asks for input")
 		return c.next.CallTool(ctx, *call)
 	}

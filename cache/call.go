@@ -16,9 +16,6 @@ import (
 // its digest costs more than it saves, and it pins memory.
 const maxArguments = 1 << 20
 
-// maxPooled keeps no more than what the largest arguments take.
-const maxPooled = 4 << 20
-
 // A digest identifies a read: the same digest means the same request in the same
 // scope to the same tool.
 type digest [sha256.Size]byte
@@ -39,7 +36,7 @@ func digestOf(call *middleware.Call) (digest, error) {
 	b = append(b, call.Tool.Digest[:]...)
 	b, err := appendArguments(b, call)
 	id := digest(sha256.Sum256(b))
-	if *buffer = b; cap(b) <= maxPooled {
+	if *buffer = b; cap(b) <= 4*maxArguments {
 		keyBuffers.Put(buffer)
 	}
 	return id, session.ArgumentsError(*call, err)

@@ -58,33 +58,23 @@ func (n naming) of(call *middleware.Call) []Name {
 				return nil
 			}
 		}
-		texts := identities(given[member])
-		if len(texts) == 0 || len(names)+len(texts) > maxNames {
+		list := []json.RawMessage{given[member]}
+		if raw := given[member]; len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) != nil {
 			return nil
 		}
-		for _, text := range texts {
+		if len(list) == 0 || len(names)+len(list) > maxNames {
+			return nil
+		}
+		for _, one := range list {
+			text, ok := identity(one)
+			if !ok {
+				return nil
+			}
 			sum := sha256.Sum256([]byte(text))
 			names = append(names, Name(sum[:]))
 		}
 	}
 	return names
-}
-
-// identities returns the texts of a value that names one entity, or of a list of
-// such values; none if one of them names none.
-func identities(raw json.RawMessage) (texts []string) {
-	list := []json.RawMessage{raw}
-	if len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	for _, one := range list {
-		text, ok := identity(one)
-		if !ok {
-			return nil
-		}
-		texts = append(texts, text)
-	}
-	return texts
 }
 
 // identity returns the text of one value. A number and its text are one, however

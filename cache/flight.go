@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/internal/resultcopy"
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -17,7 +19,7 @@ import (
 type flight struct {
 	id       key
 	names    []Name             // what it is about; none for a list
-	since    version            // when it began
+	since    versions.Version   // when it began
 	deadline time.Time          // the leader's; zero for none
 	waiting  int                // callers; guarded by the store's mutex
 	done     chan struct{}      // likewise; nil while nobody waits
@@ -54,7 +56,7 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 	if err := c.await(ctx, f); err != nil {
 		return nil, err
 	}
-	return f.res, f.err
+	return f.res, nil
 }
 
 // fly makes the call and wakes its callers. Whatever next does, a panic and the end
@@ -85,14 +87,15 @@ func (f *flight) keep(tool *middleware.Tool) {
 			f.res, f.err = nil, &middleware.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
 		}
 	}()
-	f.kept, f.size = copyAndSize(f.res)
+	f.kept, f.size = resultcopy.Copy(f.res)
 }
 
-// await waits until the flight ends, or the caller's context.
+// await waits until the flight ends, or the caller's context, and returns the error of
+// either.
 func (c *cacher) await(ctx context.Context, f *flight) error {
 	select {
 	case <-f.done:
-		return nil
+		return f.err
 	case <-ctx.Done():
 		c.store.leave(f)
 		return cause.End(ctx)

@@ -56,8 +56,6 @@ type answer struct {
 	expires time.Duration // by the store's clock
 }
 
-func newHot() *hot { return &hot{seed: maphash.MakeSeed()} }
-
 // A place is where a call's question is, or would be.
 type place struct {
 	slot     *slot

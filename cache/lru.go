@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,19 +18,19 @@ type key [sha256.Size / 2]byte
 type entry struct {
 	res     *mcp.CallToolResult
 	tool    *middleware.Tool
-	server  *server
-	names   []Name        // what it is about; none for a list
-	since   version       // when it was requested
-	expires time.Duration // by the store's clock
+	server  *versions.Server[Name]
+	names   []Name           // what it is about; none for a list
+	since   versions.Version // when it was requested
+	expires time.Duration    // by the store's clock
 	size    int64
 	slow    bool // took long to get
 }
 
 // valid reports whether the entry may still be used. A write in flight needs no
 // look: it changed the server when it began, and no result that is requested before
-// it returns is cached (see Store.version).
+// it returns is cached (see Servers.Request).
 func (e *entry) valid(now time.Duration) bool {
-	return now < e.expires && !e.server.changed(e.names, e.since)
+	return now < e.expires && !e.server.Changed(e.names, e.since)
 }
 
 // results holds the entries, least recently used first, within the store's bounds.
@@ -85,12 +86,10 @@ func (r *results) evict(now time.Duration) (evicted bool) {
 	}
 }
 
-func (r *results) removeIf(gone func(entry) bool) (removed int) {
-	for _, id := range r.list.Keys() {
-		if e, ok := r.list.Peek(id); ok && gone(e) {
-			r.list.Remove(id)
-			removed++
-		}
+func newLRU[K comparable, V any](size int, onEvict func(K, V)) *simplelru.LRU[K, V] {
+	list, err := simplelru.NewLRU(size, onEvict)
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1
 	}
-	return removed
+	return list
 }

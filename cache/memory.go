@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
@@ -21,52 +22,35 @@ const (
 // The zero value is not ready; use [NewMemory].
 type Memory struct {
 	mu      sync.Mutex // guards what follows
-	servers servers
-	writes  map[string]openWrite
-	flights map[digest]memoryFlight
-	kept    *simplelru.LRU[digest, memoryValue]
+	servers versions.Servers[Name]
+	writes  map[string]Write // those in flight, Until the end of the lease
+	values  *simplelru.LRU[digest, memoryValue]
 }
 
-// An openWrite is a write in flight.
-type openWrite struct {
-	Write
-
-	until time.Time
-}
-
-type memoryFlight struct {
-	ticket string
-	until  time.Time
-}
-
+// A memoryValue is a value, or the flight that fetches it.
 type memoryValue struct {
-	value   []byte
-	names   []Name
-	since   version
-	expires time.Time
+	value []byte // nil for a flight
+	names []Name
+	since versions.Version
+	until time.Time
 }
 
 var _ Remote = (*Memory)(nil)
 
 // NewMemory returns an empty memory.
 func NewMemory() *Memory {
-	return &Memory{
-		servers: servers{byName: make(map[string]*server)},
-		writes:  make(map[string]openWrite),
-		flights: make(map[digest]memoryFlight),
-		kept:    newLRU[digest, memoryValue](10_000, nil),
-	}
+	return &Memory{writes: make(map[string]Write), values: newLRU[digest, memoryValue](10_000, nil)}
 }
 
 // server returns the state of a server, without the writes whose lease is over. The
 // caller holds the lock.
-func (m *Memory) server(name string) *server {
-	on := m.servers.of(name)
-	if on.busy(nil) {
+func (m *Memory) server(name string) *versions.Server[Name] {
+	on := m.servers.Of(name)
+	if on.Busy(nil) {
 		now := time.Now()
 		for _, w := range m.writes {
-			if w.Server == name && !now.Before(w.until) {
-				m.end(w.Write)
+			if w.Server == name && !now.Before(w.Until) {
+				m.end(w)
 			}
 		}
 	}
@@ -75,13 +59,12 @@ func (m *Memory) server(name string) *server {
 
 // end ends a write, also one whose beginning was lost or whose lease was over.
 func (m *Memory) end(w Write) {
-	on := m.servers.of(w.Server)
+	on := m.servers.Of(w.Server)
 	if open, ok := m.writes[w.ID]; ok {
 		delete(m.writes, w.ID)
-		on.end(open.Names)
+		on.End(open.Names)
 	}
-	m.servers.now++
-	on.mark(w.Names, m.servers.now)
+	m.servers.Mark(on, w.Names)
 }
 
 // Look implements [Remote].
@@ -93,29 +76,24 @@ func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	on := m.server(q.Server)
-	if on.busy(q.Names) {
+	if on.Busy(q.Names) {
 		return Found{}, nil
 	}
-	ticket := strconv.FormatUint(uint64(m.servers.now), 10)
-	if v, ok := m.kept.Get(q.ID); ok {
-		if now.Before(v.expires) && !on.changed(v.names, v.since) {
-			return Found{Value: bytes.Clone(v.value), Ticket: ticket}, nil
-		}
-		m.kept.Remove(q.ID)
+	if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {
+		return Found{Value: bytes.Clone(v.value), Ticket: ticketOf(v.since), Busy: v.value == nil}, nil
 	}
-	if f, ok := m.flights[q.ID]; ok && now.Before(f.until) && !on.changed(q.Names, versionOf(f.ticket)) {
-		return Found{Ticket: f.ticket, Busy: true}, nil
-	}
-	m.flights[q.ID] = memoryFlight{ticket, now.Add(flightLease)}
-	return Found{Ticket: ticket}, nil
+	m.values.Add(q.ID, memoryValue{nil, q.Names, m.servers.Now, now.Add(flightLease)})
+	return Found{Ticket: ticketOf(m.servers.Now)}, nil
 }
 
-func versionOf(ticket string) version {
+func ticketOf(v versions.Version) string { return strconv.FormatUint(uint64(v), 10) }
+
+func versionOf(ticket string) versions.Version {
 	n, err := strconv.ParseUint(ticket, 10, 64)
 	if err != nil {
 		return 0
 	}
-	return version(n)
+	return versions.Version(n)
 }
 
 // Keep implements [Remote].
@@ -124,10 +102,10 @@ func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []by
 	since := versionOf(ticket)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if on := m.server(q.Server); ticket == "" || on.changed(q.Names, since) || on.busy(q.Names) {
+	if on := m.server(q.Server); ticket == "" || on.Changed(q.Names, since) || on.Busy(q.Names) {
 		return nil
 	}
-	m.kept.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, time.Now().Add(ttl)})
+	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, time.Now().Add(ttl)})
 	return nil
 }
 
@@ -135,23 +113,20 @@ func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []by
 func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.flights[q.ID].ticket == ticket {
-		delete(m.flights, q.ID)
+	if v, ok := m.values.Peek(q.ID); ok && v.value == nil && ticketOf(v.since) == ticket {
+		m.values.Remove(q.ID)
 	}
 }
 
 // Begin implements [Remote].
 func (m *Memory) Begin(_ context.Context, w Write) error {
-	open := openWrite{w, time.Now().Add(writeLease)}
-	if !w.Until.IsZero() && w.Until.Before(open.until) {
-		open.until = w.Until
+	if lease := time.Now().Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
+		w.Until = lease
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	on := m.server(w.Server)
-	m.servers.now++
-	on.begin(w.Names, m.servers.now)
-	m.writes[w.ID] = open
+	m.servers.Begin(m.server(w.Server), w.Names)
+	m.writes[w.ID] = w
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/resultcopy"
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -83,11 +85,6 @@ type fetch struct {
 	kept *mcp.CallToolResult // nil if there is nothing for others
 }
 
-type fetchKey struct {
-	id     digest
-	ticket string
-}
-
 // A sharedRead is one read through the remote cache.
 type sharedRead struct {
 	*cacher
@@ -95,8 +92,8 @@ type sharedRead struct {
 	call  middleware.Call
 	q     Question
 	ttl   time.Duration
-	since version       // in the store of this process
-	asked time.Duration // by its clock
+	since versions.Version // in the store of this process
+	asked time.Duration    // by its clock
 }
 
 // readShared answers from the remote cache, waits for the caller that asks the
@@ -104,7 +101,7 @@ type sharedRead struct {
 func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
 	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		r.since, r.asked = c.store.lockedVersion(r.q.Server, names), c.store.clock()
+		r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock()
 		found, err := c.remote.Look(ctx, r.q)
 		switch {
 		case ctx.Err() != nil:
@@ -115,14 +112,13 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id diges
 		case err != nil:
 			record(ctx, "passed", "the shared memory does not answer")
 			return c.next.CallTool(ctx, *call)
-		case found.Value != nil:
-			if res, ok := decode(found.Value); ok {
-				r.keepNear(res)
-				c.answered(ctx, call, "hit")
-				return res, nil
-			}
-			return r.fetch(ctx, found.Ticket)
-		case !found.Busy:
+		}
+		if res, ok := decode(found.Value); ok {
+			r.keepNear(res)
+			c.answered(ctx, call, "hit")
+			return res, nil
+		}
+		if found.Value != nil || !found.Busy {
 			return r.fetch(ctx, found.Ticket)
 		}
 		res, err := r.wait(ctx, found.Ticket, pause)
@@ -136,35 +132,33 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id diges
 // that is one of this process, else for a while. It returns neither result nor error
 // if the caller has to look again.
 func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duration) (*mcp.CallToolResult, error) {
-	var other fetch
-	if f, ok := r.joinable.Load(fetchKey{r.q.ID, ticket}); ok {
-		select {
-		case <-f.(*fetch).done:
-			other = *f.(*fetch)
-		case <-ctx.Done():
-		}
+	var done chan struct{}
+	var again <-chan time.Time
+	f, own := r.joinable.Load(r.joinKey(ticket))
+	if own {
+		done = f.(*fetch).done
 	} else {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		again = time.After(pause)
 	}
-	switch {
-	case other.kept != nil:
-		r.answered(ctx, &r.call, "joined")
-		return r.clone(other.kept), nil
-	case ctx.Err() != nil:
+	select {
+	case <-done:
+		if kept := f.(*fetch).kept; kept != nil {
+			r.answered(ctx, &r.call, "joined")
+			return r.clone(kept), nil
+		}
+	case <-again:
+	case <-ctx.Done():
 		return nil, middleware.GivenUp(ctx)
 	}
 	return nil, nil //nolint:nilnil // look again
 }
 
+func (r *sharedRead) joinKey(ticket string) string { return string(r.q.ID[:]) + ticket }
+
 // fetch makes the call, and keeps its result for all.
 func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolResult, error) {
 	record(ctx, "miss", "")
-	at, f, kept := fetchKey{r.q.ID, ticket}, &fetch{done: make(chan struct{})}, false
+	at, f, kept := r.joinKey(ticket), &fetch{done: make(chan struct{})}, false
 	r.joinable.Store(at, f)
 	defer func() { // also after a panic
 		if !kept {
@@ -177,14 +171,12 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	if err != nil || !storable(res) {
 		return res, err
 	}
-	f.kept = deepCopy(res)
+	f.kept, _ = resultcopy.Copy(res)
 	r.keepNear(f.kept)
-	value, ok := encode(f.kept)
-	if !ok || ticket == "" {
-		return res, nil
+	if value, ok := encode(f.kept); ok && ticket != "" {
+		kept = true
+		_ = r.remote.Keep(ctx, r.q, ticket, value, r.ttl) // what is not kept is fetched again
 	}
-	kept = true
-	_ = r.remote.Keep(ctx, r.q, ticket, value, r.ttl) // what is not kept is fetched again
 	return res, nil
 }
 
@@ -192,7 +184,7 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 // another replica may have written since.
 func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
 	if left := min(r.near, r.ttl) - (r.store.clock() - r.asked); left > 0 {
-		kept, size := copyAndSize(res)
+		kept, size := resultcopy.Copy(res)
 		r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, left)
 	}
 }

@@ -3,10 +3,12 @@ package cache
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -35,8 +37,8 @@ type Store struct {
 	mu        sync.Mutex // guards what follows, and what hot says it does; never held across a call
 	kept      *results
 	inFlight  map[key]*flight
-	servers   servers
-	forgotten version // when Forget was last called
+	servers   versions.Servers[Name]
+	forgotten versions.Version // when Forget was last called
 	stats     Stats
 }
 
@@ -62,10 +64,9 @@ func NewStore(o StoreOptions) *Store {
 	}
 	return &Store{
 		born:     time.Now(),
-		hot:      newHot(),
+		hot:      &hot{seed: maphash.MakeSeed()},
 		kept:     newResults(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
 		inFlight: make(map[key]*flight),
-		servers:  servers{byName: make(map[string]*server)},
 	}
 }
 
@@ -89,13 +90,19 @@ func (s *Store) Stats() Stats {
 // ("files", "read") is one tool, ("files", "*") a server, ("*", "list_*") a kind
 // of tool and ("*", "*") everything. A read that is in flight meanwhile is
 // answered but not cached, and no later read joins it.
-func (s *Store) Forget(server, tool string) int {
+func (s *Store) Forget(server, tool string) (forgotten int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.servers.now++
-	s.forgotten = s.servers.now
+	s.servers.Now++
+	s.forgotten = s.servers.Now
 	s.coolAll()
-	return s.kept.removeIf(func(e entry) bool { return match(server, e.tool.Server) && match(tool, e.tool.Name()) })
+	for _, id := range s.kept.list.Keys() {
+		if e, _ := s.kept.list.Peek(id); match(server, e.tool.Server) && match(tool, e.tool.Name()) {
+			s.kept.list.Remove(id)
+			forgotten++
+		}
+	}
+	return forgotten
 }
 
 // match reports whether the text matches the pattern, in which * stands for any
@@ -152,7 +159,7 @@ func (s *Store) join(ctx context.Context, id key, server string, names []Name, n
 	if e, ok := s.find(id, now); ok {
 		return e.res, nil, false
 	}
-	on := s.servers.of(server)
+	on := s.servers.Of(server)
 	if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {
 		f.waiting++
 		if f.done == nil {
@@ -162,7 +169,7 @@ func (s *Store) join(ctx context.Context, id key, server string, names []Name, n
 		return nil, f, false
 	}
 	s.stats.Misses++
-	f = &flight{id: id, names: names, since: s.version(on, names), deadline: deadline, waiting: 1}
+	f = &flight{id: id, names: names, since: s.servers.Request(on, names), deadline: deadline, waiting: 1}
 	if ctx.Done() != nil { // the leader will wait, too
 		f.done = make(chan struct{})
 	}
@@ -170,27 +177,17 @@ func (s *Store) join(ctx context.Context, id key, server string, names []Name, n
 	return nil, f, true
 }
 
-// version returns the version of a read that is requested now. While what it is
-// about is written to, the result may show either state: it counts as older than
-// everything, so that it is neither cached nor shared. The caller holds the mutex.
-func (s *Store) version(on *server, names []Name) version {
-	if on.busy(names) {
-		return 0
-	}
-	return s.servers.now
-}
-
-// lockedVersion is version for a caller that does not hold the mutex.
-func (s *Store) lockedVersion(server string, names []Name) version {
+// version returns the version of a read that is requested now.
+func (s *Store) version(server string, names []Name) versions.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version(s.servers.of(server), names)
+	return s.servers.Request(s.servers.Of(server), names)
 }
 
 // fresh reports whether what was requested at a version still holds: nothing that
 // it is about was written to or forgotten since. The caller holds the mutex.
-func (s *Store) fresh(on *server, names []Name, since version) bool {
-	return since >= s.forgotten && !on.changed(names, since)
+func (s *Store) fresh(on *versions.Server[Name], names []Name, since versions.Version) bool {
+	return since >= s.forgotten && !on.Changed(names, since)
 }
 
 // covers reports whether a flight that ends at have serves a caller that has
@@ -217,13 +214,12 @@ func (s *Store) leave(f *flight) {
 // land ends a flight and wakes its callers.
 func (s *Store) land(f *flight) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.inFlight[f.id] == f {
 		delete(s.inFlight, f.id)
 	}
-	done := f.done // no later read joins
-	s.mu.Unlock()
-	if done != nil {
-		close(done)
+	if f.done != nil { // no later read joins
+		close(f.done)
 	}
 }
 
@@ -235,15 +231,12 @@ func (s *Store) store(id key, e entry) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.server = s.servers.of(e.tool.Server)
+	e.server = s.servers.Of(e.tool.Server)
 	if !s.fresh(e.server, e.names, e.since) {
 		return
 	}
-	had := s.kept.list.Contains(id)
-	if had || s.kept.full(e.size) {
+	if s.kept.list.Contains(id) || s.kept.full(e.size) {
 		s.coolAll() // which entries were used counts when one has to go
-	}
-	if had {
 		s.kept.list.Remove(id)
 	}
 	for now := s.clock(); s.kept.full(e.size); {
@@ -258,24 +251,19 @@ func (s *Store) store(id key, e entry) {
 // from being cached. No names means everything that the server holds. It returns the
 // version of what the write returns, which is 0 while others are in flight: they may
 // come last.
-func (s *Store) beginWrite(name string, names []Name) (on *server, since version) {
+func (s *Store) beginWrite(server string, names []Name) (on *versions.Server[Name], since versions.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Writes++
-	s.servers.now++
 	s.coolAll()
-	on = s.servers.of(name)
-	if !on.busy(names) {
-		since = s.servers.now
-	}
-	on.begin(names, s.servers.now)
-	return on, since
+	on = s.servers.Of(server)
+	return on, s.servers.Begin(on, names)
 }
 
 // endWrite records that a write has returned. It invalidates nothing: no read that
 // was requested meanwhile is cached.
-func (s *Store) endWrite(on *server, names []Name) {
+func (s *Store) endWrite(on *versions.Server[Name], names []Name) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	on.end(names)
+	on.End(names)
 }

@@ -1,4 +1,6 @@
-package cache
+// Package resultcopy copies the results of tools, and estimates the memory that they
+// hold.
+package resultcopy
 
 import (
 	"bytes"
@@ -10,20 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// shallowCopy shares everything below the result itself.
-func shallowCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
-	out := *res
-	return &out
-}
-
-func deepCopy(res *mcp.CallToolResult) *mcp.CallToolResult {
-	out, _ := copyAndSize(res)
-	return out
-}
-
-// copyAndSize returns a result that shares nothing that can be written to, and an
-// estimate of the memory that it holds.
-func copyAndSize(res *mcp.CallToolResult) (*mcp.CallToolResult, int64) {
+// Copy returns a result that shares nothing that can be written to, and an estimate of
+// the memory that it holds. It panics on a block that is a nil pointer.
+func Copy(res *mcp.CallToolResult) (*mcp.CallToolResult, int64) {
 	var c copier
 	if len(res.Content) == 1 {
 		if text, ok := res.Content[0].(*mcp.TextContent); ok { // as most are: one allocation
