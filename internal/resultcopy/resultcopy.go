@@ -59,7 +59,13 @@ func (c *copier) text(text *mcp.TextContent) {
 	}
 }
 
-func (c *copier) meta(m *mcp.Meta) { *m, _ = c.value(map[string]any(*m)).(map[string]any) }
+func (c *copier) meta(m *mcp.Meta) {
+	if *m == nil { // as it is in most
+		c.size += word
+		return
+	}
+	*m, _ = c.value(map[string]any(*m)).(map[string]any)
+}
 
 // contents copies the blocks of a result.
 func (c *copier) contents(contents []mcp.Content) []mcp.Content {
