@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/resultcopy"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -130,7 +131,7 @@ func New(o Options) middleware.Middleware {
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
-		mine.next, mine.recovering, mine.store = next, middleware.Recover()(next), o.Store
+		mine.next, mine.recovering, mine.store = next, fault.Recover(next), o.Store
 		if mine.store == nil {
 			mine.store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
 		}
@@ -152,12 +153,13 @@ type cacher struct {
 	log        *slog.Logger
 }
 
-func (*cacher) Kind() string                    { return "cache" }
-func (c *cacher) Unwrap() middleware.ToolCaller { return c.next }
-func (*cacher) Promise(p *middleware.Promises)  { p.Remembers = true }
+// Describe implements [middleware.Describer].
+func (c *cacher) Describe() middleware.Description {
+	return middleware.Description{Kind: "cache", Next: c.next, Will: c.will, Caches: true}
+}
 
 // Will says whether results are cached.
-func (c *cacher) Will(tool *middleware.Tool) string {
+func (c *cacher) will(tool *middleware.Tool) string {
 	if tool == nil || c.lifetime(tool, tool.Safety()) == 0 {
 		return "never cache"
 	}
@@ -166,7 +168,7 @@ func (c *cacher) Will(tool *middleware.Tool) string {
 
 func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	if call.Tool == nil {
 		return c.next.CallTool(ctx, call)
@@ -227,7 +229,7 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name)
 	if c.remote != nil {
 		defer c.beginShared(ctx, call, names)()
 		if ctx.Err() != nil {
-			return nil, since, middleware.GivenUp(ctx)
+			return nil, since, fault.GivenUp(ctx)
 		}
 	}
 	res, err = c.next.CallTool(ctx, *call)

@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"sync"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -48,4 +48,4 @@ func appendArguments(b []byte, call *middleware.Call) ([]byte, error) {
 }
 
 // record records in the call record what the cache did, and why if it is not plain.
-func record(ctx context.Context, what, why string) { note.Of(ctx).Say("cache", what, why) }
+func record(ctx context.Context, what, why string) { callstate.Of(ctx).Decide("cache", what, why) }

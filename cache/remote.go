@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/resultcopy"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -108,7 +109,7 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id diges
 			if err == nil && found.Value == nil && !found.Busy {
 				c.remote.Drop(ctx, r.q, found.Ticket)
 			}
-			return nil, middleware.GivenUp(ctx)
+			return nil, fault.GivenUp(ctx)
 		case err != nil:
 			record(ctx, "passed", "the shared memory does not answer")
 			return c.next.CallTool(ctx, *call)
@@ -148,7 +149,7 @@ func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duratio
 		}
 	case <-again:
 	case <-ctx.Done():
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	return nil, nil //nolint:nilnil // look again
 }
