@@ -146,7 +146,7 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, fault.GivenUp(ctx)
 	}
 	began := b.ledger.now()
-	taken, stopped := b.take(began, &call)
+	taken, stopped := b.take(ctx, began, &call)
 	if stopped != nil {
 		callstate.Of(ctx).Decide("budget", "stopped", string(stopped.Reason))
 		b.log.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),

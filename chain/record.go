@@ -13,9 +13,8 @@ type Record struct {
 	// Tool is the tool as it was classified furthest in, with these arguments; its Explain
 	// method gives the reasons. Nil means that nothing has classified it.
 	Tool *middleware.Tool
-	// Cached is true if the result is an earlier one, which is Age old.
+	// Cached is true if the result is an earlier one, or that of a call in flight.
 	Cached bool
-	Age    time.Duration
 	// Approval is how the call was approved; the zero value is not approved.
 	Approval Approval
 	// Attempts is how often the call was handed on by retry, 0 without one.
@@ -57,7 +56,7 @@ func RecordOf(ctx context.Context) (Record, bool) {
 	}
 	r := state.Record()
 	record := Record{
-		Tool: r.Tool, Cached: r.Cached, Age: r.Age, Approval: Approval(r.Approval), Attempts: r.Attempts,
+		Tool: r.Tool, Cached: r.Cached, Approval: Approval(r.Approval), Attempts: r.Attempts,
 		Replica: r.Replica, Waited: r.Waited, Decisions: make([]Decision, len(r.Decisions)),
 	}
 	for i, d := range r.Decisions {

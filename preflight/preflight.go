@@ -22,7 +22,6 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
-	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -177,7 +176,7 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 		return finding{}, nil
 	}
 	if rule, ok := j.rule(call.Tool); ok {
-		arguments, err := parse(call)
+		arguments, err := parse(ctx, call)
 		if err != nil {
 			return finding{what: "refused"}, err
 		}
@@ -192,7 +191,7 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 	if !j.needed(call.Tool, trusted) {
 		return finding{}, nil
 	}
-	if err := session.CheckArguments(call); err != nil {
+	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
 		return finding{what: "refused"}, err
 	}
 	return j.resolve(ctx, call, trusted)

@@ -92,6 +92,20 @@ func Form(s *State, call *middleware.Call) ([]byte, error) {
 	return form, nil
 }
 
+// AppendForm appends the form to dst, as [Form] returns it.
+func AppendForm(dst []byte, s *State, call *middleware.Call) ([]byte, error) {
+	if s.HasRecord() {
+		form, err := Form(s, call)
+		return append(dst, form...), err
+	}
+	Observe("form")
+	out, err := canonical.AppendObject(dst, call.Arguments)
+	if err != nil {
+		return dst, &ArgumentsError{call.Tool, err}
+	}
+	return out, nil
+}
+
 func (s *State) canonical(call *middleware.Call) ([]byte, error) {
 	if !s.HasRecord() {
 		Observe("form")

@@ -18,9 +18,8 @@ type Record struct {
 	Waited time.Duration
 	// Replica is the one that was called last, "" without routing.
 	Replica string
-	// Cached is true if the result is an earlier one, which is Age old.
+	// Cached is true if the result is an earlier one, or that of another caller.
 	Cached bool
-	Age    time.Duration
 	// Decisions are in the order in which they were made.
 	Decisions []Decision
 }
@@ -68,9 +67,9 @@ func (s *State) Routed(replica, why string) {
 }
 
 // Cached records that the result is an earlier one, and how it was found.
-func (s *State) Cached(how string, age time.Duration) {
+func (s *State) Cached(how string) {
 	s.write(func(r *Record) {
-		r.Cached, r.Age = true, age
+		r.Cached = true
 		r.Decisions = append(r.Decisions, Decision{"cache", how, ""})
 	})
 }
