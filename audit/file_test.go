@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -102,7 +103,8 @@ func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
 	name := file(t, 3)
 	raw := read(t, name)
 	head := read(t, name+".head")
-	for cut := range raw {
+	every := longtest.Every(t, 7)
+	for cut := 0; cut < len(raw); cut += every {
 		write(t, name, raw[:cut])
 		if got := verify(t, name); got.State != audit.Damaged {
 			t.Fatalf("cut at %d of %d: %s", cut, len(raw), got.State)
@@ -111,7 +113,7 @@ func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
 	if err := os.Remove(name + ".head"); err != nil {
 		t.Fatal(err)
 	}
-	for cut := range len(raw) + 1 {
+	for cut := 0; cut <= len(raw); cut += every {
 		write(t, name, raw[:cut])
 		got := verify(t, name)
 		lines := int64(bytes.Count(raw[:cut], []byte("\n")))
@@ -136,7 +138,8 @@ func TestAFileThatWasChangedIsDamaged(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
 	raw := read(t, name)
-	for i := range raw {
+	every := longtest.Every(t, 7)
+	for i := 0; i < len(raw); i += every {
 		changed := bytes.Clone(raw)
 		changed[i] ^= 1
 		write(t, name, changed)
@@ -206,7 +209,8 @@ func TestB273ATornLineIsMarkedAndGluedToNothing(t *testing.T) {
 	t.Parallel()
 	whole := read(t, file(t, 2))
 	last := whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1:]
-	for cut := 1; cut < len(last); cut++ {
+	every := longtest.Every(t, 7)
+	for cut := 1; cut < len(last); cut += every {
 		name := file(t, 2)
 		raw := read(t, name)
 		next := bytes.Replace(last, []byte(`"seq":4`), []byte(`"seq":5`), 1)

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -131,7 +132,7 @@ func TestNoSentinelIsEverWritten(t *testing.T) {
 	levels := []annotation.SecurityLevel{annotation.Restricted, annotation.Internal, annotation.Public, ""}
 	random := rand.New(rand.NewPCG(1, 2))
 	var errs strings.Builder
-	const calls = 1000
+	calls := 1000 / longtest.Every(t, 5)
 	for i := range calls {
 		sentinel := fmt.Sprintf("sentinel-%d-%x", i, random.Uint64())
 		made, err := middleware.NewTool("files", definition, with(classes[random.IntN(4)], levels[random.IntN(4)], annotation.HintOf(random.IntN(3) == 0)))
