@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/internal/longtest"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -303,12 +304,12 @@ func TestB277OneRecordIsOneLine(t *testing.T) {
 	}
 	trail := audit.New(f, audit.Options{})
 	hostile := "a\nb\r\x00\x1b[31m\u2028\u2029\xff{\"seq\":1}\n" + strings.Repeat("x", 10_000)
-	restricted := tool(t, "x", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	restricted := testtool.New("files", "x", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	named := *restricted
 	definition := *restricted.Definition
 	definition.Name = hostile
 	named.Definition, named.Server = &definition, hostile
-	caller := trail.Record(trail.Intent(answering(textResult(hostile), nil)))
+	caller := trail.Record(trail.Intent(testtool.Answering(textResult(hostile), nil)))
 	arguments, _ := json.Marshal(map[string]string{"a": hostile})
 	if _, err := caller.CallTool(t.Context(), middleware.Call{ID: hostile, Scope: hostile, Tool: &named, Arguments: arguments}); err != nil {
 		t.Fatal(err)
