@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -93,7 +93,7 @@ func textResult(s string) *mcp.CallToolResult {
 // guarded is an executor behind the guard of a catalogue that holds what it is
 // called with.
 func guarded(next middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(next, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+	return guard.New(next, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 var yes = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
@@ -311,7 +311,7 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		trail := audit.New(s, audit.Options{})
 		fails := 1
 		caller := chain.Standard{
-			Record: trail.Record, Intent: trail.Intent, Infer: infer.New(infer.Options{}),
+			Audit: trail, Infer: infer.New(infer.Options{}),
 			Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 				time.Sleep(20 * time.Second)
 				return hitl.Decision{Verdict: hitl.Approved}, nil
@@ -364,7 +364,7 @@ func TestACallThatIsStoppedBeforeItsIntentHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
-	caller := chain.Standard{Record: trail.Record, Intent: trail.Intent, Budget: budget.New(budget.Options{Session: budget.Limit{Calls: 1}})}.
+	caller := chain.Standard{Audit: trail, Budget: budget.New(budget.Options{Session: budget.Limit{Calls: 1}})}.
 		Then(guarded(testtool.Answering(textResult("x"), nil)))
 	restricted := testtool.New("files", "salaries", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	for range 2 {

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -123,7 +123,7 @@ func TestWhatMustBeRecordedIsRefusedWithoutAWorkingTrail(t *testing.T) {
 		{"a softer copy is not recorded in full", []middleware.Middleware{a.Record, softer, a.Intent}, false},
 	} {
 		executed := 0
-		end := grant.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		end := guard.New(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 			executed++
 			return textResult("x"), nil
 		}), func(context.Context, middleware.Call) (*middleware.Tool, error) { return required, nil })
@@ -191,7 +191,7 @@ func TestCallsAtTheSameTimeHaveTheirOwnRecords(t *testing.T) {
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
 	restricted := testtool.New("files", "salaries", with(annotation.Write(), annotation.Restricted, annotation.Yes))
-	caller := chain.Standard{Record: trail.Record, Intent: trail.Intent}.Then(guarded(middleware.ToolCallerFunc(
+	caller := chain.Standard{Audit: trail}.Then(guarded(middleware.ToolCallerFunc(
 		func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			return textResult("of " + call.ID), nil
 		})))

@@ -213,7 +213,7 @@ func TestNoSecretReachesAnySink(t *testing.T) {
 		"the approvals file": contents(t, dir, "approvals.jsonl"),
 		"the log":            log.String(),
 		"the model":          toModel.String(),
-		"the prompt":         prompt.New(prompt.Options{Enforced: std.Enforces()}).For(tools.List()).String(),
+		"the prompt":         prompt.New(prompt.Options{Enforced: std.Describe()}).For(tools.List()).String(),
 		"the findings":       fmt.Sprint(tools.Findings(), tools.Statistics()),
 		"what is explained":  std.Explain(all[0]),
 	} {

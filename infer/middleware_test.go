@@ -181,7 +181,7 @@ func TestMiddlewareContract(t *testing.T) {
 func TestMiddlewareKind(t *testing.T) {
 	t.Parallel()
 	c := infer.New(infer.Options{})(new(testtool.Recorder))
-	if k, ok := c.(middleware.Kinder); !ok || k.Kind() != "infer" {
+	if k, ok := c.(middleware.Describer); !ok || k.Kind() != "infer" {
 		t.Errorf("%T tells no kind", c)
 	}
 	defer func() {
