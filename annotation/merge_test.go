@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"pgregory.net/rapid"
 )
 
@@ -197,7 +198,7 @@ func seeded(t *testing.T) *rand.Rand {
 func TestMergeProperties(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
-	for range 4_000 {
+	for range 4_000 / longtest.Every(t, 10) {
 		a, b := random(r), random(r)
 		a, b = a.Attribute(annotation.Inferred, ""), b.Attribute(annotation.Declared, "files")
 		beforeA, beforeB := fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b)
@@ -333,7 +334,7 @@ func strictness(s annotation.Safety) int {
 func TestRaiseNeverMakesACallMilder(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
-	for range 10_000 {
+	for range 10_000 / longtest.Every(t, 10) {
 		a := random(r).Attribute(annotation.Inferred, "")
 		claim := random(r).Attribute(annotation.Declared, "evil")
 		before := fmt.Sprintf("%+v %+v", a, claim)

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -78,15 +79,6 @@ func (s *sink) end(t *testing.T) audit.Record {
 	return ends[0]
 }
 
-func tool(t testing.TB, name string, a annotation.Annotations) *middleware.Tool {
-	t.Helper()
-	made, err := middleware.NewTool("files", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
 // with returns the annotations with a level of security and the host's word that
 // calls must be recorded.
 func with(a annotation.Annotations, level annotation.SecurityLevel, required annotation.Hint) annotation.Annotations {
@@ -96,10 +88,6 @@ func with(a annotation.Annotations, level annotation.SecurityLevel, required ann
 
 func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
-}
-
-func answering(res *mcp.CallToolResult, err error) middleware.ToolCaller {
-	return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, err })
 }
 
 // guarded is an executor behind the guard of a catalogue that holds what it is
@@ -138,8 +126,8 @@ func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
 			t.Parallel()
 			s := new(sink)
 			trail := audit.New(s, audit.Options{})
-			caller := chain.Standard{Audit: trail, Confirm: hitl.New(yes, hitl.Options{})}.Then(guarded(answering(textResult("the answer"), nil)))
-			call := middleware.Call{ID: "c1", Scope: "ann", Tool: tool(t, "touch", tt.a), Arguments: json.RawMessage(`{"path":"/etc/motd"}`)}
+			caller := chain.Standard{Audit: trail, Confirm: hitl.New(yes, hitl.Options{})}.Then(guarded(testtool.Answering(textResult("the answer"), nil)))
+			call := middleware.Call{ID: "c1", Scope: "ann", Tool: testtool.New("files", "touch", tt.a), Arguments: json.RawMessage(`{"path":"/etc/motd"}`)}
 			if _, err := caller.CallTool(t.Context(), call); err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +170,7 @@ func (f fact) RetryAfter() time.Duration { return f.after }
 
 func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 	t.Parallel()
-	read, write, danger := tool(t, "look", annotation.ReadOnly()), tool(t, "add", annotation.Write()), tool(t, "drop", annotation.Destructive())
+	read, write, danger := testtool.New("files", "look", annotation.ReadOnly()), testtool.New("files", "add", annotation.Write()), testtool.New("files", "drop", annotation.Destructive())
 	cancelled := func() context.Context {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -216,26 +204,26 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 		end  middleware.ToolCaller
 		want audit.Outcome
 	}{
-		{"a result", read, nil, nil, answering(textResult("x"), nil), audit.OK},
-		{"a failure of the tool", read, nil, nil, answering(&mcp.CallToolResult{IsError: true}, nil), audit.ToolError},
-		{"a question of the server's", read, nil, nil, answering(needs, nil), audit.InputRequired},
-		{"a no", danger, nil, no, answering(textResult("x"), nil), audit.Denied},
-		{"a question that waits for another leg", danger, nil, later, answering(textResult("x"), nil), audit.InputRequired},
-		{"nobody to ask", danger, nil, nil, answering(textResult("x"), nil), audit.Denied},
-		{"refused by the server", write, nil, nil, answering(nil, errorOf(false, false, true, 0)), audit.Refused},
-		{"refused for good", write, nil, nil, answering(nil, errorOf(true, true, false, 0)), audit.Refused},
-		{"refused for now", write, nil, nil, answering(nil, errorOf(false, true, false, time.Second)), audit.Refused},
-		{"not sent", write, nil, nil, answering(nil, errorOf(false, true, false, 0)), audit.NotSent},
-		{"given up before it left", write, cancelled(), nil, answering(textResult("x"), nil), audit.Cancelled},
-		{"given up before it left, with a cause", write, caused(), nil, answering(textResult("x"), nil), audit.Cancelled},
-		{"late before it left, with a cause", write, late(), nil, answering(textResult("x"), nil), audit.TimedOut},
-		{"a read that was given up", read, nil, nil, answering(nil, context.Canceled), audit.Cancelled},
-		{"a read that took too long", read, nil, nil, answering(nil, context.DeadlineExceeded), audit.TimedOut},
+		{"a result", read, nil, nil, testtool.Answering(textResult("x"), nil), audit.OK},
+		{"a failure of the tool", read, nil, nil, testtool.Answering(&mcp.CallToolResult{IsError: true}, nil), audit.ToolError},
+		{"a question of the server's", read, nil, nil, testtool.Answering(needs, nil), audit.InputRequired},
+		{"a no", danger, nil, no, testtool.Answering(textResult("x"), nil), audit.Denied},
+		{"a question that waits for another leg", danger, nil, later, testtool.Answering(textResult("x"), nil), audit.InputRequired},
+		{"nobody to ask", danger, nil, nil, testtool.Answering(textResult("x"), nil), audit.Denied},
+		{"refused by the server", write, nil, nil, testtool.Answering(nil, errorOf(false, false, true, 0)), audit.Refused},
+		{"refused for good", write, nil, nil, testtool.Answering(nil, errorOf(true, true, false, 0)), audit.Refused},
+		{"refused for now", write, nil, nil, testtool.Answering(nil, errorOf(false, true, false, time.Second)), audit.Refused},
+		{"not sent", write, nil, nil, testtool.Answering(nil, errorOf(false, true, false, 0)), audit.NotSent},
+		{"given up before it left", write, cancelled(), nil, testtool.Answering(textResult("x"), nil), audit.Cancelled},
+		{"given up before it left, with a cause", write, caused(), nil, testtool.Answering(textResult("x"), nil), audit.Cancelled},
+		{"late before it left, with a cause", write, late(), nil, testtool.Answering(textResult("x"), nil), audit.TimedOut},
+		{"a read that was given up", read, nil, nil, testtool.Answering(nil, context.Canceled), audit.Cancelled},
+		{"a read that took too long", read, nil, nil, testtool.Answering(nil, context.DeadlineExceeded), audit.TimedOut},
 		{"a read that panicked", read, nil, nil, panics, audit.Panicked},
-		{"a read that failed", read, nil, nil, answering(nil, errors.New("broken pipe")), audit.Failed},
-		{"a write that was given up on its way", write, nil, nil, answering(nil, context.Canceled), audit.Unknown},
+		{"a read that failed", read, nil, nil, testtool.Answering(nil, errors.New("broken pipe")), audit.Failed},
+		{"a write that was given up on its way", write, nil, nil, testtool.Answering(nil, context.Canceled), audit.Unknown},
 		{"a write that panicked", write, nil, nil, panics, audit.Unknown},
-		{"a dangerous call without an answer", danger, nil, yes, answering(nil, context.DeadlineExceeded), audit.Unknown},
+		{"a dangerous call without an answer", danger, nil, yes, testtool.Answering(nil, context.DeadlineExceeded), audit.Unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := new(sink)
@@ -287,7 +275,7 @@ func TestACauseOfTheHostsIsAnEndOfItsCaller(t *testing.T) {
 				cancel(shutdown)
 				return nil, tt.err
 			}))
-			_, _ = caller.CallTool(ctx, middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
+			_, _ = caller.CallTool(ctx, middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
 			if got := s.end(t).Outcome; got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -307,7 +295,7 @@ func TestAPanicThatPassesHasAnEnd(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		_, _ = caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
+		_, _ = caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
 	}()
 	if got := s.end(t).Outcome; got != audit.Panicked {
 		t.Errorf("got %q", got)
@@ -377,8 +365,8 @@ func TestACallThatIsStoppedBeforeItsIntentHasAnEnd(t *testing.T) {
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
 	caller := chain.Standard{Audit: trail, Budget: budget.New(budget.Options{Session: budget.Limit{Calls: 1}})}.
-		Then(guarded(answering(textResult("x"), nil)))
-	restricted := tool(t, "salaries", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+		Then(guarded(testtool.Answering(textResult("x"), nil)))
+	restricted := testtool.New("files", "salaries", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	for range 2 {
 		_, _ = caller.CallTool(t.Context(), middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"of":"bob"}`)})
 	}

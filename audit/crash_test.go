@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -139,17 +140,16 @@ func kill(t *testing.T, dir string, at int) bool {
 // executed stands there as an intent, and in the end each call has one end.
 func TestB273KilledAtEveryPointOfWriting(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it starts some sixty processes")
-	}
 	dir := t.TempDir()
 	name := filepath.Join(dir, "calls.jsonl")
-	const kills = 60
+	const points = 60
+	every, kills := longtest.Every(t, 5), 0
 	var before []byte
-	for at := 1; at <= kills; at++ {
+	for at := 1; at <= points; at += every {
 		if !kill(t, dir, at) {
 			t.Fatalf("it was not killed at %d", at)
 		}
+		kills++
 		if _, err := os.Stat(name + ".head"); err != nil {
 			t.Fatal(err)
 		}

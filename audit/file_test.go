@@ -15,6 +15,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/internal/longtest"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -102,7 +104,8 @@ func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
 	name := file(t, 3)
 	raw := read(t, name)
 	head := read(t, name+".head")
-	for cut := range raw {
+	every := longtest.Every(t, 7)
+	for cut := 0; cut < len(raw); cut += every {
 		write(t, name, raw[:cut])
 		if got := verify(t, name); got.State != audit.Damaged {
 			t.Fatalf("cut at %d of %d: %s", cut, len(raw), got.State)
@@ -111,7 +114,7 @@ func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
 	if err := os.Remove(name + ".head"); err != nil {
 		t.Fatal(err)
 	}
-	for cut := range len(raw) + 1 {
+	for cut := 0; cut <= len(raw); cut += every {
 		write(t, name, raw[:cut])
 		got := verify(t, name)
 		lines := int64(bytes.Count(raw[:cut], []byte("\n")))
@@ -136,7 +139,8 @@ func TestAFileThatWasChangedIsDamaged(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
 	raw := read(t, name)
-	for i := range raw {
+	every := longtest.Every(t, 7)
+	for i := 0; i < len(raw); i += every {
 		changed := bytes.Clone(raw)
 		changed[i] ^= 1
 		write(t, name, changed)
@@ -206,7 +210,8 @@ func TestB273ATornLineIsMarkedAndGluedToNothing(t *testing.T) {
 	t.Parallel()
 	whole := read(t, file(t, 2))
 	last := whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1:]
-	for cut := 1; cut < len(last); cut++ {
+	every := longtest.Every(t, 7)
+	for cut := 1; cut < len(last); cut += every {
 		name := file(t, 2)
 		raw := read(t, name)
 		next := bytes.Replace(last, []byte(`"seq":4`), []byte(`"seq":5`), 1)
@@ -299,12 +304,12 @@ func TestB277OneRecordIsOneLine(t *testing.T) {
 	}
 	trail := audit.New(f, audit.Options{})
 	hostile := "a\nb\r\x00\x1b[31m\u2028\u2029\xff{\"seq\":1}\n" + strings.Repeat("x", 10_000)
-	restricted := tool(t, "x", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	restricted := testtool.New("files", "x", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	named := *restricted
 	definition := *restricted.Definition
 	definition.Name = hostile
 	named.Definition, named.Server = &definition, hostile
-	caller := trail.Record(trail.Intent(answering(textResult(hostile), nil)))
+	caller := trail.Record(trail.Intent(testtool.Answering(textResult(hostile), nil)))
 	arguments, _ := json.Marshal(map[string]string{"a": hostile})
 	if _, err := caller.CallTool(t.Context(), middleware.Call{ID: hostile, Scope: hostile, Tool: &named, Arguments: arguments}); err != nil {
 		t.Fatal(err)

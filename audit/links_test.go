@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,8 +27,8 @@ func TestConformance(t *testing.T) {
 	discard := audit.SinkFunc(func(context.Context, audit.Record) error { return nil })
 	broken := audit.SinkFunc(func(context.Context, audit.Record) error { return errors.New("the disk is full") })
 	extra := []*middleware.Tool{
-		tool(t, "salaries", with(annotation.ReadOnly(), annotation.Restricted, annotation.Yes)),
-		tool(t, "motd", with(annotation.ReadOnly(), annotation.Public, annotation.No)),
+		testtool.New("files", "salaries", with(annotation.ReadOnly(), annotation.Restricted, annotation.Yes)),
+		testtool.New("files", "motd", with(annotation.ReadOnly(), annotation.Public, annotation.No)),
 	}
 	for name, sink := range map[string]audit.Sink{"works": discard, "fails": broken} {
 		trail := audit.New(sink, audit.Options{Key: key})
@@ -65,7 +66,7 @@ func TestB271WhatCannotBeWrittenDownIsNotDone(t *testing.T) {
 					executed++
 					return textResult("x"), nil
 				})))
-			_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "touch", tt.a)})
+			_, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "touch", tt.a)})
 			switch {
 			case tt.runs && (err != nil || executed != 1):
 				t.Errorf("%s, the sink %s: %v, executed %d times", tt.name, how, err, executed)
@@ -89,7 +90,7 @@ func TestB271WhatCannotBeWrittenDownIsNotDone(t *testing.T) {
 // trail, and with exactly what was written down.
 func TestWhatMustBeRecordedIsRefusedWithoutAWorkingTrail(t *testing.T) {
 	t.Parallel()
-	required := tool(t, "salaries", with(annotation.ReadOnly(), annotation.Public, annotation.Yes))
+	required := testtool.New("files", "salaries", with(annotation.ReadOnly(), annotation.Public, annotation.Yes))
 	other := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			call.Arguments = json.RawMessage(`{"of":"everybody"}`)
@@ -138,8 +139,8 @@ func TestIntentsOfACallThatIsOverAreNotWritten(t *testing.T) {
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
 	var late func() error
-	danger := tool(t, "drop", annotation.Destructive())
-	inner := trail.Intent(answering(textResult("x"), nil))
+	danger := testtool.New("files", "drop", annotation.Destructive())
+	inner := trail.Intent(testtool.Answering(textResult("x"), nil))
 	caller := trail.Record(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		late = func() error { _, err := inner.CallTool(ctx, call); return err }
 		return textResult("x"), nil
@@ -169,7 +170,7 @@ func TestTheSinkIsNotCutOff(t *testing.T) {
 	}), audit.Options{})
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey{}, "trace"))
 	cancel()
-	_, _ = trail.Record(answering(nil, context.Canceled)).CallTool(ctx, middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
+	_, _ = trail.Record(testtool.Answering(nil, context.Canceled)).CallTool(ctx, middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
 	if ends != 1 {
 		t.Errorf("%d ends", ends)
 	}
@@ -179,7 +180,7 @@ func TestACallWithoutAToolHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
-	_, err := chain.New(trail.Record, trail.Intent).Then(guarded(answering(textResult("x"), nil))).CallTool(t.Context(), middleware.Call{ID: "1"})
+	_, err := chain.New(trail.Record, trail.Intent).Then(guarded(testtool.Answering(textResult("x"), nil))).CallTool(t.Context(), middleware.Call{ID: "1"})
 	if end := s.end(t); end.Outcome != audit.Refused || end.Class != "unknown" || err == nil {
 		t.Errorf("got %+v, %v", end, err)
 	}
@@ -189,7 +190,7 @@ func TestCallsAtTheSameTimeHaveTheirOwnRecords(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
-	restricted := tool(t, "salaries", with(annotation.Write(), annotation.Restricted, annotation.Yes))
+	restricted := testtool.New("files", "salaries", with(annotation.Write(), annotation.Restricted, annotation.Yes))
 	caller := chain.Standard{Audit: trail}.Then(guarded(middleware.ToolCallerFunc(
 		func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			return textResult("of " + call.ID), nil
@@ -239,11 +240,11 @@ func TestAuditCosts(t *testing.T) {
 	} {
 		trail := audit.New(discard, audit.Options{})
 		ctx := context.Background()
-		call := middleware.Call{ID: "1", Tool: tool(t, "touch", tt.a), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
+		call := middleware.Call{ID: "1", Tool: testtool.New("files", "touch", tt.a), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
 		cost := func(caller middleware.ToolCaller) float64 {
 			return testing.AllocsPerRun(200, func() { _, _ = caller.CallTool(ctx, call) })
 		}
-		end := guarded(answering(textResult("x"), nil))
+		end := guarded(testtool.Answering(textResult("x"), nil))
 		without, with := cost(end), cost(chain.New(trail.Record, trail.Intent).Then(end))
 		t.Logf("%s: %v allocations more", tt.name, with-without)
 		if with-without > tt.most {
@@ -258,8 +259,8 @@ func BenchmarkTrail(b *testing.B) {
 		"named": annotation.ReadOnly(), "full": with(annotation.ReadOnly(), annotation.Restricted, annotation.No),
 	} {
 		b.Run(name, func(b *testing.B) {
-			caller := chain.New(trail.Record, trail.Intent).Then(answering(textResult("x"), nil))
-			call := middleware.Call{ID: "1", Tool: tool(b, "touch", a), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
+			caller := chain.New(trail.Record, trail.Intent).Then(testtool.Answering(textResult("x"), nil))
+			call := middleware.Call{ID: "1", Tool: testtool.New("files", "touch", a), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
 			b.ReportAllocs()
 			for b.Loop() {
 				_, _ = caller.CallTool(context.Background(), call)

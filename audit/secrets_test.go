@@ -19,6 +19,8 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/longtest"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -30,7 +32,7 @@ func written(t *testing.T, o audit.Options, call middleware.Call, res *mcp.CallT
 	t.Helper()
 	s := new(sink)
 	trail := audit.New(s, o)
-	caller := chain.Standard{Audit: trail}.Then(guarded(answering(res, err)))
+	caller := chain.Standard{Audit: trail}.Then(guarded(testtool.Answering(res, err)))
 	_, _ = caller.CallTool(t.Context(), call)
 	b, jsonErr := json.Marshal(s.all())
 	if jsonErr != nil {
@@ -41,7 +43,7 @@ func written(t *testing.T, o audit.Options, call middleware.Call, res *mcp.CallT
 
 func TestB265KeysThatNameSecretsKeepTheirNamesAndNoValues(t *testing.T) {
 	t.Parallel()
-	restricted := tool(t, "login", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	restricted := testtool.New("files", "login", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	call := middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"apiKey":"sk-live-123","Authorization":"Bearer abc","note":"x"}`)}
 	text, records := written(t, audit.Options{Key: key}, call, textResult("x"), nil)
 	if strings.Contains(text, "sk-live") || strings.Contains(text, "abc\"") {
@@ -64,12 +66,12 @@ func TestB267FreeTextIsNotWrittenUnlessInFull(t *testing.T) {
 	t.Parallel()
 	call := middleware.Call{Arguments: json.RawMessage(`{"text":"my password is hunter2, and the launch is at dawn"}`)}
 	for _, level := range []annotation.SecurityLevel{"", annotation.Public, annotation.Internal} {
-		call.Tool = tool(t, "say", with(annotation.Write(), level, annotation.Unset))
+		call.Tool = testtool.New("files", "say", with(annotation.Write(), level, annotation.Unset))
 		if text, _ := written(t, audit.Options{Key: key}, call, nil, errors.New("dawn is too early for hunter2")); strings.Contains(text, "hunter2") || strings.Contains(text, "dawn") {
 			t.Errorf("%q: values were written: %s", level, text)
 		}
 	}
-	call.Tool = tool(t, "say", with(annotation.Write(), annotation.Restricted, annotation.Unset))
+	call.Tool = testtool.New("files", "say", with(annotation.Write(), annotation.Restricted, annotation.Unset))
 	if text, _ := written(t, audit.Options{}, call, nil, errors.New("dawn is too early")); strings.Contains(text, "hunter2") || !strings.Contains(text, "dawn") {
 		t.Errorf("in full: %s", text)
 	}
@@ -77,7 +79,7 @@ func TestB267FreeTextIsNotWrittenUnlessInFull(t *testing.T) {
 
 func TestB269ADigestCannotBeGuessedBack(t *testing.T) {
 	t.Parallel()
-	restricted := tool(t, "unlock", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	restricted := testtool.New("files", "unlock", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	call := middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"pin":"1234"}`)}
 	text, records := written(t, audit.Options{}, call, textResult("x"), nil)
 	if records[0].ArgumentsDigest != "" || records[1].ResultDigest != "" || strings.Contains(text, "1234") {
@@ -92,7 +94,7 @@ func TestB269ADigestCannotBeGuessedBack(t *testing.T) {
 
 func TestWhatIsTooLongStandsAsItsSize(t *testing.T) {
 	t.Parallel()
-	restricted := tool(t, "read", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	restricted := testtool.New("files", "read", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	long := strings.Repeat("lorem ", 50_000)
 	text, records := written(t, audit.Options{Key: key}, middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"a":"` + long + `"}`)}, textResult(long), nil)
 	if len(text) > 4000 || !strings.Contains(string(records[0].Arguments), "300008 bytes") || records[0].ArgumentsDigest == "" {
@@ -103,7 +105,7 @@ func TestWhatIsTooLongStandsAsItsSize(t *testing.T) {
 // What must be recorded is refused by what stands in the arguments' place, too.
 func TestArgumentsThatAreNoJSONAreNotWritten(t *testing.T) {
 	t.Parallel()
-	restricted := tool(t, "read", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
+	restricted := testtool.New("files", "read", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	text, _ := written(t, audit.Options{}, middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"password":"hunter2`)}, nil, errors.New("no JSON: hunter2"))
 	if strings.Contains(text, "hunter2") {
 		t.Errorf("%s", text)
@@ -131,16 +133,16 @@ func TestNoSentinelIsEverWritten(t *testing.T) {
 	levels := []annotation.SecurityLevel{annotation.Restricted, annotation.Internal, annotation.Public, ""}
 	random := rand.New(rand.NewPCG(1, 2))
 	var errs strings.Builder
-	const calls = 1000
+	calls := 1000 / longtest.Every(t, 5)
 	for i := range calls {
 		sentinel := fmt.Sprintf("sentinel-%d-%x", i, random.Uint64())
 		made, err := middleware.NewTool("files", definition, with(classes[random.IntN(4)], levels[random.IntN(4)], annotation.HintOf(random.IntN(3) == 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := answering(hiding(random, sentinel), nil)
+		end := testtool.Answering(hiding(random, sentinel), nil)
 		if random.IntN(3) == 0 {
-			end = answering(nil, fmt.Errorf("the server says: bad password %q in %s", sentinel, hidden(random, sentinel)))
+			end = testtool.Answering(nil, fmt.Errorf("the server says: bad password %q in %s", sentinel, hidden(random, sentinel)))
 		}
 		of := trail
 		if random.IntN(4) == 0 {
@@ -214,7 +216,7 @@ func hiding(random *rand.Rand, secret string) *mcp.CallToolResult {
 func TestTheTimeOfARecordIsItsCalls(t *testing.T) {
 	t.Parallel()
 	before := time.Now()
-	_, records := written(t, audit.Options{}, middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())}, textResult("x"), nil)
+	_, records := written(t, audit.Options{}, middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())}, textResult("x"), nil)
 	if r := records[0]; r.Time.Before(before) || r.Took < 0 || r.Took > time.Since(before) {
 		t.Errorf("got %+v", r)
 	}

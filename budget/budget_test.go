@@ -20,19 +20,11 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-func tool(t testing.TB, name string, a annotation.Annotations) *middleware.Tool {
-	t.Helper()
-	made, err := middleware.NewTool("files", &mcp.Tool{Name: name}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
 
 func costing(cost float64) annotation.Annotations {
 	a := annotation.ReadOnly()
@@ -85,7 +77,7 @@ func TestConformance(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	read, write, dear := tool(t, "look", annotation.ReadOnly()), tool(t, "add", annotation.Write()), tool(t, "ask", costing(4))
+	read, write, dear := testtool.New("files", "look", annotation.ReadOnly()), testtool.New("files", "add", annotation.Write()), testtool.New("files", "ask", costing(4))
 	for _, tt := range []struct {
 		name   string
 		o      budget.Options
@@ -105,10 +97,10 @@ func TestLimits(t *testing.T) {
 		{"time", budget.Options{Session: budget.Limit{Time: 2 * time.Second}}, []*middleware.Tool{read, write, read}, 2, budget.Time, "", "the 2s that its calls may take"},
 		{"time of a class", budget.Options{Classes: map[annotation.Safety]budget.Limit{annotation.Moderate: {Time: time.Second}}}, []*middleware.Tool{read, write, read, write}, 3, budget.Time, "moderate", "the 1s"},
 		{"more than there is", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{read, dear}, 1, budget.Cost, "", "costs more than all that this session may spend (3)"},
-		{"no number", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{tool(t, "ask", costing(math.NaN()))}, 0, budget.Cost, "", ""},
-		{"endless", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{tool(t, "ask", costing(math.Inf(1)))}, 0, budget.Cost, "", ""},
-		{"less than nothing", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{tool(t, "ask", costing(-5))}, 0, budget.Cost, "", ""},
-		{"no number, no limit", budget.Options{}, []*middleware.Tool{tool(t, "ask", costing(math.NaN()))}, -1, "", "", ""},
+		{"no number", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(math.NaN()))}, 0, budget.Cost, "", ""},
+		{"endless", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(math.Inf(1)))}, 0, budget.Cost, "", ""},
+		{"less than nothing", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(-5))}, 0, budget.Cost, "", ""},
+		{"no number, no limit", budget.Options{}, []*middleware.Tool{testtool.New("files", "ask", costing(math.NaN()))}, -1, "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -146,7 +138,7 @@ func TestASessionIsAScopeUntilItIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}, Idle: time.Minute})(&server{answer: differing})
 		call := func(scope string) error {
-			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: tool(t, "look", annotation.ReadOnly())})
+			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: testtool.New("files", "look", annotation.ReadOnly())})
 			return err
 		}
 		if err := errors.Join(call("ann"), call("bob")); err != nil {
@@ -175,7 +167,7 @@ func TestALongCallKeepsItsSession(t *testing.T) {
 			time.Sleep(time.Hour)
 			return textResult("x"), nil
 		}})
-		look := tool(t, "look", annotation.ReadOnly())
+		look := testtool.New("files", "look", annotation.ReadOnly())
 		go func() { _, _ = caller.CallTool(t.Context(), middleware.Call{Tool: look}) }()
 		time.Sleep(30 * time.Minute)
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: look})
@@ -210,7 +202,7 @@ func TestWhatWasNotCarriedOutIsGivenBack(t *testing.T) {
 				}
 				return textResult("x"), nil
 			}})
-		ask := tool(t, "ask", costing(4))
+		ask := testtool.New("files", "ask", costing(4))
 		_, _ = caller.CallTool(t.Context(), middleware.Call{Scope: "ann", Tool: ask})
 		if got := ledger.Spent("ann"); got.Calls != tt.spent || got.Cost != float64(4*tt.spent) {
 			t.Errorf("%s: spent %+v", tt.name, got)
@@ -238,7 +230,7 @@ func TestWhatIsUnderWayIsReserved(t *testing.T) {
 			return differing(call, n)
 		}}
 		caller := budget.New(budget.Options{Session: budget.Limit{Calls: 100, Cost: 40}})(s)
-		ask := tool(t, "ask", costing(4))
+		ask := testtool.New("files", "ask", costing(4))
 		var all sync.WaitGroup
 		began := time.Now()
 		for i := range 200 {
@@ -258,7 +250,7 @@ func TestAPanicIsSettled(t *testing.T) {
 	ledger := budget.NewLedger()
 	caller := fault.Recover(budget.New(budget.Options{Ledger: ledger, Idle: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { panic("boo") }}))
 	for range 3 {
-		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
+		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
 		if _, ok := errors.AsType[*fault.PanicError](err); !ok {
 			t.Fatal(err)
 		}
@@ -286,14 +278,14 @@ func TestTheTimeOfPeopleIsNotSpent(t *testing.T) {
 			return differing(call, n)
 		}})
 		for range 4 {
-			if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "drop", annotation.Destructive())}); err != nil {
+			if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "drop", annotation.Destructive())}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if got := ledger.Spent("").Time; got != 12*time.Second {
 			t.Errorf("spent %v, want 12s", got)
 		}
-		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "drop", annotation.Destructive())})
+		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "drop", annotation.Destructive())})
 		stopped(t, err, budget.Time)
 	})
 }
@@ -304,7 +296,7 @@ func TestSessionsAreBoundedAndNoneIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{Ledger: budget.NewLedgerOf(10), Session: budget.Limit{Calls: 2}, Idle: time.Minute})(&server{answer: differing})
-		look := tool(t, "look", annotation.ReadOnly())
+		look := testtool.New("files", "look", annotation.ReadOnly())
 		call := func(scope string) error {
 			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: look})
 			return err
@@ -337,7 +329,7 @@ func TestASharedSessionIsNoWayRoundALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{Ledger: budget.NewLedgerOf(1), Session: budget.Limit{Calls: 2}, Idle: time.Minute})(&server{answer: differing})
 		call := func(scope string) error {
-			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: tool(t, "look", annotation.ReadOnly())})
+			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: testtool.New("files", "look", annotation.ReadOnly())})
 			return err
 		}
 		if err := errors.Join(call("ann"), call("bob")); err != nil {
@@ -358,7 +350,7 @@ func TestWhatIsStoppedIsNoted(t *testing.T) {
 	n := callstate.Begin(t.Context())
 	ctx := context.Context(n)
 	for range 2 {
-		_, _ = caller.CallTool(ctx, middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
+		_, _ = caller.CallTool(ctx, middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
 	}
 	if got := n.Record().Decisions; len(got) != 1 || got[0] != (callstate.Decision{Stage: "budget", What: "stopped", Why: "calls"}) {
 		t.Errorf("got %+v", got)
@@ -396,7 +388,7 @@ func TestBudgetCosts(t *testing.T) {
 		res := textResult("x")
 		return func(middleware.Call, int64) (*mcp.CallToolResult, error) { return res, nil }
 	}()})
-	call := middleware.Call{Tool: tool(t, "look", annotation.ReadOnly()), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
+	call := middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly()), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
 	if got := testing.AllocsPerRun(200, func() { _, _ = caller.CallTool(context.Background(), call) }); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
@@ -405,7 +397,7 @@ func TestBudgetCosts(t *testing.T) {
 func BenchmarkBudget(b *testing.B) {
 	res := textResult(strings.Repeat("x", 1000))
 	caller := budget.New(budget.Options{Pause: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { return res, nil }})
-	call := middleware.Call{Tool: tool(b, "look", annotation.ReadOnly()), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
+	call := middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly()), Arguments: json.RawMessage(`{"path":"a.txt","depth":2}`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = caller.CallTool(context.Background(), call)
@@ -417,7 +409,7 @@ func TestNobodyGoesOnWithAForgottenSession(t *testing.T) {
 	t.Parallel()
 	ledger := budget.NewLedger()
 	caller := budget.New(budget.Options{Ledger: ledger, Session: budget.Limit{Calls: 1}})(&server{})
-	call := middleware.Call{Scope: "ann", Tool: tool(t, "look", annotation.ReadOnly())}
+	call := middleware.Call{Scope: "ann", Tool: testtool.New("files", "look", annotation.ReadOnly())}
 	if _, err := caller.CallTool(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -78,7 +79,7 @@ func session(t *testing.T, calls string, stops int, words string) {
 			arguments = fmt.Sprintf(` { "n" : "%s", "\u0078":"k" }`, other)
 		}
 		next = word[at:]
-		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, name, annotation.ReadOnly()), Arguments: json.RawMessage(arguments)})
+		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", name, annotation.ReadOnly()), Arguments: json.RawMessage(arguments)})
 		if !errors.Is(err, budget.ErrStopped) {
 			continue
 		}
@@ -104,7 +105,7 @@ func TestCallsAtOnceAreNoLoop(t *testing.T) {
 			time.Sleep(time.Second)
 			return textResult("x"), nil
 		}})
-		look := tool(t, "look", annotation.ReadOnly())
+		look := testtool.New("files", "look", annotation.ReadOnly())
 		failed := make(chan error, 10)
 		for range 10 {
 			go func() {
@@ -127,7 +128,7 @@ func TestLoopsAreASessionsOwn(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{})(&server{})
 	for i := range 50 {
-		if _, err := caller.CallTool(t.Context(), middleware.Call{Scope: fmt.Sprint(i % 20), Tool: tool(t, "look", annotation.ReadOnly())}); err != nil {
+		if _, err := caller.CallTool(t.Context(), middleware.Call{Scope: fmt.Sprint(i % 20), Tool: testtool.New("files", "look", annotation.ReadOnly())}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,12 +141,14 @@ func TestAnotherToolIsAnotherCall(t *testing.T) {
 	t.Parallel()
 	const names = 30
 	for name, made := range map[string]func(i int) *middleware.Tool{
-		"another name": func(i int) *middleware.Tool { return tool(t, fmt.Sprint("look", i), annotation.ReadOnly()) },
+		"another name": func(i int) *middleware.Tool {
+			return testtool.New("files", fmt.Sprint("look", i), annotation.ReadOnly())
+		},
 		"another name, no digest": func(i int) *middleware.Tool {
 			return &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: fmt.Sprint("look", i)}, Annotations: annotation.ReadOnly()}
 		},
 		"another server": func(i int) *middleware.Tool {
-			other := *tool(t, "look", annotation.ReadOnly())
+			other := *testtool.New("files", "look", annotation.ReadOnly())
 			other.Server = fmt.Sprint("files", i)
 			return &other
 		},
@@ -188,7 +191,7 @@ func TestTheWholeAnswerCounts(t *testing.T) {
 		return res, nil
 	}})
 	for range 15 {
-		if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())}); err != nil {
+		if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())}); err != nil {
 			t.Fatal(err)
 		}
 	}

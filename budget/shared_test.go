@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,14 +24,14 @@ func TestWhatCannotBeCountedDoesNotEndALimit(t *testing.T) {
 		free := budget.New(budget.Options{Ledger: ledger})(failing)
 		limited := budget.New(budget.Options{Ledger: ledger, Session: budget.Limit{Cost: 10}})(&server{answer: differing})
 		spend := func() (err error) {
-			_, err = limited.CallTool(t.Context(), middleware.Call{Tool: tool(t, "ask", costing(4))})
+			_, err = limited.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "ask", costing(4))})
 			return err
 		}
 		if err := spend(); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			_, _ = free.CallTool(t.Context(), middleware.Call{Tool: tool(t, "odd", costing(cost))})
+			_, _ = free.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "odd", costing(cost))})
 		}
 		passed := 1
 		for range 5 {
@@ -50,8 +51,8 @@ func TestLoopsAreSeenInASharedLedger(t *testing.T) {
 	ledger := budget.NewLedger()
 	short := budget.New(budget.Options{Ledger: ledger, Repeats: 1})(new(server))
 	long := budget.New(budget.Options{Ledger: ledger, Repeats: 20})(new(server))
-	again := middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())}
-	for _, call := range []middleware.Call{{Tool: tool(t, "another", annotation.ReadOnly())}, again} {
+	again := middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())}
+	for _, call := range []middleware.Call{{Tool: testtool.New("files", "another", annotation.ReadOnly())}, again} {
 		if _, err := short.CallTool(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}

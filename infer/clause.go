@@ -28,7 +28,7 @@ func (r *reading) compound(ws []word, i int) bool {
 	if ws[i].form != base || ws[i].is(add|change) || i+2 >= len(ws) || ws[i+1].is(english) {
 		return false
 	}
-	after := r.table.words[ws[i+2].id]
+	after := ws[i+2].base
 	return after == "of" || after == "for"
 }
 
@@ -156,12 +156,12 @@ func (r *reading) things(ws []word) bool {
 		if w.mark == 0 && !w.is(prep|and) {
 			continue
 		}
-		if i == 0 || ws[0].sense == 0 && ws[0].flags&plural == 0 && movesTo(r.table.words[w.id]) {
+		if i == 0 || ws[0].sense == 0 && ws[0].flags&plural == 0 && movesTo(w.base) {
 			return false
 		}
 		last := &ws[i-1]
 		if i == 1 && last.sense&nouns == 0 && last.flags&plural == 0 {
-			return w.mark == comma && r.things(ws[2:]) || w.is(and) && r.things(ws[2:]) || r.table.words[w.id] == "of"
+			return w.mark == comma && r.things(ws[2:]) || w.is(and) && r.things(ws[2:]) || w.base == "of"
 		}
 		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
 	}

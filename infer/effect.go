@@ -1,5 +1,7 @@
 package infer
 
+import "github.com/fairlead-go/fairlead/annotation"
+
 // An effect is what a call does, mildest first.
 type effect uint8
 
@@ -24,41 +26,34 @@ func (e effect) dangerous() bool { return e >= leaves }
 type finding struct {
 	effect effect
 	place  place
-	word   uint16
+	word   string
 }
 
 // A place is where a word stood, as evidence says it.
-type place uint8
+type place string
 
 const (
-	nowhere place = iota
-	leadsName
-	inName
-	inTitle
-	mainOfDescription
-	inDescription
-	saysNoDeed
-	warns
-	inSchema
-	inChoice
-	inOutput
-	longText
-	shortText
+	leadsName         place = "leads the name"
+	inName            place = "in the name"
+	inTitle           place = "in the title"
+	mainOfDescription place = "is the main verb of the description"
+	inDescription     place = "in the description"
+	saysNoDeed        place = "begins a description in which nothing is done"
+	warns             place = "warns in the description"
+	inSchema          place = "is a parameter"
+	inChoice          place = "is a choice of a parameter"
+	inOutput          place = "the output is a list of items"
+	longText          place = "more than 100 characters of description"
+	shortText         place = "at most 100 characters of description"
 )
 
-var places = [...]string{
-	leadsName:         "leads the name",
-	inName:            "in the name",
-	inTitle:           "in the title",
-	mainOfDescription: "is the main verb of the description",
-	inDescription:     "in the description",
-	saysNoDeed:        "begins a description in which nothing is done",
-	warns:             "warns in the description",
-	inSchema:          "is a parameter",
-	inChoice:          "is a choice of a parameter",
-	inOutput:          "the output is a list of items",
-	longText:          "more than 100 characters of description",
-	shortText:         "at most 100 characters of description",
+// strength returns how much a word at a place says.
+func (p place) strength() annotation.Strength {
+	switch p {
+	case inDescription, inSchema, inTitle, longText, shortText:
+		return annotation.Weak
+	}
+	return annotation.Strong
 }
 
 // worse returns the graver of two; at par the first one stays.

@@ -11,20 +11,13 @@ import (
 // count as simple, as the first seed has it.
 const longDescription = 100
 
-// A statement is a value of one field with its reason.
-type statement struct {
-	field annotation.Field
-	value string
-	why   finding
-}
-
 // annotate writes what was found as hints, with one piece of evidence for each.
-func annotate(def *mcp.Tool, m *name, v *verdict, r *reading, c *cues, f finding) (a annotation.Annotations) {
-	var said [6]statement
-	n := 0
+func annotate(def *mcp.Tool, name []word, v *verdict, r *reading, c *cues, f finding) annotation.Annotations {
+	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
 	say := func(field annotation.Field, value string, why finding) {
-		said[n] = statement{field, value, why}
-		n++
+		a.Evidence = append(a.Evidence, annotation.Evidence{
+			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: string(why.place), Strength: why.place.strength(),
+		})
 	}
 	switch {
 	case f.effect == unknown:
@@ -42,32 +35,16 @@ func annotate(def *mcp.Tool, m *name, v *verdict, r *reading, c *cues, f finding
 	}
 	if idempotent(r, v, c, f) {
 		a.Idempotent = annotation.Yes
-		say(annotation.IdempotentHint, "yes", finding{place: v.place, word: v.word})
+		say(annotation.IdempotentHint, "yes", v.finding)
 	}
-	open, why := openWorld(m, v, r)
+	open, why := openWorld(name, v, r)
 	if a.OpenWorld = open; open != annotation.Unset {
 		say(annotation.OpenWorldHint, open.String(), why)
 	}
-	complexity, why := complexityOf(def, m, r)
+	complexity, why := complexityOf(def, name, r)
 	a.Complexity = complexity
 	say(annotation.ComplexityHint, string(complexity), why)
-	a.Evidence = evidence(r.table, said[:n])
 	return a
-}
-
-// evidence writes statements as evidence of this package.
-func evidence(t *table, said []statement) []annotation.Evidence {
-	out := make([]annotation.Evidence, len(said))
-	for i := range said {
-		s, e := &said[i], &out[i]
-		e.Field, e.Value, e.Source = s.field, s.value, annotation.Inferred
-		e.Word, e.Place, e.Strength = t.words[s.why.word], places[s.why.place], annotation.Strong
-		switch s.why.place {
-		case inDescription, inSchema, inTitle, longText, shortText:
-			e.Strength = annotation.Weak
-		}
-	}
-	return out
 }
 
 // idempotent reports whether a verb of the short list leads the name of a change
@@ -80,46 +57,44 @@ func idempotent(r *reading, v *verdict, c *cues, f finding) bool {
 	if r.main.effect == adds || r.also.effect == adds {
 		return false
 	}
-	return c.named || r.table.words[v.word] != "update"
+	return c.named || v.word != "update"
 }
 
-// openWorld says whether the tool reaches outside: what the name says goes
+// openWorld returns whether the tool reaches outside: what the name says goes
 // before what the description says, and outside before inside.
-func openWorld(m *name, v *verdict, r *reading) (annotation.Hint, finding) {
+func openWorld(name []word, v *verdict, r *reading) (annotation.Hint, finding) {
 	hint, why := annotation.Unset, finding{}
-	for i := range m.all() {
-		switch w := &m.words[i]; {
+	for i := range name {
+		switch w := &name[i]; {
 		case w.is(outside):
-			return annotation.Yes, finding{place: inName, word: w.id}
+			return annotation.Yes, finding{place: inName, word: w.base}
 		case w.is(inside) && w.form == base:
-			hint, why = annotation.No, finding{place: inName, word: w.id}
+			hint, why = annotation.No, finding{place: inName, word: w.base}
 		}
 	}
 	switch {
 	case hint != annotation.Unset:
 		return hint, why
-	case r.seen&outside != 0:
+	case r.open != "":
 		return annotation.Yes, finding{place: inDescription, word: r.open}
 	case v.verb.sense&compute != 0 && v.verb.sense&weak == 0:
-		return annotation.No, finding{place: v.place, word: v.word}
+		return annotation.No, v.finding
 	}
 	return annotation.Unset, finding{}
 }
 
 // complexityOf follows the first seed: one of seven stems makes a tool complex,
 // a description of more than 100 characters makes it medium.
-func complexityOf(def *mcp.Tool, m *name, r *reading) (annotation.Complexity, finding) {
-	for i := range m.all() {
-		if m.words[i].is(involved) {
-			return annotation.Complex, finding{place: inName, word: m.words[i].id}
+func complexityOf(def *mcp.Tool, name []word, r *reading) (annotation.Complexity, finding) {
+	for i := range name {
+		if name[i].is(involved) {
+			return annotation.Complex, finding{place: inName, word: name[i].base}
 		}
 	}
-	if r.seen&involved != 0 {
+	switch {
+	case r.stem != "":
 		return annotation.Complex, finding{place: inDescription, word: r.stem}
-	}
-	// A character has one to four bytes.
-	n := len(def.Description)
-	if n > 4*longDescription || n > longDescription && (!r.wide || utf8.RuneCountInString(def.Description) > longDescription) {
+	case utf8.RuneCountInString(def.Description) > longDescription:
 		return annotation.Medium, finding{place: longText}
 	}
 	return annotation.Simple, finding{place: shortText}

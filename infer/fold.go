@@ -1,123 +1,123 @@
 package infer
 
-import "unicode"
-
-// A class of a byte or rune, as the scanner sees it. 1 to 26 are letters.
-const (
-	gap     byte = iota + 32 // white space
-	part                     // part of an identifier: a digit, an underscore
-	stop                     // ends a sentence
-	line                     // may end a sentence
-	comma                    // separates verbs
-	colon                    // what follows stands for itself
-	paren                    // what follows is an aside
-	unparen                  // the aside is over
-	slash                    // either of two
-	hyphen                   // binds words
-	quote                    // the next word is a mention
-	silent                   // nothing at all: an apostrophe, an invisible character
-	escape                   // begins a terminal's control sequence
-	other                    // a letter of another script
-	symbol                   // anything else
+import (
+	"strings"
+	"unicode"
 )
 
-// classes of the ASCII bytes; 0 where a rune has to be decoded.
-var classes = func() (t [256]byte) {
-	for c := range byte(128) {
-		switch {
-		case 'a' <= c && c <= 'z':
-			t[c] = c - 'a' + 1
-		case 'A' <= c && c <= 'Z':
-			t[c] = c - 'A' + 1
-		case '0' <= c && c <= '9' || c == '_':
-			t[c] = part
-		case c == 0x1b:
-			t[c] = escape
-		case c == '\n':
-			t[c] = line
-		case c == ' ' || c == '\t' || c == '\r':
-			t[c] = gap
-		case c < ' ' || c == 127 || c == '\'':
-			t[c] = silent
-		default:
-			t[c] = symbol
-		}
-	}
-	for chars, class := range map[string]byte{
-		".!?;": stop, ",&": comma, ":|": colon, "([": paren, ")]": unparen, "/": slash, "-": hyphen, "`\"<{$#@=\\": quote,
-	} {
-		for _, c := range []byte(chars) {
-			t[c] = class
-		}
-	}
-	return t
-}()
+// A kind is what a character is for the scanner.
+type kind uint8
 
-// lookalikes are the letters of other scripts that pass for a Latin one.
-var lookalikes = func() map[rune]byte {
-	m := make(map[rune]byte)
-	for latin, others := range map[byte]string{
-		'a': "аαạɑ", 'b': "ЬВʙ", 'c': "сϲᴄ", 'd': "ԁɗ", 'e': "еєҽΕ", 'g': "ɡց", 'h': "һΗН", 'i': "іιɪı", 'j': "јϳ",
-		'k': "κкΚ", 'l': "ӏⅼ", 'm': "мΜМ", 'n': "ոՈ", 'o': "оοօ", 'p': "рρ", 'q': "ԛ", 'r': "гᴦ", 's': "ѕꜱ", 't': "тτΤ",
-		'u': "υսᴜ", 'v': "νѵ", 'w': "ԝѡ", 'x': "хχ", 'y': "уγү", 'z': "ᴢΖ",
+const (
+	letter  kind = iota + 1
+	gap          // white space
+	part         // part of an identifier: a digit, an underscore
+	stop         // ends a sentence
+	line         // may end a sentence
+	comma        // separates verbs
+	colon        // what follows stands for itself
+	paren        // what follows is an aside
+	unparen      // the aside is over
+	slash        // either of two
+	hyphen       // binds words
+	quote        // the next word is a mention
+	silent       // nothing at all: an apostrophe, an invisible character
+	escape       // begins a terminal's control sequence
+	other        // a letter of another script
+	symbol       // anything else
+)
+
+// marks are the characters that mean something between words.
+var marks = func() map[rune]kind {
+	m := make(map[rune]kind)
+	for k, chars := range map[kind]string{
+		gap: " \t\r", line: "\n\u0085\u2028\u2029", stop: ".!?;。！？；", comma: ",&，、", colon: ":|–—", paren: "([", unparen: ")]",
+		slash: "/", hyphen: "-", quote: "`\"<{$#@=\\“”«»‘", part: "_", silent: "'’", escape: "\x1b",
 	} {
-		for _, r := range others {
-			m[r] = latin
-		}
-	}
-	for latin, accented := range map[byte]string{
-		'a': "àáâãäåāăą", 'c': "çćč", 'd': "ďđ", 'e': "èéêëēėęě", 'g': "ğģ", 'i': "ìíîïīį", 'l': "łĺľ", 'n': "ñńňņ",
-		'o': "òóôõöøōő", 'r': "řŕ", 's': "śšş", 't': "ťţ", 'u': "ùúûüūůűų", 'y': "ýÿ", 'z': "źżž",
-	} {
-		for _, r := range accented {
-			m[r] = latin
+		for _, r := range chars {
+			m[r] = k
 		}
 	}
 	return m
 }()
 
-// fold returns the class of a rune past ASCII: the letter that it passes for, so
-// that a word cannot hide, or what else it is. Nothing is identified by this.
-func fold(r rune) byte {
+// kindOf returns the kind of a character and, for a letter, the small Latin one
+// that it is or passes for, so that a word cannot hide. It identifies nothing.
+func kindOf(r rune) (kind, rune) {
 	switch {
-	case r == unicode.ReplacementChar: // also what stands for broken bytes
-		return symbol
+	case 'a' <= r && r <= 'z':
+		return letter, r
+	case 'A' <= r && r <= 'Z':
+		return letter, r - 'A' + 'a'
+	case r == ' ':
+		return gap, 0
 	case 0x3040 <= r && r <= 0xD7A3: // the scripts of East Asia: nothing looks alike
-		return other
-	case r == '’' || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || 0xE0000 <= r && r <= 0xE0FFF:
-		return silent
-	case r == '–' || r == '—':
-		return colon
-	case r == '“' || r == '”' || r == '«' || r == '»' || r == '‘':
-		return quote
-	case r == '。' || r == '！' || r == '？' || r == '；':
-		return stop
-	case r == '，' || r == '、':
-		return comma
+		return other, 0
 	case 0xFF21 <= r && r <= 0xFF3A: // full-width capitals
-		return byte(r-0xFF21) + 1
+		return letter, r - 0xFF21 + 'a'
 	case 0xFF41 <= r && r <= 0xFF5A: // full-width letters
-		return byte(r-0xFF41) + 1
+		return letter, r - 0xFF41 + 'a'
 	case 0x1D400 <= r && r <= 0x1D6A3: // mathematical letters, 26 capitals and 26 small in turn
-		return byte((r-0x1D400)%26) + 1
+		return letter, (r-0x1D400)%26 + 'a'
 	case 0x24B6 <= r && r <= 0x24E9: // circled letters
-		return byte((r-0x24B6)%26) + 1
-	case r == 0x85 || r == 0x2028 || r == 0x2029:
-		return line
+		return letter, (r-0x24B6)%26 + 'a'
+	}
+	if k, ok := marks[r]; ok {
+		return k, 0
+	}
+	latin, ok := lookalikes[r]
+	if !ok {
+		latin, ok = lookalikes[unicode.ToLower(r)]
+	}
+	switch {
+	case ok:
+		return letter, latin
+	case unicode.IsLetter(r):
+		return other, 0
+	case unicode.IsDigit(r):
+		return part, 0
 	case unicode.IsSpace(r):
-		return gap
+		return gap, 0
+	case r <= unicode.MaxASCII && unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Mn), 0xE0000 <= r && r <= 0xE0FFF:
+		return silent, 0
 	}
-	if c, ok := lookalikes[r]; ok {
-		return c - 'a' + 1
-	}
-	if c, ok := lookalikes[unicode.ToLower(r)]; ok {
-		return c - 'a' + 1
-	}
-	if unicode.IsLetter(r) {
-		return other
-	}
-	if unicode.IsDigit(r) {
-		return part
-	}
-	return symbol
+	return symbol, 0
 }
+
+// letters returns the letters of a word, small and without accents, and whether
+// some are written with look-alikes or accents, or in another script. Those of
+// another script become question marks, so that no word is found.
+func letters(text string) (plain string, odd bool) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		return text, false
+	}
+	plain = strings.Map(func(r rune) rune {
+		k, latin := kindOf(r)
+		odd = odd || r > unicode.MaxASCII && (k == letter || k == other)
+		switch k {
+		case letter:
+			return latin
+		case other:
+			return '?'
+		}
+		return -1
+	}, text)
+	return plain, odd
+}
+
+// lookalikes are the accented letters, and the letters of other scripts that pass
+// for a Latin one.
+var lookalikes = func() map[rune]rune {
+	m := make(map[rune]rune)
+	for latin, others := range map[rune]string{
+		'a': "аαạɑàáâãäåāăą", 'b': "ЬВʙ", 'c': "сϲᴄçćč", 'd': "ԁɗďđ", 'e': "еєҽΕèéêëēėęě", 'g': "ɡցğģ", 'h': "һΗН",
+		'i': "іιɪıìíîïīį", 'j': "јϳ", 'k': "κкΚ", 'l': "ӏⅼłĺľ", 'm': "мΜМ", 'n': "ոՈñńňņ", 'o': "оοօòóôõöøōő", 'p': "рρ",
+		'q': "ԛ", 'r': "гᴦřŕ", 's': "ѕꜱśšş", 't': "тτΤťţ", 'u': "υսᴜùúûüūůűų", 'v': "νѵ", 'w': "ԝѡ", 'x': "хχ", 'y': "уγүýÿ",
+		'z': "ᴢΖźżž",
+	} {
+		for _, r := range others {
+			m[r] = latin
+		}
+	}
+	return m
+}()

@@ -23,7 +23,7 @@ func Tool(def *mcp.Tool) annotation.Annotations {
 	if def == nil {
 		return annotation.Annotations{}
 	}
-	return infer(words(), def, 0)
+	return infer(def, cut(def.Name), 0)
 }
 
 // Tools is [Tool] for all the tools of one server. Words that every name begins
@@ -31,10 +31,17 @@ func Tool(def *mcp.Tool) annotation.Annotations {
 // passed over.
 func Tools(defs []*mcp.Tool) []annotation.Annotations {
 	out := make([]annotation.Annotations, len(defs))
-	shared := sharedPrefix(defs)
+	names := make([][]word, 0, len(defs))
+	for _, def := range defs {
+		if def != nil {
+			names = append(names, cut(def.Name))
+		}
+	}
+	shared := sharedPrefix(names)
 	for i, def := range defs {
 		if def != nil {
-			out[i] = infer(words(), def, shared)
+			out[i] = infer(def, names[0], shared)
+			names = names[1:]
 		}
 	}
 	return out
@@ -42,25 +49,13 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 
 // infer looks at one definition whose name begins with shared words that say
 // nothing.
-func infer(t *table, def *mcp.Tool, shared int) annotation.Annotations {
-	var m name
-	m.cut(t, def.Name)
-	r := reading{table: t}
-	s := scanner{table: t, text: def.Description}
-	for s.scan() {
-		r.sentence(&s.sentence)
-	}
-	r.odd, r.wide = s.strange > 0 || s.shady > 0, s.wide
-	return conclude(def, &m, shared, &r)
-}
-
-// conclude puts together what the name and the description say, and looks at
-// the rest.
-func conclude(def *mcp.Tool, m *name, shared int, r *reading) annotation.Annotations {
-	v := m.judge(min(shared, max(m.n-1, 0)))
-	c := readSchema(r.table, def.InputSchema)
+func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
+	var r reading
+	r.read(def.Description)
+	v := judge(name, max(min(shared, len(name)-1), 0))
+	c := readSchema(def.InputSchema)
 	c.items = listsItems(def.OutputSchema)
-	return annotate(def, m, &v, r, &c, decide(&v, r, titled(r.table, def.Title), &c))
+	return annotate(def, name, &v, &r, &c, decide(&v, &r, titled(def.Title), &c))
 }
 
 // decide weighs what was found, mildest first: only the name's verb, or the
@@ -106,7 +101,7 @@ func asked(v *verdict, r *reading) finding {
 		main = main.worse(f) // a shell that opens something is one
 	}
 	switch {
-	case main.effect != unknown && (main.word != v.word || main.word == 0 || main.effect.dangerous() || main.effect == reads && !v.obj.some):
+	case main.effect != unknown && (main.word != v.word || main.word == "" || main.effect.dangerous() || main.effect == reads && !v.obj.some):
 		return main
 	case r.unread && f.effect == reads && main.effect == unknown:
 		return finding{} // a verb that we do not know
@@ -118,13 +113,8 @@ func asked(v *verdict, r *reading) finding {
 
 // titled is what a title says. It can only raise, and only by a plain verb that
 // leads it.
-func titled(t *table, title string) finding {
-	if title == "" {
-		return finding{}
-	}
-	var m name
-	m.cut(t, title)
-	v := m.judge(0)
+func titled(title string) finding {
+	v := judge(cut(title), 0)
 	if v.at != 0 || !v.firm || !v.effect.dangerous() {
 		return finding{}
 	}
@@ -180,31 +170,21 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 // sharedPrefix counts the words that all names begin with. A plain verb is not
 // counted, since a catalogue may well do one thing only, nor is the last word of
 // any name.
-func sharedPrefix(defs []*mcp.Tool) int {
-	if len(defs) < 2 {
+func sharedPrefix(names [][]word) int {
+	if len(names) < 2 {
 		return 0
 	}
-	t := words()
-	var first name
-	shared := -1
-	for _, def := range defs {
-		if def == nil {
-			continue
-		}
-		var m name
-		m.cut(t, def.Name)
-		if shared < 0 {
-			first, shared = m, m.n-1
-			continue
-		}
+	first := names[0]
+	shared := len(first) - 1
+	for _, name := range names[1:] {
 		n := 0
-		for n < min(shared, m.n-1) && m.spellings[n] == first.spellings[n] {
+		for n < min(shared, len(name)-1) && name[n].base == first[n].base && name[n].form == first[n].form {
 			n++
 		}
 		shared = n
 	}
 	for i := range max(shared, 0) {
-		if w := &first.words[i]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
+		if w := &first[i]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
 			return i
 		}
 	}

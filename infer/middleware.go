@@ -2,7 +2,6 @@ package infer
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -37,7 +36,7 @@ func New(opts Options) middleware.Middleware {
 		panic("infer: Options.Size is negative; it is how many definitions are remembered")
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		known, err := lru.New[key, *entry](size)
+		known, err := lru.New[key, *classified](size)
 		if err != nil { // only for a size below one
 			panic("infer: " + err.Error())
 		}
@@ -48,7 +47,7 @@ func New(opts Options) middleware.Middleware {
 // A caller remembers what it inferred of each definition.
 type caller struct {
 	next  middleware.ToolCaller
-	known *lru.Cache[key, *entry]
+	known *lru.Cache[key, *classified]
 }
 
 // A key names a definition. It holds the pointer, so that no other definition
@@ -59,14 +58,12 @@ type key struct {
 	digest     middleware.Digest
 }
 
-// An entry is one definition with its inferred annotations, and the last tool
-// that was made from it, since a host mostly hands in the same one again.
-type entry struct {
-	base middleware.Tool
-	last atomic.Pointer[made]
+// A classified tool is what was made from the last tool that came with a
+// definition, since a host mostly hands in the same one again.
+type classified struct {
+	from, to *middleware.Tool
+	inferred annotation.Annotations
 }
-
-type made struct{ from, to *middleware.Tool }
 
 // Describe implements [middleware.Describer].
 func (c *caller) Describe() middleware.Description {
@@ -87,35 +84,30 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 // classed returns a copy of the tool with a class and a digest, or nil.
 func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
 	k := key{tool.Server, tool.Definition, tool.Digest}
-	e, ok := c.known.Get(k)
-	if !ok {
-		if e = fresh(tool); e == nil {
-			return nil
-		}
-		// Calls that come at once may each infer; all go on with the first answer.
-		if first, found, _ := c.known.PeekOrAdd(k, e); found {
-			e = first
-		}
-	}
-	if last := e.last.Load(); last != nil && last.from == tool {
+	last, ok := c.known.Get(k)
+	if ok && last.from == tool {
 		return last.to
 	}
-	to := e.base
-	to.Annotations = annotation.Merge(e.base.Annotations, tool.Annotations)
-	e.last.Store(&made{from: tool, to: &to})
+	if !ok {
+		if last = fresh(tool); last == nil {
+			return nil
+		}
+	}
+	to := *last.to
+	to.Annotations = annotation.Merge(last.inferred, tool.Annotations)
+	c.known.Add(k, &classified{from: tool, to: &to, inferred: last.inferred})
 	return &to
 }
 
-// fresh infers a definition, and gives it a digest where it has none.
-func fresh(tool *middleware.Tool) *entry {
-	base := *tool
-	if base.Digest == (middleware.Digest{}) {
+// fresh infers a definition, and gives it a digest if it has none.
+func fresh(tool *middleware.Tool) *classified {
+	to := tool
+	if tool.Digest == (middleware.Digest{}) {
 		digested, err := middleware.NewTool(tool.Server, tool.Definition, annotation.Annotations{})
 		if err != nil {
 			return nil
 		}
-		base = *digested
+		to = digested
 	}
-	base.Annotations = Tool(base.Definition)
-	return &entry{base: base}
+	return &classified{to: to, inferred: Tool(to.Definition)}
 }

@@ -11,32 +11,20 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// recorder keeps the tools of the calls that reach it.
-type recorder struct {
-	mu    sync.Mutex
-	tools []*middleware.Tool
-}
-
-func (r *recorder) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tools = append(r.tools, call.Tool)
-	return &mcp.CallToolResult{}, nil
-}
-
-func (r *recorder) last(t *testing.T) *middleware.Tool {
+// last returns the tool of the last call.
+func last(t *testing.T, r *testtool.Recorder) *middleware.Tool {
 	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.tools) == 0 {
+	calls := r.Calls()
+	if len(calls) == 0 {
 		t.Fatal("no call arrived")
 	}
-	return r.tools[len(r.tools)-1]
+	return calls[len(calls)-1].Tool
 }
 
 func call(t *testing.T, c middleware.ToolCaller, tool *middleware.Tool) error {
@@ -47,7 +35,7 @@ func call(t *testing.T, c middleware.ToolCaller, tool *middleware.Tool) error {
 
 func TestMiddlewareClasses(t *testing.T) {
 	t.Parallel()
-	r := new(recorder)
+	r := new(testtool.Recorder)
 	c := infer.New(infer.Options{})(r)
 	for _, tc := range []struct {
 		name string
@@ -66,7 +54,7 @@ func TestMiddlewareClasses(t *testing.T) {
 		if err := call(t, c, given); err != nil {
 			t.Fatal(err)
 		}
-		got := r.last(t)
+		got := last(t, r)
 		if got.Safety() != tc.want {
 			t.Errorf("%s with %s: got %v, want %v", tc.name, tc.host.Summary(), got.Safety(), tc.want)
 		}
@@ -81,7 +69,7 @@ func TestMiddlewareClasses(t *testing.T) {
 
 func TestMiddlewarePasses(t *testing.T) {
 	t.Parallel()
-	r := new(recorder)
+	r := new(testtool.Recorder)
 	c := infer.New(infer.Options{})(r)
 	classed := annotation.Annotations{Evidence: []annotation.Evidence{{Field: annotation.ReadOnlyHint, Value: "yes", Source: annotation.Declared}}}
 	for name, tool := range map[string]*middleware.Tool{
@@ -93,7 +81,7 @@ func TestMiddlewarePasses(t *testing.T) {
 		if err := call(t, c, tool); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.last(t); got != tool {
+		if got := last(t, r); got != tool {
 			t.Errorf("%s: arrived as %v", name, got)
 		}
 	}
@@ -103,7 +91,7 @@ func TestMiddlewarePasses(t *testing.T) {
 // refuses what is dangerous or unknown; without it everything is unknown.
 func TestGuardTakesTheClass(t *testing.T) {
 	t.Parallel()
-	guarded := chain.Guard(new(recorder))
+	guarded := chain.Guard(new(testtool.Recorder))
 	inferred := chain.New(infer.New(infer.Options{})).Then(guarded)
 	for name, passes := range map[string]bool{"list_files": true, "write_note": true, "delete_file": false, "gadget": false} {
 		tool := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: name}}
@@ -130,18 +118,18 @@ func TestGuardTakesTheClass(t *testing.T) {
 }
 
 func TestMiddlewareRemembers(t *testing.T) { // not parallel: it counts allocations
-	r := new(recorder)
+	r := new(testtool.Recorder)
 	c := infer.New(infer.Options{Size: 2})(r)
 	tool := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: "list_files"}}
 	_ = call(t, c, tool)
-	first := r.last(t)
+	first := last(t, r)
 	_ = call(t, c, tool)
-	if r.last(t) != first {
+	if last(t, r) != first {
 		t.Error("the same tool was classed twice")
 	}
 	// The host made another value of the same definition.
 	_ = call(t, c, &middleware.Tool{Server: "s", Definition: tool.Definition, Annotations: annotation.Annotations{Title: "Files"}})
-	if got := r.last(t); got.Definition != first.Definition || got.Digest != first.Digest || got.Annotations.Title != "Files" {
+	if got := last(t, r); got.Definition != first.Definition || got.Digest != first.Digest || got.Annotations.Title != "Files" {
 		t.Errorf("got %s, %q", got, got.Annotations.Title)
 	}
 	if allocs := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool}) }); allocs != 2 {
@@ -151,19 +139,19 @@ func TestMiddlewareRemembers(t *testing.T) { // not parallel: it counts allocati
 		_ = call(t, c, &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: fmt.Sprint("get_", i)}})
 	}
 	_ = call(t, c, tool)
-	if r.last(t) == first {
+	if last(t, r) == first {
 		t.Error("a memory of two definitions kept a third")
 	}
 	// Another server's tool of the same definition is another tool.
 	_ = call(t, c, &middleware.Tool{Server: "other", Definition: tool.Definition})
-	if got := r.last(t).Server; got != "other" {
+	if got := last(t, r).Server; got != "other" {
 		t.Errorf("classed for %q", got)
 	}
 }
 
 func TestMiddlewareConcurrent(t *testing.T) {
 	t.Parallel()
-	r := new(recorder)
+	r := new(testtool.Recorder)
 	c := infer.New(infer.Options{Size: 3})(r)
 	defs := make([]*mcp.Tool, 6)
 	for i := range defs {
@@ -178,8 +166,8 @@ func TestMiddlewareConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for _, tool := range r.tools {
-		if tool.Safety() != annotation.Dangerous {
+	for _, call := range r.Calls() {
+		if tool := call.Tool; tool.Safety() != annotation.Dangerous {
 			t.Fatalf("%s: %v", tool, tool.Safety())
 		}
 	}
@@ -192,7 +180,7 @@ func TestMiddlewareContract(t *testing.T) {
 
 func TestMiddlewareKind(t *testing.T) {
 	t.Parallel()
-	c := infer.New(infer.Options{})(new(recorder))
+	c := infer.New(infer.Options{})(new(testtool.Recorder))
 	if k, ok := c.(middleware.Describer); !ok || k.Describe().Kind != "infer" {
 		t.Errorf("%T tells no kind", c)
 	}

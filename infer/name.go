@@ -1,116 +1,99 @@
 package infer
 
-// maxTokens is how many words of a name are looked at. Names have at most 128
-// characters; of longer ones the rest is not needed to find the verb.
-const maxTokens = 24
+import "strings"
 
-// A name is a tool's name, cut into words.
-type name struct {
-	words     [maxTokens]word
-	spellings [maxTokens]spelling
-	n         int
-}
+const (
+	// maxWords is how many words of a name are looked at. Names have at most 128
+	// characters; of longer ones the rest is not needed to find the verb.
+	maxWords = 24
+	// maxCompound is how many letters a word may have in which two are looked for.
+	maxCompound = 12
+)
 
-func (m *name) all() []word { return m.words[:m.n] }
-
-// A token is a word of a name as it is written.
-type token struct {
-	k     spelling // without its size
-	n     int      // letters
-	flags flag
-}
-
-// cut reads the words of a name in any dress: snake, kebab, dots, slashes,
+// cut returns the words of a name in any dress: snake, kebab, dots, slashes,
 // camelCase, acronyms (HTTPDelete), digits.
-func (m *name) cut(t *table, text string) {
-	var now, last token
-	for i := 0; i < len(text); {
-		c, size := classes[text[i]], 1
-		if c == 0 {
-			c, size = classOf(text[i:])
+func cut(text string) []word {
+	ws := make([]word, 0, 8)
+	start, before := -1, ""
+	end := func(at int) {
+		if start >= 0 && len(ws) < maxWords {
+			plain, odd := letters(text[start:at])
+			ws = appendWord(ws, plain, before, odd)
+			before = plain
 		}
-		switch {
-		case c <= 26:
-			if now.n > 0 && humps(text, i) {
-				m.append(t, now, last)
-				now, last = token{}, now
+		start = -1
+	}
+	for i, r := range text {
+		switch k, _ := kindOf(r); {
+		case k == letter || k == other:
+			if start >= 0 && humps(text, i) {
+				end(i)
 			}
-			now.k, now.n = now.k.add(c), now.n+1
-			if size > 1 {
-				now.flags |= folded
+			if start < 0 {
+				start = i
 			}
-		case c == other:
-			now.flags |= folded | opaque
-			now.n++
-		case c == silent:
-		case now.n > 0:
-			m.append(t, now, last)
-			now, last = token{}, now
+		case k != silent:
+			end(i)
 		}
-		i += size
 	}
-	if now.n > 0 {
-		m.append(t, now, last)
-	}
+	end(len(text))
+	return ws
 }
 
 // humps reports whether a new word begins at i: deleteUser, HTTPDelete.
 func humps(text string, i int) bool {
-	if i == 0 || !isUpper(text[i]) {
-		return false
-	}
-	return !isUpper(text[i-1]) || i+1 < len(text) && 'a' <= text[i+1] && text[i+1] <= 'z'
+	return isUpper(text[i]) && (!isUpper(text[i-1]) || i+1 < len(text) && isLower(text[i+1]))
 }
 
-// append looks a word up and appends it, if there is room. A particle joins its
-// verb where the lexicon has the two as one: check_out, shut_down.
-func (m *name) append(t *table, now, last token) {
-	if m.n == maxTokens {
-		return
+// appendWord appends a word of a name. A particle joins the verb before it if the
+// lexicon has the two as one: check_out, shut_down.
+func appendWord(ws []word, text, before string, odd bool) []word {
+	w := lookup(text)
+	if odd {
+		w.flags = folded
 	}
-	k := now.k.sized(now.n)
-	w := *t.find(k)
-	w.flags = now.flags
-	if w.is(particle) && m.n > 0 {
-		if both := t.phrasal(last.k, last.n, now.k, now.n); both.is(verbs) {
-			both.flags = now.flags
-			m.words[m.n-1] = both
-			return
+	if strings.Contains(text, "?") {
+		w.flags |= opaque // in another script
+	}
+	if w.is(particle) && len(ws) > 0 {
+		if both := phrasal(before, text); both.is(verbs) {
+			both.flags = w.flags
+			ws[len(ws)-1] = both
+			return ws
 		}
 	}
-	m.words[m.n], m.spellings[m.n] = w, k
-	m.n++
-	if w.id == 0 && now.flags&opaque == 0 {
-		m.compound(t, now.k, now.n)
+	if w.sense == 0 && w.flags&opaque == 0 {
+		if first, second, ok := compound(text); ok && len(ws)+1 < maxWords {
+			return append(ws, first, second)
+		}
 	}
+	return append(ws, w)
 }
 
-// compound sees whether an unknown word hides one that takes away or sends:
+// compound cuts an unknown word that hides one that takes away or sends:
 // bulkdelete, deleteall. Both halves have to be words of the lexicon.
-func (m *name) compound(t *table, k spelling, n int) {
-	if n > letters/letterBits || m.n >= maxTokens {
-		return
+func compound(text string) (first, second word, ok bool) {
+	if len(text) > maxCompound {
+		return word{}, word{}, false
 	}
-	for right := 3; right <= n-3; right++ {
-		a := t.find((k >> (letterBits * right)).sized(n - right))
-		b := t.find((k & (1<<(letterBits*right) - 1)).sized(right))
-		if a.id == 0 || b.id == 0 || (a.sense|b.sense)&particle != 0 || imperative(a) && imperative(b) {
+	for at := len(text) - 3; at >= 3; at-- {
+		a, b := lookup(text[:at]), lookup(text[at:])
+		if a.sense == 0 || b.sense == 0 || (a.sense|b.sense)&particle != 0 || a.imperative() && b.imperative() {
 			continue
 		}
-		if grave(a) || grave(b) {
-			m.words[m.n-1], m.words[m.n] = *a, *b
-			m.n++
-			return
+		if a.grave() || b.grave() {
+			return a, b, true
 		}
 	}
+	return word{}, word{}, false
 }
 
 // imperative reports whether a word can only be a verb. Two of them make no
 // compound: they are a brand, or something else that is no word of ours.
-func imperative(s *word) bool { return s.is(verbs) && s.sense&(noun|either|weak) == 0 }
+func (w *word) imperative() bool { return w.is(verbs) && w.sense&(noun|either|weak) == 0 }
 
-func grave(s *word) bool {
-	return s.sense&(take|out|power) != 0 && s.sense&(noun|either) == 0 && s.form == base
+func (w *word) grave() bool {
+	return w.sense&(take|out|power) != 0 && w.sense&(noun|either) == 0 && w.form == base
 }
 
 // A verdict is what the name alone says.
@@ -125,20 +108,19 @@ type verdict struct {
 
 // judge finds the verb that speaks for the name and what it does, and whether
 // another one makes it worse.
-func (m *name) judge(from int) verdict {
-	ws := m.all()
+func judge(ws []word, from int) verdict {
 	at := headVerb(ws, from)
 	if at < 0 {
 		last := len(ws) - 1
 		v := verdict{at: -1, told: last >= 0 && ws[last].is(report)}
 		if last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
-			v.finding = finding{reads, inName, ws[last].id} // printer_status: nothing is done
+			v.finding = finding{reads, inName, ws[last].base} // printer_status: nothing is done
 		}
 		return v
 	}
 	v := verdict{verb: ws[at], at: at}
 	v.obj = objectOf(ws, from, at)
-	v.finding = finding{effectOf(v.verb.sense, v.obj), inName, v.verb.id}
+	v.finding = finding{effectOf(v.verb.sense, v.obj), inName, v.verb.base}
 	if at == from {
 		v.place = leadsName
 	}
@@ -157,7 +139,7 @@ func (m *name) judge(from int) verdict {
 		if !ws[i].is(verbs) {
 			continue
 		}
-		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].id}
+		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].base}
 		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)) {
 			v.finding = v.worse(f)
 		}

@@ -22,7 +22,7 @@ func (r *reading) outcome(ws []word) {
 			continue
 		}
 		if before := &ws[i-1]; before.is(modal|and|aux) || before.mark == comma {
-			r.stays = r.stays.worse(finding{adds, inDescription, w.id})
+			r.stays = r.stays.worse(finding{adds, inDescription, w.base})
 		}
 	}
 }
@@ -38,8 +38,8 @@ func (r *reading) goesInto(ws []word) {
 		if ws[i].sense&prep == 0 {
 			continue
 		}
-		if to := r.table.words[ws[i].id]; to == "into" && objectIn(ws, i).any&artefact == 0 || to == "to" && holds(objectIn(ws, i).head) {
-			r.stays = r.stays.worse(finding{adds, inDescription, ws[i].id})
+		if to := ws[i].base; to == "into" && objectIn(ws, i).any&artefact == 0 || to == "to" && holds(objectIn(ws, i).head) {
+			r.stays = r.stays.worse(finding{adds, inDescription, ws[i].base})
 		}
 	}
 }

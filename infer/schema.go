@@ -29,9 +29,9 @@ type cues struct {
 
 // readSchema looks for cues. A schema may be anything that can be written as
 // JSON; what cannot gives none.
-func readSchema(t *table, schema any) (c cues) {
+func readSchema(schema any) (c cues) {
 	if object := decoded(schema); object != nil {
-		c.walk(t, object, 0)
+		c.walk(object, 0)
 	}
 	return c
 }
@@ -67,7 +67,7 @@ func parsed(schema any) (object map[string]any) {
 
 // walk goes through the properties of a schema and of those nested in it.
 // References are not followed.
-func (c *cues) walk(t *table, schema map[string]any, depth int) {
+func (c *cues) walk(schema map[string]any, depth int) {
 	if depth > maxSchemaDepth {
 		return
 	}
@@ -77,9 +77,9 @@ func (c *cues) walk(t *table, schema map[string]any, depth int) {
 			return
 		}
 		property, _ := value.(map[string]any)
-		c.property(t, label, property, depth, requires(schema, label))
+		c.property(label, property, depth, requires(schema, label))
 		if property != nil {
-			c.walk(t, property, depth+1)
+			c.walk(property, depth+1)
 		}
 	}
 	for _, key := range [...]string{"oneOf", "anyOf", "allOf"} {
@@ -89,45 +89,43 @@ func (c *cues) walk(t *table, schema map[string]any, depth int) {
 				return
 			}
 			if object, ok := choice.(map[string]any); ok {
-				c.walk(t, object, depth+1)
+				c.walk(object, depth+1)
 			}
 		}
 	}
 }
 
-func (c *cues) property(t *table, label string, property map[string]any, depth int, required bool) {
-	var m name
-	m.cut(t, label)
-	if m.n == 0 {
+func (c *cues) property(label string, property map[string]any, depth int, required bool) {
+	ws := cut(label)
+	if len(ws) == 0 {
 		return
 	}
-	last := m.words[m.n-1]
+	first, last := &ws[0], &ws[len(ws)-1]
 	if last.is(chooser) {
-		c.choice(t, property)
+		c.choice(property)
 	}
 	kind, _ := property["type"].(string)
-	first := &m.words[0]
 	switch {
 	case depth > 0:
-	case kind != "boolean" && m.n > 1 && first.sense&outlet == outlet && holds(last.sense):
-		c.tried = graver(c.tried, finding{adds, inSchema, first.id})
+	case kind != "boolean" && len(ws) > 1 && first.sense&outlet == outlet && holds(last.sense):
+		c.tried = graver(c.tried, finding{adds, inSchema, first.base})
 	case last.is(namer):
 		c.named = true
-	case m.n == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
-		c.command = graver(c.command, finding{commands, inSchema, last.id})
-	case m.n == 1 && last.is(switcher) && last.form == base && kind == "boolean":
-		c.switched = graver(c.switched, finding{takes, inSchema, last.id})
+	case len(ws) == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
+		c.command = graver(c.command, finding{commands, inSchema, last.base})
+	case len(ws) == 1 && last.is(switcher) && last.form == base && kind == "boolean":
+		c.switched = graver(c.switched, finding{takes, inSchema, last.base})
 	case last.is(body) && required:
-		c.body = graver(c.body, finding{adds, inSchema, last.id})
+		c.body = graver(c.body, finding{adds, inSchema, last.base})
 	case kind == "boolean" && first.is(trial) && (first.sense&force == 0 || first.is(verbs)):
-		c.tried = graver(c.tried, finding{changes, inSchema, first.id})
+		c.tried = graver(c.tried, finding{changes, inSchema, first.base})
 	case kind == "boolean" && last.is(force) && last.sense&trial == 0:
-		c.forced = graver(c.forced, finding{takes, inSchema, last.id})
+		c.forced = graver(c.forced, finding{takes, inSchema, last.base})
 	}
 }
 
 // choice reads the values of a parameter such as "action" like names of tools.
-func (c *cues) choice(t *table, property map[string]any) {
+func (c *cues) choice(property map[string]any) {
 	values, _ := property["enum"].([]any)
 	if len(values) == 0 {
 		if constant, ok := property["const"]; ok {
@@ -139,9 +137,7 @@ func (c *cues) choice(t *table, property map[string]any) {
 		if len(text) > 128 {
 			continue
 		}
-		var m name
-		m.cut(t, text)
-		v := m.judge(0)
+		v := judge(cut(text), 0)
 		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous() && v.verb.sense&weak == 0) {
 			if v.verb.sense&noun != 0 {
 				c.noun = graver(c.noun, finding{v.effect, inChoice, v.word})
@@ -181,10 +177,10 @@ func listsItems(schema any) bool {
 	return lists == 1
 }
 
-// graver is worse for findings in no order: at par the word decides, so that
-// the answer does not depend on the order of a map.
+// graver is worse for findings in no order: at par the word that the lexicon has
+// first decides, so that the answer does not depend on the order of a map.
 func graver(f, g finding) finding {
-	if g.effect > f.effect || g.effect == f.effect && g.word < f.word {
+	if g.effect > f.effect || g.effect == f.effect && ranks()[g.word] < ranks()[f.word] {
 		return g
 	}
 	return f

@@ -2,7 +2,6 @@ package infer
 
 // A reading is what the description says, sentence by sentence.
 type reading struct {
-	table  *table
 	main   finding // the main verb of the first sentence
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
@@ -15,10 +14,8 @@ type reading struct {
 	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
 
 	claimsHarmless bool
-	wide           bool   // something is not ASCII
 	odd            bool   // some words are in another script, or written with look-alikes
-	seen           sense  // of all words
-	open, stem     uint16 // the first word for the world outside, the first stem of a complex tool
+	open, stem     string // the first word for the world outside, the first stem of a complex tool
 	understood     bool   // the first sentence has a small word of English
 	strange        bool   // it has more small words of other languages
 }
@@ -26,23 +23,25 @@ type reading struct {
 // unreadable reports whether the first sentence is in another language.
 func (r *reading) unreadable() bool { return r.odd && !r.understood || r.strange }
 
+// read reads a whole description.
+func (r *reading) read(text string) {
+	s := scanner{text: text, sentence: sentence{words: make([]word, 0, longest/2)}}
+	for s.scan() {
+		r.sentence(&s.sentence)
+	}
+	r.odd = s.odd
+}
+
 // sentence reads one sentence.
 func (r *reading) sentence(s *sentence) {
-	ws := s.all()
+	ws := s.words
 	if !r.told {
 		r.understood = s.senses&english != 0
-		r.strange = s.senses&foreign != 0 && speaksAnother(ws)
+		r.strange = speaksAnother(ws)
 	}
-	r.seen |= s.senses
-	if s.senses&(outside|involved) != 0 {
-		r.notes(ws)
-	}
-	if s.senses&(warning|unmade|harmless) != 0 {
-		r.warnings(ws)
-	}
-	if s.senses&add != 0 {
-		r.outcome(ws)
-	}
+	r.notes(ws)
+	r.warnings(ws)
+	r.outcome(ws)
 	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
 		r.actions(ws[2:])
 	}
@@ -57,11 +56,11 @@ func (r *reading) sentence(s *sentence) {
 // notes keeps the words that speak of something else than the effect.
 func (r *reading) notes(ws []word) {
 	for i := range ws {
-		if ws[i].is(outside) && r.open == 0 {
-			r.open = ws[i].id
+		if ws[i].is(outside) && r.open == "" {
+			r.open = ws[i].base
 		}
-		if ws[i].is(involved) && r.stem == 0 {
-			r.stem = ws[i].id
+		if ws[i].is(involved) && r.stem == "" {
+			r.stem = ws[i].base
 		}
 	}
 }
@@ -90,9 +89,9 @@ func (r *reading) first(ws []word) {
 func (r *reading) leading(ws []word, i int) finding {
 	o := objectIn(ws, i)
 	r.verb = ws[i].sense
-	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].id}
+	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].base}
 	if both := r.parted(ws, i); both.is(verbs) {
-		f = finding{effectOf(both.sense, o), mainOfDescription, both.id}
+		f = finding{effectOf(both.sense, o), mainOfDescription, both.base}
 	}
 	if next := i + 1; next < len(ws) && f.effect == adds &&
 		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
@@ -100,7 +99,7 @@ func (r *reading) leading(ws []word, i int) finding {
 	}
 	r.goesInto(ws[i+1:])
 	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
-		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || r.table.words[ws[i+1].id] != "the"))
+		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || ws[i+1].base != "the"))
 	r.beside(ws, i)
 	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown &&
 		(r.listed.effect > f.effect || ws[i].sense&manage != 0 || o.head&chooser != 0) {
@@ -115,8 +114,8 @@ func (r *reading) nominal(ws []word) finding {
 	for i := range ws {
 		w := &ws[i]
 		switch {
-		case i == 0 && w.is(question) && len(ws) > 1 && r.table.words[ws[1].id] != "this":
-			return finding{reads, mainOfDescription, w.id}
+		case i == 0 && w.is(question) && len(ws) > 1 && ws[1].base != "this":
+			return finding{reads, mainOfDescription, w.base}
 		case w.is(not | subord):
 			return finding{}
 		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
@@ -126,7 +125,7 @@ func (r *reading) nominal(ws []word) finding {
 		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past, infinitive(ws, i), i == 0 && does(ws):
 			return r.leading(ws, i)
 		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0) && !deed(ws[:i]):
-			return finding{reads, mainOfDescription, w.id}
+			return finding{reads, mainOfDescription, w.base}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
 			return r.phrase(ws)
 		}
@@ -137,7 +136,7 @@ func (r *reading) nominal(ws []word) finding {
 // deedOf reports whether a deed is named as a thing is: "creation of orders".
 func (r *reading) deedOf(ws []word) bool {
 	for i := range len(ws) - 1 {
-		if ws[i].flags&doing != 0 && ws[i].sense == 0 && ws[i].mark == 0 && (ws[i+1].is(and) || r.table.words[ws[i+1].id] == "of") {
+		if ws[i].flags&doing != 0 && ws[i].sense == 0 && ws[i].mark == 0 && (ws[i+1].is(and) || ws[i+1].base == "of") {
 			return true
 		}
 	}
@@ -150,7 +149,7 @@ func (r *reading) several(ws []word) bool {
 	if len(ws) < 2 || ws[0].sense&noun == 0 || ws[0].form != third {
 		return false
 	}
-	switch r.table.words[ws[1].id] {
+	switch ws[1].base {
 	case "of", "by", "for", "in", "per":
 		return true
 	}
@@ -174,7 +173,7 @@ func (r *reading) phrase(ws []word) finding {
 	if !told && !ws[0].is(tells) && !thing(ws) && !state(ws) && !r.things(ws) {
 		return finding{}
 	}
-	return finding{reads, saysNoDeed, ws[0].id}
+	return finding{reads, saysNoDeed, ws[0].entry()}
 }
 
 // beside reads the verbs that stand beside the one at i: "create or overwrite".
@@ -193,7 +192,7 @@ func (r *reading) beside(ws []word, i int) {
 			under = true
 		case infinitive(ws, j):
 			purpose = true
-		case w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == comma || r.table.words[ws[j-1].id] == "by"):
+		case w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == comma || ws[j-1].base == "by"):
 			r.claim(ws, j) // how it is done, or what comes of it
 		case w.is(not), careful && w.mark == colon:
 			return
@@ -205,10 +204,10 @@ func (r *reading) beside(ws []word, i int) {
 			if w.mark == comma && k > j+1 {
 				purpose = false
 			}
-			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, r.table.words[w.id]) && isVerb(ws, k) &&
+			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, w.base) && isVerb(ws, k) &&
 				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
 				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&weak != 0 || j > i+1 && (ws[k].sense&either != 0 || !w.is(aux) && ws[k+1].is(report) && !w.is(and) ||
-					(!w.is(and) || r.table.words[w.id] == "or") && ws[k].sense&(take|out) == 0)))) &&
+					(!w.is(and) || w.base == "or") && ws[k].sense&(take|out) == 0)))) &&
 				!((careful || ws[i].is(produce)) && ws[k].sense&(produce|weak) == produce|weak) {
 				also := r.also
 				r.claim(ws, k)
@@ -236,8 +235,7 @@ func (r *reading) actions(ws []word) {
 func (r *reading) parted(ws []word, i int) word {
 	for j := i + 1; j < min(len(ws), i+6) && ws[j].mark == 0 && !ws[j].is(and|subord); j++ {
 		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].mark != 0 || ws[j+1].is(and)) {
-			verb, behind := r.table.words[ws[i].id], r.table.words[w.id]
-			return r.table.phrasal(spell(verb)&letterMask, len(verb), spell(behind)&letterMask, len(behind))
+			return phrasal(ws[i].base, w.base)
 		}
 	}
 	return word{}
@@ -261,7 +259,7 @@ func (r *reading) later(ws []word) {
 		case w.is(aux):
 			stated = true
 		case w.is(lead) && !w.is(subord|prep):
-			if person := r.table.words[w.id]; person == "user" || person == "users" || person == "you" || person == "agent" || person == "agents" {
+			if person := w.base; person == "user" || person == "users" || person == "you" || person == "agent" || person == "agents" {
 				return // what they do is not what the tool does
 			}
 		case w.flags&likeThis != 0:
@@ -272,7 +270,7 @@ func (r *reading) later(ws []word) {
 }
 
 func (r *reading) claim(ws []word, i int) {
-	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), inDescription, ws[i].id}
+	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), inDescription, ws[i].base}
 	r.listed = r.listed.worse(f)
 	if f.effect.writes() && (ws[i].sense&(run|change) != run || f.effect.dangerous()) {
 		r.also = r.also.worse(f)
@@ -290,7 +288,7 @@ func (r *reading) warnings(ws []word) {
 		case w.mark != 0:
 			negated = false
 		case w.is(warning) && !negated, w.is(unmade) && negated:
-			r.warn = finding{leaves, warns, w.id}
+			r.warn = finding{leaves, warns, w.base}
 		case w.is(harmless) && !negated:
 			r.claimsHarmless = true
 		}

@@ -151,24 +151,3 @@ func TestLabelledCatalogues(t *testing.T) {
 		}
 	}
 }
-
-// TestPlainWaysAgree makes the comparison of the benchmarks a fair one: the plain
-// ways to read the lexicon give the same class.
-func TestPlainWaysAgree(t *testing.T) {
-	t.Parallel()
-	tools := catalogues(t)
-	for name, l := range map[string]infer.Lexer{"fields": infer.NewByFields(), "regexps": infer.NewByRegexps()} {
-		different := 0
-		for i := range tools {
-			if name == "regexps" && i%4 != 0 || i%sampled != 0 {
-				continue // a fifth of a second each, all together
-			}
-			def := &tools[i].Tool
-			if got, want := infer.InferBy(l, def).Safety(), infer.Tool(def).Safety(); got != want {
-				different++
-				t.Errorf("%s: %s: got %v, want %v", name, def.Name, got, want)
-			}
-		}
-		t.Logf("%s: %d of %d differ", name, different, len(tools))
-	}
-}

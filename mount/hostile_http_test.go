@@ -115,7 +115,7 @@ func TestHostileHTTP(t *testing.T) {
 				c.run(t, func(test func(*testing.T)) func(*testing.T) { return test }, func(t *testing.T) (middleware.ToolCaller, func() int) {
 					perAttempt := 10 * time.Second
 					if c.silent {
-						perAttempt = 3 * time.Second // of a real clock, and the machine may be busy
+						perAttempt = time.Second // of a real clock
 					}
 					return overHTTP(t, version, perAttempt, c.executes, c.spoil)
 				})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,7 +31,7 @@ const largeSchema = `{"type":"object","properties":{"data":{"type":"array","item
 func cutter(tb testing.TB) (func(next middleware.ToolCaller) middleware.ToolCaller, middleware.Call) {
 	tb.Helper()
 	m := output.New(output.Options{Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/meta/cursor", Cursor: "cursor"}}})
-	return m, middleware.Call{Tool: tool(tb, largeSchema, annotation.ReadOnly())}
+	return m, middleware.Call{Tool: listing(tb, largeSchema, annotation.ReadOnly())}
 }
 
 func BenchmarkCut(b *testing.B) {
@@ -52,7 +53,7 @@ func BenchmarkCut(b *testing.B) {
 
 func BenchmarkUntouched(b *testing.B) {
 	caller := output.New(output.Options{})(answering(&mcp.CallToolResult{Content: []mcp.Content{content("done")}}))
-	call := middleware.Call{Tool: tool(b, "", annotation.ReadOnly())}
+	call := middleware.Call{Tool: listing(b, "", annotation.ReadOnly())}
 	b.ReportAllocs()
 	for b.Loop() {
 		ask(b, caller, call)
@@ -61,7 +62,7 @@ func BenchmarkUntouched(b *testing.B) {
 
 func BenchmarkSanitize(b *testing.B) {
 	caller := output.New(output.Options{})(answering(structured(b, map[string]any{"data": rows(10, 100), "meta": json.RawMessage(`{}`)})))
-	call := middleware.Call{Tool: tool(b, largeSchema, annotation.ReadOnly())}
+	call := middleware.Call{Tool: listing(b, largeSchema, annotation.ReadOnly())}
 	b.ReportAllocs()
 	for b.Loop() {
 		ask(b, caller, call)
@@ -71,9 +72,7 @@ func BenchmarkSanitize(b *testing.B) {
 // Ten times the answer costs about ten times as much: nothing is looked at again for
 // each row that is cut.
 func TestCostOfACutIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: it cuts 10 MB several times")
-	}
+	longtest.Skip(t) // it cuts 10 MB several times
 	for _, oneRow := range []bool{false, true} {
 		cost := func(megabytes int) (once func() (bytes, nanoseconds float64)) {
 			res := large(t, megabytes, oneRow)

@@ -77,7 +77,7 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res := show(t, output.Options{}, tool(t, tt.schema, annotation.ReadOnly()), answering(structured(t, tt.answer)))
+			res := show(t, output.Options{}, listing(t, tt.schema, annotation.ReadOnly()), answering(structured(t, tt.answer)))
 			if res.IsError {
 				t.Fatal(said(res))
 			}
@@ -91,7 +91,7 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 	}
 	t.Run("what cannot be cut at all is withheld", func(t *testing.T) {
 		t.Parallel()
-		promises := tool(t, `{"properties":{"hash":{"type":"string","pattern":"^a+$"}},"required":["hash"]}`, annotation.ReadOnly())
+		promises := listing(t, `{"properties":{"hash":{"type":"string","pattern":"^a+$"}},"required":["hash"]}`, annotation.ReadOnly())
 		res := show(t, output.Options{}, promises, answering(structured(t, map[string]any{"hash": strings.Repeat("a", 26_000)})))
 		if got, want := said(res), "crm__list answered, but its answer is too long, so it is withheld. Ask for less at a time."; !res.IsError || got != want {
 			t.Errorf("got %.300s, want %s", got, want)
@@ -104,7 +104,7 @@ func TestTextThatIsThereTwiceIsShownOnce(t *testing.T) {
 	t.Parallel()
 	given := structured(t, map[string]any{"data": rows(300, 500)})
 	given.Content = append(given.Content, given.Content[0])
-	got := texts(show(t, output.Options{}, tool(t, "", annotation.ReadOnly()), answering(given)))
+	got := texts(show(t, output.Options{}, listing(t, "", annotation.ReadOnly()), answering(given)))
 	if len(got) != 2 || len(got[0]) < limit*3/4 {
 		t.Errorf("got %d texts, the first of %d bytes", len(got), len(got[0]))
 	}
@@ -114,7 +114,7 @@ func TestTextThatIsThereTwiceIsShownOnce(t *testing.T) {
 func TestRowThatCannotBeCutGivesNoCursor(t *testing.T) {
 	t.Parallel()
 	opts := output.Options{Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", Cursor: "cursor"}}}
-	promises := tool(t, `{"properties":{"data":{"items":{"type":"string","pattern":"^a+$"}},"next":{}}}`, annotation.ReadOnly())
+	promises := listing(t, `{"properties":{"data":{"items":{"type":"string","pattern":"^a+$"}},"next":{}}}`, annotation.ReadOnly())
 	answer := structured(t, map[string]any{"data": []any{strings.Repeat("a", 30_000), "a"}, "next": nil})
 	res := show(t, opts, promises, answering(answer))
 	if got, want := said(res), "crm__list answered, but its answer is too long, so it is withheld. Ask for less at a time."; !res.IsError || got != want {
@@ -126,7 +126,7 @@ func TestRowThatCannotBeCutGivesNoCursor(t *testing.T) {
 func TestBlanksGoFirst(t *testing.T) {
 	t.Parallel()
 	pretty := "[" + strings.Repeat("\n        1,", 4000) + "\n 2]"
-	res := show(t, output.Options{}, tool(t, "", annotation.ReadOnly()), answering(&mcp.CallToolResult{Content: []mcp.Content{content(pretty)}}))
+	res := show(t, output.Options{}, listing(t, "", annotation.ReadOnly()), answering(&mcp.CallToolResult{Content: []mcp.Content{content(pretty)}}))
 	if got, want := said(res), "["+strings.Repeat("1,", 4000)+"2]"; got != want || res.Meta != nil {
 		t.Errorf("got %.100s… %.100s", got, got[max(0, len(got)-100):])
 	}
@@ -135,7 +135,7 @@ func TestBlanksGoFirst(t *testing.T) {
 // The limit counts what it is told to count.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	read := tool(t, "", annotation.ReadOnly())
+	read := listing(t, "", annotation.ReadOnly())
 	for _, tt := range []struct {
 		name string
 		opts output.Options
@@ -165,7 +165,7 @@ func TestUnits(t *testing.T) {
 // Many contents share the room; short ones stay, the first ones before the last.
 func TestPartsShareTheRoom(t *testing.T) {
 	t.Parallel()
-	read := tool(t, "", annotation.ReadOnly())
+	read := listing(t, "", annotation.ReadOnly())
 	long := strings.Repeat("long ", 10_000)
 	got := texts(show(t, output.Options{}, read, answering(&mcp.CallToolResult{Content: []mcp.Content{
 		content("first"), content(long), content("middle"), content(long), content("last"),

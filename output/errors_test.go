@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 			Fence:    func(*middleware.Tool) bool { return true },
 			Fallback: func(*middleware.Tool) string { return "It failed." },
 			Paging:   map[string]output.Paging{"kit/xyzzy_one": {Rows: "/list", Next: "/next", Cursor: "cursor"}},
-		}), tool(t, `{"type":"object","properties":{"said":{"type":"string"}}}`, annotation.ReadOnly()))
+		}), listing(t, `{"type":"object","properties":{"said":{"type":"string"}}}`, annotation.ReadOnly()))
 	})
 }
 
@@ -66,7 +66,7 @@ func (f *fact) RetryAfter() time.Duration { return f.after }
 // inside; the log has the cause.
 func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 	t.Parallel()
-	read, pay := tool(t, "", annotation.ReadOnly()), tool(t, "", annotation.Destructive())
+	read, pay := listing(t, "", annotation.ReadOnly()), listing(t, "", annotation.Destructive())
 	_, wire := sdkerr.Watch(t.Context())
 	const failed = "crm__list failed. Try other arguments or another tool, or tell the user that it does not work."
 	const look = "crm__list may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it."
@@ -129,7 +129,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 // The arguments of a call are refused further in, in words that the model can use.
 func TestModelIsToldWhatIsWrongWithItsArguments(t *testing.T) {
 	t.Parallel()
-	pay := tool(t, "", annotation.Destructive())
+	pay := listing(t, "", annotation.Destructive())
 	c := chain.New(output.New(output.Options{}), hitl.New(nil, hitl.Options{})).Then(answering(&mcp.CallToolResult{}))
 	res := ask(t, c, middleware.Call{Tool: pay, Arguments: []byte(`{"a":1,"a":2}`)})
 	if want := "The arguments for crm__list are refused: "; !res.IsError || !strings.HasPrefix(said(res), want) {
@@ -139,7 +139,7 @@ func TestModelIsToldWhatIsWrongWithItsArguments(t *testing.T) {
 
 func TestPanicsBecomeResultsWithoutInternals(t *testing.T) {
 	t.Parallel()
-	read := tool(t, `{"type":"object"}`, annotation.ReadOnly())
+	read := listing(t, `{"type":"object"}`, annotation.ReadOnly())
 	fine := answering(structured(t, map[string]any{"a": 1}))
 	panics := func(*middleware.Tool) bool { panic(secret) }
 	for _, tt := range []struct {
@@ -187,7 +187,7 @@ func TestPanicsBecomeResultsWithoutInternals(t *testing.T) {
 
 func TestFallbackIsTheHosts(t *testing.T) {
 	t.Parallel()
-	read := tool(t, "", annotation.ReadOnly())
+	read := listing(t, "", annotation.ReadOnly())
 	opts := output.Options{Fallback: func(tool *middleware.Tool) string {
 		if tool.Name() == "list" {
 			return "The customers could not be listed."
@@ -211,7 +211,7 @@ func TestFallbackIsTheHosts(t *testing.T) {
 // Where nobody waits for a result any more, the error is the answer.
 func TestEndOfTheContextIsReturned(t *testing.T) {
 	t.Parallel()
-	pay := tool(t, "", annotation.Destructive())
+	pay := listing(t, "", annotation.Destructive())
 	ctx, cancel := context.WithCancel(t.Context())
 	c := output.New(output.Options{})(middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
 		cancel()
@@ -229,7 +229,7 @@ func TestEndOfTheContextIsReturned(t *testing.T) {
 // A tool that nobody classed before the chain is of the class that it got there.
 func TestClassIsTheOneFurtherIn(t *testing.T) {
 	t.Parallel()
-	unclassed, read := tool(t, "", annotation.Annotations{}), tool(t, "", annotation.ReadOnly())
+	unclassed, read := listing(t, "", annotation.Annotations{}), listing(t, "", annotation.ReadOnly())
 	classed := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			callstate.Of(ctx).Classified(read)
@@ -250,7 +250,7 @@ func TestClassIsTheOneFurtherIn(t *testing.T) {
 // other answer.
 func TestReportedFailureStays(t *testing.T) {
 	t.Parallel()
-	promises := tool(t, `{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`, annotation.ReadOnly())
+	promises := listing(t, `{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`, annotation.ReadOnly())
 	res := show(t, output.Options{}, promises, answering(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{content("no such customer")}}))
 	if !res.IsError || said(res) != "no such customer" {
 		t.Errorf("got %s", encoded(t, res))
@@ -269,7 +269,7 @@ func TestReportedFailureStays(t *testing.T) {
 
 func TestRequestForInputPasses(t *testing.T) {
 	t.Parallel()
-	promises := tool(t, `{"type":"object","required":["id"]}`, annotation.ReadOnly())
+	promises := listing(t, `{"type":"object","required":["id"]}`, annotation.ReadOnly())
 	want := new(mcp.CallToolResult)
 	if err := json.Unmarshal([]byte(`{"resultType":"input_required","requestState":"s","content":[]}`), want); err != nil || !want.NeedsInput() {
 		t.Fatalf("%v: %s", err, encoded(t, want))
@@ -301,7 +301,7 @@ func TestAnErrorThatAsksForInputPasses(t *testing.T) {
 	caller := output.New(output.Options{})(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return nil, fmt.Errorf("outer: %w", want)
 	}))
-	res, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "", annotation.Destructive())})
+	res, err := caller.CallTool(t.Context(), middleware.Call{Tool: listing(t, "", annotation.Destructive())})
 	if res != nil || !errors.Is(err, want) {
 		t.Errorf("got %v, %v", res, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,17 +19,13 @@ import (
 // limit is the default.
 const limit = 25_000
 
-func tool(tb testing.TB, schema string, a annotation.Annotations) *middleware.Tool {
+func listing(tb testing.TB, schema string, a annotation.Annotations) *middleware.Tool {
 	tb.Helper()
 	def := &mcp.Tool{Name: "list", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	if schema != "" {
 		def.OutputSchema = json.RawMessage(schema)
 	}
-	t, err := middleware.NewTool("crm", def, a)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
+	return testtool.Of("crm", def, a)
 }
 
 // answering is an executor that always gives the result.

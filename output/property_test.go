@@ -56,7 +56,7 @@ func weigh(unit output.Unit, text string) int { return trim.Unit(unit).Text(text
 // limit, or it is an error that says that it is too long.
 func TestWhateverIsShownFits(t *testing.T) {
 	t.Parallel()
-	read := tool(t, "", annotation.ReadOnly())
+	read := listing(t, "", annotation.ReadOnly())
 	rapid.Check(t, func(rt *rapid.T) {
 		unit := rapid.SampledFrom([]output.Unit{output.Characters, output.Bytes, output.Tokens}).Draw(rt, "unit")
 		most := rapid.IntRange(1000, 6000).Draw(rt, "limit")
@@ -149,7 +149,7 @@ func (p *pager) CallTool(_ context.Context, call middleware.Call) (*mcp.CallTool
 // is a prefix of what was left, and only a row that is too long alone is cut.
 func TestPagesTogetherAreAllRows(t *testing.T) {
 	t.Parallel()
-	read := tool(t, "", annotation.ReadOnly())
+	read := listing(t, "", annotation.ReadOnly())
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &pager{
 			rows: rapid.SliceOfN(anyValue(2), 0, 40).Draw(rt, "rows"),
@@ -203,7 +203,7 @@ func FuzzShown(f *testing.F) {
 	for _, seed := range []string{`{"data":[1,2,3]}`, `[`, `{"a":1e999999999}`, "[INFO] done", `{"meta":null,"data":["x"]}`, "\xff\xfe", `[[[[[[[[]]]]]]]]`} {
 		f.Add(seed, 40)
 	}
-	read := tool(f, "", annotation.ReadOnly())
+	read := listing(f, "", annotation.ReadOnly())
 	caller := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return output.New(output.Options{Limit: 1000, Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/meta/next", Cursor: "cursor"}}})(next)
 	}

@@ -92,7 +92,7 @@ func TestFieldsOutsideTheSchemaAreStripped(t *testing.T) {
 			}
 			given := &mcp.CallToolResult{Content: []mcp.Content{content(tt.answer)}, StructuredContent: json.RawMessage(tt.answer)}
 			before := encoded(t, given)
-			res := show(t, output.Options{}, tool(t, tt.schema, annotation.ReadOnly()), answering(given))
+			res := show(t, output.Options{}, listing(t, tt.schema, annotation.ReadOnly()), answering(given))
 			for what, got := range map[string]string{"text": said(res), "structured content": encoded(t, res.StructuredContent)} {
 				if res.IsError || !reflect.DeepEqual(decoded[any](t, got), decoded[any](t, tt.want)) {
 					t.Errorf("%s: got %s, want %s", what, got, tt.want)
@@ -107,11 +107,11 @@ func TestFieldsOutsideTheSchemaAreStripped(t *testing.T) {
 		t.Parallel()
 		const answer = `{"id":1,"n":2}`
 		opts := output.Options{KeepUnnamed: func(tool *middleware.Tool) bool { return tool.Name() == "list" }}
-		open := tool(t, `{"properties":{"id":{}},"additionalProperties":true}`, annotation.ReadOnly())
+		open := listing(t, `{"properties":{"id":{}},"additionalProperties":true}`, annotation.ReadOnly())
 		if got := said(show(t, opts, open, answering(&mcp.CallToolResult{Content: []mcp.Content{content(answer)}}))); got != `{"id":1,"n":2}` {
 			t.Errorf("got %s", got)
 		}
-		closed := tool(t, `{"properties":{"id":{}},"additionalProperties":false}`, annotation.ReadOnly())
+		closed := listing(t, `{"properties":{"id":{}},"additionalProperties":false}`, annotation.ReadOnly())
 		if res := show(t, opts, closed, answering(&mcp.CallToolResult{Content: []mcp.Content{content(answer)}})); !res.IsError {
 			t.Errorf("what the schema forbids was shown: %s", said(res))
 		}
@@ -146,7 +146,7 @@ func TestWhatCannotBeCheckedIsWithheld(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			opts := output.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			res := show(t, opts, tool(t, tt.schema, annotation.ReadOnly()), answering(tt.res))
+			res := show(t, opts, listing(t, tt.schema, annotation.ReadOnly()), answering(tt.res))
 			if !res.IsError || !strings.HasPrefix(said(res), tt.want) {
 				t.Errorf("IsError %v\n got  %s\n want %s…", res.IsError, said(res), tt.want)
 			}
@@ -157,14 +157,14 @@ func TestWhatCannotBeCheckedIsWithheld(t *testing.T) {
 	}
 	t.Run("and a write is not made again", func(t *testing.T) {
 		t.Parallel()
-		res := show(t, output.Options{}, tool(t, schema, annotation.Destructive()), answering(structured(t, map[string]any{"id": "x"})))
+		res := show(t, output.Options{}, listing(t, schema, annotation.Destructive()), answering(structured(t, map[string]any{"id": "x"})))
 		if got, want := said(res), withheld+"is not what its output schema promises, so it is withheld. The call was made: do not make it again. Use another tool, or tell the user."; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 	t.Run("a text beside the structured content", func(t *testing.T) {
 		t.Parallel()
-		res := show(t, output.Options{}, tool(t, schema, annotation.ReadOnly()), answering(&mcp.CallToolResult{
+		res := show(t, output.Options{}, listing(t, schema, annotation.ReadOnly()), answering(&mcp.CallToolResult{
 			StructuredContent: map[string]any{"id": 1.0},
 			Content: []mcp.Content{
 				content("One customer."), content(`{"id":2,"hunter2":1}`), content(`{"name":"hunter2"}`), content(`{"id":3,"hunter2"`),

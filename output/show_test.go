@@ -244,7 +244,7 @@ func TestCutAnswerSaysSo(t *testing.T) {
 // or none.
 func TestCursorOfTheToolStaysWhereNoRowIsCut(t *testing.T) {
 	t.Parallel()
-	read := tool(t, "", annotation.ReadOnly())
+	read := listing(t, "", annotation.ReadOnly())
 	opts := output.Options{Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", More: "/more", Cursor: "cursor"}}}
 	for _, tt := range []struct {
 		name string
@@ -291,7 +291,7 @@ func TestCursorIsOnlyForReads(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res := show(t, output.Options{Paging: paging}, tool(t, "", tt.a), answering(answer))
+			res := show(t, output.Options{Paging: paging}, listing(t, "", tt.a), answering(answer))
 			got := decoded[struct{ Next string }](t, texts(res)[0])
 			if ours := got.Next != "t"; ours != tt.want {
 				t.Errorf("the next cursor is %q", got.Next)
@@ -303,7 +303,7 @@ func TestCursorIsOnlyForReads(t *testing.T) {
 		sent = append(sent, string(call.Arguments))
 		return answer, nil
 	})
-	reads := tool(t, "", annotation.ReadOnly())
+	reads := listing(t, "", annotation.ReadOnly())
 	caller := output.New(output.Options{Paging: paging})(executor)
 	for _, cursor := range []string{"fairlead.", "fairlead.%%", "fairlead.eyJuIjotMX0", "fairlead.e30", "fairlead.bnVsbA"} {
 		res := ask(t, caller, middleware.Call{Tool: reads, Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q}`, cursor))})

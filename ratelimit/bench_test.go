@@ -21,9 +21,9 @@ func BenchmarkGoesAtOnce(b *testing.B) {
 		opts ratelimit.Options
 		tool *middleware.Tool
 	}{
-		{"no limit", ratelimit.Options{}, tool("a")},
-		{"server", ratelimit.Options{PerMinute: many}, tool("a")},
-		{"tool and server", ratelimit.Options{PerMinute: many}, tool("a", many)},
+		{"no limit", ratelimit.Options{}, rated("a")},
+		{"server", ratelimit.Options{PerMinute: many}, rated("a")},
+		{"tool and server", ratelimit.Options{PerMinute: many}, rated("a", many)},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			c := ratelimit.New(bb.opts)(noop)
@@ -42,7 +42,7 @@ func BenchmarkManyScopes(b *testing.B) {
 	for i := range scopes {
 		scopes[i] = strconv.Itoa(i)
 	}
-	call := middleware.Call{Tool: tool("a", 1e12)}
+	call := middleware.Call{Tool: rated("a", 1e12)}
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
@@ -54,7 +54,7 @@ func BenchmarkManyScopes(b *testing.B) {
 
 func BenchmarkRefused(b *testing.B) {
 	c := ratelimit.New(ratelimit.Options{PerMinute: 1e-9, MaxWait: 1})(noop)
-	call := middleware.Call{Tool: tool("a")}
+	call := middleware.Call{Tool: rated("a")}
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = c.CallTool(context.Background(), call)
@@ -63,7 +63,7 @@ func BenchmarkRefused(b *testing.B) {
 
 func TestNoAllocationWhenACallGoesAtOnce(t *testing.T) {
 	c := ratelimit.New(ratelimit.Options{PerMinute: 1e12})(noop)
-	call := middleware.Call{Tool: tool("a", 1e12)}
+	call := middleware.Call{Tool: rated("a", 1e12)}
 	if got := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(context.Background(), call) }); got != 0 {
 		t.Errorf("got %v allocations, want 0", got)
 	}

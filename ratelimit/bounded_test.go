@@ -25,7 +25,7 @@ func TestBoundedNumberOfBuckets(t *testing.T) {
 			t.Errorf("%s: got %v, want it to go: %v", call.Scope, err, ok)
 		}
 	}
-	scope := func(s string) middleware.Call { return middleware.Call{Scope: s, Tool: tool("a")} }
+	scope := func(s string) middleware.Call { return middleware.Call{Scope: s, Tool: rated("a")} }
 
 	t.Run("what does not fit shares a bucket", func(t *testing.T) {
 		t.Parallel()
@@ -98,13 +98,13 @@ func TestBoundedNumberOfBuckets(t *testing.T) {
 			m, _ := ratelimit.NewBounded(ratelimit.Options{PerMinute: 60, MaxWait: 30 * time.Second}, 2, 1)
 			e := newExecutor()
 			c := m(e)
-			call := middleware.Call{Scope: "1", Tool: tool("a", 2)}
+			call := middleware.Call{Scope: "1", Tool: rated("a", 2)}
 			together(c, call, 1)
 			end := begin(c, call, 1) // will need the server's bucket, full by then, at 30 s
 			time.Sleep(29 * time.Second)
 			try(t, c, scope("2"), true) // no room but the shared one's
 			end()
-			try(t, c, middleware.Call{Scope: "1", Tool: tool("b")}, true) // after a second more, from the same bucket
+			try(t, c, middleware.Call{Scope: "1", Tool: rated("b")}, true) // after a second more, from the same bucket
 			if got := e.times(); got != "[0s 29s 30s 31s]" {
 				t.Errorf("handed over at %v", got)
 			}
@@ -115,8 +115,8 @@ func TestBoundedNumberOfBuckets(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m, count := ratelimit.NewBounded(now, 1, 1)
 			c := m(newExecutor())
-			try(t, c, middleware.Call{Tool: tool("a", 6)}, true) // one bucket each
-			try(t, c, middleware.Call{Scope: "1", Tool: tool("a", 6)}, false)
+			try(t, c, middleware.Call{Tool: rated("a", 6)}, true) // one bucket each
+			try(t, c, middleware.Call{Scope: "1", Tool: rated("a", 6)}, false)
 			if own, shared := count(); own > 1 || shared > 1 {
 				t.Errorf("got %d and %d buckets, want at most 1 and 1", own, shared)
 			}
@@ -158,9 +158,9 @@ func TestBoundNeverWeakensALimit(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 150 {
 				time.Sleep(time.Duration(rng.Int64N(int64(400 * time.Millisecond))))
-				call := middleware.Call{Scope: fmt.Sprint(rng.IntN(6)), Tool: tool("a")}
+				call := middleware.Call{Scope: fmt.Sprint(rng.IntN(6)), Tool: rated("a")}
 				if rng.IntN(3) == 0 {
-					call.Tool = tool("b", hint)
+					call.Tool = rated("b", hint)
 				}
 				wg.Go(func() { _, _ = c.CallTool(context.Background(), call) })
 				if own, shared := count(); own > 3 || shared > 2 {

@@ -103,7 +103,7 @@ func TestRateInEveryWindow(t *testing.T) {
 			opts.Burst = 1 + rng.IntN(4)
 		}
 		hints := []float64{pick(5, 30, 60), pick(60, 240, 1000)}
-		tools := []*middleware.Tool{tool("a", hints[0]), tool("b", hints[1]), tool("c")}
+		tools := []*middleware.Tool{rated("a", hints[0]), rated("b", hints[1]), rated("c")}
 		var schedule []arrival
 		at := time.Duration(0)
 		for range 40 {
@@ -186,7 +186,7 @@ func TestAgainstAModel(t *testing.T) {
 		at := time.Duration(0)
 		for range 40 {
 			at += time.Duration(rng.Int64N(int64(2*interval))) * time.Duration(rng.IntN(2))
-			a := arrival{at: at, tool: tool("a")}
+			a := arrival{at: at, tool: rated("a")}
 			if rng.IntN(2) == 0 {
 				a.deadline = 1 + time.Duration(rng.Int64N(int64(6*time.Second)))
 			}
@@ -224,7 +224,7 @@ func TestCancelledWaitersLeaveNoDebt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 17))
 	for round := range 200 {
 		opts := ratelimit.Options{PerMinute: 60, Burst: 2, MaxWait: time.Hour}
-		tools := []*middleware.Tool{tool("a", 30), tool("b")}
+		tools := []*middleware.Tool{rated("a", 30), rated("b")}
 		var calm, busy []arrival
 		for i := range 6 { // these go through, in both: the last ones at 3 and 4 s
 			calm = append(calm, arrival{at: time.Duration(i) * time.Second / 2, tool: tools[1]})

@@ -15,14 +15,15 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // tool returns a tool of server "s" that bears hint calls a minute; none for no hint.
-func tool(name string, hint ...float64) *middleware.Tool {
-	t := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: name}, Annotations: annotation.ReadOnly()}
+func rated(name string, hint ...float64) *middleware.Tool {
+	t := testtool.New("s", name, annotation.ReadOnly())
 	if len(hint) > 0 {
 		t.Annotations.RateLimitHint = &hint[0]
 	}
@@ -78,19 +79,19 @@ func TestLimits(t *testing.T) {
 		calls int
 		want  string
 	}{
-		{"zero options and no hint: no limit", ratelimit.Options{}, tool("a"), 5, "[0s 0s 0s 0s 0s]"},
-		{"the tool's hint, burst 1", ratelimit.Options{}, tool("a", 6), 3, "[0s 10s 20s]"},
-		{"the tool's hint, one second's worth at once", ratelimit.Options{}, tool("a", 120), 4, "[0s 0s 500ms 1s]"},
-		{"the server's limit", ratelimit.Options{PerMinute: 60, Burst: 2}, tool("a"), 4, "[0s 0s 1s 2s]"},
-		{"B163: burst 0 is one second's worth", ratelimit.Options{PerMinute: 180}, tool("a"), 4, "[0s 0s 0s 333.333333ms]"},
-		{"B163: burst 0 is at least 1", ratelimit.Options{PerMinute: 6}, tool("a"), 2, "[0s 10s]"},
-		{"both: the stricter one counts", ratelimit.Options{PerMinute: 60}, tool("a", 6), 3, "[0s 10s 20s]"},
-		{"both: the stricter one counts, the other way", ratelimit.Options{PerMinute: 6}, tool("a", 60), 3, "[0s 10s 20s]"},
-		{"a server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"s": {PerMinute: 6}}}, tool("a"), 2, "[0s 10s]"},
-		{"another server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"t": {PerMinute: 6}}}, tool("a"), 2, "[0s 1s]"},
-		{"a server's own limit alone", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 60, Burst: 2}}}, tool("a"), 3, "[0s 0s 1s]"},
-		{"a huge rate", ratelimit.Options{PerMinute: math.MaxFloat64}, tool("a", math.MaxFloat64), 3, "[0s 0s 0s]"},
-		{"a burst that is no int", ratelimit.Options{PerMinute: 1e21}, tool("a"), 3, "[0s 0s 0s]"},
+		{"zero options and no hint: no limit", ratelimit.Options{}, rated("a"), 5, "[0s 0s 0s 0s 0s]"},
+		{"the tool's hint, burst 1", ratelimit.Options{}, rated("a", 6), 3, "[0s 10s 20s]"},
+		{"the tool's hint, one second's worth at once", ratelimit.Options{}, rated("a", 120), 4, "[0s 0s 500ms 1s]"},
+		{"the server's limit", ratelimit.Options{PerMinute: 60, Burst: 2}, rated("a"), 4, "[0s 0s 1s 2s]"},
+		{"B163: burst 0 is one second's worth", ratelimit.Options{PerMinute: 180}, rated("a"), 4, "[0s 0s 0s 333.333333ms]"},
+		{"B163: burst 0 is at least 1", ratelimit.Options{PerMinute: 6}, rated("a"), 2, "[0s 10s]"},
+		{"both: the stricter one counts", ratelimit.Options{PerMinute: 60}, rated("a", 6), 3, "[0s 10s 20s]"},
+		{"both: the stricter one counts, the other way", ratelimit.Options{PerMinute: 6}, rated("a", 60), 3, "[0s 10s 20s]"},
+		{"a server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"s": {PerMinute: 6}}}, rated("a"), 2, "[0s 10s]"},
+		{"another server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"t": {PerMinute: 6}}}, rated("a"), 2, "[0s 1s]"},
+		{"a server's own limit alone", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 60, Burst: 2}}}, rated("a"), 3, "[0s 0s 1s]"},
+		{"a huge rate", ratelimit.Options{PerMinute: math.MaxFloat64}, rated("a", math.MaxFloat64), 3, "[0s 0s 0s]"},
+		{"a burst that is no int", ratelimit.Options{PerMinute: 1e21}, rated("a"), 3, "[0s 0s 0s]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +166,7 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newExecutor()
 			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
-			call := middleware.Call{Tool: tool("a")}
+			call := middleware.Call{Tool: rated("a")}
 			together(c, call, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
@@ -184,10 +185,10 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(newExecutor())
-			together(c, middleware.Call{Tool: tool("a")}, 1)
+			together(c, middleware.Call{Tool: rated("a")}, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+			_, err := c.CallTool(ctx, middleware.Call{Tool: rated("a")})
 			limited(t, err, time.Second)
 		})
 	})
@@ -196,7 +197,7 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newExecutor()
 			c := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: 20 * time.Second})(e)
-			errs := together(c, middleware.Call{Tool: tool("a")}, 4)
+			errs := together(c, middleware.Call{Tool: rated("a")}, 4)
 			limited(t, errs[3], 30*time.Second)
 			if got := e.times(); got != "[0s 10s 20s]" { // MaxWait itself is not too long
 				t.Errorf("handed over at %v", got)
@@ -208,7 +209,7 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newExecutor()
 			c := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: 20 * time.Second})(e)
-			errs := together(c, middleware.Call{Tool: tool("a", 600)}, 14) // 10 tokens of the tool, 1 of the server
+			errs := together(c, middleware.Call{Tool: rated("a", 600)}, 14) // 10 tokens of the tool, 1 of the server
 			limited(t, errs[3], 30*time.Second)
 			if got := e.times(); got != "[0s 10s 20s]" {
 				t.Errorf("handed over at %v", got)
@@ -218,7 +219,7 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 	t.Run("the longest wait is a minute by default", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			errs := together(ratelimit.New(ratelimit.Options{})(newExecutor()), middleware.Call{Tool: tool("a", 1)}, 3)
+			errs := together(ratelimit.New(ratelimit.Options{})(newExecutor()), middleware.Call{Tool: rated("a", 1)}, 3)
 			if errs[1] != nil {
 				t.Error(errs[1])
 			}
@@ -230,7 +231,7 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newExecutor()
 			c := ratelimit.New(ratelimit.Options{PerMinute: 60, MaxWaiters: 2})(e)
-			errs := together(c, middleware.Call{Tool: tool("a")}, 4)
+			errs := together(c, middleware.Call{Tool: rated("a")}, 4)
 			limited(t, errs[3], 3*time.Second)
 			if got := e.times(); got != "[0s 1s 2s]" {
 				t.Errorf("handed over at %v", got)
@@ -240,7 +241,7 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 	t.Run("a thousand may wait by default", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			errs := together(ratelimit.New(ratelimit.Options{PerMinute: 6000, Burst: 1})(newExecutor()), middleware.Call{Tool: tool("a")}, 1002)
+			errs := together(ratelimit.New(ratelimit.Options{PerMinute: 6000, Burst: 1})(newExecutor()), middleware.Call{Tool: rated("a")}, 1002)
 			if errs[1000] != nil {
 				t.Error(errs[1000])
 			}
@@ -254,12 +255,12 @@ func TestWaitThatDoesNotFitIsRefusedAtOnce(t *testing.T) {
 			c := ratelimit.New(ratelimit.Options{PerMinute: 6, MaxWait: 30 * time.Second})(e)
 			var err error
 			var wg sync.WaitGroup
-			hinted := tool("a", 6)
+			hinted := rated("a", 6)
 			together(c, middleware.Call{Tool: hinted}, 1)
 			wg.Go(func() { _, err = c.CallTool(t.Context(), middleware.Call{Tool: hinted}) })
 			time.Sleep(time.Second)
 			synctest.Wait()
-			end := begin(c, middleware.Call{Tool: tool("b")}, 3) // at 10, 20, 30 s
+			end := begin(c, middleware.Call{Tool: rated("b")}, 3) // at 10, 20, 30 s
 			wg.Wait()
 			limited(t, err, 30*time.Second) // at 10 s three of b are ahead, and 30 s of patience began at 0
 			end()
@@ -276,7 +277,7 @@ func TestHintThatAllowsNoCallsMeansNever(t *testing.T) {
 		t.Run(fmt.Sprint(hint), func(t *testing.T) {
 			t.Parallel()
 			e := newExecutor()
-			_, err := ratelimit.New(ratelimit.Options{})(e).CallTool(t.Context(), middleware.Call{Tool: tool("a", hint)})
+			_, err := ratelimit.New(ratelimit.Options{})(e).CallTool(t.Context(), middleware.Call{Tool: rated("a", hint)})
 			limited(t, err, 0)
 			if len(e.at) != 0 {
 				t.Error("the call went through")
@@ -301,11 +302,11 @@ func TestContextWins(t *testing.T) {
 			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(cause)
-			_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+			_, err := c.CallTool(ctx, middleware.Call{Tool: rated("a")})
 			gone(t, err, cause)
-			_, err = ratelimit.New(ratelimit.Options{})(e).CallTool(ctx, middleware.Call{Tool: tool("a")})
+			_, err = ratelimit.New(ratelimit.Options{})(e).CallTool(ctx, middleware.Call{Tool: rated("a")})
 			gone(t, err, cause)
-			together(c, middleware.Call{Tool: tool("a")}, 1)
+			together(c, middleware.Call{Tool: rated("a")}, 1)
 			if got := e.times(); got != "[0s]" { // neither handed over nor charged
 				t.Errorf("handed over at %v", got)
 			}
@@ -316,10 +317,10 @@ func TestContextWins(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newExecutor()
 			c := ratelimit.New(ratelimit.Options{PerMinute: 6})(e)
-			together(c, middleware.Call{Tool: tool("a")}, 1)
+			together(c, middleware.Call{Tool: rated("a")}, 1)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(3*time.Second, func() { cancel(cause) })
-			_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+			_, err := c.CallTool(ctx, middleware.Call{Tool: rated("a")})
 			gone(t, err, cause)
 			if took := time.Since(e.start); took != 3*time.Second {
 				t.Errorf("it took %v, want 3s", took)
@@ -332,14 +333,14 @@ func TestContextWins(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newExecutor()
 				c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
-				together(c, middleware.Call{Tool: tool("a")}, 1)
+				together(c, middleware.Call{Tool: rated("a")}, 1)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				go func() {
 					time.Sleep(time.Second)
 					cancel(cause)
 				}()
 				synctest.Wait()
-				_, err := c.CallTool(ctx, middleware.Call{Tool: tool("a")})
+				_, err := c.CallTool(ctx, middleware.Call{Tool: rated("a")})
 				if err != nil {
 					gone(t, err, cause)
 				}
@@ -355,14 +356,14 @@ func TestContextWins(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newExecutor()
 				c := ratelimit.New(ratelimit.Options{})(e)
-				together(c, middleware.Call{Tool: tool("a", 60)}, 1)
+				together(c, middleware.Call{Tool: rated("a", 60)}, 1)
 				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 				defer cancel()
 				var err error
 				var wg sync.WaitGroup
-				wg.Go(func() { _, err = c.CallTool(ctx, middleware.Call{Tool: tool("a", 60)}) })
+				wg.Go(func() { _, err = c.CallTool(ctx, middleware.Call{Tool: rated("a", 60)}) })
 				time.Sleep(500 * time.Millisecond)
-				end := begin(c, middleware.Call{Tool: tool("a", 30)}, 1) // now its token comes at 1.5 s
+				end := begin(c, middleware.Call{Tool: rated("a", 30)}, 1) // now its token comes at 1.5 s
 				wg.Wait()
 				gone(t, err, context.DeadlineExceeded)
 				end()
@@ -376,7 +377,7 @@ func TestContextWins(t *testing.T) {
 		t.Parallel()
 		e := newExecutor()
 		c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
-		_, err := c.CallTool(past{t.Context()}, middleware.Call{Tool: tool("a")})
+		_, err := c.CallTool(past{t.Context()}, middleware.Call{Tool: rated("a")})
 		gone(t, err, context.DeadlineExceeded)
 		if len(e.at) != 0 {
 			t.Error("the call went through")
@@ -394,7 +395,7 @@ func TestCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor()
 		c := ratelimit.New(ratelimit.Options{PerMinute: 600, Burst: 1})(e)
-		together(c, middleware.Call{Tool: tool("a")}, 50)
+		together(c, middleware.Call{Tool: rated("a")}, 50)
 		for i, id := range e.ids {
 			if id != fmt.Sprint(i) {
 				t.Fatalf("order: %v", e.ids)
@@ -412,9 +413,9 @@ func TestNobodyOvertakesOneWhoIsHeldUp(t *testing.T) {
 				e := newExecutor()
 				opts.Logger = slog.New(&slow{Handler: slog.DiscardHandler})
 				c := ratelimit.New(opts)(e)
-				call := middleware.Call{Tool: tool("a")}
+				call := middleware.Call{Tool: rated("a")}
 				if opts.PerMinute == 0 {
-					call.Tool = tool("a", 180)
+					call.Tool = rated("a", 180)
 				}
 				together(c, call, 3)
 				first, second := call, call
@@ -452,8 +453,8 @@ func TestSlowToolDoesNotBlockItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor()
 		c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
-		slow := begin(c, middleware.Call{Tool: tool("slow", 2)}, 3) // at 0, 30 and 60 s
-		together(c, middleware.Call{Tool: tool("a")}, 3)
+		slow := begin(c, middleware.Call{Tool: rated("slow", 2)}, 3) // at 0, 30 and 60 s
+		together(c, middleware.Call{Tool: rated("a")}, 3)
 		slow()
 		if got := e.times(); got != "[0s 1s 2s 3s 30s 1m0s]" {
 			t.Errorf("handed over at %v", got)
@@ -471,10 +472,10 @@ func TestScopesServersAndToolsHaveTheirOwnBuckets(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			for range 10_000 {
-				wg.Go(func() { _, _ = c.CallTool(ctx, middleware.Call{Scope: "noisy", Tool: tool("a")}) })
+				wg.Go(func() { _, _ = c.CallTool(ctx, middleware.Call{Scope: "noisy", Tool: rated("a")}) })
 			}
 			synctest.Wait()
-			if _, err := c.CallTool(t.Context(), middleware.Call{Scope: "quiet", Tool: tool("a")}); err != nil {
+			if _, err := c.CallTool(t.Context(), middleware.Call{Scope: "quiet", Tool: rated("a")}); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(e.start); took != 0 {
@@ -489,15 +490,15 @@ func TestScopesServersAndToolsHaveTheirOwnBuckets(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newExecutor()
 			c := ratelimit.New(ratelimit.Options{PerMinute: 60})(e)
-			other := tool("a")
+			other := rated("a")
 			other.Server = "t"
-			for _, tool := range []*middleware.Tool{tool("a", 6), other} {
+			for _, tool := range []*middleware.Tool{rated("a", 6), other} {
 				together(c, middleware.Call{Tool: tool}, 1)
 			}
 			if got := e.times(); got != "[0s 0s]" {
 				t.Errorf("two servers: handed over at %v", got)
 			}
-			together(c, middleware.Call{Tool: tool("b", 6)}, 1)
+			together(c, middleware.Call{Tool: rated("b", 6)}, 1)
 			if got := e.times(); got != "[0s 0s 1s]" {
 				t.Errorf("another tool shares the server's limit and not the tool's: handed over at %v", got)
 			}
@@ -510,8 +511,8 @@ func TestChainsFromOneMiddlewareShareTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor()
 		m := ratelimit.New(ratelimit.Options{PerMinute: 60})
-		together(m(e), middleware.Call{Tool: tool("a")}, 1)
-		together(m(e), middleware.Call{Tool: tool("a")}, 1)
+		together(m(e), middleware.Call{Tool: rated("a")}, 1)
+		together(m(e), middleware.Call{Tool: rated("a")}, 1)
 		if got := e.times(); got != "[0s 1s]" {
 			t.Errorf("handed over at %v", got)
 		}
@@ -523,9 +524,9 @@ func TestCorrectedHintTakesEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor()
 		c := ratelimit.New(ratelimit.Options{})(e)
-		together(c, middleware.Call{Tool: tool("a", 6)}, 1)
-		end := begin(c, middleware.Call{Tool: tool("a", 6)}, 1)
-		together(c, middleware.Call{Tool: tool("a", 60)}, 1) // both go sooner
+		together(c, middleware.Call{Tool: rated("a", 6)}, 1)
+		end := begin(c, middleware.Call{Tool: rated("a", 6)}, 1)
+		together(c, middleware.Call{Tool: rated("a", 60)}, 1) // both go sooner
 		end()
 		if got := e.times(); got != "[0s 1s 2s]" {
 			t.Errorf("handed over at %v", got)
@@ -542,7 +543,7 @@ func TestEveryAttemptPays(t *testing.T) {
 		})
 		c := ratelimit.New(ratelimit.Options{PerMinute: 60})(failing)
 		for range 3 {
-			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool("a")})
+			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: rated("a")})
 		}
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("three attempts took %v, want 2s", took)
@@ -562,7 +563,7 @@ func TestWaitIsLogged(t *testing.T) {
 		}
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: drop}))
 		c := ratelimit.New(ratelimit.Options{PerMinute: 60, Logger: logger})(newExecutor())
-		together(c, middleware.Call{Tool: tool("a")}, 2)
+		together(c, middleware.Call{Tool: rated("a")}, 2)
 		want := "level=INFO msg=\"ratelimit: waiting\" tool=s/a class=safe wait=1s\n"
 		if got := out.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -576,12 +577,12 @@ func TestPanickingLoggerLeavesTheQueue(t *testing.T) {
 		e := newExecutor()
 		h := &fuse{Handler: slog.DiscardHandler, blown: make(chan struct{})}
 		c := ratelimit.New(ratelimit.Options{PerMinute: 60, Logger: slog.New(h)})(e)
-		together(c, middleware.Call{Tool: tool("a")}, 1)
+		together(c, middleware.Call{Tool: rated("a")}, 1)
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool("a")})
+			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: rated("a")})
 		}()
-		together(c, middleware.Call{Tool: tool("a")}, 1)
+		together(c, middleware.Call{Tool: rated("a")}, 1)
 		if got := e.times(); got != "[0s 1s]" {
 			t.Errorf("handed over at %v", got)
 		}
@@ -630,9 +631,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&ratelimit.LimitedError{Tool: tool("a")}, "ratelimit: s/a was refused: its rateLimitHint allows no calls; use another tool, or correct the hint"},
-		{&ratelimit.LimitedError{Tool: tool("a"), Wait: 1234567 * time.Nanosecond}, "ratelimit: s/a was refused: there is room for it in 2ms, which is too long to wait; call it again then"},
-		{&ratelimit.LimitedError{Tool: tool("a"), Wait: 90*time.Second + 1}, "ratelimit: s/a was refused: there is room for it in 1m31s, which is too long to wait; call it again then"},
+		{&ratelimit.LimitedError{Tool: rated("a")}, "ratelimit: s/a was refused: its rateLimitHint allows no calls; use another tool, or correct the hint"},
+		{&ratelimit.LimitedError{Tool: rated("a"), Wait: 1234567 * time.Nanosecond}, "ratelimit: s/a was refused: there is room for it in 2ms, which is too long to wait; call it again then"},
+		{&ratelimit.LimitedError{Tool: rated("a"), Wait: 90*time.Second + 1}, "ratelimit: s/a was refused: there is room for it in 1m31s, which is too long to wait; call it again then"},
 	} {
 		if got := tt.err.Error(); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -236,7 +237,7 @@ func TestCallOverBudgetKeepsWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)
 		c := retry.New(retry.Options{Attempts: 3, Budget: 5})(s)
-		pay := middleware.Call{Tool: tool(t, annotation.Destructive())}
+		pay := middleware.Call{Tool: testtool.New("files", "tool", annotation.Destructive())}
 		lost := &failure{notSent: true}
 		attempts, err := s.attempt(t, c, pay, lost, lost, lost)
 		if attempts != 2 || !overBudget(err) || !middleware.NotSent(err) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +24,7 @@ func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
 			time.AfterFunc(time.Millisecond, func() { cancel(&failure{notSent: true}) })
 			return nil, errLost
 		})
-		tool := tool(t, annotation.Update().Attribute(annotation.Host, ""))
+		tool := testtool.New("files", "tool", annotation.Update().Attribute(annotation.Host, ""))
 		_, err := retry.New(retry.Options{First: time.Second, Rand: always(0.9)})(next).CallTool(ctx, middleware.Call{Tool: tool})
 		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); !unknown || middleware.NotSent(err) || !errors.Is(err, context.Cause(ctx)) {
 			t.Errorf("got %v; not sent: %v", err, middleware.NotSent(err))
@@ -38,7 +39,7 @@ func TestFinalAnswerDoesNotHideAnEarlierAttemptThatMayHaveArrived(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)
 		final := &failure{permanent: true}
-		_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: tool(t, annotation.Update().Attribute(annotation.Host, ""))}, errLost, final)
+		_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: testtool.New("files", "tool", annotation.Update().Attribute(annotation.Host, ""))}, errLost, final)
 		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); !unknown {
 			t.Errorf("an update that may have happened ended with %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
 )
@@ -34,7 +35,7 @@ func TestLaterAttemptDoesNotHideAnEarlierOneThatMayHaveArrived(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := new(server)
 				a := tt.a.Attribute(annotation.Host, "")
-				_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: tool(t, a)}, tt.errs...)
+				_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: testtool.New("files", "tool", a)}, tt.errs...)
 				_, unknown := errors.AsType[*retry.OutcomeUnknownError](err)
 				if unknown != tt.unknown || middleware.NotSent(err) == tt.unknown || tt.unknown && middleware.Refused(err) {
 					t.Errorf("unknown %t, want %t: %v", unknown, tt.unknown, fmt.Sprint(err))

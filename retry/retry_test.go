@@ -13,20 +13,12 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-func tool(tb testing.TB, a annotation.Annotations) *middleware.Tool {
-	tb.Helper()
-	t, err := middleware.NewTool("files", &mcp.Tool{Name: "tool"}, a)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
-}
 
 // A failure is an error that tells what it is told to.
 type failure struct {
@@ -77,7 +69,7 @@ func always(f float64) func() float64 { return func() float64 { return f } }
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	middlewaretest.Run(t, retry.New(retry.Options{}), tool(t, annotation.Update()))
+	middlewaretest.Run(t, retry.New(retry.Options{}), testtool.New("files", "tool", annotation.Update()))
 }
 
 func TestOnlyWhatIsSafeToRepeatOrWasNotSentIsRepeated(t *testing.T) {
@@ -123,7 +115,7 @@ func TestOnlyWhatIsSafeToRepeatOrWasNotSentIsRepeated(t *testing.T) {
 			t.Run(tt.class+", "+failed.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					on := tool(t, tt.a)
+					on := testtool.New("files", "tool", tt.a)
 					e := failing(failed.err(on))
 					res, err := retry.New(retry.Options{Inferred: tt.inferred})(e).CallTool(t.Context(), middleware.Call{Tool: on})
 					left := failed.name == "not sent" || failed.name == "refused"
@@ -161,7 +153,7 @@ func TestUnsafeCallIsMadeAgainOnlyUntilItHasLeft(t *testing.T) {
 			}
 			return nil, errLost
 		})
-		_, err := retry.New(retry.Options{Attempts: 10})(next).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.Destructive())})
+		_, err := retry.New(retry.Options{Attempts: 10})(next).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.Destructive())})
 		unknown, ok := errors.AsType[*retry.OutcomeUnknownError](err)
 		if made != 2 || !ok {
 			t.Fatalf("got %d attempts and error %v, want 2 and an unknown outcome", made, err)
@@ -184,7 +176,7 @@ func TestLaterAttemptDoesNotHideOneThatMayHaveHappened(t *testing.T) {
 			}
 			return nil, &failure{notSent: true}
 		})
-		_, err := retry.New(retry.Options{Attempts: 2})(next).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.Update())})
+		_, err := retry.New(retry.Options{Attempts: 2})(next).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.Update())})
 		if _, unknown := errors.AsType[*retry.OutcomeUnknownError](err); made != 2 || !unknown || middleware.NotSent(err) {
 			t.Fatalf("got %d attempts and error %v (not sent: %v), want 2 and an unknown outcome", made, err, middleware.NotSent(err))
 		}
@@ -196,7 +188,7 @@ func TestResultIsNeverRepeated(t *testing.T) {
 	for _, res := range []*mcp.CallToolResult{answer, {IsError: true}, {RequestState: "s"}, {}} {
 		made := 0
 		next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { made++; return res, nil })
-		got, err := retry.New(retry.Options{})(next).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+		got, err := retry.New(retry.Options{})(next).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 		if got != res || err != nil || made != 1 {
 			t.Errorf("%+v: got %+v and error %v after %d attempts", res, got, err, made)
 		}
@@ -222,7 +214,7 @@ func TestCallsDoNotShareTheirBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := failing(errLost)
 		c := retry.New(retry.Options{Rand: always(1)})(e)
-		on := tool(t, annotation.ReadOnly())
+		on := testtool.New("files", "tool", annotation.ReadOnly())
 		for range 3 {
 			e.at = nil
 			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: on})
@@ -243,7 +235,7 @@ func TestContextThatIsDoneEndsTheCall(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(100*time.Millisecond, func() { cancel(errGone) })
 			e := failing(&failure{notSent: true})
-			_, err := retry.New(retry.Options{Rand: always(1)})(e).CallTool(ctx, middleware.Call{Tool: tool(t, annotation.Destructive())})
+			_, err := retry.New(retry.Options{Rand: always(1)})(e).CallTool(ctx, middleware.Call{Tool: testtool.New("files", "tool", annotation.Destructive())})
 			if len(e.at) != 1 || time.Since(e.start) != 100*time.Millisecond {
 				t.Errorf("got %d attempts in %v, want 1 in 100ms", len(e.at), time.Since(e.start))
 			}
@@ -274,7 +266,7 @@ func TestContextThatIsDoneEndsTheCall(t *testing.T) {
 				began := time.Now()
 				var log bytes.Buffer
 				_, err := retry.New(retry.Options{Rand: always(0), Logger: slog.New(slog.NewTextHandler(&log, nil))})(next).
-					CallTool(ctx, middleware.Call{Tool: tool(t, tt.a)})
+					CallTool(ctx, middleware.Call{Tool: testtool.New("files", "tool", tt.a)})
 				if made != 1 || time.Since(began) != 0 || !errors.Is(err, tt.err) || log.Len() > 0 {
 					t.Errorf("got %d attempts in %v and error %v; log: %s", made, time.Since(began), err, &log)
 				}
@@ -301,7 +293,7 @@ func TestNoAttemptStartsAtItsDeadline(t *testing.T) {
 			defer cancel()
 			e := failing(errLost)
 			log := slog.New(slow{slog.NewTextHandler(new(bytes.Buffer), nil), 800 * time.Millisecond})
-			_, err := retry.New(retry.Options{Rand: always(1), Logger: log})(e).CallTool(ctx, middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+			_, err := retry.New(retry.Options{Rand: always(1), Logger: log})(e).CallTool(ctx, middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 			if len(e.at) != 1 {
 				t.Fatalf("attempts at %v; the deadline was 1s", e.at)
 			}
@@ -333,7 +325,7 @@ func TestNestedRetriesDoNotMultiply(t *testing.T) {
 				e := failing(tt.err)
 				inner := retry.New(retry.Options{Rand: always(1)})(e)
 				outer := retry.New(retry.Options{Attempts: 10, Max: time.Hour, Rand: always(0)})(inner)
-				_, err := outer.CallTool(ctx, middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+				_, err := outer.CallTool(ctx, middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 				if len(e.at) != tt.calls || !errors.Is(err, tt.err) {
 					t.Errorf("got %d attempts and error %v, want %d", len(e.at), err, tt.calls)
 				}
@@ -346,7 +338,7 @@ func TestExhaustedErrorSaysHowOftenAndWhy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := failing(errLost)
-		_, err := retry.New(retry.Options{})(e).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+		_, err := retry.New(retry.Options{})(e).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 		exhausted, ok := errors.AsType[*retry.ExhaustedError](err)
 		if !ok || exhausted.Attempts != 3 || exhausted.Tool.Name() != "tool" || !exhausted.Permanent() || !errors.Is(err, retry.ErrExhausted) {
 			t.Fatalf("got error %#v", err)
@@ -383,7 +375,7 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 func TestSuccessAllocatesNothing(t *testing.T) {
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil })
 	c := retry.New(retry.Options{})(next)
-	call, ctx := middleware.Call{Tool: tool(t, annotation.ReadOnly())}, t.Context()
+	call, ctx := middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())}, t.Context()
 	if got := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(ctx, call) }); got != 0 {
 		t.Errorf("got %v allocations, want 0", got)
 	}
@@ -396,7 +388,7 @@ func TestLogNamesTheToolAndTheWait(t *testing.T) {
 		e := failing(errLost)
 		e.fails = 1
 		c := retry.New(retry.Options{Rand: always(1), Logger: slog.New(slog.NewTextHandler(&log, nil))})(e)
-		_, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.ReadOnly()), Arguments: []byte(`{"password":"hunter2"}`)})
+		_, _ = c.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly()), Arguments: []byte(`{"password":"hunter2"}`)})
 		got := log.String()
 		if !strings.Contains(got, `msg="retry: again" tool=files/tool class=safe attempt=2 wait=200ms`) || strings.Contains(got, "hunter2") {
 			t.Errorf("got %q", got)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,7 +49,7 @@ func TestWaitsGrowWithFullJitter(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := failing(errLost)
-				_, _ = retry.New(tt.o)(e).CallTool(t.Context(), middleware.Call{Tool: tool(t, tt.a)})
+				_, _ = retry.New(tt.o)(e).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", tt.a)})
 				if got := e.waits(); !slices.Equal(got, tt.want) {
 					t.Errorf("got waits %v, want %v", got, tt.want)
 				}
@@ -71,7 +72,7 @@ func TestWaitsSaturate(t *testing.T) {
 				})
 				// Small parts of the bounds, so that the clock of the bubble does not run out.
 				_, _ = retry.New(retry.Options{Attempts: 100, Max: limit, Rand: always(1e-3)})(next).
-					CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+					CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 				if len(waits) != 100 {
 					t.Fatalf("got %d attempts, want 100", len(waits))
 				}
@@ -96,7 +97,7 @@ func TestJitterIsFull(t *testing.T) {
 		var low, high int
 		for range 200 {
 			e := failing(errLost)
-			_, _ = retry.New(retry.Options{Attempts: 2})(e).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+			_, _ = retry.New(retry.Options{Attempts: 2})(e).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 			switch wait := e.waits()[0]; {
 			case wait < 0 || wait >= 200*time.Millisecond:
 				t.Fatalf("got a wait of %v, want one in [0, 200ms)", wait)
@@ -145,7 +146,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 				}
 				e := failing(&failure{refused: true, after: tt.after})
 				e.fails = 1
-				_, err := retry.New(retry.Options{Rand: always(1)})(e).CallTool(ctx, middleware.Call{Tool: tool(t, tt.a)})
+				_, err := retry.New(retry.Options{Rand: always(1)})(e).CallTool(ctx, middleware.Call{Tool: testtool.New("files", "tool", tt.a)})
 				if took := time.Since(e.start); len(e.at) != tt.calls || took != tt.took {
 					t.Errorf("got %d attempts in %v, want %d in %v", len(e.at), took, tt.calls, tt.took)
 				}
@@ -170,7 +171,7 @@ func TestWaitThatDoesNotFitTheDeadlineIsNotBegun(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
 				defer cancel()
 				e := failing(errLost)
-				_, err := retry.New(retry.Options{Rand: always(1)})(e).CallTool(ctx, middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+				_, err := retry.New(retry.Options{Rand: always(1)})(e).CallTool(ctx, middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 				if want := time.Duration(tt.calls-1) * 200 * time.Millisecond; len(e.at) != tt.calls || time.Since(e.start) != want {
 					t.Errorf("got %d attempts in %v, want %d in %v", len(e.at), time.Since(e.start), tt.calls, want)
 				}
@@ -188,7 +189,7 @@ func TestBrokenRandIsHarmless(t *testing.T) {
 	for _, f := range []float64{-1, math.NaN(), math.Inf(-1)} {
 		synctest.Test(t, func(t *testing.T) {
 			e := failing(errLost)
-			_, _ = retry.New(retry.Options{Rand: always(f)})(e).CallTool(t.Context(), middleware.Call{Tool: tool(t, annotation.ReadOnly())})
+			_, _ = retry.New(retry.Options{Rand: always(f)})(e).CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "tool", annotation.ReadOnly())})
 			if len(e.at) != 3 {
 				t.Errorf("%v: got %d attempts", f, len(e.at))
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/route"
@@ -40,16 +41,12 @@ func (s *server) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 func (s *server) fails(err error) { s.fail.Store(&err) }
 func (s *server) recovers()       { s.fail.Store(nil) }
 
-func tool(name string, a annotation.Annotations) *middleware.Tool {
-	return &middleware.Tool{Server: "db", Definition: &mcp.Tool{Name: name}, Annotations: a}
-}
-
 var (
-	read    = tool("query_users", annotation.ReadOnly())
-	adds    = tool("add_user", annotation.Write())
-	sets    = tool("set_user", annotation.Update())
-	deletes = tool("delete_user", annotation.Destructive())
-	unknown = tool("frobnicate", annotation.Annotations{})
+	read    = testtool.New("db", "query_users", annotation.ReadOnly())
+	adds    = testtool.New("db", "add_user", annotation.Write())
+	sets    = testtool.New("db", "set_user", annotation.Update())
+	deletes = testtool.New("db", "delete_user", annotation.Destructive())
+	unknown = testtool.New("db", "frobnicate", annotation.Annotations{})
 )
 
 // fleet is a pool whose replicas are servers of the same names.
@@ -246,7 +243,7 @@ func TestComplexAndCostlyGoToHighCompute(t *testing.T) {
 	} {
 		f := newFleet(route.RoundRobin, route.Options{},
 			route.Replica{ID: "big", Weight: 10, Categories: []string{"high-compute"}}, route.Replica{ID: "main", Weight: 90})
-		got, err := f.pool.Candidates(tool("x", row.a))
+		got, err := f.pool.Candidates(testtool.New("db", "x", row.a))
 		if err != nil || fmt.Sprint(got) != row.want {
 			t.Errorf("%s: %v, %v, want %s", name, got, err, row.want)
 		}
@@ -312,7 +309,7 @@ func TestNoStrategyWalksRoundSafety(t *testing.T) {
 			if rnd.IntN(2) == 0 {
 				a.Complexity = annotation.Complex
 			}
-			_, _ = f.CallTool(context.Background(), middleware.Call{Tool: tool("x", a), Scope: fmt.Sprint(rnd.IntN(5))})
+			_, _ = f.CallTool(context.Background(), middleware.Call{Tool: testtool.New("db", "x", a), Scope: fmt.Sprint(rnd.IntN(5))})
 		}
 		for id, s := range f.servers {
 			if weights[id] < 50 && s.calls.Load() > 0 {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -67,9 +68,12 @@ func harmless(r rune) bool {
 
 func TestEveryCodePoint(t *testing.T) {
 	t.Parallel()
-	n := 0
+	n, every := 0, rune(longtest.Every(t, 8))
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		n++
+		if r > 0x3ffff && r < 0xe0000 && r%every != 0 {
+			continue // planes with nothing in them
+		}
 		in := "a" + string(r)
 		if 0xd800 <= r && r <= 0xdfff {
 			in = "a" + string([]byte{0xed, 0x80 | byte(r>>6&0x3f), 0x80 | byte(r&0x3f)}) // as a sloppy encoder writes it

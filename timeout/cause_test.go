@@ -33,7 +33,7 @@ func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
 				<-ctx.Done()
 				return nil, end(ctx)
 			})
-			call := middleware.Call{Tool: tool(annotation.Destructive(), 0)}
+			call := middleware.Call{Tool: estimated(annotation.Destructive(), 0)}
 			_, err := timeout.New(timeout.Options{})(sent).CallTool(ctx, call)
 			if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); !unknown || middleware.NotSent(err) {
 				t.Errorf("a call that was under way ended with %v; not sent: %v", err, middleware.NotSent(err))

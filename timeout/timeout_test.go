@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func tool(a annotation.Annotations, estimate time.Duration) *middleware.Tool {
+func estimated(a annotation.Annotations, estimate time.Duration) *middleware.Tool {
 	a.EstimatedDuration = estimate
-	return &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: "a"}, Annotations: a}
+	return testtool.New("s", "a", a)
 }
 
 // hang answers when its context is done, as an executor should.
@@ -63,7 +64,7 @@ func TestHowLongAnAttemptMayTake(t *testing.T) {
 					defer cancel()
 				}
 				start := time.Now()
-				_, err := timeout.New(tt.opts)(hang).CallTool(ctx, middleware.Call{Tool: tool(annotation.ReadOnly(), tt.estimate)})
+				_, err := timeout.New(tt.opts)(hang).CallTool(ctx, middleware.Call{Tool: estimated(annotation.ReadOnly(), tt.estimate)})
 				if got := time.Since(start); got != tt.want {
 					t.Errorf("ended after %v, want %v", got, tt.want)
 				}
@@ -137,7 +138,7 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 			{"its own limit", 0, plain, context.DeadlineExceeded, true},
 			{"its own limit, told otherwise", 0, func(context.Context) error { return errors.New("broken pipe") }, context.DeadlineExceeded, true},
 			{"its own limit, known further in", 0, func(ctx context.Context) error {
-				return middleware.OutcomeUnknown(middleware.Call{Tool: tool(class.a, 0)}, ctx.Err())
+				return middleware.OutcomeUnknown(middleware.Call{Tool: estimated(class.a, 0)}, ctx.Err())
 			}, context.DeadlineExceeded, true},
 			{"its own limit, not sent", 0, func(ctx context.Context) error { return notSent{ctx.Err()} }, context.DeadlineExceeded, false},
 			{"the caller left", time.Second, plain, cause, true},
@@ -156,7 +157,7 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 						<-ctx.Done()
 						return nil, tt.fails(ctx)
 					})
-					_, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: tool(class.a, 0)})
+					_, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: estimated(class.a, 0)})
 					if !errors.Is(err, tt.want) {
 						t.Errorf("got %v, want %v in it", err, tt.want)
 					}
@@ -187,7 +188,7 @@ func TestCallersDeadlineIsAnUnknownOutcomeToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := timeout.New(timeout.Options{})(hang).CallTool(ctx, middleware.Call{Tool: tool(annotation.Write(), 0)})
+		_, err := timeout.New(timeout.Options{})(hang).CallTool(ctx, middleware.Call{Tool: estimated(annotation.Write(), 0)})
 		var unknown *middleware.OutcomeUnknownError
 		if !errors.As(err, &unknown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want an unknown outcome by the deadline", err)
@@ -202,7 +203,7 @@ func TestOtherFailuresPass(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"own timer": t.Context(), "the caller's": ctx} {
-		if _, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: tool(annotation.Write(), 0)}); err != down {
+		if _, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: estimated(annotation.Write(), 0)}); err != down {
 			t.Errorf("%s: got %v, want it as it was", name, err)
 		}
 	}
@@ -221,7 +222,7 @@ func TestLateAnswerIsReturned(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				defer cancel()
-				got, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: tool(annotation.Write(), 0)})
+				got, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: estimated(annotation.Write(), 0)})
 				if got != want || err != nil {
 					t.Errorf("got %v, %v, want the answer", got, err)
 				}
@@ -239,7 +240,7 @@ func TestNothingStartsWhenTheContextIsDone(t *testing.T) {
 		t.Error("B311: it was called")
 		return new(mcp.CallToolResult), nil
 	})
-	_, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: tool(annotation.Write(), 0)})
+	_, err := timeout.New(timeout.Options{})(next).CallTool(ctx, middleware.Call{Tool: estimated(annotation.Write(), 0)})
 	if !errors.Is(err, cause) || !middleware.NotSent(err) {
 		t.Errorf("got %v (not sent: %v), want the cause, not sent", err, middleware.NotSent(err))
 	}
@@ -257,7 +258,7 @@ func TestEachAttemptHasItsOwnLimitAndTheCauseIsSeen(t *testing.T) {
 		})
 		c := timeout.New(timeout.Options{Default: time.Second})(next)
 		for range 2 {
-			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool(annotation.ReadOnly(), 0)})
+			_, _ = c.CallTool(t.Context(), middleware.Call{Tool: estimated(annotation.ReadOnly(), 0)})
 		}
 		if got := time.Since(start); got != 2*time.Second {
 			t.Errorf("two attempts took %v, want 2s", got)
@@ -299,7 +300,7 @@ func TestAllocsUnderACallersEarlierDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	c := timeout.New(timeout.Options{})(noop)
-	call := middleware.Call{Tool: tool(annotation.ReadOnly(), 0)}
+	call := middleware.Call{Tool: estimated(annotation.ReadOnly(), 0)}
 	if got := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(ctx, call) }); got != 0 {
 		t.Errorf("got %v allocations, want 0", got)
 	}
@@ -308,7 +309,7 @@ func TestAllocsUnderACallersEarlierDeadline(t *testing.T) {
 // An attempt allocates what the standard library's own time limit does.
 func TestAllocsOfAnOwnLimit(t *testing.T) {
 	c := timeout.New(timeout.Options{})(noop)
-	for _, call := range []middleware.Call{{Tool: tool(annotation.ReadOnly(), 0)}, {Tool: tool(annotation.ReadOnly(), time.Minute)}, {}} {
+	for _, call := range []middleware.Call{{Tool: estimated(annotation.ReadOnly(), 0)}, {Tool: estimated(annotation.ReadOnly(), time.Minute)}, {}} {
 		own := testing.AllocsPerRun(100, func() { _, _ = c.CallTool(context.Background(), call) })
 		bare := testing.AllocsPerRun(100, func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -327,7 +328,7 @@ func BenchmarkTimeout(b *testing.B) {
 	for name, ctx := range map[string]context.Context{"own timer": context.Background(), "caller's earlier deadline": earlier} {
 		b.Run(name, func(b *testing.B) {
 			c := timeout.New(timeout.Options{})(noop)
-			call := middleware.Call{Tool: tool(annotation.ReadOnly(), 0)}
+			call := middleware.Call{Tool: estimated(annotation.ReadOnly(), 0)}
 			b.ReportAllocs()
 			for b.Loop() {
 				_, _ = c.CallTool(ctx, call)

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -234,9 +235,7 @@ func checkFile(t *testing.T, dir string) {
 // what was open.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it starts some hundred processes")
-	}
+	every := longtest.Every(t, 6) // it starts some hundred processes
 	whole := t.TempDir()
 	if kill(t, whole, "first", 0) {
 		t.Fatal("it was killed")
@@ -245,7 +244,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 		t.Fatalf("without a kill it paid %q", got)
 	}
 	kills := 0
-	for at := 1; ; at++ {
+	for at := 1; ; at += every {
 		dir := t.TempDir()
 		if !kill(t, dir, "first", at) {
 			break
@@ -274,7 +273,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 		}
 	}
-	if kills < 60 {
+	if kills < 60/every {
 		t.Errorf("only %d kills", kills)
 	}
 	t.Logf("%d kills", kills)

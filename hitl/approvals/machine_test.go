@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
@@ -338,7 +339,7 @@ func TestApprovalsMoveAsTheTableSays(t *testing.T) {
 			"close": count(w.close), "crash": count(w.crash), "": w.check,
 		})
 	}
-	for range 25 { // a day of the bubble's time ends a check, so there are several
+	for range 25 / longtest.Every(t, 5) { // a day of the bubble's time ends a check, so there are several
 		synctest.Test(t, func(t *testing.T) { rapid.Check(tb{t}, machine) })
 	}
 	t.Logf("%d steps", steps)

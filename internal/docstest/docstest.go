@@ -10,11 +10,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// A block is one block of Go of a document.
+type block struct {
+	file   string
+	line   int // of its first line
+	source string
+	after  string // the text of the document behind it
+}
 
 // Programs checks that every block of Go in the files is a whole program that compiles
 // against the module of the working directory. Of the files that run is true for, it
@@ -22,29 +31,42 @@ var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 // fenced as Go.
 func Programs(t *testing.T, run func(file string) bool, files ...string) {
 	t.Helper()
-	found := 0
+	blocks := blocksOf(t, files)
+	if len(blocks) == 0 {
+		t.Fatal("no block of Go was found; has the fence changed?")
+	}
+	program := build(t, blocks)
+	for i, b := range blocks {
+		t.Run(fmt.Sprintf("%s:%d", b.file, b.line), func(t *testing.T) {
+			t.Parallel()
+			if want, ok := shown(b.after); ok && run(b.file) && b.isMain() {
+				prints(t, program, strconv.Itoa(i), want)
+			}
+		})
+	}
+}
+
+func blocksOf(t *testing.T, files []string) []block {
+	t.Helper()
+	var blocks []block
 	for _, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // a test names its own documents
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks := goBlock.FindAllSubmatchIndex(text, -1)
-		found += len(blocks)
-		for _, at := range blocks {
+		for _, at := range goBlock.FindAllSubmatchIndex(text, -1) {
 			line := 1 + bytes.Count(text[:at[2]], []byte("\n"))
-			t.Run(fmt.Sprintf("%s:%d", file, line), func(t *testing.T) {
-				t.Parallel()
-				program := compile(t, string(text[at[2]:at[3]]))
-				if want, ok := shown(string(text[at[1]:])); ok && run(file) && strings.HasPrefix(string(text[at[2]:]), "package main\n") {
-					prints(t, program, want)
-				}
-			})
+			b := block{file, line, string(text[at[2]:at[3]]), string(text[at[1]:])}
+			if !strings.HasPrefix(b.source, "package ") {
+				t.Fatalf("%s:%d: the block is no whole program: begin it with a package clause", file, line)
+			}
+			blocks = append(blocks, b)
 		}
 	}
-	if found == 0 {
-		t.Error("no block of Go was found; has the fence changed?")
-	}
+	return blocks
 }
+
+func (b block) isMain() bool { return strings.HasPrefix(b.source, "package main\n") }
 
 // shown returns the block that follows a program at once, or after "It prints":
 // what it writes.
@@ -61,10 +83,10 @@ func shown(after string) (string, bool) {
 	return "", false
 }
 
-// prints runs a program.
-func prints(t *testing.T, program, want string) {
+// prints runs one of the programs.
+func prints(t *testing.T, program, which, want string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program)
+	cmd := exec.CommandContext(t.Context(), program, which)
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
@@ -72,25 +94,39 @@ func prints(t *testing.T, program, want string) {
 	}
 }
 
-// compile builds the source as a package of this module that exists for this one
-// build only, and returns where the program is.
-func compile(t *testing.T, source string) string {
+var mainFunc = regexp.MustCompile(`(?m)^func main\(\)`)
+
+// build compiles all blocks as packages of this module that exist for this one build
+// only, and links them into one program, which runs the one that its argument counts:
+// linking one by one takes most of a minute.
+func build(t *testing.T, blocks []block) string {
 	t.Helper()
-	if !strings.HasPrefix(source, "package ") {
-		t.Fatal("the block is no whole program: begin it with a package clause")
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "block.go")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil { //nolint:gosec // in a directory of the test's own
-		t.Fatal(err)
-	}
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(root, "internal", "docsblock", "main.go"): file},
-	})
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	add := func(pkg, source string) {
+		file := filepath.Join(dir, pkg+".go")
+		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, "internal", "docsblock", pkg, "block.go")] = file
+	}
+	var imports, cases strings.Builder
+	for i, b := range blocks {
+		name := "_"
+		if b.isMain() {
+			name = fmt.Sprintf("block%d", i)
+			b.source = "package " + name + mainFunc.ReplaceAllString(strings.TrimPrefix(b.source, "package main"), "func Main()")
+			fmt.Fprintf(&cases, "\tcase \"%d\":\n\t\t%s.Main()\n", i, name)
+		}
+		add(fmt.Sprintf("block%d", i), fmt.Sprintf("//line %s:%d\n%s", filepath.Join(root, b.file), b.line, b.source))
+		fmt.Fprintf(&imports, "\t%s \"%s/internal/docsblock/block%d\"\n", name, module(t), i)
+	}
+	add("main", fmt.Sprintf("package main\n\nimport (\n\t\"os\"\n\n%s)\n\nfunc main() {\n\tswitch os.Args[1] {\n%s\t}\n}\n", &imports, &cases))
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +135,22 @@ func compile(t *testing.T, source string) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "program")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayFile, "-o", program, "./internal/docsblock")
-	if out, err := build.CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayFile, "-o", program, "./internal/docsblock/main")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
+}
+
+// module returns the path of the module of the working directory.
+func module(t *testing.T) string {
+	t.Helper()
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(mod), "\n")
+	return strings.TrimSpace(strings.TrimPrefix(first, "module "))
 }
 
 // Tested checks that a README says with which version of an SDK its module is tested:

@@ -530,7 +530,7 @@ func TestALockThatIsHeldElsewhere(t *testing.T) {
 			default:
 			}
 			mu.Lock()
-			time.Sleep(10 * time.Millisecond) // of the real clock, which is what is tested
+			time.Sleep(time.Millisecond) // of the real clock, which is what is tested
 			mu.Unlock()
 		}
 	})

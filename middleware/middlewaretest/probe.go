@@ -25,13 +25,14 @@ const (
 
 // A probe is one check at work with one tool.
 type probe struct {
-	m      middleware.Middleware
-	tool   *middleware.Tool
-	t      *testing.T
-	label  string // marks the goroutines that descend from the middleware
-	quit   chan struct{}
-	look   <-chan time.Time // ticks outside of the bubble
-	faults []string
+	m       middleware.Middleware
+	tool    *middleware.Tool
+	t       *testing.T
+	label   string // marks the goroutines that descend from the middleware
+	quit    chan struct{}
+	look    <-chan time.Time // ticks outside of the bubble
+	faults  []string
+	isStuck bool // a goroutine waits for something that the bubble cannot see
 
 	abandoned chan struct{} // closed where the bubble cannot end
 }
@@ -213,6 +214,7 @@ func (p *probe) stuck() string {
 			<-p.look
 		}
 		if look == looks {
+			p.isStuck = true
 			return how
 		}
 	}
