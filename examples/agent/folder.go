@@ -96,13 +96,13 @@ func add[In, Out any](s *mcp.Server, f *folder, name, description string, do fun
 
 // fault returns how a call fails, 0 for not at all. At most two failures in a row hit
 // the same call, so that its third attempt always arrives.
-func (f *folder) fault(call string) int {
-	if f.random.Float64() >= f.flaky || f.row[call] == 2 {
-		delete(f.row, call)
-		return 0
+func (f *folder) fault(call string) (fault int) {
+	if f.random.Float64() < f.flaky && f.row[call] < 2 {
+		f.row[call]++
+		return 1 + f.random.IntN(3)
 	}
-	f.row[call]++
-	return 1 + f.random.IntN(3)
+	delete(f.row, call)
+	return 0
 }
 
 // vacant fails if a path is taken, and makes the folders on the way to it.

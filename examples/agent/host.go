@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -40,9 +41,9 @@ type host struct {
 	caller  middleware.ToolCaller
 	closers []func() error // the last one first
 
-	made   int      // calls so far
-	calls  sync.Map // of this turn: Call.ID to *call
-	trail  trail
+	made   int         // calls so far
+	calls  sync.Map    // of this turn: Call.ID to *call
+	file   *audit.File // nil without --audit
 	counts counts
 }
 
@@ -66,13 +67,10 @@ func newHost(ctx context.Context, o options) (*host, error) {
 		return h, h.explain(err)
 	}
 	if h.audit != "" {
-		if h.trail.file, err = audit.OpenFile(h.audit, nil); err != nil {
+		if h.file, err = audit.OpenFile(h.audit, slog.New(slog.NewTextHandler(h.errs, nil))); err != nil {
 			return h, fmt.Errorf("--audit %s: %w; name a file in a folder that exists", h.audit, err)
 		}
-		h.closers = append(h.closers, h.trail.file.Close)
-		for _, r := range h.trail.file.Interrupted() {
-			h.problem(fmt.Sprintf("%s: an earlier run ended in the middle of %s/%s; check whether it happened", h.audit, r.Server, r.Tool))
-		}
+		h.closers = append(h.closers, h.file.Close)
 	}
 	h.chain = h.standard()
 	h.caller = h.chain.Then(h.tools)
@@ -87,7 +85,7 @@ func (h *host) standard() chain.Standard {
 	if h.rate > 0 {
 		limit.PerMinute, limit.Burst = h.rate, 1
 	}
-	trail := audit.New(&h.trail, audit.Options{})
+	trail := audit.New(h, audit.Options{})
 	return chain.Standard{
 		Record:    trail.Record,
 		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: 10 * time.Minute}),
@@ -112,27 +110,19 @@ func (h *host) confirmer() hitl.Confirmer {
 		switch {
 		case h.yes == "none":
 			return hitl.Decision{}, errors.New("nobody is here to ask")
-		case !h.undoable(r.Tool):
+		case h.folder == nil || h.purge || r.Tool.Name() != "delete_file":
 			return hitl.Decision{}, errors.New("--yes safe covers only what .trash/ can undo")
 		}
 		return hitl.Decision{Verdict: hitl.Approved, By: "--yes safe"}, nil
 	})
 }
 
-// about adds to a question why the planner wants the call and how it can be undone.
+// about adds to a question why the planner wants the call.
 func (h *host) about(_ context.Context, asked middleware.Call) (why, undo string) {
 	if c, ok := h.calls.Load(asked.ID); ok {
 		why = c.(*call).why
 	}
-	if h.undoable(asked.Tool) {
-		undo = "the old file is kept in .trash/"
-	}
-	return why, undo
-}
-
-// undoable reports whether the folder keeps in .trash/ what the tool takes away.
-func (h *host) undoable(tool *middleware.Tool) bool {
-	return h.folder != nil && !h.purge && tool.Name() == "delete_file"
+	return why, ""
 }
 
 // systemPrompt is what a model would be told about this chain and these tools.

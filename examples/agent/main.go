@@ -22,6 +22,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 
 	"golang.org/x/term"
 )
@@ -115,25 +116,22 @@ func (o *options) parse(args []string) error {
 	} else if err != nil {
 		return fmt.Errorf("%w; --help lists the flags", err)
 	}
-	given := map[string]bool{}
 	empty := ""
 	f.Visit(func(f *flag.Flag) {
-		given[f.Name] = true
 		if f.Value.String() == "" {
 			empty = f.Name
 		}
 	})
-	for _, pair := range [][2]string{{"repl", "script"}, {"server", "dir"}, {"server", "flaky"}} {
-		if given[pair[0]] && given[pair[1]] {
-			return fmt.Errorf("--%s and --%s exclude each other; leave one out", pair[0], pair[1])
-		}
-	}
 	switch {
 	case f.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; only a model takes a goal, see contrib/openai/examples/agent", f.Arg(0))
 	case empty != "":
 		return fmt.Errorf("--%s is empty; --help says what it takes", empty)
-	case given["yes"] && o.yes != "none" && o.yes != "safe" && o.yes != "all":
+	case o.repl && o.script != "":
+		return errors.New("--repl and --script exclude each other; leave one out")
+	case o.server != "" && (o.dir != "" || o.flaky > 0):
+		return errors.New("--server excludes --dir and --flaky, which are about this program's own server")
+	case !slices.Contains([]string{"", "none", "safe", "all"}, o.yes):
 		return fmt.Errorf("--yes is %q; use none, safe or all", o.yes)
 	case !(o.flaky >= 0 && o.flaky <= 1): // NaN too
 		return fmt.Errorf("--flaky is %v; use a share from 0 to 1, such as 0.3", o.flaky)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/middleware"
 	"mvdan.cc/sh/v3/shell"
 )
 
@@ -91,7 +91,10 @@ func repl(ctx context.Context, h *host) error {
 		case ":quit":
 			return nil
 		case ":why":
-			err = h.explainTool(rest)
+			var tool *middleware.Tool
+			if tool, err = h.tools.Find(strings.TrimSpace(rest)); err == nil {
+				h.say("%s", h.chain.Explain(tool))
+			}
 		default:
 			c := call{tool: word, why: "you typed it"}
 			if c.arguments, err = readArguments(rest); err != nil {
@@ -106,20 +109,6 @@ func repl(ctx context.Context, h *host) error {
 		}
 	}
 	return lines.Err()
-}
-
-// explainTool prints the class of a tool, its reasons, and what the tool takes.
-func (h *host) explainTool(name string) error {
-	tool, err := h.tools.Find(strings.TrimSpace(name))
-	if err != nil {
-		return err
-	}
-	schema, err := json.Marshal(tool.Definition.InputSchema)
-	text := fmt.Sprintf("%s  takes: %s\n", h.chain.Explain(tool), schema)
-	if !h.event("why", map[string]string{"text": text}) {
-		fmt.Fprint(h.out, safetext.Text(text))
-	}
-	return err
 }
 
 // ask prints the prompt if somebody sees it.

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -46,16 +47,13 @@ func (h *host) introduce(planner string) {
 		}
 		fmt.Fprintln(w, "\ntool\tdeclared\tinferred\tclass\tso the chain will")
 	}
-	for _, class := range []annotation.Safety{annotation.Safe, annotation.Moderate, annotation.Dangerous, annotation.Unknown} {
-		for _, tool := range h.tools.List() {
-			if tool.Safety() != class {
-				continue
-			}
-			declared, inferred := h.tools.Layers(tool)
-			d, i, will := words(declared), words(inferred), strings.Join(h.chain.Will(tool), " · ")
-			if !h.event("tool", map[string]any{"tool": tool.Name(), "declared": d, "inferred": i, "class": class.String(), "will": will}) {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), d, i, class, will)
-			}
+	tools := h.tools.List()
+	slices.SortStableFunc(tools, func(a, b *middleware.Tool) int { return cmp.Compare(b.Safety(), a.Safety()) })
+	for _, tool := range tools {
+		declared, inferred := h.tools.Layers(tool)
+		d, i, class, will := words(declared), words(inferred), tool.Safety().String(), strings.Join(h.chain.Will(tool), " · ")
+		if !h.event("tool", map[string]string{"tool": tool.Name(), "declared": d, "inferred": i, "class": class, "will": will}) {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), d, i, class, will)
 		}
 	}
 	_ = w.Flush() // it fails only if out does
@@ -94,9 +92,11 @@ func (o options) problem(text string) {
 }
 
 func (o options) wrapped(mark, text string) {
-	for _, row := range safetext.Wrap(safetext.Line(text), 78) {
-		fmt.Fprintln(o.out, mark, strings.TrimSpace(row))
-		mark = " "
+	for _, row := range strings.Split(strings.TrimSpace(safetext.Text(text)), "\n") {
+		for _, row := range safetext.Wrap(row, 78) {
+			fmt.Fprintln(o.out, mark, strings.TrimRight(row, " "))
+			mark = " "
+		}
 	}
 }
 

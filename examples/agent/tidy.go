@@ -69,8 +69,9 @@ func tidy(ctx context.Context, h *host) error {
 		return err
 	}
 	files := slices.DeleteFunc(t.files, func(f file) bool { return f.Folder })
-	h.say("Done: %s made, %d denied, %d unknown, %s left alone; %s now.",
-		count(n[audit.OK], "change"), n[audit.Denied], n[audit.Unknown], count(t.left, "file"), count(len(files), "file"))
+	failed := len(t.todo) - n[audit.OK] - n[audit.Denied] - n[audit.Unknown]
+	h.say("Done: %s made, %d denied, %d failed, %d unknown; %s left alone; %s now.",
+		count(n[audit.OK], "change"), n[audit.Denied], failed, n[audit.Unknown], count(t.left, "file"), count(len(files), "file"))
 	return nil
 }
 

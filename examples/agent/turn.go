@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"sync"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/batch"
@@ -57,15 +56,11 @@ func (h *host) do(ctx context.Context, calls ...*call) {
 		known, turn = append(known, c), append(turn, middleware.Call{ID: id, Tool: tool, Arguments: c.arguments})
 	}
 	for i, o := range batch.Run(ctx, h.caller, turn) {
-		c := known[i]
-		c.result, c.err = o.Result, o.Err
-		if r, ok := h.trail.ends.LoadAndDelete(o.Call.ID); ok {
-			c.record = r.(audit.Record)
-		}
-		h.calls.Delete(o.Call.ID)
-		h.counts.add(c)
-		h.showCall(c)
+		known[i].result, known[i].err = o.Result, o.Err
+		h.counts.add(known[i])
+		h.showCall(known[i])
 	}
+	h.calls.Clear()
 }
 
 // watch is a middleware between the approval and the cache. It sees the call as it
@@ -81,22 +76,15 @@ func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// A trail keeps what the chain records of the calls of this turn, and of all calls
-// in the file of --audit.
-type trail struct {
-	ends sync.Map    // Call.ID to audit.Record
-	file *audit.File // nil for none
-}
-
-// Write implements [audit.Sink].
-func (t *trail) Write(ctx context.Context, r audit.Record) error {
-	if r.Kind == audit.End {
-		t.ends.Store(r.Call, r)
+// Write implements [audit.Sink]: the host is told what the chain did with each call.
+func (h *host) Write(ctx context.Context, r audit.Record) error {
+	if c, ok := h.calls.Load(r.Call); ok && r.Kind == audit.End {
+		c.(*call).record = r
 	}
-	if t.file == nil {
+	if h.file == nil {
 		return nil
 	}
-	return t.file.Write(ctx, r)
+	return h.file.Write(ctx, r)
 }
 
 // counts are the figures of a run.
@@ -124,15 +112,14 @@ func (n *counts) add(c *call) {
 	for _, d := range c.record.Decisions {
 		switch d.Room + " " + d.What {
 		case "hitl allowed":
-			n.Asked++
 			n.Allowed++
 		case "hitl denied":
-			n.Asked++
 			n.Denied++
 		case "ratelimit waited":
 			n.Waited++
 		}
 	}
+	n.Asked = n.Allowed + n.Denied
 	switch {
 	case c.record.Outcome == audit.Unknown:
 		n.Unknown++
