@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ import (
 	"mvdan.cc/sh/v3/shell"
 )
 
+// connectLimit is how long a server may take to start. A first `go run` compiles.
+const connectLimit = 2 * time.Minute
+
 // A host is one run: a server, its tools, and the chain in front of them.
 type host struct {
 	options
@@ -58,9 +62,12 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	}
 	// With the options of mount the catalog is told when the tools have changed.
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(h.tools, nil))
-	session, err := client.Connect(ctx, mount.Transport(transport), nil)
-	if err != nil {
-		return h, h.explain(err)
+	alive, cancel := context.WithCancelCause(ctx) // as long as the session
+	h.closers = append(h.closers, func() error { cancel(nil); return nil })
+	timer := time.AfterFunc(connectLimit, func() { cancel(fmt.Errorf("no session after %v", connectLimit)) })
+	session, err := client.Connect(alive, mount.Transport(transport), nil)
+	if timer.Stop(); err != nil {
+		return h, h.explain(cmp.Or(context.Cause(alive), err))
 	}
 	h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
 	if err := h.tools.Add(ctx, h.id, session); err != nil {
@@ -85,7 +92,7 @@ func (h *host) standard() chain.Standard {
 	if h.rate > 0 {
 		limit.PerMinute, limit.Burst = h.rate, 1
 	}
-	trail := audit.New(h, audit.Options{})
+	trail := audit.New(h, audit.Options{Logger: slog.New(slog.NewTextHandler(h.errs, nil))})
 	return chain.Standard{
 		Record:    trail.Record,
 		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: 10 * time.Minute}),
