@@ -135,7 +135,7 @@ func (h *host) about(_ context.Context, asked middleware.Call) (why, undo string
 // systemPrompt is what a model would be told about this chain and these tools.
 func (h *host) systemPrompt() string {
 	const identity = "You are an agent that works with the tools of one server on behalf of the user. Work step by step, look before you change anything, and say at the end what you did."
-	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Enforces()}).For(h.tools.List()).String()
+	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Describe()}).For(h.tools.List()).String()
 }
 
 // transport returns the way to the server: in memory, at a URL, or a process.

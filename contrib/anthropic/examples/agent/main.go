@@ -83,7 +83,7 @@ func run(ctx context.Context, client anthropic.Client, goal string, server mcp.T
 		Timeout:   timeout.New(timeout.Options{}),
 	}
 	host := loop.New(tools, std.Then(tools), loop.Options{})
-	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Enforces()}).For(tools.List()).String()
+	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Describe()}).For(tools.List()).String()
 
 	runner, err := fairlead.NewRunner(client, host, anthropic.BetaToolRunnerParams{
 		MaxIterations: maxTurns,

@@ -80,7 +80,7 @@ func run(ctx context.Context, client openai.Client, goal string, server mcp.Tran
 		Timeout:   timeout.New(timeout.Options{}),
 	}
 	host := loop.New(tools, std.Then(tools), loop.Options{})
-	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Enforces()}).For(tools.List()).String()
+	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Describe()}).For(tools.List()).String()
 
 	params := openai.ChatCompletionNewParams{Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(goal)}}
 	if params.Tools, err = fairlead.Tools(host.Tools()); err != nil {
