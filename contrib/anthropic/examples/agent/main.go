@@ -1,107 +1,113 @@
-// Command agent is the example agent with a model that anthropic-sdk-go speaks to:
+// Command agent is a host with a model: the tool runner of anthropic-sdk-go calls an
+// MCP server's tools, and every call goes through a chain. It takes a goal and the
+// command line of the server, and asks in the terminal before a dangerous call:
 //
-//	ANTHROPIC_API_KEY=… go -C contrib/anthropic run ./examples/agent
+//	export ANTHROPIC_API_KEY=…
+//	go -C contrib/anthropic run ./examples/agent "Which files are here?" npx -y @modelcontextprotocol/server-filesystem .
+//
+// ANTHROPIC_MODEL names another model than Claude Sonnet 4.6.
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"strings"
+	"os/exec"
+	"os/signal"
+	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
-	"github.com/fairlead-go/fairlead/internal/agent"
-	"github.com/fairlead-go/fairlead/internal/agent/plan"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/prompt"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func main() { os.Exit(agent.Main(newModel())) }
+// Bounds of a conversation: its turns, and the tokens of one reply.
+const (
+	maxTurns  = 40
+	maxTokens = 8192
+)
 
-// maxTokens bounds one reply; the API wants a bound.
-const maxTokens = 8192
+const identity = "You work with the tools of one server on behalf of the user. Look before you change anything, and say at the end what you did."
 
-// A model plans by messages.
-type model struct {
-	client anthropic.Client
-	params anthropic.BetaMessageNewParams
-	ids    []string // of the calls that wait for their outcome
-	err    error
-}
-
-func newModel(o ...option.RequestOption) *model { return &model{client: anthropic.NewClient(o...)} }
-
-// Service says where the model is.
-func (*model) Service() string { return "anthropic-sdk-go" }
-
-// Models returns the one that is named, or what the service lists.
-func (m *model) Models(ctx context.Context) ([]string, error) {
-	if name := os.Getenv("ANTHROPIC_MODEL"); name != "" {
-		return []string{name}, nil
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: agent GOAL COMMAND [ARGUMENT ...]")
+		os.Exit(2)
 	}
-	page, err := m.client.Models.List(ctx, anthropic.ModelListParams{})
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	server := exec.Command(os.Args[2], os.Args[3:]...)
+	server.Stderr = os.Stderr
+	err := run(ctx, anthropic.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, hitl.Terminal(os.Stdin, os.Stderr), os.Stdout)
 	if err != nil {
-		return nil, fmt.Errorf("the models cannot be listed: %w; check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL, or set ANTHROPIC_MODEL", err)
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
 	}
-	var names []string
-	for _, one := range page.Data {
-		names = append(names, one.ID)
-	}
-	return names, nil
 }
 
-// Begin starts a talk.
-func (m *model) Begin(system string, turn plan.Turn, name string) {
-	m.params = anthropic.BetaMessageNewParams{
-		Model: name, MaxTokens: maxTokens, System: []anthropic.BetaTextBlockParam{{Text: system}},
-		Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock(turn.Goal))},
-	}
-	m.params.Tools, m.err = fairlead.Tools(turn.Tools)
-}
-
-// Answer adds how the calls came out.
-func (m *model) Answer(last []plan.Outcome) {
-	blocks := make([]anthropic.BetaContentBlockParamUnion, len(last))
-	for i, o := range last {
-		result := anthropic.NewBetaToolResultTextBlockParam(m.ids[i], o.Text(), o.State != plan.Done)
-		blocks[i] = anthropic.BetaContentBlockParamUnion{OfToolResult: &result}
-	}
-	m.params.Messages = append(m.params.Messages, anthropic.NewBetaUserMessage(blocks...))
-}
-
-// Reply asks the model.
-func (m *model) Reply(ctx context.Context) (string, []plan.Request, error) {
-	if m.err != nil {
-		return "", nil, m.err
-	}
-	message, err := m.client.Beta.Messages.New(ctx, m.params)
+// run connects to a server and lets the model work with its tools until it asks for
+// no more calls.
+func run(ctx context.Context, client anthropic.Client, goal string, server mcp.Transport, confirm hitl.Confirmer, out io.Writer) error {
+	tools := catalog.New(catalog.Options{})
+	defer tools.Close()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(tools, nil)).Connect(ctx, mount.Transport(server), nil)
 	if err != nil {
-		return "", nil, fmt.Errorf("the model does not answer: %w; check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL", err)
+		return fmt.Errorf("the server failed: %w; run its command by hand to see more", err)
 	}
-	if message.StopReason == anthropic.BetaStopReasonMaxTokens {
-		return "", nil, fmt.Errorf("the model's reply was longer than %d tokens and was cut off; give it a smaller goal", maxTokens)
+	defer session.Close()
+	if err := tools.Add(ctx, "server", session); err != nil {
+		return err
 	}
-	m.params.Messages, m.ids = append(m.params.Messages, message.ToParam()), nil
-	var said []string
-	var calls []plan.Request
-	for _, block := range message.Content {
-		switch block.Type {
-		case "text":
-			said = append(said, block.Text)
-		case "tool_use":
-			use := block.AsToolUse()
-			input, err := json.Marshal(use.Input)
-			if err != nil {
-				return "", nil, err
+	std := chain.Standard{
+		Output:    output.New(output.Options{}),
+		Budget:    budget.New(budget.Options{}),
+		Confirm:   hitl.New(confirm, hitl.Options{Timeout: 10 * time.Minute}),
+		Cache:     cache.New(cache.Options{}),
+		Retry:     retry.New(retry.Options{}),
+		RateLimit: ratelimit.New(ratelimit.Options{}),
+		Timeout:   timeout.New(timeout.Options{}),
+	}
+	host := loop.New(tools, std.Then(tools), loop.Options{})
+	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Describe()}).For(tools.List()).String()
+
+	runner, err := fairlead.NewRunner(client, host, anthropic.BetaToolRunnerParams{
+		MaxIterations: maxTurns,
+		BetaMessageNewParams: anthropic.BetaMessageNewParams{
+			Model: cmp.Or(os.Getenv("ANTHROPIC_MODEL"), anthropic.ModelClaudeSonnet4_6), MaxTokens: maxTokens,
+			System:   []anthropic.BetaTextBlockParam{{Text: system}},
+			Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock(goal))},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	for message, err := range runner.All(ctx) {
+		if err != nil {
+			return fmt.Errorf("the model does not answer: %w; check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL", err)
+		}
+		for _, block := range message.Content {
+			if block.Type == "text" {
+				fmt.Fprintln(out, safetext.Text(block.Text))
 			}
-			m.ids = append(m.ids, use.ID)
-			calls = append(calls, plan.Request{ID: use.ID, Tool: use.Name, Arguments: input})
 		}
 	}
-	say := strings.Join(said, "\n")
-	for i := range calls {
-		calls[i].Why = say
+	if last := runner.LastMessage(); last.StopReason != anthropic.BetaStopReasonEndTurn {
+		return fmt.Errorf("the model did not finish (%s) in %d turns of %d tokens; give it a smaller goal", last.StopReason, maxTurns, maxTokens)
 	}
-	return say, calls, nil
+	return nil
 }

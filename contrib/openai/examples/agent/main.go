@@ -1,83 +1,125 @@
-// Command agent is the example agent with a model that openai-go speaks to:
+// Command agent is a host with a model: openai-go asks for calls of an MCP server's
+// tools, and every call goes through a chain. It takes a goal and the command line of
+// the server, and asks in the terminal before a dangerous call:
 //
-//	OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 go -C contrib/openai run ./examples/agent
+//	export OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3
+//	go -C contrib/openai run ./examples/agent "Which files are here?" npx -y @modelcontextprotocol/server-filesystem .
+//
+// Without OPENAI_MODEL the first model that the service lists is taken.
 package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"os/signal"
+	"time"
 
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
-	"github.com/fairlead-go/fairlead/internal/agent"
-	"github.com/fairlead-go/fairlead/internal/agent/plan"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/prompt"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 )
 
-func main() { os.Exit(agent.Main(newModel())) }
+// maxTurns bounds a conversation.
+const maxTurns = 40
 
-// A model plans by chat completions.
-type model struct {
-	client openai.Client
-	params openai.ChatCompletionNewParams
-	ids    []string // of the calls that wait for their outcome
-	err    error
+const identity = "You work with the tools of one server on behalf of the user. Look before you change anything, and say at the end what you did."
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: agent GOAL COMMAND [ARGUMENT ...]")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	server := exec.Command(os.Args[2], os.Args[3:]...)
+	server.Stderr = os.Stderr
+	err := run(ctx, openai.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, hitl.Terminal(os.Stdin, os.Stderr), os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
 }
 
-func newModel(o ...option.RequestOption) *model { return &model{client: openai.NewClient(o...)} }
+// run connects to a server and lets the model work with its tools until it asks for
+// no more calls.
+func run(ctx context.Context, client openai.Client, goal string, server mcp.Transport, confirm hitl.Confirmer, out io.Writer) error {
+	tools := catalog.New(catalog.Options{})
+	defer tools.Close()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(tools, nil)).Connect(ctx, mount.Transport(server), nil)
+	if err != nil {
+		return fmt.Errorf("the server failed: %w; run its command by hand to see more", err)
+	}
+	defer session.Close()
+	if err := tools.Add(ctx, "server", session); err != nil {
+		return err
+	}
+	std := chain.Standard{
+		Output:    output.New(output.Options{}),
+		Budget:    budget.New(budget.Options{}),
+		Confirm:   hitl.New(confirm, hitl.Options{Timeout: 10 * time.Minute}),
+		Cache:     cache.New(cache.Options{}),
+		Retry:     retry.New(retry.Options{}),
+		RateLimit: ratelimit.New(ratelimit.Options{}),
+		Timeout:   timeout.New(timeout.Options{}),
+	}
+	host := loop.New(tools, std.Then(tools), loop.Options{})
+	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Describe()}).For(tools.List()).String()
 
-// Service says where the model is.
-func (*model) Service() string { return "openai-go" }
+	params := openai.ChatCompletionNewParams{Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(goal)}}
+	if params.Tools, err = fairlead.Tools(host.Tools()); err != nil {
+		return err
+	}
+	if params.Model, err = model(ctx, client); err != nil {
+		return err
+	}
+	for range maxTurns {
+		reply, err := client.Chat.Completions.New(ctx, params)
+		if err != nil {
+			return fmt.Errorf("the model does not answer: %w; check OPENAI_BASE_URL and OPENAI_API_KEY", err)
+		}
+		if len(reply.Choices) == 0 {
+			return fmt.Errorf("the model %s answered without a choice", params.Model)
+		}
+		message := reply.Choices[0].Message
+		if message.Content != "" {
+			fmt.Fprintln(out, safetext.Text(message.Content))
+		}
+		if len(message.ToolCalls) == 0 {
+			return nil
+		}
+		params.Messages = append(append(params.Messages, message.ToParam()), fairlead.Answer(ctx, host, message.ToolCalls)...)
+	}
+	return fmt.Errorf("the model did not finish in %d turns; give it a smaller goal", maxTurns)
+}
 
-// Models returns the one that is named, or what the service lists.
-func (m *model) Models(ctx context.Context) ([]string, error) {
+// model returns the model that the environment names, or the first one listed.
+func model(ctx context.Context, client openai.Client) (string, error) {
 	if name := os.Getenv("OPENAI_MODEL"); name != "" {
-		return []string{name}, nil
+		return name, nil
 	}
-	page, err := m.client.Models.List(ctx)
+	page, err := client.Models.List(ctx)
+	if err == nil && len(page.Data) == 0 {
+		err = errors.New("the list is empty")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the models cannot be listed: %w; check OPENAI_BASE_URL and OPENAI_API_KEY, or set OPENAI_MODEL", err)
+		return "", fmt.Errorf("the models cannot be listed: %w; check OPENAI_BASE_URL and OPENAI_API_KEY, or set OPENAI_MODEL", err)
 	}
-	var names []string
-	for _, one := range page.Data {
-		names = append(names, one.ID)
-	}
-	return names, nil
-}
-
-// Begin starts a talk.
-func (m *model) Begin(system string, turn plan.Turn, name string) {
-	m.params = openai.ChatCompletionNewParams{Model: name, Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system), openai.UserMessage(turn.Goal)}}
-	m.params.Tools, m.err = fairlead.Tools(turn.Tools)
-}
-
-// Answer adds how the calls came out.
-func (m *model) Answer(last []plan.Outcome) {
-	for i, o := range last {
-		m.params.Messages = append(m.params.Messages, openai.ToolMessage(o.Text(), m.ids[i]))
-	}
-}
-
-// Reply asks the model.
-func (m *model) Reply(ctx context.Context) (string, []plan.Request, error) {
-	if m.err != nil {
-		return "", nil, m.err
-	}
-	reply, err := m.client.Chat.Completions.New(ctx, m.params)
-	if err != nil {
-		return "", nil, fmt.Errorf("the model does not answer: %w; check OPENAI_BASE_URL and OPENAI_API_KEY", err)
-	}
-	if len(reply.Choices) == 0 {
-		return "", nil, fmt.Errorf("the model %s answered without a choice", m.params.Model)
-	}
-	message := reply.Choices[0].Message
-	m.params.Messages, m.ids = append(m.params.Messages, message.ToParam()), nil
-	var calls []plan.Request
-	for _, c := range message.ToolCalls {
-		m.ids = append(m.ids, c.ID)
-		calls = append(calls, plan.Request{ID: c.ID, Tool: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments), Why: message.Content})
-	}
-	return message.Content, calls, nil
+	return page.Data[0].ID, nil
 }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/prompt"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"mvdan.cc/sh/v3/shell"
+)
+
+// connectLimit is how long a server may take to start. A first `go run` compiles.
+const connectLimit = 2 * time.Minute
+
+// A host is one run: a server, its tools, and the chain in front of them.
+type host struct {
+	options
+	folder  *folder // nil for another server
+	id      string  // of the server in the catalog
+	tools   *catalog.Catalog
+	chain   chain.Standard
+	caller  middleware.ToolCaller
+	closers []func() error // the last one first
+
+	made   int         // calls so far
+	calls  sync.Map    // of this turn: Call.ID to *call
+	file   *audit.File // nil without --audit
+	counts counts
+}
+
+// newHost connects to the server, lists its tools and assembles the chain. The host
+// has to be closed, after an error too.
+func newHost(ctx context.Context, o options) (*host, error) {
+	h := &host{options: o, tools: catalog.New(catalog.Options{})}
+	h.closers = append(h.closers, h.tools.Close)
+	transport, err := h.transport(ctx)
+	if err != nil {
+		return h, err
+	}
+	// With the options of mount the catalog is told when the tools have changed.
+	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(h.tools, nil))
+	alive, cancel := context.WithCancelCause(ctx) // as long as the session
+	h.closers = append(h.closers, func() error { cancel(nil); return nil })
+	timer := time.AfterFunc(connectLimit, func() { cancel(fmt.Errorf("no session after %v", connectLimit)) })
+	session, err := client.Connect(alive, mount.Transport(transport), nil)
+	if timer.Stop(); err != nil {
+		return h, h.explain(cmp.Or(context.Cause(alive), err))
+	}
+	h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
+	if err := h.tools.Add(ctx, h.id, session); err != nil {
+		return h, h.explain(err)
+	}
+	if h.audit != "" {
+		if h.file, err = audit.OpenFile(h.audit, slog.New(slog.NewTextHandler(h.errs, nil))); err != nil {
+			return h, fmt.Errorf("--audit %s: %w; name a file in a folder that exists", h.audit, err)
+		}
+		h.closers = append(h.closers, h.file.Close)
+	}
+	h.chain = h.standard()
+	h.caller = h.chain.Then(h.tools)
+	return h, nil
+}
+
+// standard returns the chain that every call goes through. Nothing in it names a
+// tool: what happens to a call follows from its class. A host with a model adds
+// Output and Budget.
+func (h *host) standard() chain.Standard {
+	limit := ratelimit.Options{}
+	if h.rate > 0 {
+		limit.PerMinute, limit.Burst = h.rate, 1
+	}
+	standard := chain.Standard{
+		Outermost: []middleware.Middleware{h.watch},
+		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: 10 * time.Minute}),
+		PerCall:   []middleware.Middleware{h.approved},
+		Cache:     cache.New(cache.Options{}),
+		Retry:     retry.New(retry.Options{}),
+		RateLimit: ratelimit.New(limit),
+		Timeout:   timeout.New(timeout.Options{}),
+	}
+	if h.file != nil {
+		standard.Audit = audit.New(h.file, audit.Options{Logger: slog.New(slog.NewTextHandler(h.errs, nil))})
+	}
+	return standard
+}
+
+// confirmer answers for --yes, or asks the person at the terminal.
+func (h *host) confirmer() hitl.Confirmer {
+	switch h.yes {
+	case "ask":
+		return hitl.Terminal(h.in, h.errs)
+	case "all":
+		return hitl.DangerouslyApproveEveryCallWithoutAsking()
+	}
+	return hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		switch {
+		case h.yes == "none":
+			return hitl.Decision{}, errors.New("nobody is here to ask")
+		case h.folder == nil || h.purge || r.Tool.Name() != "delete_file":
+			return hitl.Decision{}, errors.New("--yes safe covers only what .trash/ can undo")
+		}
+		return hitl.Decision{Verdict: hitl.Approved, By: "--yes safe"}, nil
+	})
+}
+
+// about adds to a question why the planner wants the call.
+func (h *host) about(_ context.Context, asked middleware.Call) (why, undo string) {
+	if c, ok := h.calls.Load(asked.ID); ok {
+		why = c.(*call).why
+	}
+	return why, ""
+}
+
+// systemPrompt is what a model would be told about this chain and these tools.
+func (h *host) systemPrompt() string {
+	const identity = "You are an agent that works with the tools of one server on behalf of the user. Work step by step, look before you change anything, and say at the end what you did."
+	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Describe()}).For(h.tools.List()).String()
+}
+
+// transport returns the way to the server: in memory, at a URL, or a process.
+func (h *host) transport(ctx context.Context) (mcp.Transport, error) {
+	if h.server == "" {
+		return h.serveFolder(ctx)
+	}
+	h.id = "server"
+	if strings.HasPrefix(h.server, "http://") || strings.HasPrefix(h.server, "https://") {
+		return &mcp.StreamableClientTransport{Endpoint: h.server, HTTPClient: &http.Client{Transport: mount.RoundTripper(nil)}}, nil
+	}
+	line := h.server
+	if line == "memory" { // the SDK's own example
+		h.id, line = "memory", "go run github.com/modelcontextprotocol/go-sdk/examples/server/memory@v1.8.0"
+	}
+	words, err := shell.Fields(line, nil)
+	if err != nil || len(words) == 0 {
+		return nil, fmt.Errorf("--server %q is not a command line: %w", line, err)
+	}
+	command := exec.Command(words[0], words[1:]...) // it ends with its session
+	command.Stderr = h.errs
+	return &mcp.CommandTransport{Command: command}, nil
+}
+
+// explain names the server that failed. An error of HTTP holds the whole URL, so
+// secrets are taken out.
+func (h *host) explain(err error) error {
+	return redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))
+}
+
+// serveFolder serves a folder in memory: the user's own, or a copy of the inbox.
+func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
+	h.id = "files"
+	dir, err := filepath.Abs(h.dir)
+	if h.dir == "" {
+		if dir, err = os.MkdirTemp("", "fairlead-inbox-"); err == nil {
+			files, _ := fs.Sub(inbox, "inbox") // it is embedded
+			err = os.CopyFS(dir, files)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the folder cannot be used: %w; choose one that exists and that you may write to", err)
+	}
+	h.closers = append(h.closers, root.Close)
+	h.folder = &folder{dir: dir, root: root, purge: h.purge, flaky: h.flaky, random: rand.New(rand.NewPCG(h.seed, 1)), row: map[string]int{}, ledger: map[string]int{}}
+	here, there := mcp.NewInMemoryTransports()
+	_, err = h.folder.server().Connect(ctx, there, nil)
+	return here, err
+}
+
+// work lets the planner plan and prints what came of it.
+func (h *host) work(ctx context.Context) error {
+	name, plan, err := h.planner()
+	if err != nil {
+		return err
+	}
+	h.introduce(name)
+	err = plan(ctx, h)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted (%w); the lines above show what was done", context.Cause(ctx))
+	}
+	if h.folder != nil && !h.showLedger(h.folder) {
+		err = errors.Join(err, errors.New("an effect happened twice; the ledger above names it"))
+	}
+	if h.counts.Denied > 0 && h.yes == "none" {
+		h.problem(fmt.Sprintf("%d were denied, since nobody is here to ask; run it in a terminal, or with --yes safe or --yes all", h.counts.Denied))
+	}
+	h.showCounts(h.counts)
+	if err == nil && h.counts.failed > 0 && !h.repl {
+		err = fmt.Errorf("%s could not be made; the lines above say why", count(h.counts.failed, "call"))
+	}
+	return err
+}
+
+func (h *host) close() error {
+	var errs []error
+	for i := len(h.closers) - 1; i >= 0; i-- {
+		errs = append(errs, h.closers[i]())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// keepMark is in a file that is not to be deleted.
+const keepMark = "do not delete"
+
+// kinds are the folders for loose files, by the end of their names.
+var kinds = map[string]string{
+	".txt": "documents", ".md": "documents", ".pdf": "documents", ".doc": "documents", ".docx": "documents", ".odt": "documents",
+	".csv": "tables", ".tsv": "tables", ".xlsx": "tables", ".ods": "tables",
+	".png": "pictures", ".jpg": "pictures", ".jpeg": "pictures", ".gif": "pictures", ".svg": "pictures", ".webp": "pictures",
+	".mp3": "media", ".wav": "media", ".flac": "media", ".mp4": "media", ".mov": "media", ".mkv": "media",
+	".zip": "archives", ".tar": "archives", ".gz": "archives", ".tgz": "archives", ".7z": "archives",
+}
+
+// A tidier is what the rules know of the folder and what they want.
+type tidier struct {
+	host    *host
+	files   []file          // as last listed
+	settled map[string]bool // a rule has decided about the file
+	todo    []change
+	left    int // files that no rule is sure of
+}
+
+// A change is a call that the rules want.
+type change struct {
+	call
+	gone, there string // what is not there, and what is there, once it has happened
+}
+
+// tidy is a planner of rules, without a model: of equal files one stays, empty files
+// and backups with nothing of their own are deleted, loose files are moved to a
+// folder by their kind, and what no rule is sure of is left alone.
+func tidy(ctx context.Context, h *host) error {
+	t := &tidier{host: h, settled: map[string]bool{}}
+	if err := t.list(ctx, "What is there?"); err != nil {
+		return err
+	}
+	before := t.files
+	if err := t.compare(ctx); err != nil {
+		return err
+	}
+	t.backups(ctx)
+	t.loose()
+	if err := t.list(ctx, fmt.Sprintf("%s, %s left as not sure. Is everything still as it was?", count(len(t.todo), "change"), count(t.left, "file"))); err != nil {
+		return err
+	}
+	if !slices.Equal(before, t.files) {
+		return errors.New("the folder changed while it was looked at; nothing was done, run it again")
+	}
+	h.say("Tidying.")
+	n := map[string]int{}
+	for _, c := range t.todo {
+		n[t.make(ctx, c)]++
+	}
+	if err := t.list(ctx, "What is there now?"); err != nil {
+		return err
+	}
+	files := slices.DeleteFunc(t.files, func(f file) bool { return f.Folder })
+	failed := len(t.todo) - n["ok"] - n["denied"] - n["unknown"]
+	h.say("Done: %s made, %d denied, %d failed, %d unknown; %s left alone; %s now.",
+		count(n["ok"], "change"), n["denied"], failed, n["unknown"], count(t.left, "file"), count(len(files), "file"))
+	return nil
+}
+
+func newCall(tool, why string, arguments map[string]any) call {
+	raw, _ := json.Marshal(arguments) // strings alone
+	return call{tool: tool, arguments: raw, why: why}
+}
+
+// result decodes the structured result of a call.
+func result[T any](c call) (v T, err error) {
+	if !c.done() {
+		return v, errors.New(c.text())
+	}
+	raw, err := json.Marshal(c.result.StructuredContent)
+	return v, cmp.Or(err, json.Unmarshal(raw, &v))
+}
+
+func (t *tidier) list(ctx context.Context, why string) error {
+	t.host.say("%s", why)
+	c := call{tool: "list_files"}
+	t.host.do(ctx, &c)
+	got, err := result[files](c)
+	if t.files = got.Files; err != nil {
+		return fmt.Errorf("the folder could not be listed: %w", err)
+	}
+	return nil
+}
+
+func (t *tidier) read(ctx context.Context, name string) (string, error) {
+	c := newCall("read_file", "", map[string]any{"path": name})
+	t.host.do(ctx, &c)
+	got, err := result[file](c)
+	return got.Text, err
+}
+
+func (t *tidier) has(name string) bool {
+	return slices.ContainsFunc(t.files, func(f file) bool { return f.Path == name })
+}
+
+func (t *tidier) leave(name, why string) {
+	t.settled[name] = true
+	t.left++
+	t.host.say("%s is left alone: %s.", name, why)
+}
+
+func (t *tidier) delete(name, why string) {
+	t.settled[name] = true
+	t.todo = append(t.todo, change{call: newCall("delete_file", why, map[string]any{"path": name}), gone: name})
+}
+
+// compare finds the files that are empty, and those that are equal, of which the one
+// with the shortest name stays, and every one that asks for it.
+func (t *tidier) compare(ctx context.Context) error {
+	paths, keep, first := []string{}, map[string]bool{}, map[string]string{}
+	for _, f := range t.files {
+		if f.Size > 0 {
+			paths = append(paths, f.Path)
+		} else if !f.Folder && !strings.HasPrefix(path.Base(f.Path), "__") {
+			t.delete(f.Path, "empty")
+		}
+	}
+	t.host.say("Which files are equal, and which ask to be kept?")
+	search, hash := newCall("search_text", "", map[string]any{"text": keepMark}), newCall("hash_files", "", map[string]any{"paths": paths})
+	t.host.do(ctx, &search, &hash)
+	found, err := result[files](search)
+	sums, err2 := result[files](hash)
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("the files could not be compared: %w; nothing was changed", err)
+	}
+	for _, f := range found.Files {
+		keep[f.Path] = true
+	}
+	slices.SortStableFunc(sums.Files, func(a, b file) int { return cmp.Compare(len(a.Path), len(b.Path)) })
+	for _, f := range sums.Files {
+		switch original := first[f.SHA256]; {
+		case original == "":
+			first[f.SHA256] = f.Path
+		case keep[f.Path]:
+			t.leave(f.Path, "equal to "+original+`, but it says "`+keepMark+`"`)
+		default:
+			t.delete(f.Path, "equal to "+original+", which stays")
+		}
+	}
+	return nil
+}
+
+// backups reads each backup beside its original. One that has no line of its own is
+// deleted.
+func (t *tidier) backups(ctx context.Context) {
+	t.host.say("Do the backups hold anything that their originals lack?")
+	for _, f := range t.files {
+		original := f.Path
+		for _, end := range []string{"~", ".bak", ".old", ".orig"} {
+			original = strings.TrimSuffix(original, end)
+		}
+		if f.Folder || t.settled[f.Path] || original == f.Path {
+			continue
+		}
+		if !t.has(original) {
+			t.leave(f.Path, "a backup without its original")
+			continue
+		}
+		backup, err := t.read(ctx, f.Path)
+		text, err2 := t.read(ctx, original)
+		lines := strings.Split(text, "\n")
+		own := slices.DeleteFunc(strings.Split(backup, "\n"), func(line string) bool { return slices.Contains(lines, line) })
+		switch {
+		case err != nil || err2 != nil:
+			t.leave(f.Path, "it could not be compared with its original")
+		case len(own) > 0:
+			t.leave(f.Path, fmt.Sprintf("it has %s that %s lacks", count(len(own), "line"), original))
+		default:
+			t.delete(f.Path, "a backup; "+original+" has every line of it")
+		}
+	}
+}
+
+// loose wants the files at the top moved to a folder by their kind.
+func (t *tidier) loose() {
+	for _, f := range t.files {
+		kind, name := kinds[strings.ToLower(path.Ext(f.Path))], f.Path
+		to := kind + "/" + name
+		switch {
+		case f.Folder || t.settled[name] || strings.Contains(name, "/"):
+		case kind == "":
+			t.leave(name, "no rule knows what kind of file it is")
+		case t.has(to):
+			t.leave(name, to+" exists already")
+		default:
+			t.todo = append(t.todo, change{
+				call: newCall("move_file", "a loose file of this kind", map[string]any{"from": name, "to": to}),
+				gone: name, there: to,
+			})
+		}
+	}
+}
+
+// make asks for a change and returns how it came out. If it may have happened, it
+// looks before it asks again.
+func (t *tidier) make(ctx context.Context, c change) string {
+	wanted := c.call
+	for try := 0; try < 3 && ctx.Err() == nil; try++ {
+		c.call = wanted
+		t.host.do(ctx, &c.call)
+		if c.outcome() != "unknown" || c.edited {
+			break
+		}
+		if t.list(ctx, "That may or may not have happened: looking before going on.") != nil {
+			break
+		}
+		if !t.has(c.gone) && (c.there == "" || t.has(c.there)) {
+			return "ok"
+		}
+	}
+	return c.outcome()
+}

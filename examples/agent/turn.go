@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A call is what a planner wants called, and once it was made what became of it.
+type call struct {
+	tool      string
+	arguments json.RawMessage // in the end those that were sent, which a person may have edited
+	why       string          // for the person who is asked
+
+	edited bool
+	result *mcp.CallToolResult
+	err    error         // nil if there is a result
+	record chain.Record  // what the chain did
+	took   time.Duration // without the time that a person took
+}
+
+// done reports whether the call was made and the tool did what it should.
+func (c *call) done() bool { return c.err == nil && !c.result.IsError }
+
+// outcome returns "ok", "tool_error", "denied", "unknown" (it may or may not have happened)
+// or "failed".
+func (c *call) outcome() string {
+	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](c.err)
+	switch {
+	case c.done():
+		return "ok"
+	case c.err == nil:
+		return "tool_error"
+	case errors.Is(c.err, hitl.ErrDenied):
+		return "denied"
+	case unknown:
+		return "unknown"
+	}
+	return "failed"
+}
+
+// text returns what a planner or a person reads of the outcome.
+func (c *call) text() string {
+	if c.err != nil {
+		return c.err.Error()
+	}
+	return output.Text(c.result)
+}
+
+// do makes the calls of one turn through the chain, side by side if that is
+// harmless, and prints them in their order.
+func (h *host) do(ctx context.Context, calls ...*call) {
+	var known []*call
+	var turn []middleware.Call
+	for _, c := range calls {
+		tool, err := h.tools.Find(c.tool)
+		if err != nil {
+			c.err = err
+			h.counts.failed++
+			h.problem(err.Error())
+			continue
+		}
+		h.made++
+		id := "call-" + strconv.Itoa(h.made)
+		h.calls.Store(id, c)
+		known, turn = append(known, c), append(turn, middleware.Call{ID: id, Tool: tool, Arguments: c.arguments})
+	}
+	for i, o := range batch.Run(ctx, h.caller, turn) {
+		known[i].result, known[i].err = o.Result, o.Err
+		h.counts.add(known[i])
+		h.showCall(known[i])
+	}
+	h.calls.Clear()
+}
+
+// watch is the outermost middleware. On the way out it asks what the chain did.
+func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, asked middleware.Call) (*mcp.CallToolResult, error) {
+		start := time.Now()
+		res, err := next.CallTool(ctx, asked)
+		if v, ok := h.calls.Load(asked.ID); ok {
+			c := v.(*call)
+			c.record, _ = chain.RecordOf(ctx)
+			c.took = time.Since(start) - c.record.Waited
+		}
+		return res, err
+	})
+}
+
+// approved is a middleware between the approval and the cache. It sees the call as it
+// was approved.
+func (h *host) approved(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, approved middleware.Call) (*mcp.CallToolResult, error) {
+		if v, ok := h.calls.Load(approved.ID); ok {
+			c := v.(*call)
+			c.edited = string(c.arguments) != string(approved.Arguments)
+			c.arguments = approved.Arguments
+		}
+		return next.CallTool(ctx, approved)
+	})
+}
+
+// counts are the figures of a run.
+type counts struct {
+	Calls       int `json:"calls"`
+	ServerCalls int `json:"server_calls"`
+	CacheHits   int `json:"cache_hits"`
+	Retries     int `json:"retries"`
+	Asked       int `json:"asked"`
+	Allowed     int `json:"allowed"`
+	Denied      int `json:"denied"`
+	Waited      int `json:"waited"`
+	Limited     int `json:"limited"`
+	Unknown     int `json:"unknown"`
+	failed      int // calls that could not be made
+}
+
+func (n *counts) add(c *call) {
+	n.Calls++
+	if c.record.Cached {
+		n.CacheHits++
+	}
+	n.ServerCalls += c.record.Attempts
+	n.Retries += max(0, c.record.Attempts-1)
+	for _, d := range c.record.Decisions {
+		switch d.Stage + " " + d.What {
+		case "hitl allowed":
+			n.Allowed++
+		case "hitl denied":
+			n.Denied++
+		case "ratelimit waited":
+			n.Waited++
+		}
+	}
+	n.Asked = n.Allowed + n.Denied
+	switch {
+	case c.outcome() == "unknown":
+		n.Unknown++
+	case errors.Is(c.err, ratelimit.ErrLimited):
+		n.Limited++
+		n.ServerCalls-- // it was turned away before it was sent
+	case c.outcome() == "failed":
+		n.failed++
+	}
+}
