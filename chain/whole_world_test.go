@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/route"
@@ -271,7 +272,7 @@ func (w *world) add(t *testing.T, id string, session *mcp.ClientSession) {
 func (w *world) assemble(resolver preflight.Resolver, replicas []route.Replica) {
 	w.trail = audit.New(w.file, audit.Options{})
 	judge := preflight.New(preflight.Options{
-		Rules:    preflight.Rules{"files/run_query": preflight.Argument("sql", preflight.SQL)},
+		Rules:    preflight.Rules{"files/run_query": preflight.Argument("sql", probe.SQL)},
 		Resolver: resolver, Trusted: func(server string) bool { return server == "files" },
 	})
 	w.std = chain.Standard{
