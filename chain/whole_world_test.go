@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/preflight/probe"
@@ -187,7 +188,7 @@ func syncing(t *testing.T, server *mcp.Server, w *world) {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"mode":{"type":"string"}},"required":["mode"]}`),
 	}, annotation.Destructive())
 	w.serve(server, tool)
-	if err := mount.Resolve(server, mount.Resolvable{
+	if err := serve.Resolve(server, serve.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"look": annotation.ReadOnly()},
 		Choose: func(arguments json.RawMessage) string {
 			if strings.Contains(string(arguments), `"look"`) {

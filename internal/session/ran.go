@@ -18,3 +18,12 @@ func (e *ranError) Unwrap() error { return e.error }
 func (*ranError) NotSent() bool   { return false }
 func (*ranError) Refused() bool   { return false }
 func (*ranError) Permanent() bool { return false }
+
+// Unsendable returns err as the end of a call that did not leave and never could.
+func Unsendable(err error) error { return unsendableError{err} }
+
+type unsendableError struct{ error }
+
+func (e unsendableError) Unwrap() error { return e.error }
+func (unsendableError) NotSent() bool   { return true }
+func (unsendableError) Permanent() bool { return true }
