@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Tools are those that a model is given, and may ask for: a *catalog.Catalog, or a
+// Tools are the tools that a model is given and may call: a *catalog.Catalog, or a
 // *catalog.View of it for one caller.
 type Tools interface {
 	List() []*middleware.Tool
@@ -20,9 +20,9 @@ type Tools interface {
 
 // HostOptions are the settings of [NewHost]. The zero value is ready.
 type HostOptions struct {
-	// Scope says whose calls they are: tenant, user or session, by the context that the
-	// loop runs under. Nothing is remembered across scopes. Nil means one scope for all,
-	// fit for one user.
+	// Scope returns the tenant, user or session of the calls, from the context that the
+	// loop runs under. Nothing is shared across scopes. Nil means one scope for all calls,
+	// which fits one user.
 	Scope func(ctx context.Context) string
 	// Batch is how the calls of one turn are made; the zero value is that of [Run].
 	Batch Options
@@ -59,9 +59,8 @@ type ToolCall struct {
 }
 
 // Answer makes the calls of one turn as a batch does, and returns what the model is to
-// read of each, in their order. What goes wrong with one of them, a name that nobody
-// knows or arguments that are no JSON among it, is its own result with IsError set. No
-// result is nil.
+// read of each, in their order. If a call fails, has an unknown name or arguments that
+// are not JSON, its own result says so and has IsError set. No result is nil.
 func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolResult {
 	results := make([]*mcp.CallToolResult, len(asked))
 	if len(asked) == 1 {

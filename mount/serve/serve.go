@@ -27,17 +27,17 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Defaults hold for every tool that says nothing else, the category among them. They
-	// lower no tool that its own words call dangerous: for that, say so of the tool. The
-	// zero value means that there are none.
+	// Defaults are the annotations of every tool that declares nothing else, the category
+	// included. They do not lower a tool whose own words make it dangerous: annotate that
+	// tool instead. The zero value means no defaults.
 	Defaults annotation.Annotations
 	// Chain stands before the handlers of the tools; nil means that nothing does, and
-	// that who calls the server decides.
+	// that the clients of the server decide.
 	Chain middleware.Middleware
-	// Scope says whose call it is, for the chain's memory and limits; nil means the user
-	// of the request's bearer token, else the session, else the token itself. Requests
-	// with none of these, as from clients of the newest revision without a token, share
-	// the empty scope: say whose they are where memory or limits must not be.
+	// Scope returns the scope of a call, for the chain's cache and limits; nil means the
+	// user of the request's bearer token, else the session, else the token itself. Requests
+	// with none of these share the empty scope. Clients of the newest revision without a
+	// token send such requests, so set Scope if they must not share a cache or a limit.
 	Scope func(req *mcp.CallToolRequest) string
 	// Permission says which permission a caller of the tool needs, as in
 	// catalog.Options. With it, tools/list shows and tools/call takes only what the
@@ -61,11 +61,11 @@ type Server struct {
 	marks map[string]*annotation.Annotations // by which the SDK's list shows them
 }
 
-// New prepares a server of the SDK for tools that are added by [AddTool].
-// What is added past it, and every other request, is untouched; only in the place of a
-// tool that was added by it nothing else is called. The id is the
-// server's name in explanations and records. It panics on a nil server, an empty id
-// and defaults that contradict themselves.
+// New prepares a server of the SDK for tools that are added by [AddTool]. Other tools
+// and requests are untouched, except that a tool which replaces one of AddTool's is
+// refused. The id is the server's name in explanations and records.
+//
+// New panics on a nil server, an empty id and defaults that contradict themselves.
 func New(s *mcp.Server, id string, o Options) *Server {
 	switch {
 	case s == nil:
