@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -45,7 +46,7 @@ func NewHost(tools Tools, caller middleware.ToolCaller, o HostOptions) *Host {
 	if o.Scope == nil {
 		o.Scope = func(context.Context) string { return "" }
 	}
-	return &Host{tools: tools, caller: caller, alone: middleware.Recover()(caller), o: o}
+	return &Host{tools: tools, caller: caller, alone: fault.Recover(caller), o: o}
 }
 
 // Tools returns what a model may be given now. It knows a tool by its ModelName.

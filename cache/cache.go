@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -128,7 +129,7 @@ func New(o Options) middleware.Middleware {
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
-		mine.next, mine.recovering, mine.store = next, middleware.Recover()(next), o.Store
+		mine.next, mine.recovering, mine.store = next, fault.Recover(next), o.Store
 		if mine.store == nil {
 			mine.store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
 		}
@@ -150,12 +151,13 @@ type cacher struct {
 	log        *slog.Logger
 }
 
-func (*cacher) Kind() string                    { return "cache" }
-func (c *cacher) Unwrap() middleware.ToolCaller { return c.next }
-func (*cacher) Promise(p *middleware.Promises)  { p.Remembers = true }
+// Describe implements [middleware.Describer].
+func (c *cacher) Describe() middleware.Description {
+	return middleware.Description{Kind: "cache", Next: c.next, Will: c.will, Caches: true}
+}
 
 // Will says whether results are kept.
-func (c *cacher) Will(tool *middleware.Tool) string {
+func (c *cacher) will(tool *middleware.Tool) string {
 	if tool == nil || c.lifetime(tool, tool.Safety()) == 0 {
 		return "never cache"
 	}
@@ -164,7 +166,7 @@ func (c *cacher) Will(tool *middleware.Tool) string {
 
 func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	if call.Tool == nil {
 		return c.next.CallTool(ctx, call)
@@ -182,7 +184,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return res, err
 	}
 	if !memorable(&call) {
-		note.Of(ctx).Say("cache", "passed", notMemorable(&call))
+		callstate.Of(ctx).Decide("cache", "passed", notMemorable(&call))
 		return c.next.CallTool(ctx, call)
 	}
 	if c.remote != nil {
@@ -229,7 +231,7 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) time.D
 // what the call may change is forgotten when it begins, and what is asked for until
 // it has returned is not kept.
 func (c *cacher) write(ctx context.Context, call *middleware.Call, names []entity) (res *mcp.CallToolResult, began moment, err error) {
-	note.Of(ctx).Say("cache", "passed", "it may change the server")
+	callstate.Of(ctx).Decide("cache", "passed", "it may change the server")
 	on, began := c.store.beginWrite(call.Tool.Server, names)
 	defer c.store.endWrite(on, names) // a panic on its way out included
 	res, err = c.next.CallTool(ctx, *call)
@@ -294,7 +296,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 		c.answered(ctx, call, "hit")
 		return c.clone(res), nil
 	case leads:
-		note.Of(ctx).Say("cache", "miss", "")
+		callstate.Of(ctx).Decide("cache", "miss", "")
 		return c.lead(ctx, *call, f, ttl)
 	}
 	if err := c.await(ctx, f); err != nil {
@@ -304,7 +306,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	case f.err != nil:
 		return nil, f.err
 	case asksForInput(f.kept):
-		note.Of(ctx).Say("cache", "passed", "the server asks for input")
+		callstate.Of(ctx).Decide("cache", "passed", "the server asks for input")
 		return c.next.CallTool(ctx, *call)
 	}
 	c.answered(ctx, call, "joined")
@@ -313,7 +315,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 
 // answered says how a call was answered without being made.
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string) {
-	note.Of(ctx).Say("cache", how, "")
+	callstate.Of(ctx).Decide("cache", how, "")
 	if c.log.Enabled(ctx, slog.LevelDebug) {
 		c.log.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
 	}

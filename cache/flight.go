@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -81,7 +82,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 func (f *flight) keep(tool *middleware.Tool) {
 	defer func() {
 		if v := recover(); v != nil {
-			f.res, f.err = nil, &middleware.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
+			f.res, f.err = nil, &fault.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
 		}
 	}()
 	f.kept = deepCopy(f.res)

@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -154,9 +155,9 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, ttl time
 			if err == nil && found.Value == nil && !found.Busy {
 				c.remote.Drop(ctx, r.q, found.Ticket)
 			}
-			return nil, middleware.GivenUp(ctx)
+			return nil, fault.GivenUp(ctx)
 		case err != nil:
-			note.Of(ctx).Say("cache", "passed", "the shared memory does not answer")
+			callstate.Of(ctx).Decide("cache", "passed", "the shared memory does not answer")
 			return c.next.CallTool(ctx, *call)
 		case found.Value != nil:
 			if res, ok := decode(found.Value); ok {
@@ -186,7 +187,7 @@ func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duratio
 		case <-timer.C:
 			return nil, nil //nolint:nilnil // look again
 		case <-ctx.Done():
-			return nil, middleware.GivenUp(ctx)
+			return nil, fault.GivenUp(ctx)
 		}
 	}
 	select {
@@ -197,13 +198,13 @@ func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duratio
 		r.answered(ctx, &r.call, "joined")
 		return r.clone(landing.kept), nil
 	case <-ctx.Done():
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 }
 
 // fetch makes the call, and keeps what comes of it for all.
 func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolResult, error) {
-	note.Of(ctx).Say("cache", "miss", "")
+	callstate.Of(ctx).Decide("cache", "miss", "")
 	at := landingKey{r.id, ticket}
 	landing := r.landings.begin(at)
 	kept := false
@@ -238,7 +239,7 @@ func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
 
 // writeShared is write where others share the memory: nothing of a write is kept.
 func (c *cacher) writeShared(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
-	note.Of(ctx).Say("cache", "passed", "it may change the server")
+	callstate.Of(ctx).Decide("cache", "passed", "it may change the server")
 	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: c.naming.shared(call)}
 	w.Until, _ = ctx.Deadline()
 	names := c.naming.of(c.store.seed, call)
@@ -251,7 +252,7 @@ func (c *cacher) writeShared(ctx context.Context, call *middleware.Call) (*mcp.C
 	}()
 	_ = c.remote.Begin(ctx, w) // what it is told at the end counts
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	return c.next.CallTool(ctx, *call)
 }

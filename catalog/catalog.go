@@ -17,7 +17,7 @@ import (
 	"weak"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -251,11 +251,10 @@ func (c *Catalog) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return c.guarded.CallTool(ctx, call)
 }
 
-// Promise says that the catalogue is guarded.
-func (c *Catalog) Promise(p *middleware.Promises) { p.Guards = true }
-
-// Kind returns "guard", since nothing stands between it and the servers.
-func (*Catalog) Kind() string { return "guard" }
+// Describe implements [middleware.Describer].
+func (*Catalog) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
+}
 
 func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
@@ -278,7 +277,7 @@ func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // guard stands before an executor of tools for one who sees some of them.
 func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
-	return grant.Guard(c.meter.metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+	return guard.New(c.meter.metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		return c.accepted(ctx, call, sees)
 	})
 }

@@ -262,6 +262,7 @@ type schemaError struct {
 func (e *schemaError) Error() string {
 	return "its " + e.which + " schema is not usable: " + e.err.Error()
 }
+
 func (e *schemaError) Unwrap() error { return e.err }
 
 // take copies what can be taken, and says what keeps the rest from it.
