@@ -1,5 +1,8 @@
 // Package batch makes the calls that a model asked for in one turn: side by side
-// where that is harmless, and in the order given where it may not be.
+// where that is harmless, and in the order given where it may not be. A [Host] is the
+// model's side of it: tool calls by name go in, and results that a model can read come
+// out, each to its own call. The adapters under contrib/ are thin around it; a loop of
+// one's own needs no more.
 //
 // For each server, writes are made one after the other in the order of the calls, no
 // read runs beside a write, and a call waits for those before it that are not known

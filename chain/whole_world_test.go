@@ -24,8 +24,10 @@ import (
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/route"
@@ -186,7 +188,7 @@ func syncing(t *testing.T, server *mcp.Server, w *world) {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"mode":{"type":"string"}},"required":["mode"]}`),
 	}, annotation.Destructive())
 	w.serve(server, tool)
-	if err := mount.Resolve(server, mount.Resolvable{
+	if err := serve.Resolve(server, serve.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"look": annotation.ReadOnly()},
 		Choose: func(arguments json.RawMessage) string {
 			if strings.Contains(string(arguments), `"look"`) {
@@ -271,7 +273,7 @@ func (w *world) add(t *testing.T, id string, session *mcp.ClientSession) {
 func (w *world) assemble(resolver preflight.Resolver, replicas []route.Replica) {
 	w.trail = audit.New(w.file, audit.Options{})
 	judge := preflight.New(preflight.Options{
-		Rules:    preflight.Rules{"files/run_query": preflight.Argument("sql", preflight.SQL)},
+		Rules:    preflight.Rules{"files/run_query": preflight.Argument("sql", probe.SQL)},
 		Resolver: resolver, Trusted: func(server string) bool { return server == "files" },
 	})
 	w.std = chain.Standard{

@@ -1,6 +1,6 @@
-// Package mount hangs a chain on the MCP Go SDK: in front of one session, or
-// beneath a whole client, so that code which already holds sessions gets the
-// chain without a change.
+// Package mount hangs a chain on a client of the MCP Go SDK: in front of one session,
+// or beneath a whole client, so that code which already holds sessions gets the
+// chain without a change. Package serve does the same for a server.
 package mount
 
 import (
@@ -173,13 +173,6 @@ func (s sender) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.
 	return out, nil
 }
 
-// A refusedError ends a call that did not leave and never could.
-type refusedError struct{ error }
-
 func refuse(format string, args ...any) error {
-	return refusedError{fmt.Errorf("mount: "+format, args...)}
+	return fault.Unsendable(fmt.Errorf("mount: "+format, args...))
 }
-
-func (e refusedError) Unwrap() error { return e.error }
-func (refusedError) NotSent() bool   { return true }
-func (refusedError) Permanent() bool { return true }

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -230,7 +230,7 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 
 // mountResolve has the tool say that it destroys where "purge" is among its arguments.
 func mountResolve(server *mcp.Server, tool *mcp.Tool) error {
-	return mount.Resolve(server, mount.Resolvable{
+	return serve.Resolve(server, serve.Resolvable{
 		Tool: tool,
 		Answers: map[string]annotation.Annotations{
 			"lists": annotation.ReadOnly(), "purges": annotation.Destructive(),

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -14,33 +13,6 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// A server of ours says what a call of its tool would do.
-func ExampleResolve() {
-	tool := annotation.Declare(&mcp.Tool{
-		Name:        "manage_files",
-		InputSchema: json.RawMessage(`{"type":"object","properties":{"action":{"type":"string"}}}`),
-	}, annotation.Destructive()) // the worst that it can do
-	server := mcp.NewServer(&mcp.Implementation{Name: "files"}, nil)
-	server.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
-	})
-	err := mount.Resolve(server, mount.Resolvable{
-		Tool: tool,
-		Answers: map[string]annotation.Annotations{
-			"read": annotation.ReadOnly(), "append": annotation.Write(), "delete": annotation.Destructive(),
-		},
-		Choose: func(arguments json.RawMessage) string {
-			var a struct{ Action string }
-			if json.Unmarshal(arguments, &a) != nil {
-				return ""
-			}
-			return a.Action
-		},
-	})
-	fmt.Println(err)
-	// Output: <nil>
-}
 
 // A client asks the servers that it trusts before it asks the person.
 func ExampleResolver() {

@@ -234,7 +234,6 @@ func TestResolverPanicsOnWhatIsMissing(t *testing.T) {
 		"a nil func":   func() { mount.Resolver(nil, mcptest.NewClient()) },
 		"no clients":   func() { mount.Resolver(find) },
 		"a nil client": func() { mount.Resolver(find, nil) },
-		"a nil server": func() { _ = mount.Resolve(nil) },
 	} {
 		func() {
 			defer func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -59,7 +60,7 @@ type resolving struct {
 // is not nil, is what it says instead, as a server that lies does.
 func newResolving(lie func(argument string) string) *resolving {
 	r := &resolving{backend: &backend{server: mcptest.New()}}
-	var all []mount.Resolvable
+	var all []serve.Resolvable
 	for _, name := range slices.Sorted(maps.Keys(resolvingTools)) {
 		about := resolvingTools[name]
 		tool := annotation.Declare(&mcp.Tool{
@@ -76,7 +77,7 @@ func newResolving(lie func(argument string) string) *resolving {
 		for value, word := range about.answers {
 			answers[value] = hints(word)
 		}
-		all = append(all, mount.Resolvable{Tool: tool, Answers: answers, Choose: func(arguments json.RawMessage) string {
+		all = append(all, serve.Resolvable{Tool: tool, Answers: answers, Choose: func(arguments json.RawMessage) string {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.asked = append(r.asked, name+string(arguments))
@@ -89,7 +90,7 @@ func newResolving(lie func(argument string) string) *resolving {
 			return value
 		}})
 	}
-	if err := mount.Resolve(r.server, all...); err != nil {
+	if err := serve.Resolve(r.server, all...); err != nil {
 		panic(err)
 	}
 	return r

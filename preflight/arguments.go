@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 	}
 	var a Arguments
 	if one, other, found := canonical.Alike(form); found {
-		a.alike = shown(one) + " and " + shown(other) + " differ only in case, and a server may take one for the other"
+		a.alike = fmt.Sprintf("%.40q and %.40q differ only in case, and a server may take one for the other", one, other)
 	}
 	err = json.Unmarshal(form, &a.members)
 	return a, session.ArgumentsError(call, err)

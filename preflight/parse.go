@@ -1,15 +1,12 @@
 package preflight
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 )
 
 // ParseRules reads rules from a file of JSON: for each tool a rule or a list of
@@ -27,119 +24,49 @@ import (
 // moderate or dangerous. A member that is unknown, missing, of the wrong type or
 // given twice refuses the whole file, with the line and the member.
 func ParseRules(data []byte) (Rules, error) {
-	if !utf8.Valid(data) {
-		return nil, errors.New("preflight: the rules are no UTF-8")
-	}
-	r := &reader{dec: json.NewDecoder(bytes.NewReader(data)), data: data}
-	r.dec.UseNumber()
-	rules := make(Rules)
-	err := r.object("the rules", func(name string) error {
-		if _, err := splitName(name); err != nil {
-			return r.fault("%v", err)
-		}
-		rule, err := r.rule()
-		rules[name] = rule
-		return err
-	})
-	if err == nil {
-		if _, end := r.dec.Token(); !errors.Is(end, io.EOF) {
-			err = r.fault("there is more after the rules")
-		}
-	}
+	rules, err := parseRules(data)
 	if err != nil {
 		return nil, fmt.Errorf("preflight: %w", err)
 	}
 	return rules, nil
 }
 
-// A reader walks over a file and knows where it is.
-type reader struct {
-	dec  *json.Decoder
-	data []byte
-	path []string
-}
-
-// fault is an error at the token that was read last.
-func (r *reader) fault(format string, args ...any) error {
-	line := 1 + bytes.Count(r.data[:r.dec.InputOffset()], []byte("\n"))
-	var at strings.Builder
-	for _, member := range r.path {
-		fmt.Fprintf(&at, "%.80q: ", member)
-	}
-	return fmt.Errorf("line %d: %s%w", line, at.String(), fmt.Errorf(format, args...))
-}
-
-func (r *reader) token() (json.Token, error) {
-	t, err := r.dec.Token()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, r.fault("not valid JSON: %w", err)
-	}
-	return t, nil
-}
-
-// object reads an object, each member once. member reads the value of the key.
-func (r *reader) object(what string, member func(key string) error) error {
-	t, err := r.token()
-	if err != nil {
-		return err
-	}
-	return r.members(t, what, member)
-}
-
-func (r *reader) members(open json.Token, what string, member func(key string) error) error {
-	if open != json.Delim('{') {
-		return r.fault("%s must be an object", what)
-	}
-	seen := make(map[string]bool)
-	for {
-		t, err := r.token()
-		if err != nil {
-			return err
-		}
-		key, ok := t.(string)
-		if !ok { // the closing brace; the decoder lets nothing else stand here
-			return nil
-		}
-		r.path = append(r.path, key)
-		if seen[key] {
-			return r.fault("is given twice")
-		}
-		seen[key] = true
-		if err := member(key); err != nil {
-			return err
-		}
-		r.path = r.path[:len(r.path)-1]
-	}
-}
-
-// rule reads a rule or a list of them.
-func (r *reader) rule() (Rule, error) {
-	t, err := r.token()
+func parseRules(data []byte) (Rules, error) {
+	file, err := strictjson.Parse(data)
 	if err != nil {
 		return nil, err
 	}
-	if t != json.Delim('[') {
-		return r.clause(t)
+	tools, err := file.Object("the rules")
+	if err != nil {
+		return nil, err
 	}
-	var clauses []Rule
-	for {
-		if t, err = r.token(); err != nil {
+	rules := make(Rules, len(tools))
+	for _, tool := range tools {
+		if _, err := splitName(tool.Name()); err != nil {
+			return nil, tool.Errorf("%v", err)
+		}
+		if rules[tool.Name()], err = parseRule(tool); err != nil {
 			return nil, err
 		}
-		if t == json.Delim(']') {
-			break
-		}
-		clause, err := r.clause(t)
-		if err != nil {
+	}
+	return rules, nil
+}
+
+// parseRule reads a rule or a list of them.
+func parseRule(v strictjson.Value) (Rule, error) {
+	list, ok := v.List()
+	if !ok {
+		return parseClause(v)
+	}
+	if len(list) == 0 {
+		return nil, v.Errorf("there is no rule in the list")
+	}
+	clauses := make([]Rule, len(list))
+	for i, v := range list {
+		var err error
+		if clauses[i], err = parseClause(v); err != nil {
 			return nil, err
 		}
-		clauses = append(clauses, clause)
-	}
-	if len(clauses) == 0 {
-		return nil, r.fault("there is no rule in the list")
 	}
 	return Strictest(clauses...), nil
 }
@@ -148,72 +75,66 @@ var classes = map[string]func(Condition) Rule{
 	"safe": Condition.Safe, "moderate": Condition.Moderate, "dangerous": Condition.Dangerous,
 }
 
-// clause reads {"when": {…}, "class": "…"}.
-func (r *reader) clause(open json.Token) (Rule, error) {
+// parseClause reads {"when": {…}, "class": "…"}.
+func parseClause(v strictjson.Value) (Rule, error) {
+	members, err := v.Object("a rule")
+	if err != nil {
+		return nil, err
+	}
 	var c Condition
 	var class func(Condition) Rule
-	err := r.members(open, "a rule", func(key string) error {
-		switch key {
+	for _, m := range members {
+		switch m.Name() {
 		case "when":
-			return r.object("when", func(argument string) error {
-				values, err := r.values()
-				if err != nil {
-					return err
-				}
-				if err := checkTest(argument, values); err != nil {
-					return r.fault("%w", err)
-				}
-				c = c.And(argument, values...)
-				return nil
-			})
+			if c, err = parseCondition(m); err != nil {
+				return nil, err
+			}
 		case "class":
-			t, err := r.token()
-			if err != nil {
-				return err
-			}
-			name, _ := t.(string)
+			name, _ := textOf(m.Raw())
 			if class = classes[name]; class == nil {
-				return r.fault("must be one of %s", strings.Join(slices.Sorted(maps.Keys(classes)), ", "))
+				return nil, m.Errorf("must be one of %s", strings.Join(slices.Sorted(maps.Keys(classes)), ", "))
 			}
-			return nil
+		default:
+			return nil, m.Errorf("is no member of a rule; those are when and class")
 		}
-		return r.fault("is no member of a rule; those are when and class")
-	})
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case len(c.tests) == 0:
-		return nil, r.fault(`when must name at least one argument, as in "when": {"method": ["get"]}`)
+		return nil, v.Errorf(`when must name at least one argument, as in "when": {"method": ["get"]}`)
 	case class == nil:
-		return nil, r.fault("class is missing")
+		return nil, v.Errorf("class is missing")
 	}
 	return class(c), nil
 }
 
-// values reads a list of texts and bools.
-func (r *reader) values() ([]any, error) {
-	t, err := r.token()
+// parseCondition reads {"method": ["get", "list"], …}.
+func parseCondition(v strictjson.Value) (c Condition, err error) {
+	arguments, err := v.Object("when")
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	if t != json.Delim('[') {
-		return nil, r.fault("must be a list of values")
-	}
-	var values []any
-	for {
-		if t, err = r.token(); err != nil {
-			return nil, err
+	for _, argument := range arguments {
+		list, ok := argument.List()
+		if !ok {
+			return c, argument.Errorf("must be a list of values")
 		}
-		switch t := t.(type) {
-		case string, bool:
-			values = append(values, t)
-		case json.Delim:
-			if t == ']' {
-				return values, nil
+		values := make([]any, len(list))
+		for i, value := range list {
+			text, isText := textOf(value.Raw())
+			flag, isFlag := flagOf(value.Raw())
+			switch {
+			case isText:
+				values[i] = text
+			case isFlag:
+				values[i] = flag
+			default:
+				return c, argument.Errorf("a value must be a text or a bool")
 			}
-			return nil, r.fault("a value must be a text or a bool")
-		default:
-			return nil, r.fault("a value must be a text or a bool")
 		}
+		if err := checkTest(argument.Name(), values); err != nil {
+			return c, argument.Errorf("%w", err)
+		}
+		c = c.And(argument.Name(), values...)
 	}
+	return c, nil
 }

@@ -20,6 +20,16 @@ type Rules map[string]Rule
 // of one object whose names differ only in case: which of them counts is the server's affair.
 type Rule func(Arguments) (v Verdict, ok bool)
 
+// A Probe reads the text of one argument and says what a call with it would do.
+// What it cannot read with certainty it must call destructive. Package probe has some.
+type Probe func(text string) Verdict
+
+// A Verdict is what a probe or a rule found. The zero Verdict is dangerous.
+type Verdict struct {
+	Annotations annotation.Annotations // ReadOnly, Destructive, … as far as the text decides them; zero means unknown, which asks
+	Why         string                 // the word or part that decided, for people, on one line
+}
+
 // Strictest asks all of the rules; the most dangerous verdict counts.
 func Strictest(rules ...Rule) Rule {
 	if slices.ContainsFunc(rules, func(r Rule) bool { return r == nil }) || len(rules) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 )
 
 const (
@@ -225,9 +226,9 @@ func TestOurProbesAsRules(t *testing.T) {
 		text  string
 		want  annotation.Safety
 	}{
-		{preflight.SQL, "SELECT name FROM users", safe}, {preflight.SQL, "DELETE FROM users", dangerous}, {preflight.SQL, "", dangerous},
-		{preflight.Shell, "ls -l", safe}, {preflight.Shell, "rm -rf /", dangerous}, {preflight.Shell, "", dangerous},
-		{preflight.HTTP, "GET https://example.com/users", safe}, {preflight.HTTP, "DELETE /users/1", dangerous}, {preflight.HTTP, "", dangerous},
+		{probe.SQL, "SELECT name FROM users", safe}, {probe.SQL, "DELETE FROM users", dangerous}, {probe.SQL, "", dangerous},
+		{probe.Shell, "ls -l", safe}, {probe.Shell, "rm -rf /", dangerous}, {probe.Shell, "", dangerous},
+		{probe.HTTP, "GET https://example.com/users", safe}, {probe.HTTP, "DELETE /users/1", dangerous}, {probe.HTTP, "", dangerous},
 	} {
 		j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.Argument("text", tt.probe)}})
 		arguments, err := json.Marshal(map[string]string{"text": tt.text})
@@ -365,4 +366,11 @@ func TestConformance(t *testing.T) {
 		t.Parallel()
 		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Destructive()}, Trusted: everyone}).Middleware, tool)
 	})
+}
+
+func TestZeroVerdictAsks(t *testing.T) {
+	t.Parallel()
+	if got := (preflight.Verdict{}).Annotations; !got.MustConfirm() {
+		t.Errorf("the zero verdict is %v", got.Safety())
+	}
 }

@@ -52,7 +52,7 @@ func (r *Redactor) Result(raw []byte, schema any) json.RawMessage {
 	return r.json(raw, compile(schema).inResult())
 }
 
-func (r *Redactor) json(raw []byte, nodes nodes) json.RawMessage {
+func (r *Redactor) json(raw []byte, at place) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
@@ -69,9 +69,9 @@ func (r *Redactor) json(raw []byte, nodes nodes) json.RawMessage {
 	}
 	// Twice: a value that is hidden further on may stand in the open further up.
 	r.looking = true
-	r.walk(v, nodes, level{})
+	r.walk(v, at, level{})
 	r.looking = false
-	clean, err := json.Marshal(r.walk(v, nodes, level{}))
+	clean, err := json.Marshal(r.walk(v, at, level{}))
 	if err != nil {
 		return quoted(Mark)
 	}
@@ -83,7 +83,7 @@ func (r *Redactor) Text(s string) string {
 	if len(s) > MaxBytes || r.unknown && s != "" {
 		return fmt.Sprintf("[%d bytes left out]", len(s))
 	}
-	return r.text(s, nil, level{})
+	return r.text(s, place{}, level{})
 }
 
 func quoted(s string) json.RawMessage {
@@ -107,9 +107,8 @@ func decode(raw []byte) (any, error) {
 // A level is how deep a value stands.
 type level struct{ deep, nested int }
 
-// walk returns a copy of v without its secrets. The nodes are what the schema says
-// of it.
-func (r *Redactor) walk(v any, at nodes, l level) any {
+// walk returns a copy of v without its secrets.
+func (r *Redactor) walk(v any, at place, l level) any {
 	l.deep++
 	at, known := at.expand()
 	if l.deep > maxDepth || !known {
@@ -124,9 +123,9 @@ func (r *Redactor) walk(v any, at nodes, l level) any {
 		for key, member := range v {
 			switch {
 			case secretName(key, member) || isPair(v, key):
-				clean[r.text(key, nil, l)] = r.hide(member)
+				clean[r.text(key, place{}, l)] = r.hide(member)
 			default:
-				clean[r.text(key, nil, l)] = r.walk(member, at.member(key), l)
+				clean[r.text(key, place{}, l)] = r.walk(member, at.member(key), l)
 			}
 		}
 		return clean
@@ -151,7 +150,7 @@ func (r *Redactor) walk(v any, at nodes, l level) any {
 }
 
 // text looks into a text that holds JSON, and for shapes in any other.
-func (r *Redactor) text(s string, at nodes, l level) string {
+func (r *Redactor) text(s string, at place, l level) string {
 	if len(s) < minEcho {
 		return s
 	}

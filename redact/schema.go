@@ -2,133 +2,73 @@ package redact
 
 import (
 	"encoding/json"
-	"net/url"
 	"regexp"
-	"strconv"
-	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
-// A node is a schema, and the document that its references are about.
-type node struct {
-	is   map[string]any
-	root any
+// A place is what a schema says of one value: the parts that apply to it, and the
+// document that their references are about. They come from a server: what they say
+// can only take more out.
+type place struct {
+	root  any
+	parts []map[string]any
 }
 
-// nodes are the schemas that apply to one value. They come from a server: what they
-// say can only take more out.
-type nodes []node
+// maxParts bounds what applies to one value; a value to which more applies is taken
+// out, and so is one whose schema refers to itself.
+const maxParts = 200
 
-// maxNodes bounds what applies to one value; a value to which more applies is taken
-// out.
-const maxNodes = 200
-
-// compile returns the schema in its generic form.
-func compile(schema any) nodes {
-	if schema == nil {
-		return nil
-	}
-	if _, ok := schema.(map[string]any); !ok {
-		raw, err := json.Marshal(schema)
+// compile returns what the schema says of the whole value.
+func compile(root any) place {
+	if _, ok := root.(map[string]any); !ok && root != nil {
+		raw, err := json.Marshal(root)
 		if err != nil {
-			return nil
+			return place{}
 		}
-		schema = nil
-		if err := json.Unmarshal(raw, &schema); err != nil {
-			return nil
+		root = nil
+		if err := json.Unmarshal(raw, &root); err != nil {
+			return place{}
 		}
 	}
-	return nodes{}.and(schema, schema)
+	p := place{root: root}
+	p.add(root)
+	return p
 }
 
-func (ns nodes) and(schema, root any) nodes {
-	if m, ok := schema.(map[string]any); ok {
-		ns = append(ns, node{m, root})
-	}
-	return ns
-}
-
-// andEach adds the schemas of a list or of an object's members.
-func (ns nodes) andEach(schemas, root any) nodes {
-	switch schemas := schemas.(type) {
-	case []any:
-		for _, s := range schemas {
-			ns = ns.and(s, root)
-		}
-	case map[string]any:
-		for _, s := range schemas {
-			ns = ns.and(s, root)
+// add adds those of the schemas that are objects.
+func (p *place) add(schemas ...any) {
+	for _, s := range schemas {
+		if m, ok := s.(map[string]any); ok {
+			p.parts = append(p.parts, m)
 		}
 	}
-	return ns
 }
 
 // inResult is where the schema of a tool's output applies in a result.
-func (ns nodes) inResult() nodes {
-	var all nodes
-	for _, n := range ns {
-		all = append(all, node{map[string]any{"properties": map[string]any{
-			"structuredContent": n.is,
-			"content":           map[string]any{"items": map[string]any{"properties": map[string]any{"text": map[string]any{"contentSchema": n.is}}}},
-		}}, n.root})
+func (p place) inResult() place {
+	if len(p.parts) == 0 {
+		return place{}
 	}
-	return all
+	return place{p.root, []map[string]any{{"properties": map[string]any{
+		"structuredContent": p.root,
+		"content":           map[string]any{"items": map[string]any{"properties": map[string]any{"text": map[string]any{"contentSchema": p.root}}}},
+	}}}}
 }
 
-// expand adds what the schemas refer to and are made of, whatever the condition.
-func (ns nodes) expand() (nodes, bool) {
-	all := append(nodes(nil), ns...)
-	for i := 0; i < len(all); i++ {
-		if len(all) > maxNodes {
-			return nil, false
-		}
-		n := all[i]
-		for _, key := range [...]string{"allOf", "anyOf", "oneOf", "dependentSchemas"} {
-			all = all.andEach(n.is[key], n.root)
-		}
-		for _, key := range [...]string{"if", "then", "else"} {
-			all = all.and(n.is[key], n.root)
-		}
-		for _, key := range [...]string{"$ref", "$dynamicRef"} {
-			if ref, ok := n.is[key].(string); ok && i < maxNodes {
-				all = all.and(resolve(n.root, ref), n.root)
-			}
-		}
+// expand adds what the parts refer to and are made of, whatever the condition.
+func (p place) expand() (place, bool) {
+	if len(p.parts) == 0 {
+		return p, true
 	}
-	return all, true
+	all, ok := schema.Applying(p.root, maxParts, p.parts...)
+	return place{p.root, all}, ok
 }
 
-// resolve follows a reference within the document; others are not followed.
-func resolve(root any, ref string) any {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok || pointer != "" && pointer[0] != '/' {
-		return nil
-	}
-	if plain, err := url.PathUnescape(pointer); err == nil {
-		pointer = plain
-	}
-	at := root
-	for _, part := range strings.Split(pointer, "/")[1:] {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		switch v := at.(type) {
-		case map[string]any:
-			at = v[part]
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			at = v[i]
-		default:
-			return nil
-		}
-	}
-	return at
-}
-
-// secret reports whether one of the schemas says that the value is one.
-func (ns nodes) secret() bool {
-	for _, n := range ns {
-		if n.is["writeOnly"] == true || n.is["format"] == "password" {
+// secret reports whether the schema says that the value is one.
+func (p place) secret() bool {
+	for _, s := range p.parts {
+		if s["writeOnly"] == true || s["format"] == "password" {
 			return true
 		}
 	}
@@ -136,45 +76,43 @@ func (ns nodes) secret() bool {
 }
 
 // member returns what applies to a member of an object.
-func (ns nodes) member(name string) nodes {
-	var all nodes
-	for _, n := range ns {
-		properties, _ := n.is["properties"].(map[string]any)
-		all = all.and(properties[name], n.root)
-		patterns, _ := n.is["patternProperties"].(map[string]any)
-		for pattern, s := range patterns {
+func (p place) member(name string) place {
+	out := place{root: p.root}
+	for _, s := range p.parts {
+		properties, _ := s["properties"].(map[string]any)
+		out.add(properties[name])
+		patterns, _ := s["patternProperties"].(map[string]any)
+		for pattern, sub := range patterns {
 			if re, err := regexp.Compile(pattern); err != nil || re.MatchString(name) {
-				all = all.and(s, n.root)
+				out.add(sub)
 			}
 		}
 		if _, named := properties[name]; !named {
-			all = all.and(n.is["additionalProperties"], n.root).and(n.is["unevaluatedProperties"], n.root)
+			out.add(s["additionalProperties"], s["unevaluatedProperties"])
 		}
 	}
-	return all
+	return out
 }
 
 // item returns what may apply to an item of a list.
-func (ns nodes) item(i int) nodes {
-	var all nodes
-	for _, n := range ns {
-		for _, key := range [...]string{"items", "additionalItems", "contains", "unevaluatedItems"} {
-			all = all.and(n.is[key], n.root)
-		}
+func (p place) item(i int) place {
+	out := place{root: p.root}
+	for _, s := range p.parts {
+		out.add(s["items"], s["additionalItems"], s["contains"], s["unevaluatedItems"])
 		for _, key := range [...]string{"prefixItems", "items"} {
-			if list, ok := n.is[key].([]any); ok && i < len(list) {
-				all = all.and(list[i], n.root)
+			if list, ok := s[key].([]any); ok && i < len(list) {
+				out.add(list[i])
 			}
 		}
 	}
-	return all
+	return out
 }
 
 // content returns what applies to the JSON that a text holds.
-func (ns nodes) content() nodes {
-	var all nodes
-	for _, n := range ns {
-		all = all.and(n.is["contentSchema"], n.root)
+func (p place) content() place {
+	out := place{root: p.root}
+	for _, s := range p.parts {
+		out.add(s["contentSchema"])
 	}
-	return all
+	return out
 }

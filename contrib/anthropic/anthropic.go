@@ -13,7 +13,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	convert "github.com/anthropics/anthropic-sdk-go/mcp"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,7 +26,7 @@ import (
 //
 // Tools of the host's own that the runner is given afterwards (AddTools) are called as
 // the SDK calls them.
-func NewRunner(client anthropic.Client, host *loop.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunner, error) {
+func NewRunner(client anthropic.Client, host *batch.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunner, error) {
 	t := &turns{host: host}
 	tools, err := t.tools()
 	if err != nil {
@@ -38,7 +38,7 @@ func NewRunner(client anthropic.Client, host *loop.Host, params anthropic.BetaTo
 }
 
 // NewRunnerStreaming is [NewRunner] for the runner that streams.
-func NewRunnerStreaming(client anthropic.Client, host *loop.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunnerStreaming, error) {
+func NewRunnerStreaming(client anthropic.Client, host *batch.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunnerStreaming, error) {
 	t := &turns{host: host}
 	tools, err := t.tools()
 	if err != nil {
@@ -79,7 +79,7 @@ func converted(tool *middleware.Tool) (anthropic.BetaTool, error) {
 }
 
 // Tools returns the tools as a request takes them, for a loop of one's own without the
-// SDK's runner (package loop makes the calls). The error names a tool whose schema the
+// SDK's runner (a [batch.Host] makes the calls). The error names a tool whose schema the
 // SDK does not take.
 func Tools(tools []*middleware.Tool) ([]anthropic.BetaToolUnionParam, error) {
 	out := make([]anthropic.BetaToolUnionParam, len(tools))
@@ -108,7 +108,7 @@ type tool struct {
 func (t *tool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
 	res, err := t.turns.answer(ctx, t.Name(), input)
 	if err == nil {
-		err = loop.Err(res)
+		err = batch.ResultError(res)
 	}
 	if err != nil {
 		return nil, err

@@ -15,9 +15,9 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/fairlead-go/fairlead/batch"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -89,7 +89,7 @@ func talk(t *testing.T, desk *looptest.Desk, turns ...[]call) map[string]reply {
 	params := anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
 		Model: "m", MaxTokens: 100, Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("go"))},
 	}}
-	runner, err := fairlead.NewRunner(client, loop.New(desk.Tools, desk.Caller, loop.Options{}), params)
+	runner, err := fairlead.NewRunner(client, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}), params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestEachToolHasASchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := fairlead.ToolsFor(loop.New(desk.Tools, desk.Caller, loop.Options{}), func() *anthropic.BetaMessage { return nil })
+	ours, err := fairlead.ToolsFor(batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}), func() *anthropic.BetaMessage { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestACallCostsThreeAllocationsMore(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	desk := looptest.New(t)
-	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
+	host := batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{})
 	tool, _ := desk.Tools.Lookup("notes", "get_note")
 	var message anthropic.BetaMessage
 	if err := json.Unmarshal([]byte(`{"content":[{"type":"tool_use","id":"a","name":"notes__get_note","input":{"id":"1"}}]}`), &message); err != nil {

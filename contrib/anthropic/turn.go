@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -20,20 +20,20 @@ const gatherFor = 100 * time.Millisecond
 // turns gathers the calls that a runner makes at once, since it says neither which
 // turn they are of nor what their ids are.
 type turns struct {
-	host *loop.Host
+	host *batch.Host
 	last func() *anthropic.BetaMessage
 	ours map[string]bool // by the name that the model knows
 
 	mu      sync.Mutex
 	message *anthropic.BetaMessage // that asked for the turn
-	asked   []loop.Request         // by it, of our tools, in order; one that has come has no name any more
+	asked   []batch.ToolCall       // by it, of our tools, in order; one that has come has no name any more
 	left    int                    // that have not come
 	open    *turn
 }
 
 // A turn is calls that go through the chain together.
 type turn struct {
-	requests []loop.Request
+	requests []batch.ToolCall
 	places   []int         // of each in the message
 	full     chan struct{} // closed when nothing more will come
 	over     chan struct{} // closed when there are results
@@ -68,13 +68,13 @@ func (t *turns) answer(ctx context.Context, name string, input json.RawMessage) 
 
 // join adds a call to the turn that is open, and returns its number there. A call that
 // is alone needs no turn, and gets none.
-func (t *turns) join(name string, input json.RawMessage) (joined *turn, n int, alone loop.Request) {
+func (t *turns) join(name string, input json.RawMessage) (joined *turn, n int, alone batch.ToolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if message := t.last(); message != t.message {
 		t.begin(message)
 	}
-	request, place := loop.Request{Name: name, Arguments: input}, len(t.asked)
+	request, place := batch.ToolCall{Name: name, Arguments: input}, len(t.asked)
 	for i, r := range t.asked {
 		if r.Name == name && bytes.Equal(r.Arguments, input) {
 			request, place = r, i
@@ -111,7 +111,7 @@ func (t *turns) begin(message *anthropic.BetaMessage) {
 				use := block.AsToolUse()
 				input, err := json.Marshal(use.Input)
 				if err == nil {
-					t.asked = append(t.asked, loop.Request{ID: use.ID, Name: use.Name, Arguments: input})
+					t.asked = append(t.asked, batch.ToolCall{ID: use.ID, Name: use.Name, Arguments: input})
 				}
 			}
 		}
@@ -134,14 +134,14 @@ func (t *turns) lead(joined *turn) bool {
 }
 
 // run makes the calls in the order of the message.
-func (j *turn) run(ctx context.Context, host *loop.Host) {
+func (j *turn) run(ctx context.Context, host *batch.Host) {
 	defer close(j.over)
 	order := make([]int, len(j.requests))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return j.places[a] - j.places[b] })
-	sorted := make([]loop.Request, len(order))
+	sorted := make([]batch.ToolCall, len(order))
 	for i, n := range order {
 		sorted[i] = j.requests[n]
 	}

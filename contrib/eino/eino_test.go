@@ -17,12 +17,12 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
 	"github.com/fairlead-go/fairlead/internal/docstest"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -111,7 +111,7 @@ func talk(t *testing.T, config *compose.ToolsNodeConfig, turn ...call) map[strin
 
 func config(t *testing.T, desk *looptest.Desk) *compose.ToolsNodeConfig {
 	t.Helper()
-	c, err := fairlead.Config(loop.New(desk.Tools, desk.Caller, loop.Options{}))
+	c, err := fairlead.Config(batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, looptest.Text+"\n"+looptest.Structured; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	tools, err := fairlead.MultimodalTools(loop.New(desk.Tools, desk.Caller, loop.Options{}))
+	tools, err := fairlead.MultimodalTools(batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 		desk, ran := looptest.New(t), []string(nil)
 		desk.Yes = yes
 		tools := []tool.BaseTool{own{&ran}, streaming{own{&ran}}}
-		guard, err := fairlead.Middleware(t.Context(), desk.Tools, "pages", func(next middleware.ToolCaller) middleware.ToolCaller { return desk.Caller }, loop.Options{}, tools...)
+		guard, err := fairlead.Middleware(t.Context(), desk.Tools, "pages", func(next middleware.ToolCaller) middleware.ToolCaller { return desk.Caller }, batch.HostOptions{}, tools...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
 	t.Parallel()
 	tools, ran := catalog.New(catalog.Options{}), []string(nil)
 	t.Cleanup(func() { _ = tools.Close() })
-	guard, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, loop.Options{}, own{&ran})
+	guard, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, batch.HostOptions{}, own{&ran})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
 	if _, err := guard.EnhancedStreamable(nil)(t.Context(), &compose.ToolInput{}); err == nil {
 		t.Error("an answer in parts came past the chain")
 	}
-	if _, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, loop.Options{}, own{&ran}); err == nil {
+	if _, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, batch.HostOptions{}, own{&ran}); err == nil {
 		t.Error("an id was given twice")
 	}
 	reads, _ := tools.Lookup("pages", "delete_page")
@@ -288,7 +288,7 @@ func TestACallCostsThreeAllocationsMore(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	desk := looptest.New(t)
-	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
+	host := batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{})
 	picture, _ := desk.Tools.Lookup("notes", "get_picture")
 	tools, err := fairlead.Tools(host)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +28,7 @@ import (
 // [MultimodalTools]. A call of a tool that was not given here is refused too. Set
 // ExecuteSequentially where the order of the calls of one message matters, since Eino
 // starts them in any.
-func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain middleware.Middleware, o loop.Options, own ...tool.BaseTool) (compose.ToolMiddleware, error) {
+func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain middleware.Middleware, o batch.HostOptions, own ...tool.BaseTool) (compose.ToolMiddleware, error) {
 	if tools == nil || chain == nil {
 		panic("eino: Middleware needs a catalogue and a chain")
 	}
@@ -43,7 +43,7 @@ func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain mi
 	if err := tools.AddTools(id, middleware.ToolCallerFunc(execute), definitions...); err != nil { //nolint:contextcheck // it lists what it was given
 		return compose.ToolMiddleware{}, err
 	}
-	g := guarded{tools: tools, id: id, host: loop.New(tools, chain(tools), o)}
+	g := guarded{tools: tools, id: id, host: batch.NewHost(tools, chain(tools), o)}
 	return compose.ToolMiddleware{
 		Invokable: func(next compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
 			return func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
@@ -117,7 +117,7 @@ func definitionOf(ctx context.Context, t tool.BaseTool) (*mcp.Tool, error) {
 type guarded struct {
 	tools *catalog.Catalog
 	id    string
-	host  *loop.Host
+	host  *batch.Host
 }
 
 type nextKey struct{}

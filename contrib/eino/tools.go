@@ -14,7 +14,7 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 	"github.com/eino-contrib/jsonschema"
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +23,7 @@ import (
 // Config returns a tools node with the tools of the host. Eino starts the calls of one
 // message in any order, or one after the other: here it does the latter, since it gives
 // a tool no sight of the others. A tool that is not there is an answer to that call.
-func Config(host *loop.Host) (*compose.ToolsNodeConfig, error) {
+func Config(host *batch.Host) (*compose.ToolsNodeConfig, error) {
 	tools, err := Tools(host)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func Config(host *loop.Host) (*compose.ToolsNodeConfig, error) {
 	return &compose.ToolsNodeConfig{
 		Tools: tools, ExecuteSequentially: true,
 		UnknownToolsHandler: func(ctx context.Context, name, arguments string) (string, error) {
-			request := loop.Request{ID: compose.GetToolCallID(ctx), Name: name, Arguments: json.RawMessage(arguments)}
+			request := batch.ToolCall{ID: compose.GetToolCallID(ctx), Name: name, Arguments: json.RawMessage(arguments)}
 			return output.Text(host.Answer(ctx, request)[0]), nil
 		},
 	}, nil
@@ -40,17 +40,17 @@ func Config(host *loop.Host) (*compose.ToolsNodeConfig, error) {
 // Tools returns the host's tools as those of Eino, each under its ModelName, with
 // answers that are text. What fails is text as well, since an error would end the graph.
 // The error names a tool whose schema Eino does not take.
-func Tools(host *loop.Host) ([]tool.BaseTool, error) {
+func Tools(host *batch.Host) ([]tool.BaseTool, error) {
 	return convert(host, func(b base) tool.BaseTool { return invokable{b} })
 }
 
 // MultimodalTools is [Tools] with answers in parts: images and sounds as such. The chat
 // model has to take them.
-func MultimodalTools(host *loop.Host) ([]tool.BaseTool, error) {
+func MultimodalTools(host *batch.Host) ([]tool.BaseTool, error) {
 	return convert(host, func(b base) tool.BaseTool { return multimodal{b} })
 }
 
-func convert(host *loop.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, error) {
+func convert(host *batch.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, error) {
 	var all []tool.BaseTool
 	for _, one := range host.Tools() {
 		raw, err := json.Marshal(one.Definition.InputSchema)
@@ -73,7 +73,7 @@ func convert(host *loop.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, err
 
 // base is what the two kinds of tools have in common.
 type base struct {
-	host *loop.Host
+	host *batch.Host
 	tool *middleware.Tool
 	info *schema.ToolInfo
 }

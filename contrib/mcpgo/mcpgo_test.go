@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
 	"github.com/fairlead-go/fairlead/internal/docstest"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/mark3labs/mcp-go/client"
 	other "github.com/mark3labs/mcp-go/mcp"
@@ -55,7 +55,7 @@ func user(ctx context.Context) string { name, _ := ctx.Value(userKey{}).(string)
 func guarded(t *testing.T, desk *looptest.Desk) *client.Client {
 	t.Helper()
 	s := server.NewMCPServer("guarded", "1")
-	if err := fairlead.AddTools(s, loop.New(desk.Tools, desk.Caller, loop.Options{Scope: user})); err != nil {
+	if err := fairlead.AddTools(s, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{Scope: user})); err != nil {
 		t.Fatal(err)
 	}
 	return serve(t, s)
@@ -189,7 +189,7 @@ func TestSchemasAreHandedOnAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := server.NewMCPServer("guarded", "1")
-		if err := fairlead.AddTools(s, loop.New(desk.Tools, desk.Caller, loop.Options{})); err != nil {
+		if err := fairlead.AddTools(s, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{})); err != nil {
 			t.Errorf("%s: %v", schema, err)
 			continue
 		}

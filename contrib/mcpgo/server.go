@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/middleware"
 	other "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -15,14 +15,14 @@ import (
 // AddTools adds the tools of a host to a server of mcp-go, each under its ModelName and
 // with its annotations: whoever calls them there calls through the chain. A call that
 // ends in an error is answered with a result that says so. Where a server has more
-// users than one, loop.Options.Scope has to say whose call it is, by what the host put
+// users than one, batch.HostOptions.Scope has to say whose call it is, by what the host put
 // into the context (server.WithHTTPContextFunc): mcp-go has no user, and since
 // revision 2026-07-28 no session either.
 //
 // A server that there is already is guarded in the same way: put a client in front of
 // it (client.NewInProcessClient), its [Session] into a catalogue, and the catalogue's
 // tools onto a second server, which is the one that is reached from outside.
-func AddTools(s *server.MCPServer, host *loop.Host) error {
+func AddTools(s *server.MCPServer, host *batch.Host) error {
 	var all []server.ServerTool
 	for _, tool := range host.Tools() {
 		in, out, err := schemas(tool.Definition)
@@ -50,7 +50,7 @@ func schemas(t *mcp.Tool) (in, out json.RawMessage, err error) {
 	return in, out, err
 }
 
-func handler(host *loop.Host, tool *middleware.Tool) server.ToolHandlerFunc {
+func handler(host *batch.Host, tool *middleware.Tool) server.ToolHandlerFunc {
 	return func(ctx context.Context, request other.CallToolRequest) (*other.CallToolResult, error) {
 		arguments := request.Params.RawArguments
 		if arguments == nil && request.Params.Arguments != nil {

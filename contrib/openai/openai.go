@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/openai/openai-go/v3"
@@ -45,14 +45,14 @@ const usual = 8
 // Answer makes the calls that a message of the model asks for, as one batch, and
 // returns the messages that answer them, each to the id of its call. This API takes
 // text alone: what a tool returned beside it is named, and structured content is text.
-func Answer(ctx context.Context, host *loop.Host, calls []openai.ChatCompletionMessageToolCallUnion) []openai.ChatCompletionMessageParamUnion {
+func Answer(ctx context.Context, host *batch.Host, calls []openai.ChatCompletionMessageToolCallUnion) []openai.ChatCompletionMessageParamUnion {
 	if len(calls) == 0 {
 		return nil
 	}
-	requests := make([]loop.Request, 0, usual)
+	requests := make([]batch.ToolCall, 0, usual)
 	for _, c := range calls {
 		// A custom call has its name and its input elsewhere. The input is text, and refused unless it happens to be arguments.
-		requests = append(requests, loop.Request{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(cmp.Or(c.Function.Arguments, c.Custom.Input))})
+		requests = append(requests, batch.ToolCall{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(cmp.Or(c.Function.Arguments, c.Custom.Input))})
 	}
 	messages := make([]openai.ChatCompletionMessageParamUnion, len(calls))
 	for i, res := range host.Answer(ctx, requests...) {

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/batch"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -58,7 +58,7 @@ func talk(t *testing.T, desk *looptest.Desk, turn ...call) map[string]string {
 	server := httptest.NewServer(m)
 	t.Cleanup(server.Close)
 	client := openai.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("none"))
-	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
+	host := batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{})
 	tools, err := fairlead.Tools(host.Tools())
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
 	t.Parallel()
 	desk := looptest.New(t)
 	custom := openai.ChatCompletionMessageToolCallUnion{ID: "a", Type: "custom", Custom: openai.ChatCompletionMessageCustomToolCallCustom{Name: "notes__create_note", Input: "a note"}}
-	messages := fairlead.Answer(t.Context(), loop.New(desk.Tools, desk.Caller, loop.Options{}), []openai.ChatCompletionMessageToolCallUnion{custom})
+	messages := fairlead.Answer(t.Context(), batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}), []openai.ChatCompletionMessageToolCallUnion{custom})
 	if told := messages[0].OfTool.Content.OfString.Value; len(desk.Calls()) > 0 || !strings.Contains(told, "are refused") {
 		t.Errorf("executed %v, told %q", desk.Calls(), told)
 	}
@@ -177,7 +177,7 @@ func TestAnAnswerCostsThreeAllocationsMore(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	desk := looptest.New(t)
-	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
+	host := batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{})
 	tool, _ := desk.Tools.Lookup("notes", "get_picture")
 	calls := []openai.ChatCompletionMessageToolCallUnion{{ID: "a", Function: openai.ChatCompletionMessageFunctionToolCallFunction{Name: tool.ModelName(), Arguments: `{"id":"1"}`}}}
 	byHand := func() []openai.ChatCompletionMessageParamUnion {

@@ -22,17 +22,17 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/openai/openai-go/v3"
 )
 
 func main() {
 	tools := catalog.New(catalog.Options{})
 	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
-	host := loop.New(tools, chain.Standard{}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{}.Then(tools), batch.HostOptions{})
 	given, err := fairlead.Tools(host.Tools())
 	calls := []openai.ChatCompletionMessageToolCallUnion{{ID: "1", Function: openai.ChatCompletionMessageFunctionToolCallFunction{Name: given[0].OfFunction.Function.Name, Arguments: `+"`{\"ID\":\"A7\"}`"+`}}}
 	fmt.Println(err, fairlead.Answer(context.Background(), host, calls)[0].OfTool.Content.OfString)

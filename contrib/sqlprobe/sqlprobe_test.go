@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/contrib/sqlprobe"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 )
 
 const (
@@ -22,12 +23,12 @@ type row struct {
 	why  string // a part of the explanation
 }
 
-func check(t *testing.T, probe preflight.Probe, rows []row) {
+func check(t *testing.T, read preflight.Probe, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(fmt.Sprintf("%.60s", r.text), func(t *testing.T) {
 			t.Parallel()
-			got := probe(r.text)
+			got := read(r.text)
 			if got.Annotations.Safety() != r.want || !strings.Contains(got.Why, r.why) {
 				t.Errorf("%s: %v (%s), want %v (…%s…)", r.text, got.Annotations.Safety(), got.Why, r.want, r.why)
 			}
@@ -220,8 +221,8 @@ func FuzzProbes(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, probe := range map[string]preflight.Probe{"PostgreSQL": sqlprobe.PostgreSQL, "MySQL": sqlprobe.MySQL} {
-			got := probe(text)
+		for name, reads := range map[string]preflight.Probe{"PostgreSQL": sqlprobe.PostgreSQL, "MySQL": sqlprobe.MySQL} {
+			got := reads(text)
 			if got.Why == "" || strings.Contains(got.Why, "\n") {
 				t.Errorf("%s: the reason is not one line: %q", name, got.Why)
 			}
@@ -229,7 +230,7 @@ func FuzzProbes(f *testing.F) {
 				continue
 			}
 			for _, worse := range []string{"; DROP TABLE x; " + text, text + "\n; DROP TABLE x", "DELETE FROM x; " + text} {
-				if v := probe(worse); v.Annotations.Safety() != risky {
+				if v := reads(worse); v.Annotations.Safety() != risky {
 					t.Errorf("%s: %q is %v", name, worse, v.Annotations.Safety())
 				}
 			}
@@ -248,11 +249,11 @@ func FuzzPlainReaderAgrees(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if preflight.SQL(text).Annotations.Safety() != read {
+		if probe.SQL(text).Annotations.Safety() != read {
 			return
 		}
-		for name, probe := range map[string]preflight.Probe{"PostgreSQL": sqlprobe.PostgreSQL, "MySQL": sqlprobe.MySQL} {
-			got := probe(text)
+		for name, reads := range map[string]preflight.Probe{"PostgreSQL": sqlprobe.PostgreSQL, "MySQL": sqlprobe.MySQL} {
+			got := reads(text)
 			if got.Annotations.Safety() == read || strings.Contains(got.Why, "does not parse") || strings.Contains(got.Why, "are more than") {
 				continue
 			}

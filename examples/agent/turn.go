@@ -30,21 +30,24 @@ type call struct {
 }
 
 // done reports whether the call was made and the tool did what it should.
-func (c *call) done() bool { return c.err == nil && !c.result.IsError }
+func (c *call) done() bool { return c.outcome() == "ok" }
 
-// outcome returns "ok", "tool_error", "denied", "unknown" (it may or may not have happened)
-// or "failed".
+// outcome names what came of the call; "unknown" may or may not have happened.
 func (c *call) outcome() string {
 	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](c.err)
 	switch {
-	case c.done():
-		return "ok"
-	case c.err == nil:
+	case c.result == nil && c.err == nil:
+		return "not_sent" // the run was interrupted
+	case c.err == nil && c.result.IsError:
 		return "tool_error"
+	case c.err == nil:
+		return "ok"
 	case errors.Is(c.err, hitl.ErrDenied):
 		return "denied"
 	case unknown:
 		return "unknown"
+	case middleware.NotSent(c.err):
+		return "refused"
 	}
 	return "failed"
 }
@@ -149,7 +152,7 @@ func (n *counts) add(c *call) {
 	case errors.Is(c.err, ratelimit.ErrLimited):
 		n.Limited++
 		n.ServerCalls-- // it was turned away before it was sent
-	case c.outcome() == "failed":
+	case c.outcome() == "failed", c.outcome() == "refused":
 		n.failed++
 	}
 }

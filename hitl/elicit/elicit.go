@@ -29,7 +29,7 @@ type Options struct {
 const leastKey = 32
 
 // New returns a Confirmer for hitl.New, in a chain that hangs before a server's tools
-// (mount.NewServer, mount.ToolHandler, or [WithRequest]).
+// (serve.New, serve.ToolHandler, or [WithRequest]).
 //
 // A client up to revision 2025-11-25 is sent elicitation/create while its call waits.
 // A newer one is answered with a result that asks for input (a [*hitl.PendingError]

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -248,7 +248,7 @@ func TestAToolThatAsksForInputItself(t *testing.T) {
 			server, u := mcptest.New(), &user{}
 			std := chain.Standard{Confirm: hitl.New(elicit.New(elicit.Options{}), hitl.Options{})}
 			var legs []string
-			server.AddTool(tool.Definition, mount.ToolHandler(tool, std.Middleware(), nil, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			server.AddTool(tool.Definition, serve.ToolHandler(tool, std.Middleware(), nil, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				legs = append(legs, fmt.Sprintf("%q %d", r.Params.RequestState, len(r.Params.InputResponses)))
 				if r.Params.RequestState == "the tool's" {
 					return mcptest.Text("deleted"), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -17,10 +17,10 @@ import (
 func ExampleNew() {
 	ctx := context.Background()
 	server := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
-	crm := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{
+	crm := serve.New(server, "crm", serve.Options{Chain: chain.Standard{
 		Confirm: hitl.New(elicit.New(elicit.Options{}), hitl.Options{}),
 	}.Middleware()})
-	err := mount.AddTool(crm, &mcp.Tool{Name: "delete_customer"}, annotation.Destructive(),
+	err := serve.AddTool(crm, &mcp.Tool{Name: "delete_customer"}, annotation.Destructive(),
 		func(_ context.Context, _ *mcp.CallToolRequest, in customer) (*mcp.CallToolResult, any, error) {
 			fmt.Println("server: deleted", in.Name)
 			return &mcp.CallToolResult{}, nil, nil

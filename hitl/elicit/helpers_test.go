@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/mcptest"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -36,9 +36,9 @@ func newDesk(t testing.TB, c hitl.Confirmer, o hitl.Options) *desk {
 	d := &desk{server: mcptest.New(), store: &record{Store: approvals.NewMemory(), states: make(map[string][]approvals.State), over: make(chan struct{})}}
 	o.Store = d.store
 	std := chain.Standard{Output: output.New(output.Options{}), Confirm: hitl.New(c, o)}
-	s := mount.NewServer(d.server, "crm", mount.ServerOptions{Chain: std.Middleware()})
+	s := serve.New(d.server, "crm", serve.Options{Chain: std.Middleware()})
 	for _, name := range []string{"delete_customer", "purge_customer"} {
-		err := mount.AddTool(s, &mcp.Tool{Name: name, Description: "Delete a customer."}, annotation.Destructive(),
+		err := serve.AddTool(s, &mcp.Tool{Name: name, Description: "Delete a customer."}, annotation.Destructive(),
 			func(_ context.Context, _ *mcp.CallToolRequest, in customer) (*mcp.CallToolResult, any, error) {
 				d.ran.Add(1)
 				return mcptest.Text("deleted " + in.Name), nil, nil

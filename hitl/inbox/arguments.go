@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -28,21 +29,13 @@ func rows(arguments json.RawMessage) []row {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		return nil
 	}
-	var list []row
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') || !json.Valid(arguments) {
+	members, ok := strictjson.Members(arguments)
+	if !ok || !json.Valid(arguments) {
 		return []row{{Text: safetext.Text(string(arguments)), raw: arguments}}
 	}
-	for d.More() {
-		name, err := d.Token()
-		var value json.RawMessage
-		if err == nil {
-			err = d.Decode(&value)
-		}
-		if err != nil {
-			return []row{{Text: safetext.Text(string(arguments)), raw: arguments}}
-		}
-		list = append(list, row{Name: safetext.Line(fmt.Sprint(name)), Text: valueText(value), raw: value})
+	var list []row
+	for _, m := range members {
+		list = append(list, row{Name: safetext.Line(m.Name), Text: valueText(m.Value), raw: m.Value})
 	}
 	return list
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -178,22 +179,22 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	if isNull(raw) {
 		return "", nil, errors.New("it is null")
 	}
-	tool, ok := members(raw)
+	tool, ok := strictjson.Members(raw)
 	if !ok {
 		return "", nil, fmt.Errorf("it is no object: %.40s", raw)
 	}
 	seen := make(map[string]json.RawMessage, len(tool))
 	for _, m := range tool {
-		k, known := ofTool[m.name]
-		switch _, twice := seen[m.name]; {
+		k, known := ofTool[m.Name]
+		switch _, twice := seen[m.Name]; {
 		case !known || err != nil:
 			continue
 		case twice:
-			err = fmt.Errorf("%s is given twice", m.name)
+			err = fmt.Errorf("%s is given twice", m.Name)
 		default:
 			err = k.check(m)
 		}
-		seen[m.name] = m.value
+		seen[m.Name] = m.Value
 	}
 	_ = json.Unmarshal(seen["name"], &name) // absent is "", and so is what is none
 	if err != nil {
@@ -203,42 +204,15 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	if annotations == nil || isNull(annotations) {
 		return name, nil, nil
 	}
-	hints, _ := members(annotations) // it is an object
+	hints, _ := strictjson.Members(annotations) // it is an object
 	for _, m := range hints {
-		if k, known := ofAnnotations[m.name]; known {
+		if k, known := ofAnnotations[m.Name]; known {
 			if err := k.check(m); err != nil {
 				return name, nil, fmt.Errorf("among its annotations %w", err)
 			}
 		}
 	}
 	return name, annotations, nil
-}
-
-// A member is one of an object, which may have it twice.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
-// members returns those of an object in valid JSON; ok is false for anything else.
-func members(raw json.RawMessage) (all []member, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	for d.More() {
-		key, err := d.Token()
-		var m member
-		if err == nil {
-			err = d.Decode(&m.value)
-		}
-		if err != nil {
-			return nil, false
-		}
-		m.name, _ = key.(string) // in an object it is one
-		all = append(all, m)
-	}
-	return all, true
 }
 
 // A kind is what the SDK takes for a member.
@@ -273,11 +247,11 @@ func is[T any](raw json.RawMessage) bool {
 }
 
 // check says what is wrong with a member of another kind.
-func (k kind) check(m member) error {
-	if k.reads(m.value) {
+func (k kind) check(m strictjson.Member) error {
+	if k.reads(m.Value) {
 		return nil
 	}
-	return fmt.Errorf("%s is %.40s and no %s", m.name, m.value, k.what)
+	return fmt.Errorf("%s is %.40s and no %s", m.Name, m.Value, k.what)
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }

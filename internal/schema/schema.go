@@ -1,6 +1,6 @@
-// Package schema says which JSON Schemas may be given to a validator, and reads in
-// those that may what they say of each place of a value. A schema is a stranger's text: a validator that follows a hostile
-// one runs out of stack or of time.
+// Package schema says which JSON Schemas may be given to a validator, and reads what a
+// schema says of each place of a value. A schema is a stranger's text: a validator that
+// follows a hostile one runs out of stack or of time.
 package schema
 
 import (
@@ -48,7 +48,7 @@ func Check(root any) error {
 }
 
 // A Schema is one that [Check] found usable.
-type Schema struct{ walker }
+type Schema struct{ root any }
 
 // Open returns a schema that is not decoded yet, or says what keeps it from being
 // used.
@@ -64,33 +64,50 @@ func Open(schema any) (*Schema, error) {
 	if err := Check(root); err != nil {
 		return nil, err
 	}
-	return &Schema{walker{root: root}}, nil
+	return &Schema{root}, nil
 }
 
 // Root returns the schema as JSON decodes it, an object or a boolean.
 func (s *Schema) Root() any { return s.root }
 
-// Applying returns the schema and all those that apply to the same value as it:
-// through references, allOf, anyOf, oneOf, if, then, else and dependent schemas.
-// What a not holds describes what the value is not, and is left out.
+// Applying returns the schema and all those that apply to the same value as it.
 func (s *Schema) Applying(schema map[string]any) []map[string]any {
-	var all []map[string]any
-	seen := make(map[uintptr]bool)
-	var add func(schema map[string]any)
-	add = func(schema map[string]any) {
-		if seen[identity(schema)] {
-			return
+	all, _ := Applying(s.root, maxExpansion, schema) // Check found that it ends
+	return all
+}
+
+// Applying returns the schemas of a document and all those that apply to the same value
+// as them, once each: through references, allOf, anyOf, oneOf, if, then, else and
+// dependent schemas. What a not holds describes what the value is not, and is left out.
+// So is a reference that leads nowhere. It reports false for a document that nobody
+// checked, if references go in a circle or if more than most schemas apply.
+func Applying(root any, most int, schemas ...map[string]any) (all []map[string]any, ok bool) {
+	seen := make(map[uintptr]bool, len(schemas)) // whether it is still open, by identity
+	var add func(schema map[string]any) bool
+	add = func(schema map[string]any) bool {
+		id := identity(schema)
+		if open, again := seen[id]; again {
+			return !open
 		}
-		seen[identity(schema)] = true
+		if len(all) == most {
+			return false
+		}
+		seen[id] = true
 		all = append(all, schema)
-		for by, target := range s.inPlace(schema) {
-			if by != "not" && target.err == nil { // Check found no error
-				add(target.schema)
+		for by, target := range inPlace(root, schema) {
+			if by != "not" && target.err == nil && !add(target.schema) {
+				return false
 			}
 		}
+		seen[id] = false
+		return true
 	}
-	add(schema)
-	return all
+	for _, schema := range schemas {
+		if !add(schema) {
+			return nil, false
+		}
+	}
+	return all, true
 }
 
 // Size returns about how many bytes a decoded value has as JSON, without writing it.
@@ -230,7 +247,7 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 		return cost, nil
 	}
 	total := 1
-	for by, target := range w.inPlace(schema) {
+	for by, target := range inPlace(w.root, schema) {
 		if w.cost[id] != open {
 			if w.chain++; w.chain > maxSchemaDepth {
 				return 0, errUnbounded
@@ -265,10 +282,10 @@ type target struct {
 
 // inPlace yields the subschemas that apply to the same value: what $ref and its
 // kin, allOf, anyOf, oneOf, not, if, then, else and the dependent schemas hold.
-func (w *walker) inPlace(schema map[string]any) iter.Seq2[string, target] {
+func inPlace(root any, schema map[string]any) iter.Seq2[string, target] {
 	return func(yield func(string, target) bool) {
 		for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-			if ref, ok := schema[k].(string); ok && !yield(ref, w.resolve(ref)) {
+			if ref, ok := schema[k].(string); ok && !yield(ref, resolve(root, ref)) {
 				return
 			}
 		}
@@ -299,11 +316,11 @@ func (w *walker) inPlace(schema map[string]any) iter.Seq2[string, target] {
 // resolve finds what a local reference means. Another document is never fetched,
 // and a reference that is no plain path is not followed: validators disagree
 // about where it leads.
-func (w *walker) resolve(ref string) target {
+func resolve(root any, ref string) target {
 	if !strings.HasPrefix(ref, "#") {
 		return target{err: fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))}
 	}
-	at := w.root
+	at := root
 	path, _ := url.PathUnescape(ref) // "" where an escape is none
 	parts := strings.Split(path, "/")
 	if parts[0] != "#" {

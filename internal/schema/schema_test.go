@@ -47,3 +47,35 @@ func TestOpenRefusesWhatCheckRefuses(t *testing.T) {
 		t.Errorf("false: %v", err)
 	}
 }
+
+// A document that nobody checked is followed as far as it leads, and no further.
+func TestApplyingInAnUncheckedDocument(t *testing.T) {
+	t.Parallel()
+	wide := `{"anyOf":[` + strings.Repeat(`{},`, 10) + `{}]}`
+	deep := strings.Repeat(`{"allOf":[`, 11) + `{}` + strings.Repeat(`]}`, 11)
+	for _, tt := range []struct {
+		name, document string
+		want           int // -1 if it cannot be followed
+	}{
+		{"nothing in place", `{"properties":{"a":{"$ref":"#"}}}`, 1},
+		{"references that lead nowhere", `{"$ref":"#/nowhere","allOf":[{"$ref":"https://example.com"},{"$ref":"#name"},{"$ref":"#/%zz"}]}`, 4},
+		{"the same part twice", `{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}],"$defs":{"a":{}}}`, 4},
+		{"a reference to itself", `{"$ref":"#"}`, -1},
+		{"a circle of two", `{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}}}`, -1},
+		{"more than the bound side by side", wide, -1},
+		{"more than the bound within each other", deep, -1},
+		{"what is no list", `{"allOf":7,"anyOf":{"a":{}},"if":true,"dependentSchemas":[{}]}`, 1},
+	} {
+		var root map[string]any
+		if err := json.Unmarshal([]byte(tt.document), &root); err != nil {
+			t.Fatal(err)
+		}
+		all, ok := schema.Applying(root, 10, root)
+		if got := len(all); ok != (tt.want >= 0) || ok && got != tt.want {
+			t.Errorf("%s: %d, %v; want %d", tt.name, got, ok, tt.want)
+		}
+	}
+	if all, ok := schema.Applying(nil, 10); !ok || len(all) != 0 {
+		t.Errorf("no schemas: %v, %v", all, ok)
+	}
+}

@@ -9,10 +9,10 @@ import (
 	"os"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/output"
 	"google.golang.org/genai"
 )
@@ -29,7 +29,7 @@ func main() {
 		log.Fatal(err)
 	}
 	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})
-	host := loop.New(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), batch.HostOptions{})
 
 	ctx := context.Background()
 	client, err := genai.NewClient(ctx, nil) // GEMINI_API_KEY
@@ -49,7 +49,7 @@ type models interface {
 }
 
 // talk asks the model until it asks for nothing more.
-func talk(ctx context.Context, models models, host *loop.Host, goal string) (string, error) {
+func talk(ctx context.Context, models models, host *batch.Host, goal string) (string, error) {
 	config, contents := &genai.GenerateContentConfig{Tools: declare(host)}, genai.Text(goal)
 	for {
 		reply, err := models.GenerateContent(ctx, "gemini-2.5-flash", contents, config)
@@ -69,7 +69,7 @@ func talk(ctx context.Context, models models, host *loop.Host, goal string) (str
 }
 
 // declare returns the tools as the API takes them.
-func declare(host *loop.Host) []*genai.Tool {
+func declare(host *batch.Host) []*genai.Tool {
 	var declared []*genai.FunctionDeclaration
 	for _, tool := range host.Tools() {
 		declared = append(declared, &genai.FunctionDeclaration{
@@ -80,8 +80,8 @@ func declare(host *loop.Host) []*genai.Tool {
 }
 
 // answer makes the calls of one turn.
-func answer(ctx context.Context, host *loop.Host, calls []*genai.FunctionCall) ([]*genai.Part, error) {
-	requests := make([]loop.Request, len(calls))
+func answer(ctx context.Context, host *batch.Host, calls []*genai.FunctionCall) ([]*genai.Part, error) {
+	requests := make([]batch.ToolCall, len(calls))
 	for i, c := range calls {
 		arguments, err := json.Marshal(c.Args)
 		if err != nil {
@@ -90,7 +90,7 @@ func answer(ctx context.Context, host *loop.Host, calls []*genai.FunctionCall) (
 		if c.Args == nil {
 			arguments = nil
 		}
-		requests[i] = loop.Request{ID: c.ID, Name: c.Name, Arguments: arguments}
+		requests[i] = batch.ToolCall{ID: c.ID, Name: c.Name, Arguments: arguments}
 	}
 	parts := make([]*genai.Part, len(calls))
 	for i, res := range host.Answer(ctx, requests...) {

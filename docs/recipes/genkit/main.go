@@ -9,10 +9,10 @@ import (
 	"os"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/firebase/genkit/go/ai"
@@ -31,7 +31,7 @@ func main() {
 		log.Fatal(err)
 	}
 	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})
-	host := loop.New(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), batch.HostOptions{})
 
 	ctx := context.Background()
 	g := genkit.Init(ctx) // with the plugin of your model
@@ -48,7 +48,7 @@ func main() {
 
 // define makes the host's tools known to Genkit. What fails is text, since an error of
 // a tool would end the generation.
-func define(g *genkit.Genkit, host *loop.Host) ([]ai.ToolRef, error) {
+func define(g *genkit.Genkit, host *batch.Host) ([]ai.ToolRef, error) {
 	var all []ai.ToolRef
 	for _, tool := range host.Tools() {
 		raw, err := json.Marshal(tool.Definition.InputSchema)
@@ -64,7 +64,7 @@ func define(g *genkit.Genkit, host *loop.Host) ([]ai.ToolRef, error) {
 	return all, nil
 }
 
-func call(host *loop.Host, tool *middleware.Tool) ai.ToolFunc[any, string] {
+func call(host *batch.Host, tool *middleware.Tool) ai.ToolFunc[any, string] {
 	return func(ctx *ai.ToolContext, input any) (string, error) {
 		arguments, err := json.Marshal(input)
 		if err != nil {

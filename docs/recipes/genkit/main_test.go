@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/firebase/genkit/go/genkit"
 )
 
@@ -13,7 +13,7 @@ func TestAToolOfGenkitIsCalledThroughTheChain(t *testing.T) {
 	t.Parallel()
 	desk := looptest.New(t)
 	g := genkit.Init(t.Context())
-	if _, err := define(g, loop.New(desk.Tools, desk.Caller, loop.Options{})); err != nil {
+	if _, err := define(g, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"notes__get_note": looptest.Structured, "notes__delete_note": looptest.Reason} {

@@ -10,10 +10,10 @@ import (
 	"os"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/tmc/langchaingo/llms"
 	"github.com/tmc/langchaingo/llms/ollama"
@@ -31,7 +31,7 @@ func main() {
 		log.Fatal(err)
 	}
 	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})
-	host := loop.New(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), batch.HostOptions{})
 
 	model, err := ollama.New(ollama.WithModel("qwen3"))
 	if err != nil {
@@ -45,7 +45,7 @@ func main() {
 }
 
 // talk asks the model until it asks for nothing more.
-func talk(ctx context.Context, model llms.Model, host *loop.Host, goal string) (string, error) {
+func talk(ctx context.Context, model llms.Model, host *batch.Host, goal string) (string, error) {
 	var tools []llms.Tool
 	for _, tool := range host.Tools() {
 		tools = append(tools, llms.Tool{Type: "function", Function: &llms.FunctionDefinition{
@@ -63,10 +63,10 @@ func talk(ctx context.Context, model llms.Model, host *loop.Host, goal string) (
 			return choice.Content, nil
 		}
 		asked := llms.MessageContent{Role: llms.ChatMessageTypeAI}
-		var requests []loop.Request
+		var requests []batch.ToolCall
 		for _, c := range choice.ToolCalls {
 			asked.Parts = append(asked.Parts, c)
-			requests = append(requests, loop.Request{ID: c.ID, Name: c.FunctionCall.Name, Arguments: json.RawMessage(c.FunctionCall.Arguments)})
+			requests = append(requests, batch.ToolCall{ID: c.ID, Name: c.FunctionCall.Name, Arguments: json.RawMessage(c.FunctionCall.Arguments)})
 		}
 		messages = append(messages, asked)
 		for i, res := range host.Answer(ctx, requests...) {

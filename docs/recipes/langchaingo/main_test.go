@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/tmc/langchaingo/llms"
 )
 
@@ -35,7 +35,7 @@ func (scripted) Call(context.Context, string, ...llms.CallOption) (string, error
 func TestTheModelIsToldWhatBecameOfItsCalls(t *testing.T) {
 	t.Parallel()
 	desk := looptest.New(t)
-	text, err := talk(t.Context(), scripted{}, loop.New(desk.Tools, desk.Caller, loop.Options{}), "go")
+	text, err := talk(t.Context(), scripted{}, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}), "go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ var outputMutants = []mutant{
 const (
 	viewFile    = "catalog/view.go"
 	pinsFile    = "catalog/pins.go"
-	serverFile  = "mount/server.go"
+	serverFile  = "mount/serve/serve.go"
 	listedState = `if known && p.digest == e.tool.Digest && class <= max(p.class, annotation.Dangerous) {`
 )
 
@@ -82,8 +82,8 @@ var byTests = map[string]roomTests{
 	"answer-beats-the-host":               {"./preflight", "TestTheHostsWordOutweighsTheServers"},
 	"always-brings-back-what-is-kept-out": {"./catalog", "TestSelect$"},
 	"unsent-calls-are-counted":            {"./catalog", "TestStatisticsCountWhatReachedTheServer"},
-	"served-tools-without-guard":          {"./mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
-	"served-tool-of-another-definition":   {"./mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
+	"served-tools-without-guard":          {"./mount/serve", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
+	"served-tool-of-another-definition":   {"./mount/serve", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"./chain", "TestViewHoldsBeforeReplicas"},
 	"sterner-edit-not-asked-about":        {"./hitl", "TestEditIsClassedAgain"},
 	"poisoned-values-are-believed":        {"./cache", "TestPoisonedValueIsAMiss"},

@@ -1,4 +1,4 @@
-package preflight_test
+package probe_test
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 )
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	checkProbe(t, preflight.HTTP, []probeCase{
+	checkProbe(t, probe.HTTP, []probeCase{
 		{"GET https://api.example.com/v1/users?id=7&page=2", probeRead, "GET"},
 		{"HEAD http://example.com:8080/", probeRead, "HEAD"},
 		{"OPTIONS *", probeRead, "OPTIONS"},
@@ -96,10 +96,10 @@ var wholeBuffer = "GET /a HTTP/1.1\r\nHost: a\r\nUser-Agent: " + strings.Repeat(
 // PATCH is not idempotent by its RFC, and PUT is.
 func TestHTTPRepeatsPutAndNotPatch(t *testing.T) {
 	t.Parallel()
-	if !preflight.HTTP("PUT /users/7").Annotations.SafeToRetry() || preflight.HTTP("PATCH /users/7").Annotations.SafeToRetry() {
+	if !probe.HTTP("PUT /users/7").Annotations.SafeToRetry() || probe.HTTP("PATCH /users/7").Annotations.SafeToRetry() {
 		t.Error("want PUT repeatable and PATCH not")
 	}
-	if got := preflight.HTTP("DELETE /users/7").Annotations; got.Destructive != annotation.Yes || got.SafeToRetry() {
+	if got := probe.HTTP("DELETE /users/7").Annotations; got.Destructive != annotation.Yes || got.SafeToRetry() {
 		t.Errorf("DELETE is %s", got.Summary())
 	}
 }
@@ -109,7 +109,7 @@ func FuzzHTTP(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := preflight.HTTP(text)
+		got := probe.HTTP(text)
 		checkVerdict(t, got)
 		if got.Annotations.Safety() != probeRead {
 			return
@@ -124,7 +124,7 @@ func FuzzHTTP(f *testing.F) {
 			worse = append(worse, "DELETE "+target, "POST "+target, "GET "+target+"/delete", "GET "+target+"?_method=DELETE", "GET "+target+"&_method=DELETE?_method=x")
 		}
 		for _, w := range worse {
-			if v := preflight.HTTP(w); v.Annotations.Safety() == probeRead && !strings.ContainsAny(target, "?#") {
+			if v := probe.HTTP(w); v.Annotations.Safety() == probeRead && !strings.ContainsAny(target, "?#") {
 				t.Errorf("%q is a read, and so is %q", text, w)
 			}
 		}
@@ -138,7 +138,7 @@ func ExampleHTTP() {
 		"GET https://api.example.com/users/7?action=delete",
 		"POST https://api.example.com/users",
 	} {
-		v := preflight.HTTP(text)
+		v := probe.HTTP(text)
 		fmt.Println(v.Annotations.Safety(), "-", v.Why)
 	}
 	// Output:

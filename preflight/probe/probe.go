@@ -1,4 +1,12 @@
-package preflight
+// Package probe reads the text of one argument and says what a call with it would do:
+// [SQL] reads a query, [HTTP] a request and [Shell] a command line. Each of them is a
+// [preflight.Probe], for a tool that runs whatever it is given:
+//
+//	preflight.Rules{"db/run_sql": preflight.Argument("sql", probe.SQL)}
+//
+// A probe calls a text a read only if every part of it is known to read. What it
+// cannot read with certainty is destructive.
+package probe
 
 import (
 	"fmt"
@@ -7,16 +15,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/preflight"
 )
 
 // maxProbed is how many bytes a probe reads. A person's query, request or
 // command is far shorter; what is longer is asked about.
 const maxProbed = 16 << 10
 
-func harmless(why string) Verdict { return Verdict{annotation.ReadOnly(), why} }
+func harmless(why string) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.ReadOnly(), Why: why}
+}
 
-func harmful(format string, args ...any) Verdict {
-	return Verdict{annotation.Destructive(), fmt.Sprintf(format, args...)}
+func harmful(format string, args ...any) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.Destructive(), Why: fmt.Sprintf(format, args...)}
 }
 
 // plain says why a text cannot be read whatever its language: it is too long, no

@@ -1,4 +1,4 @@
-package preflight_test
+package probe_test
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 )
 
 func TestShell(t *testing.T) {
 	t.Parallel()
-	checkProbe(t, preflight.Shell, []probeCase{
+	checkProbe(t, probe.Shell, []probeCase{
 		{"ls", probeRead, "ls"},
 		{"ls -la ~/src *.go", probeRead, "ls"},
 		{"cat README.md | grep -in 'a|b' | sort -u | head -20", probeRead, "cat, grep, sort, head"},
@@ -188,7 +188,7 @@ func TestShell(t *testing.T) {
 
 func TestShellTableIsWhole(t *testing.T) {
 	t.Parallel()
-	for _, fault := range preflight.ShellTableFaults() {
+	for _, fault := range probe.ShellTableFaults() {
 		t.Error(fault)
 	}
 }
@@ -197,7 +197,7 @@ func TestShellTableIsWhole(t *testing.T) {
 // into the table.
 func TestShellTableHasNoCommandThatRunsOthers(t *testing.T) {
 	t.Parallel()
-	names := preflight.ShellCommands()
+	names := probe.ShellCommands()
 	for name := range strings.FieldsSeq(`sh bash dash zsh fish ksh busybox env-run eval exec source . sudo su doas nohup nice timeout time watch xargs
 		parallel awk gawk perl python python3 ruby node php lua less more man vi vim nano ed ex emacs tee dd cp mv rm ln mkdir touch chmod chown truncate
 		install rsync scp ssh ftp wget nc ncat socat telnet tar zip unzip gzip make git-push docker-run kubectl-exec crontab at kill pkill mail alias
@@ -217,7 +217,7 @@ func FuzzShell(f *testing.F) {
 		f.Add(text, uint(4))
 	}
 	f.Fuzz(func(t *testing.T, text string, at uint) {
-		got := preflight.Shell(text)
+		got := probe.Shell(text)
 		checkVerdict(t, got)
 		if got.Annotations.Safety() != probeRead {
 			return
@@ -231,7 +231,7 @@ func FuzzShell(f *testing.F) {
 			worse = append(worse, text[:cut]+" > x "+text[cut:], text[:cut]+" ; rm x ; "+text[cut:], text[:cut]+"$(rm x)"+text[cut:])
 		}
 		for _, w := range worse {
-			if v := preflight.Shell(w); v.Annotations.Safety() == probeRead {
+			if v := probe.Shell(w); v.Annotations.Safety() == probeRead {
 				t.Errorf("%q is a read, and so is %q", text, w)
 			}
 		}
@@ -244,7 +244,7 @@ func ExampleShell() {
 		"find . -name '*.tmp' -delete",
 		"cat notes.txt > todo.txt",
 	} {
-		v := preflight.Shell(text)
+		v := probe.Shell(text)
 		fmt.Println(v.Annotations.Safety(), "-", v.Why)
 	}
 	// Output:

@@ -1,4 +1,4 @@
-package preflight_test
+package probe_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 )
 
 const (
@@ -22,12 +23,12 @@ type probeCase struct {
 	why  string
 }
 
-func checkProbe(t *testing.T, probe preflight.Probe, cases []probeCase) {
+func checkProbe(t *testing.T, read preflight.Probe, cases []probeCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%.60s", c.text), func(t *testing.T) {
 			t.Parallel()
-			got := probe(c.text)
+			got := read(c.text)
 			if got.Annotations.Safety() != c.want || !strings.Contains(got.Why, c.why) {
 				t.Errorf("%s: %v (%s), want %v (…%s…)", c.text, got.Annotations.Safety(), got.Why, c.want, c.why)
 			}
@@ -43,16 +44,9 @@ func checkVerdict(t *testing.T, got preflight.Verdict) {
 	}
 }
 
-func TestTheZeroVerdictIsNoRead(t *testing.T) {
-	t.Parallel()
-	if got := (preflight.Verdict{}).Annotations; !got.MustConfirm() {
-		t.Errorf("the zero verdict is %v", got.Safety())
-	}
-}
-
 func TestSQL(t *testing.T) {
 	t.Parallel()
-	checkProbe(t, preflight.SQL, []probeCase{
+	checkProbe(t, probe.SQL, []probeCase{
 		{"SELECT * FROM users", probeRead, "one SELECT"},
 		{"select id, name from users where id = ? and active = 1;", probeRead, ""},
 		{"SELECT count(*), max(age) FROM users WHERE name LIKE 'O''Hara%'", probeRead, ""},
@@ -153,7 +147,7 @@ func FuzzSQL(f *testing.F) {
 		f.Add(text, uint(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, at uint) {
-		got := preflight.SQL(text)
+		got := probe.SQL(text)
 		checkVerdict(t, got)
 		if got.Annotations.Safety() != probeRead {
 			return
@@ -162,7 +156,7 @@ func FuzzSQL(f *testing.F) {
 			"; DROP TABLE x; " + text, "DROP TABLE x; " + text, text + "; DROP TABLE x", text + "\n; DROP TABLE x", text + " INTO x", text + " FOR UPDATE",
 			text[:at%uint(len(text)+1)] + "; DROP TABLE x;" + text[at%uint(len(text)+1):],
 		} {
-			if v := preflight.SQL(worse); v.Annotations.Safety() == probeRead && !insideQuotes(text, int(at%uint(len(text)+1))) {
+			if v := probe.SQL(worse); v.Annotations.Safety() == probeRead && !insideQuotes(text, int(at%uint(len(text)+1))) {
 				t.Errorf("%q is a read, and so is %q", text, worse)
 			}
 		}
@@ -189,7 +183,7 @@ func ExampleSQL() {
 		"SELECT name FROM users; DROP TABLE users",
 		"SELECT pg_terminate_backend(42)",
 	} {
-		v := preflight.SQL(text)
+		v := probe.SQL(text)
 		fmt.Println(v.Annotations.Safety(), "-", v.Why)
 	}
 	// Output:

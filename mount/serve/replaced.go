@@ -1,4 +1,4 @@
-package mount
+package serve
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (s *Server) checkOwn(ctx context.Context, next mcp.MethodHandler, r *mcp.Ca
 		}
 		now := s.mark(name)
 		if now == mark {
-			return refuse("the call of %s/%s was refused: another tool was put in its place past this server; add it with mount.AddTool, or under another name", s.id, name)
+			return refuse("the call of %s/%s was refused: another tool was put in its place past this server; add it with serve.AddTool, or under another name", s.id, name)
 		}
 		mark = now // AddTool has replaced it meanwhile
 	}
@@ -54,7 +54,7 @@ func find(ctx context.Context, next mcp.MethodHandler, r *mcp.CallToolRequest, n
 		}
 		page, ok := resolution.Listed(res)
 		if !ok {
-			return nil, false, fmt.Errorf("a middleware of the server's makes a %T of the list of tools; add it after NewServer", res)
+			return nil, false, fmt.Errorf("a middleware of the server's makes a %T of the list of tools; add it after serve.New", res)
 		}
 		for _, t := range page.Tools {
 			if t.Name == name {

@@ -1,4 +1,4 @@
-package preflight
+package probe
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/preflight"
 )
 
 // HTTP reads one request: a line such as "GET https://example.com/users?id=1", or
@@ -22,7 +23,7 @@ import (
 //
 // That a server answers a GET by changing something that nothing in the URL speaks
 // of is out of its sight, and so is where a redirect leads.
-func HTTP(text string) Verdict {
+func HTTP(text string) preflight.Verdict {
 	// A request over the wire ends its lines with CRLF, of which nothing else may be left.
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if why := plain(text); why != "" {
@@ -70,7 +71,7 @@ func httpHead(head string) string {
 	return ""
 }
 
-func httpRequest(method, target string) Verdict {
+func httpRequest(method, target string) preflight.Verdict {
 	why := httpURL(method, target)
 	switch {
 	case why != "":
@@ -78,9 +79,9 @@ func httpRequest(method, target string) Verdict {
 	case method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions:
 		return harmless(method)
 	case method == http.MethodPut:
-		return Verdict{annotation.Update(), method}
+		return preflight.Verdict{Annotations: annotation.Update(), Why: method}
 	case method == http.MethodPatch: // it sets, and may count up: RFC 5789 does not call it idempotent
-		return Verdict{annotation.Write(), method}
+		return preflight.Verdict{Annotations: annotation.Write(), Why: method}
 	}
 	return harmful("the method %s", shown(method))
 }

@@ -1,4 +1,4 @@
-package mount_test
+package serve_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,9 +39,9 @@ func answers(calls *atomic.Int64) mcp.ToolHandlerFor[row, any] {
 	}
 }
 
-func register(t testing.TB, s *mount.Server, tool *mcp.Tool, own annotation.Annotations, calls *atomic.Int64) {
+func register(t testing.TB, s *serve.Server, tool *mcp.Tool, own annotation.Annotations, calls *atomic.Int64) {
 	t.Helper()
-	if err := mount.AddTool(s, tool, own, answers(calls)); err != nil {
+	if err := serve.AddTool(s, tool, own, answers(calls)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,7 +69,7 @@ func TestServerDefaultsAreInherited(t *testing.T) {
 	defaults := annotation.ReadOnly()
 	defaults.Category, defaults.Tags = "metrics", []string{"ops"}
 	server := mcptest.New()
-	s := mount.NewServer(server, "metrics", mount.ServerOptions{Defaults: defaults})
+	s := serve.New(server, "metrics", serve.Options{Defaults: defaults})
 	var calls atomic.Int64
 	own := annotation.Write()
 	own.Category = "alerts"
@@ -124,7 +124,7 @@ func TestAnnotationsSurviveTheWire(t *testing.T) {
 			own.Tags = []string{"a", "b"}
 		}
 		server := mcptest.New()
-		s := mount.NewServer(server, "srv", mount.ServerOptions{})
+		s := serve.New(server, "srv", serve.Options{})
 		tool := &mcp.Tool{Name: "xyzzy"} // no word gives anything away
 		register(t, s, tool, own, new(atomic.Int64))
 		got := listed(t, server)["xyzzy"]
@@ -143,7 +143,7 @@ func TestTheChainOfAServer(t *testing.T) {
 			var reads, deletes, others atomic.Int64
 			server := mcptest.New()
 			std := chain.Standard{Cache: cache.New(cache.Options{})}
-			s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: std.Middleware(), Scope: func(*mcp.CallToolRequest) string { return "ann" }})
+			s := serve.New(server, "crm", serve.Options{Chain: std.Middleware(), Scope: func(*mcp.CallToolRequest) string { return "ann" }})
 			register(t, s, &mcp.Tool{Name: "get_customer"}, annotation.Annotations{}, &reads)
 			register(t, s, &mcp.Tool{Name: "delete_customer"}, annotation.Annotations{}, &deletes)
 			mcptest.Add(server, mcptest.Tool("delete_other", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
@@ -179,7 +179,7 @@ func TestAnEditReachesTheHandler(t *testing.T) {
 		return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"name":"Bob"}`)}, nil
 	})
 	server := mcptest.New()
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Confirm: hitl.New(edit, hitl.Options{})}.Middleware()})
+	s := serve.New(server, "crm", serve.Options{Chain: chain.Standard{Confirm: hitl.New(edit, hitl.Options{})}.Middleware()})
 	var calls atomic.Int64
 	register(t, s, &mcp.Tool{Name: "delete_customer"}, annotation.Annotations{}, &calls)
 	res, err := mcptest.Connect(t, server, nil).CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_customer", Arguments: row{"Ada"}})
@@ -192,7 +192,7 @@ func TestAnEditReachesTheHandler(t *testing.T) {
 func TestAReplacedToolHasItsNewClass(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{}.Middleware()})
+	s := serve.New(server, "crm", serve.Options{Chain: chain.Standard{}.Middleware()})
 	var calls atomic.Int64
 	register(t, s, &mcp.Tool{Name: "sweep"}, annotation.ReadOnly(), &calls)
 	cs := mcptest.Connect(t, server, nil)
@@ -219,7 +219,7 @@ func TestAToolReplacedPastUsIsRefused(t *testing.T) {
 		return mcptest.Text("wiped"), nil
 	}
 	everything := func(*mcp.RequestExtra) []catalog.Scope { return []catalog.Scope{{Permission: "sweeps.read"}} }
-	for name, o := range map[string]mount.ServerOptions{
+	for name, o := range map[string]serve.Options{
 		"a chain":     {Chain: chain.Standard{}.Middleware()},
 		"permissions": {Permission: func(*middleware.Tool) string { return "sweeps.read" }, Scopes: everything},
 	} {
@@ -227,16 +227,16 @@ func TestAToolReplacedPastUsIsRefused(t *testing.T) {
 			t.Run(name+" "+version, func(t *testing.T) {
 				t.Parallel()
 				server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
-				resolves := mount.Resolvable{
+				resolves := serve.Resolvable{
 					Tool:    &mcp.Tool{Name: "sweep", InputSchema: json.RawMessage(`{"type":"object"}`)},
 					Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: func(json.RawMessage) string { return "first" },
 				}
 				if o.Permission == nil { // which says of it that it cannot be
-					if err := mount.Resolve(server, resolves); err != nil {
+					if err := serve.Resolve(server, resolves); err != nil {
 						t.Fatal(err)
 					}
 				}
-				s := mount.NewServer(server, "crm", o)
+				s := serve.New(server, "crm", o)
 				var calls atomic.Int64
 				for _, tool := range []string{"a", "b", "c", "sweep", "z"} {
 					register(t, s, &mcp.Tool{Name: tool}, annotation.ReadOnly(), &calls)
@@ -250,7 +250,7 @@ func TestAToolReplacedPastUsIsRefused(t *testing.T) {
 					t.Fatalf("%v, %d calls", err, calls.Load())
 				}
 				server.AddTool(&mcp.Tool{Name: "sweep", InputSchema: json.RawMessage(`{"type":"object"}`)}, wipe)
-				if err := call("sweep"); err == nil || wiped.Load() != 0 || !strings.Contains(err.Error(), "add it with mount.AddTool") {
+				if err := call("sweep"); err == nil || wiped.Load() != 0 || !strings.Contains(err.Error(), "add it with serve.AddTool") {
 					t.Errorf("in the place of another: %v, %d calls", err, wiped.Load())
 				}
 				page, err := cs.ListTools(context.Background(), &mcp.ListToolsParams{})
@@ -283,12 +283,12 @@ func TestAToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	var calls atomic.Int64
-	var s *mount.Server
+	var s *serve.Server
 	confirm := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		register(t, s, &mcp.Tool{Name: "wipe", Description: "Wipes everything else as well."}, annotation.ReadOnly(), &calls)
 		return hitl.Decision{Verdict: hitl.Approved}, nil
 	})
-	s = mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Confirm: hitl.New(confirm, hitl.Options{})}.Middleware()})
+	s = serve.New(server, "crm", serve.Options{Chain: chain.Standard{Confirm: hitl.New(confirm, hitl.Options{})}.Middleware()})
 	register(t, s, &mcp.Tool{Name: "wipe"}, annotation.Destructive(), &calls)
 	cs := mcptest.Connect(t, server, nil)
 	_, err := cs.CallTool(context.Background(), &mcp.CallToolParams{Name: "wipe", Arguments: row{"x"}})
@@ -308,7 +308,7 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 		})
 	}
 	server := mcptest.New()
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: watch})
+	s := serve.New(server, "crm", serve.Options{Chain: watch})
 	register(t, s, &mcp.Tool{Name: "get_x"}, annotation.Annotations{}, new(atomic.Int64))
 	for range 2 {
 		cs, _ := mcptest.ConnectHTTP(t, server, nil, mcptest.Legacy)
@@ -332,7 +332,7 @@ func TestASessionIsNoUser(t *testing.T) {
 		})
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string { return "ann" }})
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: watch})
+	s := serve.New(server, "crm", serve.Options{Chain: watch})
 	register(t, s, &mcp.Tool{Name: "get_x"}, annotation.Annotations{}, new(atomic.Int64))
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: strings.TrimPrefix(token, "nobody"), Expiration: time.Now().Add(time.Hour)}, nil
@@ -354,8 +354,8 @@ func TestASessionIsNoUser(t *testing.T) {
 func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()})
-	if err := mount.AddTool(s, &mcp.Tool{Name: "get_me"}, annotation.ReadOnly(), func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	s := serve.New(server, "crm", serve.Options{Chain: chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()})
+	if err := serve.AddTool(s, &mcp.Tool{Name: "get_me"}, annotation.ReadOnly(), func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		return mcptest.Text("you are " + r.Extra.Header.Get("Authorization")), nil, nil
 	}); err != nil {
 		t.Fatal(err)
@@ -380,32 +380,33 @@ func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 
 func TestAddToolSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s := mount.NewServer(mcptest.New(), "crm", mount.ServerOptions{})
+	s := serve.New(mcptest.New(), "crm", serve.Options{})
 	both := annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}
 	handle := answers(new(atomic.Int64))
 	for want, err := range map[string]error{
-		"the annotations of crm/x": mount.AddTool(s, &mcp.Tool{Name: "x"}, both, handle),
-		"both yes":                 mount.AddTool(s, &mcp.Tool{Name: "x", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)}}, annotation.Annotations{}, handle),
-		"nil tool":                 mount.AddTool(s, nil, annotation.Annotations{}, handle),
-		"SDK does not take":        mount.AddTool(s, &mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"string"}`)}, annotation.Annotations{}, handle),
-		"what crm/x declares":      mount.AddTool(s, &mcp.Tool{Name: "x", Meta: mcp.Meta{annotation.MetaKey: 7}}, annotation.Annotations{}, handle),
-		"cannot be written":        mount.AddTool(s, &mcp.Tool{Name: "x", Meta: mcp.Meta{"f": func() {}}}, annotation.Annotations{}, handle),
+		"the annotations of crm/x": serve.AddTool(s, &mcp.Tool{Name: "x"}, both, handle),
+		"both yes":                 serve.AddTool(s, &mcp.Tool{Name: "x", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)}}, annotation.Annotations{}, handle),
+		"nil tool":                 serve.AddTool(s, nil, annotation.Annotations{}, handle),
+		"SDK does not take":        serve.AddTool(s, &mcp.Tool{Name: "x", InputSchema: json.RawMessage(`{"type":"string"}`)}, annotation.Annotations{}, handle),
+		"what crm/x declares":      serve.AddTool(s, &mcp.Tool{Name: "x", Meta: mcp.Meta{annotation.MetaKey: 7}}, annotation.Annotations{}, handle),
+		"cannot be written":        serve.AddTool(s, &mcp.Tool{Name: "x", Meta: mcp.Meta{"f": func() {}}}, annotation.Annotations{}, handle),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "mount: ") || !strings.Contains(err.Error(), want) && want != "cannot be written" {
+		if err == nil || !strings.HasPrefix(err.Error(), "serve: ") || !strings.Contains(err.Error(), want) && want != "cannot be written" {
 			t.Errorf("got %v, want one that says %q", err, want)
 		}
 	}
 	for want, f := range map[string]func(){
-		"nil server": func() { mount.NewServer(nil, "x", mount.ServerOptions{}) },
-		"empty id":   func() { mount.NewServer(mcptest.New(), "", mount.ServerOptions{}) },
-		"Defaults":   func() { mount.NewServer(mcptest.New(), "x", mount.ServerOptions{Defaults: both}) },
+		"nil server": func() { serve.New(nil, "x", serve.Options{}) },
+		"empty id":   func() { serve.New(mcptest.New(), "", serve.Options{}) },
+		"Defaults":   func() { serve.New(mcptest.New(), "x", serve.Options{Defaults: both}) },
 		"a tool, a chain and a handler": func() {
-			mount.ToolHandler(nil, nil, nil, nil)
+			serve.ToolHandler(nil, nil, nil, nil)
 		},
+		"Resolve was given a nil server": func() { _ = serve.Resolve(nil) },
 	} {
 		func() {
 			defer func() {
-				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "mount: ") || !strings.Contains(got, want) {
+				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "serve: ") || !strings.Contains(got, want) {
 					t.Errorf("got %q, want one that says %q", got, want)
 				}
 			}()
@@ -429,7 +430,7 @@ func TestToolHandler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server.AddTool(annotation.Declare(tool.Definition, a), mount.ToolHandler(tool, std.Middleware(), nil, handle))
+		server.AddTool(annotation.Declare(tool.Definition, a), serve.ToolHandler(tool, std.Middleware(), nil, handle))
 	}
 	cs := mcptest.Connect(t, server, nil)
 	for range 2 {
@@ -456,7 +457,7 @@ func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 	}
 	paid, inner := 0, &middleware.NotSentError{Err: errors.New("the other server is gone")}
 	std := chain.Standard{Retry: retry.New(retry.Options{})}
-	_, err = mount.ToolHandler(tool, std.Middleware(), nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	_, err = serve.ToolHandler(tool, std.Middleware(), nil, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		paid++
 		return nil, inner
 	})(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "pay"}})
@@ -469,7 +470,7 @@ func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 func TestACatalogueReadsAServerOfOurs(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
-	s := mount.NewServer(server, "ours", mount.ServerOptions{})
+	s := serve.New(server, "ours", serve.Options{})
 	register(t, s, &mcp.Tool{Name: "frobnicate"}, annotation.ReadOnly(), new(atomic.Int64))
 	tools := catalog.New(catalog.Options{})
 	tools.Trust("ours")
@@ -482,18 +483,18 @@ func TestACatalogueReadsAServerOfOurs(t *testing.T) {
 	}
 }
 
-func ExampleNewServer() {
+func ExampleNew() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "metrics", Version: "1"}, nil)
-	tools := mount.NewServer(server, "metrics", mount.ServerOptions{
+	tools := serve.New(server, "metrics", serve.Options{
 		Defaults: annotation.Annotations{ReadOnly: annotation.Yes, Category: "metrics"},
 	})
 	handle := func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return new(mcp.CallToolResult), nil, nil
 	}
 	err := errors.Join(
-		mount.AddTool(tools, &mcp.Tool{Name: "queryMetrics"}, annotation.Annotations{}, handle),
-		mount.AddTool(tools, &mcp.Tool{Name: "deleteMetrics"}, annotation.Annotations{}, handle),
-		mount.AddTool(tools, &mcp.Tool{Name: "rotateMetrics"}, annotation.Update(), handle),
+		serve.AddTool(tools, &mcp.Tool{Name: "queryMetrics"}, annotation.Annotations{}, handle),
+		serve.AddTool(tools, &mcp.Tool{Name: "deleteMetrics"}, annotation.Annotations{}, handle),
+		serve.AddTool(tools, &mcp.Tool{Name: "rotateMetrics"}, annotation.Update(), handle),
 	)
 	fmt.Println(err)
 
@@ -527,7 +528,7 @@ func TestAnErrorThatAsksForInput(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			server := mcptest.New()
-			s := mount.NewServer(server, "crm", mount.ServerOptions{Chain: func(middleware.ToolCaller) middleware.ToolCaller {
+			s := serve.New(server, "crm", serve.Options{Chain: func(middleware.ToolCaller) middleware.ToolCaller {
 				return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					return nil, asksForInput{errors.New("nobody said who")}
 				})

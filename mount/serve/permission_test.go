@@ -1,4 +1,4 @@
-package mount_test
+package serve_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,7 +68,7 @@ func TestScopesOfTheRequestFilterListAndCalls(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	server := mcptest.New()
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
+	s := serve.New(server, "crm", serve.Options{Permission: permission})
 	restricted := annotation.ReadOnly()
 	restricted.SecurityLevel = annotation.Restricted
 	for name, own := range map[string]annotation.Annotations{"list_customers": {}, "add_customers": {}, "list_orders": {}, "audit_customers": restricted} {
@@ -126,7 +127,7 @@ func TestScopesOfTheRequestCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	}}})
 	var calls atomic.Int64
 	server := mcptest.New()
-	s := mount.NewServer(server, "crm", mount.ServerOptions{
+	s := serve.New(server, "crm", serve.Options{
 		Chain: chain.Standard{Preflight: judge.Middleware}.Middleware(),
 		Permission: func(tool *middleware.Tool) string {
 			if tool.Safety() == annotation.Safe {
@@ -157,10 +158,10 @@ func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
+	s := serve.New(server, "crm", serve.Options{Permission: permission})
 	register(t, s, tool, annotation.Annotations{}, new(atomic.Int64))
 	asked := new(atomic.Int64)
-	if err := mount.Resolve(server, mount.Resolvable{
+	if err := serve.Resolve(server, serve.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()},
 		Choose: func(json.RawMessage) string { asked.Add(1); return "first" },
 	}); err != nil {
@@ -187,16 +188,16 @@ func TestAListThatCannotBeFilteredIsNotShown(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}
-	if err := mount.Resolve(server, mount.Resolvable{
+	if err := serve.Resolve(server, serve.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: func(json.RawMessage) string { return "first" },
 	}); err != nil {
 		t.Fatal(err)
 	}
-	s := mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission})
+	s := serve.New(server, "crm", serve.Options{Permission: permission})
 	register(t, s, tool, annotation.Annotations{}, new(atomic.Int64))
 	cs := dialAs(t, guardedServer(t, server), "openid")
 	res, err := cs.ListTools(mcptest.Context(t), nil)
-	if err == nil || !strings.Contains(err.Error(), "after NewServer") {
+	if err == nil || !strings.Contains(err.Error(), "after serve.New") {
 		t.Errorf("got %+v, %v, want an error that says what to do", res, err)
 	}
 }
@@ -209,7 +210,7 @@ func TestScopesOfTheHostsOwn(t *testing.T) {
 	restricted.SecurityLevel = annotation.Restricted
 	for ceiling, want := range map[annotation.SecurityLevel]int{"": 0, annotation.Internal: 0, annotation.Restricted: 1} {
 		server := mcptest.New()
-		s := mount.NewServer(server, "crm", mount.ServerOptions{
+		s := serve.New(server, "crm", serve.Options{
 			Permission: permission,
 			Scopes: func(*mcp.RequestExtra) []catalog.Scope {
 				return []catalog.Scope{{Permission: "customers.read", Ceiling: ceiling}}
@@ -221,7 +222,7 @@ func TestScopesOfTheHostsOwn(t *testing.T) {
 		}
 	}
 	server := mcptest.New()
-	register(t, mount.NewServer(server, "crm", mount.ServerOptions{Permission: permission}), &mcp.Tool{Name: "list_customers"}, annotation.Annotations{}, new(atomic.Int64))
+	register(t, serve.New(server, "crm", serve.Options{Permission: permission}), &mcp.Tool{Name: "list_customers"}, annotation.Annotations{}, new(atomic.Int64))
 	if got := listed(t, server); len(got) != 0 {
 		t.Errorf("without a token %v is listed", got)
 	}

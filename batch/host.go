@@ -1,14 +1,10 @@
-// Package loop answers a model: what it asks for in one turn, by name, goes through
-// a chain, and comes back as results that it can read, each to its own call. The
-// adapters under contrib/ are thin around it; a loop of one's own needs no more.
-package loop
+package batch
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -16,22 +12,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Tools are those that a model is given, and may ask for: a *catalog.Catalog, or a
+// Tools are the tools that a model is given and may call: a *catalog.Catalog, or a
 // *catalog.View of it for one caller.
 type Tools interface {
 	List() []*middleware.Tool
 	Find(name string) (*middleware.Tool, error)
 }
 
-// Options are the settings of [New]. The zero value is ready.
-type Options struct {
-	// Scope says whose calls they are: tenant, user or session, by the context that the
-	// loop runs under. Nothing is remembered across scopes. Nil means one scope for all,
-	// fit for one user.
+// HostOptions are the settings of [NewHost]. The zero value is ready.
+type HostOptions struct {
+	// Scope returns the tenant, user or session of the calls, from the context that the
+	// loop runs under. Nothing is shared across scopes. Nil means one scope for all calls,
+	// which fits one user.
 	Scope func(ctx context.Context) string
-	// Batch is how the calls of one turn are made; the zero value is that of package
-	// batch.
-	Batch batch.Options
+	// Batch is how the calls of one turn are made; the zero value is that of [Run].
+	Batch Options
 }
 
 // A Host is the tools of an agent behind their chain. It is safe for concurrent use.
@@ -39,14 +34,14 @@ type Host struct {
 	tools  Tools
 	caller middleware.ToolCaller
 	alone  middleware.ToolCaller // for one call, whose panic is an error
-	o      Options
+	o      HostOptions
 }
 
-// New returns a host. The caller is a chain in front of the same tools. It panics
-// where one of them is nil.
-func New(tools Tools, caller middleware.ToolCaller, o Options) *Host {
+// NewHost returns a host. The caller is a chain in front of the same tools. NewHost
+// panics if one of them is nil.
+func NewHost(tools Tools, caller middleware.ToolCaller, o HostOptions) *Host {
 	if tools == nil || caller == nil {
-		panic("loop: New needs tools and a caller")
+		panic("batch: NewHost needs tools and a caller")
 	}
 	if o.Scope == nil {
 		o.Scope = func(context.Context) string { return "" }
@@ -57,27 +52,26 @@ func New(tools Tools, caller middleware.ToolCaller, o Options) *Host {
 // Tools returns what a model may be given now. It knows a tool by its ModelName.
 func (h *Host) Tools() []*middleware.Tool { return h.tools.List() }
 
-// A Request is one call as a model asks for it.
-type Request struct {
+// A ToolCall is one call as a model asks for it.
+type ToolCall struct {
 	ID        string          // the model's own, which becomes Call.ID; "" for none
 	Name      string          // as the model was given it
 	Arguments json.RawMessage // as the model wrote them, valid or not; none is {}
 }
 
 // Answer makes the calls of one turn as a batch does, and returns what the model is to
-// read of each, in their order. What goes wrong with one of them, a name that nobody
-// knows or arguments that are no JSON among it, is its own result with IsError set. No
-// result is nil.
-func (h *Host) Answer(ctx context.Context, requests ...Request) []*mcp.CallToolResult {
-	results := make([]*mcp.CallToolResult, len(requests))
-	if len(requests) == 1 {
-		results[0] = h.one(ctx, requests[0])
+// read of each, in their order. If a call fails, has an unknown name or arguments that
+// are not JSON, its own result says so and has IsError set. No result is nil.
+func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolResult {
+	results := make([]*mcp.CallToolResult, len(asked))
+	if len(asked) == 1 {
+		results[0] = h.one(ctx, asked[0])
 		return results
 	}
 	scope := h.o.Scope(ctx)
-	calls, made := make([]middleware.Call, 0, len(requests)), make([]int, 0, len(requests))
-	for i, r := range requests {
-		call, failure := h.call(scope, r)
+	calls, made := make([]middleware.Call, 0, len(asked)), make([]int, 0, len(asked))
+	for i, a := range asked {
+		call, failure := h.call(scope, a)
 		if results[i] = failure; failure == nil {
 			calls, made = append(calls, call), append(made, i)
 		}
@@ -88,22 +82,21 @@ func (h *Host) Answer(ctx context.Context, requests ...Request) []*mcp.CallToolR
 	return results
 }
 
-func (h *Host) one(ctx context.Context, r Request) *mcp.CallToolResult {
-	call, failure := h.call(h.o.Scope(ctx), r)
-	if failure != nil {
-		return failure
+func (h *Host) one(ctx context.Context, asked ToolCall) *mcp.CallToolResult {
+	tool, err := h.tools.Find(asked.Name)
+	if err != nil {
+		return output.Failure(nil, err)
 	}
-	res, err := h.alone.CallTool(ctx, call)
-	return result(call.Tool, res, err)
+	return h.Call(ctx, tool, asked.ID, asked.Arguments)
 }
 
 // call returns the call that is asked for, or why it is none.
-func (h *Host) call(scope string, r Request) (middleware.Call, *mcp.CallToolResult) {
-	tool, err := h.tools.Find(r.Name)
+func (h *Host) call(scope string, asked ToolCall) (middleware.Call, *mcp.CallToolResult) {
+	tool, err := h.tools.Find(asked.Name)
 	if err != nil {
 		return middleware.Call{}, output.Failure(nil, err)
 	}
-	call := middleware.Call{ID: r.ID, Scope: scope, Tool: tool, Arguments: r.Arguments}
+	call := middleware.Call{ID: asked.ID, Scope: scope, Tool: tool, Arguments: asked.Arguments}
 	if err := session.CheckArguments(call); err != nil {
 		return call, output.Failure(tool, err)
 	}
@@ -136,7 +129,7 @@ func result(tool *middleware.Tool, res *mcp.CallToolResult, err error) *mcp.Call
 type inputError struct{ tool *middleware.Tool }
 
 func (e inputError) Error() string {
-	return fmt.Sprintf("loop: %s asks for input; a loop has no way to it", e.tool)
+	return fmt.Sprintf("batch: %s asks for input; a loop has no way to it", e.tool)
 }
 
 func (e inputError) ForModel() string {
@@ -146,9 +139,9 @@ func (e inputError) ForModel() string {
 // Permanent reports that the same call would only ask again.
 func (inputError) Permanent() bool { return true }
 
-// Err returns the failure that a result tells of as an error with the same text, for an
-// SDK that knows failures as errors alone, and nil for any other result.
-func Err(res *mcp.CallToolResult) error {
+// ResultError returns the failure that a result reports as an error with the same text,
+// for an SDK that knows failures only as errors. It returns nil for any other result.
+func ResultError(res *mcp.CallToolResult) error {
 	if res == nil || !res.IsError {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package preflight
+package probe
 
 // A shellRow is one row, or several commands that are alike, of what reads.
 //

@@ -1,9 +1,11 @@
-package preflight
+package probe
 
 import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/preflight"
 )
 
 // SQL reads one plain SELECT in whatever dialect the server speaks, and calls it
@@ -19,7 +21,7 @@ import (
 // database is out of its sight, and so is a function of the host's own that is called
 // without parentheses, as Oracle, Firebird and, behind a row, PostgreSQL allow: it
 // looks like a column or a table.
-func SQL(text string) Verdict {
+func SQL(text string) preflight.Verdict {
 	if why := plain(text); why != "" {
 		return harmful("%s", why)
 	}
@@ -39,7 +41,7 @@ func SQL(text string) Verdict {
 	return sqlSelect(tokens)
 }
 
-func sqlSelect(tokens []sqlToken) Verdict {
+func sqlSelect(tokens []sqlToken) preflight.Verdict {
 	depth, selects := 0, false
 	for i, t := range tokens {
 		switch {

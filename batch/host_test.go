@@ -1,4 +1,4 @@
-package loop_test
+package batch_test
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/looptest"
-	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,23 +28,23 @@ type note struct {
 
 type scopeKey struct{}
 
-// A desk is a catalogue of notes, and what came of the calls.
-type desk struct {
+// A notebook is a catalogue of notes, and what came of the calls.
+type notebook struct {
 	tools *catalog.Catalog
 
 	mu    sync.Mutex
 	calls []string
 }
 
-func newDesk(t testing.TB) *desk {
+func newNotebook(t testing.TB) *notebook {
 	t.Helper()
-	d := &desk{tools: catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return "notes." + tool.Name() }})}
+	d := &notebook{tools: catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return "notes." + tool.Name() }})}
 	t.Cleanup(func() { _ = d.tools.Close() })
 	d.add(t, "notes")
 	return d
 }
 
-func (d *desk) add(t testing.TB, server string) {
+func (d *notebook) add(t testing.TB, server string) {
 	t.Helper()
 	answer := func(_ context.Context, n note) (note, error) { return n, nil }
 	var funcs []catalog.Func
@@ -57,7 +57,7 @@ func (d *desk) add(t testing.TB, server string) {
 }
 
 // note writes down who calls what.
-func (d *desk) note(next middleware.ToolCaller) middleware.ToolCaller {
+func (d *notebook) note(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		d.mu.Lock()
 		d.calls = append(d.calls, strings.TrimSpace(call.ID+" "+call.Tool.Name()+" "+call.Scope))
@@ -66,28 +66,28 @@ func (d *desk) note(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-func (d *desk) host(o loop.Options) *loop.Host {
+func (d *notebook) host(o batch.HostOptions) *batch.Host {
 	deny := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		return hitl.Decision{Reason: "keep it"}, nil
 	})
-	return loop.New(d.tools, chain.Standard{
+	return batch.NewHost(d.tools, chain.Standard{
 		Output: output.New(output.Options{}), Cache: cache.New(cache.Options{}), Confirm: hitl.New(deny, hitl.Options{}), PerAttempt: []middleware.Middleware{d.note},
 	}.Then(d.tools), o)
 }
 
 func TestATurnIsAnswered(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	host := d.host(loop.Options{Scope: func(ctx context.Context) string { s, _ := ctx.Value(scopeKey{}).(string); return s }})
+	d := newNotebook(t)
+	host := d.host(batch.HostOptions{Scope: func(ctx context.Context) string { s, _ := ctx.Value(scopeKey{}).(string); return s }})
 	got := host.Answer(context.WithValue(t.Context(), scopeKey{}, "ada"),
-		loop.Request{ID: "1", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)},
-		loop.Request{ID: "2", Name: "notes__get_note", Arguments: json.RawMessage(`{ "id": "a" }`)},
-		loop.Request{ID: "3", Name: "notes__delete_note", Arguments: json.RawMessage(`{"id":"a"}`)},
-		loop.Request{ID: "4", Name: "notes__create_note", Arguments: json.RawMessage(`{"id":"b"}`)},
+		batch.ToolCall{ID: "1", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)},
+		batch.ToolCall{ID: "2", Name: "notes__get_note", Arguments: json.RawMessage(`{ "id": "a" }`)},
+		batch.ToolCall{ID: "3", Name: "notes__delete_note", Arguments: json.RawMessage(`{"id":"a"}`)},
+		batch.ToolCall{ID: "4", Name: "notes__create_note", Arguments: json.RawMessage(`{"id":"b"}`)},
 	)
 	want := []string{`{"id":"a"}`, `{"id":"a"}`, "notes__delete_note was not called. The user said no: keep it", `{"id":"b"}`}
 	for i, res := range got {
-		if text := output.Text(res); text != want[i] || res.IsError != (i == 2) || (loop.Err(res) != nil) != (i == 2) {
+		if text := output.Text(res); text != want[i] || res.IsError != (i == 2) || (batch.ResultError(res) != nil) != (i == 2) {
 			t.Errorf("%d: got %q", i, text)
 		}
 	}
@@ -100,21 +100,21 @@ func TestATurnIsAnswered(t *testing.T) {
 // Each mistake of a model is an answer that it can act on, alone and among others.
 func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newNotebook(t)
 	d.add(t, "others")
-	host := d.host(loop.Options{})
-	good := loop.Request{ID: "good", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)}
+	host := d.host(batch.HostOptions{})
+	good := batch.ToolCall{ID: "good", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)}
 	for name, c := range map[string]struct {
-		asks loop.Request
+		asks batch.ToolCall
 		want string
 	}{
-		"no such tool":      {loop.Request{ID: "x", Name: "notes__fly", Arguments: json.RawMessage(`{}`)}, "There is no such tool"},
-		"no name":           {loop.Request{ID: "x"}, "There is no such tool"},
-		"half a name":       {loop.Request{ID: "x", Name: "get_note", Arguments: json.RawMessage(`{"id":"a"}`)}, "Call one of them by its full name: notes__get_note, others__get_note."},
-		"no JSON":           {loop.Request{ID: "x", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":`)}, "The arguments for notes__get_note are refused"},
-		"no object":         {loop.Request{ID: "x", Name: "notes__create_note", Arguments: json.RawMessage(`[1]`)}, "Send one JSON object"},
+		"no such tool":      {batch.ToolCall{ID: "x", Name: "notes__fly", Arguments: json.RawMessage(`{}`)}, "There is no such tool"},
+		"no name":           {batch.ToolCall{ID: "x"}, "There is no such tool"},
+		"half a name":       {batch.ToolCall{ID: "x", Name: "get_note", Arguments: json.RawMessage(`{"id":"a"}`)}, "Call one of them by its full name: notes__get_note, others__get_note."},
+		"no JSON":           {batch.ToolCall{ID: "x", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":`)}, "The arguments for notes__get_note are refused"},
+		"no object":         {batch.ToolCall{ID: "x", Name: "notes__create_note", Arguments: json.RawMessage(`[1]`)}, "Send one JSON object"},
 		"twice the same id": {good, "another call of this turn has the same id"},
-		"not in the schema": {loop.Request{ID: "x", Name: "notes__create_note", Arguments: json.RawMessage(`{"no":1}`)}, "Send what its schema asks for"},
+		"not in the schema": {batch.ToolCall{ID: "x", Name: "notes__create_note", Arguments: json.RawMessage(`{"no":1}`)}, "Send what its schema asks for"},
 	} {
 		got := host.Answer(t.Context(), good, c.asks)
 		if text := output.Text(got[1]); !got[1].IsError || !strings.Contains(text, c.want) {
@@ -130,7 +130,7 @@ func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
 			t.Errorf("%s: alone the model reads %q", name, output.Text(alone[0]))
 		}
 	}
-	many := slices.Repeat([]loop.Request{good}, 1000)
+	many := slices.Repeat([]batch.ToolCall{good}, 1000)
 	for i := range many {
 		many[i].ID = fmt.Sprint(i)
 	}
@@ -143,18 +143,18 @@ func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
 
 func TestAToolOutsideTheScopeIsNotThere(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newNotebook(t)
 	view, err := d.tools.View(catalog.Scope{Permission: "notes.get_note"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := loop.New(view, chain.Standard{}.Then(view), loop.Options{})
+	host := batch.NewHost(view, chain.Standard{}.Then(view), batch.HostOptions{})
 	if tools := host.Tools(); len(tools) != 1 || tools[0].Name() != "get_note" {
 		t.Errorf("the model is given %v", tools)
 	}
 	got := host.Answer(t.Context(),
-		loop.Request{ID: "1", Name: "notes__create_note", Arguments: json.RawMessage(`{"id":"a"}`)},
-		loop.Request{ID: "2", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)})
+		batch.ToolCall{ID: "1", Name: "notes__create_note", Arguments: json.RawMessage(`{"id":"a"}`)},
+		batch.ToolCall{ID: "2", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)})
 	if text := output.Text(got[0]); !strings.Contains(text, "There is no such tool") || got[1].IsError {
 		t.Errorf("got %q and %q", text, output.Text(got[1]))
 	}
@@ -162,7 +162,7 @@ func TestAToolOutsideTheScopeIsNotThere(t *testing.T) {
 
 func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newNotebook(t)
 	tool, _ := d.tools.Lookup("notes", "create_note")
 	for name, c := range map[string]struct {
 		next func() (*mcp.CallToolResult, error)
@@ -173,20 +173,20 @@ func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
 		"nothing":         {func() (*mcp.CallToolResult, error) { return nil, nil }, "may or may not have happened"},
 		"an error":        {func() (*mcp.CallToolResult, error) { return nil, errors.New("a password") }, "may or may not have happened"},
 	} {
-		host := loop.New(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return c.next() }), loop.Options{})
-		request := loop.Request{Name: "create_note", Arguments: json.RawMessage(`{"id":"a"}`)}
-		for _, res := range append(host.Answer(t.Context(), request), host.Call(t.Context(), tool, "", request.Arguments)) {
+		host := batch.NewHost(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return c.next() }), batch.HostOptions{})
+		asked := batch.ToolCall{Name: "create_note", Arguments: json.RawMessage(`{"id":"a"}`)}
+		for _, res := range append(host.Answer(t.Context(), asked), host.Call(t.Context(), tool, "", asked.Arguments)) {
 			if text := output.Text(res); !res.IsError || !strings.Contains(text, c.want) || strings.Contains(text, "password") {
 				t.Errorf("%s: %q", name, text)
 			}
 		}
 	}
-	host := loop.New(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+	host := batch.NewHost(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		t.Error("arguments that are no JSON were sent")
 		return &mcp.CallToolResult{}, nil
-	}), loop.Options{})
-	request := loop.Request{Name: "create_note", Arguments: json.RawMessage(`{`)}
-	for _, res := range append(host.Answer(t.Context(), request, request), host.Call(t.Context(), tool, "", request.Arguments)) {
+	}), batch.HostOptions{})
+	asked := batch.ToolCall{Name: "create_note", Arguments: json.RawMessage(`{`)}
+	for _, res := range append(host.Answer(t.Context(), asked, asked), host.Call(t.Context(), tool, "", asked.Arguments)) {
 		if !strings.Contains(output.Text(res), "are refused") {
 			t.Errorf("arguments that are no JSON: %q", output.Text(res))
 		}
@@ -197,32 +197,32 @@ func TestOneCallCostsOneAllocationMore(t *testing.T) {
 	if looptest.Race {
 		t.Skip("the race detector allocates")
 	}
-	d := newDesk(t)
+	d := newNotebook(t)
 	tool, _ := d.tools.Lookup("notes", "get_note")
 	answer := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a"}}}
-	host := loop.New(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil }), loop.Options{})
+	host := batch.NewHost(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil }), batch.HostOptions{})
 	arguments := json.RawMessage(`{"id":"a"}`)
-	request := loop.Request{ID: "1", Name: "notes__get_note", Arguments: arguments}
+	asked := batch.ToolCall{ID: "1", Name: "notes__get_note", Arguments: arguments}
 	if got := testing.AllocsPerRun(100, func() { host.Call(t.Context(), tool, "1", arguments) }); got != 1 {
 		t.Errorf("Call allocates %v times", got)
 	}
-	if got := testing.AllocsPerRun(100, func() { host.Answer(t.Context(), request) }); got != 2 {
+	if got := testing.AllocsPerRun(100, func() { host.Answer(t.Context(), asked) }); got != 2 {
 		t.Errorf("Answer allocates %v times", got)
 	}
 }
 
-func TestNewPanics(t *testing.T) {
+func TestNewHostPanics(t *testing.T) {
 	t.Parallel()
 	defer func() {
-		if v, _ := recover().(string); !strings.HasPrefix(v, "loop: ") {
+		if v, _ := recover().(string); !strings.HasPrefix(v, "batch: ") {
 			t.Errorf("got %q", v)
 		}
 	}()
-	loop.New(nil, nil, loop.Options{})
+	batch.NewHost(nil, nil, batch.HostOptions{})
 }
 
 // A plain loop: a model of rules asks, the host answers.
-func ExampleNew() {
+func ExampleNewHost() {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
 	err := tools.AddFuncs("notes", catalog.NewFunc("get_note", "Returns a note.", annotation.ReadOnly(), func(_ context.Context, n note) (string, error) {
@@ -232,13 +232,13 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	host := loop.New(tools, chain.Standard{}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{}.Then(tools), batch.HostOptions{})
 	for _, tool := range host.Tools() {
 		fmt.Println("the model is given", tool.ModelName())
 	}
 	for _, res := range host.Answer(context.Background(),
-		loop.Request{ID: "call_1", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)},
-		loop.Request{ID: "call_2", Name: "notes__burn_note", Arguments: json.RawMessage(`{"id":"a"}`)},
+		batch.ToolCall{ID: "call_1", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"a"}`)},
+		batch.ToolCall{ID: "call_2", Name: "notes__burn_note", Arguments: json.RawMessage(`{"id":"a"}`)},
 	) {
 		fmt.Println("the model reads:", output.Text(res))
 	}

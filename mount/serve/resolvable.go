@@ -1,4 +1,4 @@
-package mount
+package serve
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ type Resolvable struct {
 // something is missing, and nothing has changed.
 func Resolve(server *mcp.Server, tools ...Resolvable) error {
 	if server == nil {
-		panic("mount: Resolve was given a nil server")
+		panic("serve: Resolve was given a nil server")
 	}
 	s := &resolvables{tools: make(map[string]*resolvable, len(tools))}
 	var faults []error
@@ -50,7 +50,7 @@ func Resolve(server *mcp.Server, tools ...Resolvable) error {
 		case err != nil:
 			faults = append(faults, err)
 		case s.tools[r.tool.Name] != nil:
-			faults = append(faults, fmt.Errorf("mount: %q is to be resolved twice", r.tool.Name))
+			faults = append(faults, fmt.Errorf("serve: %q is to be resolved twice", r.tool.Name))
 		default:
 			s.tools[r.tool.Name] = r
 		}
@@ -62,7 +62,7 @@ func Resolve(server *mcp.Server, tools ...Resolvable) error {
 		mcp.AddReceivingCustomMethod(server, resolution.MethodAnnotations, s.annotations),
 		mcp.AddReceivingCustomMethod(server, resolution.MethodResolve, s.resolve),
 	); err != nil {
-		return fmt.Errorf("mount: %w", err)
+		return fmt.Errorf("serve: %w", err)
 	}
 	server.AddReceivingMiddleware(resolution.Announce(s.bound))
 	return nil
@@ -81,10 +81,10 @@ type resolvable struct {
 
 func prepare(t Resolvable) (*resolvable, error) {
 	if t.Tool == nil || t.Tool.Name == "" {
-		return nil, errors.New("mount: a Resolvable needs a Tool with a name")
+		return nil, errors.New("serve: a Resolvable needs a Tool with a name")
 	}
 	fault := func(format string, args ...any) (*resolvable, error) {
-		return nil, fmt.Errorf("mount: the Resolvable %q %w", t.Tool.Name, fmt.Errorf(format, args...))
+		return nil, fmt.Errorf("serve: the Resolvable %q %w", t.Tool.Name, fmt.Errorf(format, args...))
 	}
 	if len(t.Answers) == 0 || t.Choose == nil {
 		return fault("needs Answers and a func to Choose one")

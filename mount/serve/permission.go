@@ -1,4 +1,4 @@
-package mount
+package serve
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			page, ok := res.(*mcp.ListToolsResult)
 			if !ok { // what cannot be read is not shown to everybody
-				return nil, fmt.Errorf("mount: the tools of %s cannot be listed by permission, since a middleware of the server's makes a %T of the list; add it, or call Resolve, after NewServer", s.id, res)
+				return nil, fmt.Errorf("serve: the tools of %s cannot be listed by permission, since a middleware of the server's makes a %T of the list; add it, or call Resolve, after serve.New", s.id, res)
 			}
 			scopes := s.scopes(req.GetExtra())
 			seen := *page

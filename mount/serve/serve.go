@@ -1,4 +1,10 @@
-package mount
+// Package serve hangs a chain before the tools of a server of the host's own, and
+// declares what they do: [New] with [AddTool], or [ToolHandler] for one handler. With
+// [Resolve] the server says what a call would do before it is made.
+//
+// It is named for what a host does with it, so that calls read as that: serve.New,
+// serve.AddTool; "server" is what nearly every caller names its own variable.
+package serve
 
 import (
 	"context"
@@ -19,19 +25,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ServerOptions are the settings of [NewServer]. The zero value is ready.
-type ServerOptions struct {
-	// Defaults hold for every tool that says nothing else, the category among them. They
-	// lower no tool that its own words call dangerous: for that, say so of the tool. The
-	// zero value means that there are none.
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Defaults are the annotations of every tool that declares nothing else, the category
+	// included. They do not lower a tool whose own words make it dangerous: annotate that
+	// tool instead. The zero value means no defaults.
 	Defaults annotation.Annotations
 	// Chain stands before the handlers of the tools; nil means that nothing does, and
-	// that who calls the server decides.
+	// that the clients of the server decide.
 	Chain middleware.Middleware
-	// Scope says whose call it is, for the chain's memory and limits; nil means the user
-	// of the request's bearer token, else the session, else the token itself. Requests
-	// with none of these, as from clients of the newest revision without a token, share
-	// the empty scope: say whose they are where memory or limits must not be.
+	// Scope returns the scope of a call, for the chain's cache and limits; nil means the
+	// user of the request's bearer token, else the session, else the token itself. Requests
+	// with none of these share the empty scope. Clients of the newest revision without a
+	// token send such requests, so set Scope if they must not share a cache or a limit.
 	Scope func(req *mcp.CallToolRequest) string
 	// Permission says which permission a caller of the tool needs, as in
 	// catalog.Options. With it, tools/list shows and tools/call takes only what the
@@ -48,27 +54,27 @@ type ServerOptions struct {
 type Server struct {
 	mcp *mcp.Server
 	id  string
-	o   ServerOptions
+	o   Options
 
 	mu    sync.RWMutex
 	tools map[string]*middleware.Tool        // that were added by AddTool
 	marks map[string]*annotation.Annotations // by which the SDK's list shows them
 }
 
-// NewServer prepares a server of the SDK for tools that are added by [AddTool].
-// What is added past it, and every other request, is untouched; only in the place of a
-// tool that was added by it nothing else is called. The id is the
-// server's name in explanations and records. It panics on a nil server, an empty id
-// and defaults that contradict themselves.
-func NewServer(s *mcp.Server, id string, o ServerOptions) *Server {
+// New prepares a server of the SDK for tools that are added by [AddTool]. Other tools
+// and requests are untouched, except that a tool which replaces one of AddTool's is
+// refused. The id is the server's name in explanations and records.
+//
+// New panics on a nil server, an empty id and defaults that contradict themselves.
+func New(s *mcp.Server, id string, o Options) *Server {
 	switch {
 	case s == nil:
-		panic("mount: NewServer was given a nil server")
+		panic("serve: New was given a nil server")
 	case id == "":
-		panic("mount: NewServer was given an empty id; it names the server in explanations and records")
+		panic("serve: New was given an empty id; it names the server in explanations and records")
 	}
 	if err := o.Defaults.Validate(); err != nil {
-		panic("mount: ServerOptions.Defaults: " + err.Error())
+		panic("serve: Options.Defaults: " + err.Error())
 	}
 	if o.Scope == nil {
 		o.Scope = caller
@@ -107,7 +113,7 @@ func caller(req *mcp.CallToolRequest) string {
 // not take the tool; then nothing was added.
 func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h mcp.ToolHandlerFor[In, Out]) (err error) {
 	if t == nil || h == nil {
-		return fmt.Errorf("mount: AddTool was given a nil tool or a nil handler for %s", s.id)
+		return fmt.Errorf("serve: AddTool was given a nil tool or a nil handler for %s", s.id)
 	}
 	a, err := s.annotate(t, own)
 	if err != nil {
@@ -116,11 +122,11 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h 
 	declared := annotation.Declare(t, a)
 	tool, err := middleware.NewTool(s.id, declared, a)
 	if err != nil {
-		return fmt.Errorf("mount: %w", err)
+		return fmt.Errorf("serve: %w", err)
 	}
 	defer func() { // the SDK panics on a schema that it does not take
 		if v := recover(); v != nil {
-			err = fmt.Errorf("mount: the SDK does not take the tool %s: %v", tool, v)
+			err = fmt.Errorf("serve: the SDK does not take the tool %s: %v", tool, v)
 		}
 	}()
 	mark := new(a)
@@ -137,11 +143,11 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h 
 func (s *Server) annotate(t *mcp.Tool, own annotation.Annotations) (annotation.Annotations, error) {
 	said, err := annotation.FromTool(t)
 	if err != nil {
-		return said, fmt.Errorf("mount: what %s/%s declares: %w", s.id, t.Name, err)
+		return said, fmt.Errorf("serve: what %s/%s declares: %w", s.id, t.Name, err)
 	}
 	own = annotation.Merge(said, own)
 	if err := own.Validate(); err != nil {
-		return own, fmt.Errorf("mount: the annotations of %s/%s: %w", s.id, t.Name, err)
+		return own, fmt.Errorf("serve: the annotations of %s/%s: %w", s.id, t.Name, err)
 	}
 	inferred := infer.Tool(t)
 	defaults := s.o.Defaults.Attribute(annotation.Rule, s.id)
@@ -241,16 +247,16 @@ func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 
 // ToolHandler is a handler of the SDK behind a chain, for a host that adds its tools
 // with mcp.Server.AddTool itself. The tool says what the handler does; scope says
-// whose call a request is, nil as in [ServerOptions]. It panics on a nil tool, chain
+// whose call a request is, nil as in [Options]. It panics on a nil tool, chain
 // or handler.
 func ToolHandler(tool *middleware.Tool, chain middleware.Middleware, scope func(req *mcp.CallToolRequest) string, h mcp.ToolHandler) mcp.ToolHandler {
 	if tool.Name() == "" || chain == nil || h == nil {
-		panic("mount: ToolHandler needs a tool, a chain and a handler")
+		panic("serve: ToolHandler needs a tool, a chain and a handler")
 	}
 	next := func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		return h(ctx, req.(*mcp.CallToolRequest)) // handler makes no other
 	}
-	s := &Server{id: tool.Server, o: ServerOptions{Chain: chain, Scope: scope}, tools: map[string]*middleware.Tool{tool.Name(): tool}}
+	s := &Server{id: tool.Server, o: Options{Chain: chain, Scope: scope}, tools: map[string]*middleware.Tool{tool.Name(): tool}}
 	if scope == nil {
 		s.o.Scope = caller
 	}
@@ -259,4 +265,13 @@ func ToolHandler(tool *middleware.Tool, chain middleware.Middleware, scope func(
 		res, err := chained.CallTool(incoming.With(ctx, r), s.call(tool, r))
 		return asked(r, res, err)
 	}
+}
+
+const (
+	methodCallTool  = "tools/call"
+	methodListTools = "tools/list"
+)
+
+func refuse(format string, args ...any) error {
+	return fault.Unsendable(fmt.Errorf("serve: "+format, args...))
 }

@@ -1,10 +1,11 @@
-package preflight
+package probe
 
 import (
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/preflight"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -18,7 +19,7 @@ import (
 // A shell's aliases, a PATH that has somebody else's ls in front, and what a
 // program's own configuration makes it do are out of its sight. The shells of
 // Windows end their quotes elsewhere: do not use it for them.
-func Shell(text string) Verdict {
+func Shell(text string) preflight.Verdict {
 	if why := plain(text); why != "" {
 		return harmful("%s", why)
 	}

@@ -1,10 +1,11 @@
-package mount_test
+package serve_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -23,6 +25,46 @@ func acts(declared *mcp.ToolAnnotations) *mcp.Tool {
 
 func first(json.RawMessage) string { return "first" }
 
+// hints reads read-only, destructive, idempotent and open-world, each y or n.
+func hints(word string) annotation.Annotations {
+	of := func(i int) annotation.Hint { return annotation.HintOf(word[i] == 'y') }
+	return annotation.Annotations{ReadOnly: of(0), Destructive: of(1), Idempotent: of(2), OpenWorld: of(3)}
+}
+
+// same reports whether the four hints of an answer are these.
+func same(a annotation.Annotations, word string) bool {
+	a.Evidence = nil
+	return a.Summary() == hints(word).Summary()
+}
+
+func announcing() *mcp.Client {
+	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, mount.ResolverOptions(nil))
+}
+
+// asker connects a client that announces the extension. It returns a func that asks
+// the server about a call of one of its tools.
+func asker(t *testing.T, server *mcp.Server, version string) func(name, arguments string) (annotation.Annotations, bool, error) {
+	t.Helper()
+	client := announcing()
+	cs := mcptest.Dial(t, client, mount.Transport(mcptest.MemoryTransport(t, server)), version)
+	resolver := mount.Resolver(func(string) *mcp.ClientSession { return cs }, client)
+	list, err := cs.ListTools(mcptest.Context(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(name, arguments string) (annotation.Annotations, bool, error) {
+		at := slices.IndexFunc(list.Tools, func(definition *mcp.Tool) bool { return definition.Name == name })
+		if at < 0 {
+			t.Fatalf("there is no tool %q", name)
+		}
+		tool, err := middleware.NewTool("files", list.Tools[at], annotation.Annotations{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+	}
+}
+
 // A tool that could say worse of a call than it declares of all is not taken.
 func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
 	t.Parallel()
@@ -33,36 +75,36 @@ func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
 	adds := &mcp.ToolAnnotations{DestructiveHint: no, OpenWorldHint: no, IdempotentHint: true}
 	for _, tt := range []struct {
 		name string
-		r    mount.Resolvable
+		r    serve.Resolvable
 		want string // "" is taken
 	}{
-		{"everything is within the worst", mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.Destructive()), Choose: first}, ""},
-		{"a write within an addition", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("nnyn")), Choose: first}, ""},
-		{"a read is within anything", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("ynnn")), Choose: first}, ""},
-		{"what is unset is as declared", mount.Resolvable{Tool: acts(adds), Answers: answer(annotation.Annotations{}), Choose: first}, ""},
-		{"worse: it writes", mount.Resolvable{Tool: acts(&mcp.ToolAnnotations{ReadOnlyHint: true}), Answers: answer(annotation.Write()), Choose: first}, "readOnlyHint"},
-		{"worse: it destroys", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("nyyn")), Choose: first}, "destructiveHint"},
-		{"worse: twice is not once", mount.Resolvable{Tool: acts(adds), Answers: answer(annotation.Write()), Choose: first}, "idempotentHint"},
-		{"worse: the open world", mount.Resolvable{Tool: acts(adds), Answers: answer(hints("ynyy")), Choose: first}, "openWorldHint"},
-		{"an answer against itself", mount.Resolvable{Tool: acts(nil), Answers: answer(hints("yyyy")), Choose: first}, "both yes"},
-		{"more than travels", mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.Annotations{RequiresConfirmation: annotation.Yes}), Choose: first}, "four hints"},
-		{"no tool", mount.Resolvable{Answers: answer(annotation.ReadOnly()), Choose: first}, "needs a Tool"},
-		{"no answers", mount.Resolvable{Tool: acts(nil), Choose: first}, "needs Answers"},
-		{"no func", mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly())}, "needs Answers"},
-		{"no schema", mount.Resolvable{Tool: &mcp.Tool{Name: "act"}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
-		{"a schema that is none", mount.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":7}`)}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
-		{"annotations that cannot be read", mount.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{}`), Meta: mcp.Meta{annotation.MetaKey: 7}}, Answers: answer(annotation.ReadOnly()), Choose: first}, "cannot be read"},
+		{"everything is within the worst", serve.Resolvable{Tool: acts(nil), Answers: answer(annotation.Destructive()), Choose: first}, ""},
+		{"a write within an addition", serve.Resolvable{Tool: acts(adds), Answers: answer(hints("nnyn")), Choose: first}, ""},
+		{"a read is within anything", serve.Resolvable{Tool: acts(adds), Answers: answer(hints("ynnn")), Choose: first}, ""},
+		{"what is unset is as declared", serve.Resolvable{Tool: acts(adds), Answers: answer(annotation.Annotations{}), Choose: first}, ""},
+		{"worse: it writes", serve.Resolvable{Tool: acts(&mcp.ToolAnnotations{ReadOnlyHint: true}), Answers: answer(annotation.Write()), Choose: first}, "readOnlyHint"},
+		{"worse: it destroys", serve.Resolvable{Tool: acts(adds), Answers: answer(hints("nyyn")), Choose: first}, "destructiveHint"},
+		{"worse: twice is not once", serve.Resolvable{Tool: acts(adds), Answers: answer(annotation.Write()), Choose: first}, "idempotentHint"},
+		{"worse: the open world", serve.Resolvable{Tool: acts(adds), Answers: answer(hints("ynyy")), Choose: first}, "openWorldHint"},
+		{"an answer against itself", serve.Resolvable{Tool: acts(nil), Answers: answer(hints("yyyy")), Choose: first}, "both yes"},
+		{"more than travels", serve.Resolvable{Tool: acts(nil), Answers: answer(annotation.Annotations{RequiresConfirmation: annotation.Yes}), Choose: first}, "four hints"},
+		{"no tool", serve.Resolvable{Answers: answer(annotation.ReadOnly()), Choose: first}, "needs a Tool"},
+		{"no answers", serve.Resolvable{Tool: acts(nil), Choose: first}, "needs Answers"},
+		{"no func", serve.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly())}, "needs Answers"},
+		{"no schema", serve.Resolvable{Tool: &mcp.Tool{Name: "act"}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
+		{"a schema that is none", serve.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":7}`)}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
+		{"annotations that cannot be read", serve.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{}`), Meta: mcp.Meta{annotation.MetaKey: 7}}, Answers: answer(annotation.ReadOnly()), Choose: first}, "cannot be read"},
 	} {
-		err := mount.Resolve(mcptest.New(), tt.r)
+		err := serve.Resolve(mcptest.New(), tt.r)
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.name, err)
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "mount: ")):
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "serve: ")):
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
-	twice := mount.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly()), Choose: first}
-	if err := mount.Resolve(mcptest.New(), twice, twice); err == nil || !strings.Contains(err.Error(), "twice") {
+	twice := serve.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly()), Choose: first}
+	if err := serve.Resolve(mcptest.New(), twice, twice); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -76,16 +118,15 @@ func asking(t *testing.T, choose func(json.RawMessage) string, calls *int) func(
 		*calls++
 		return mcptest.Text("done"), nil
 	})
-	err := mount.Resolve(server, mount.Resolvable{
+	err := serve.Resolve(server, serve.Resolvable{
 		Tool: tool, Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: choose,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs, resolver, _ := wireForms[0].connect(t, server, wireWays[1])
-	def := definitionOf(t, cs, "act")
+	ask := asker(t, server, mcptest.Modern)
 	return func(arguments string) (annotation.Annotations, error) {
-		a, _, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: def, Arguments: json.RawMessage(arguments)})
+		a, _, err := ask("act", arguments)
 		return a, err
 	}
 }
@@ -131,15 +172,15 @@ func TestToAnswerHasNoEffect(t *testing.T) {
 		}
 		return "no such answer"
 	}, &calls)
-	if a, err := ask(`{"n":1}`); err != nil || brief(a) != "ynyy" {
-		t.Errorf("a func that writes: %s %v", brief(a), err)
+	if a, err := ask(`{"n":1}`); err != nil || !same(a, "ynyy") {
+		t.Errorf("a func that writes: %s %v", a.Summary(), err)
 	}
 	_, err := ask(`{"n":2}`)
 	if reply, _ := errors.AsType[*jsonrpc.Error](err); reply == nil || reply.Code != jsonrpc.CodeInternalError || strings.Contains(err.Error(), "boom") {
 		t.Errorf("a func that panics: %v", err)
 	}
-	if a, err := ask(`{"n":3}`); err != nil || brief(a) != "nyny" {
-		t.Errorf("an answer that is not there: %s %v", brief(a), err)
+	if a, err := ask(`{"n":3}`); err != nil || !same(a, "nyny") {
+		t.Errorf("an answer that is not there: %s %v", a.Summary(), err)
 	}
 	if calls != 0 {
 		t.Errorf("the tool was called %d times", calls)
@@ -162,16 +203,15 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 		tool.Meta = mcp.Meta{"x": 1}
 		mcptest.Add(server, tool, handle)
 		mcptest.Add(server, mcptest.Tool("other", "is not resolved"), handle)
-		err := mount.Resolve(server, mount.Resolvable{
+		err := serve.Resolve(server, serve.Resolvable{
 			Tool: acts(nil), Answers: map[string]annotation.Annotations{"first": annotation.Destructive()}, Choose: first,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs, resolver, _ := wireForms[0].connect(t, server, wireWays[0])
+		ask := asker(t, server, mcptest.Legacy)
 		for name, want := range map[string]bool{"act": !kind, "other": false} {
-			def := definitionOf(t, cs, name)
-			if _, ok, err := resolver.Resolve(mcptest.Context(t), middleware.Call{Tool: def}); ok != want || err != nil {
+			if _, ok, err := ask(name, ""); ok != want || err != nil {
 				t.Errorf("kind %v, %s: %v %v", kind, name, ok, err)
 			}
 		}
@@ -184,6 +224,13 @@ func TestOnlyABoundedToolIsMarked(t *testing.T) {
 // A client that announces nothing gets the second draft's whole tool.
 func TestTheFormIsTheClients(t *testing.T) {
 	t.Parallel()
+	server := mcptest.New()
+	err := serve.Resolve(server, serve.Resolvable{
+		Tool: acts(nil), Answers: map[string]annotation.Annotations{"first": annotation.ReadOnly()}, Choose: first,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, version := range mcptest.Versions {
 		for announces, want := range map[bool]string{true: "name", false: "tool"} {
 			client := mcptest.NewClient()
@@ -193,9 +240,9 @@ func TestTheFormIsTheClients(t *testing.T) {
 			if err := mcp.AddSendingCustomMethod[*params, *anything](client, "tools/resolve"); err != nil {
 				t.Fatal(err)
 			}
-			cs := mcptest.ConnectVersion(t, newResolving(nil).server, client, version)
+			cs := mcptest.ConnectVersion(t, server, client, version)
 			res, err := mcp.CallCustomMethod[*params, *anything](mcptest.Context(t), cs, "tools/resolve",
-				&params{Name: "filesystem", Arguments: json.RawMessage(`{"operation":"read"}`)})
+				&params{Name: "act", Arguments: json.RawMessage(`{"n":1}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +251,7 @@ func TestTheFormIsTheClients(t *testing.T) {
 			}
 			if !announces {
 				tool := fmt.Sprint(res.members["tool"])
-				for _, part := range []string{"inputSchema", "readOnlyHint:true", "resolve:true", "name:filesystem"} {
+				for _, part := range []string{"inputSchema", "readOnlyHint:true", "resolve:true", "name:act"} {
 					if !strings.Contains(tool, part) {
 						t.Errorf("the tool lacks %s: %s", part, tool)
 					}
@@ -212,6 +259,12 @@ func TestTheFormIsTheClients(t *testing.T) {
 			}
 		}
 	}
+}
+
+type params struct {
+	mcp.ParamsBase
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 type anything struct {

@@ -1,0 +1,141 @@
+// Package strictjson reads JSON objects member by member, in the order of the text.
+// [Members] reads one object of a call or of a server. [Parse] reads a file that is
+// taken whole or not at all: every fault names its line and its place.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Member is one member of an object. An object may have two of the same name.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+
+	end int // of the value in the object's text
+}
+
+// Members returns the members of an object. It reports false for a text that does not
+// begin with a whole object.
+func Members(text []byte) (all []Member, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		m := Member{Name: name.(string)} // in an object it is one
+		if d.Decode(&m.Value) != nil {
+			return nil, false
+		}
+		m.end = int(d.InputOffset())
+		all = append(all, m)
+	}
+	_, err := d.Token()
+	return all, err == nil
+}
+
+// A Value is a value of a file, with its place there.
+type Value struct {
+	file  []byte
+	end   int
+	raw   json.RawMessage
+	names []string
+}
+
+// Parse reads a file of one JSON value in UTF-8.
+func Parse(file []byte) (Value, error) {
+	v := Value{file: file, end: len(file)}
+	for i := 0; i < len(file); {
+		r, n := utf8.DecodeRune(file[i:])
+		if i += n; r == utf8.RuneError && n == 1 {
+			return Value{}, v.faultAt(i, "not valid UTF-8")
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(file))
+	if err := d.Decode(&v.raw); err != nil {
+		at := len(file)
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at = int(syntax.Offset)
+		} else if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return Value{}, v.faultAt(at, "not valid JSON: %w", err)
+	}
+	v.end = int(d.InputOffset())
+	if rest := bytes.TrimLeft(file[v.end:], " \t\r\n"); len(rest) > 0 {
+		return Value{}, v.faultAt(len(file)-len(rest)+1, "there is more after its end")
+	}
+	return v, nil
+}
+
+// Errorf returns what is wrong with the value, after its line and the names that lead
+// to it. The line is the one in which the value ends.
+func (v Value) Errorf(format string, args ...any) error { return v.faultAt(v.end, format, args...) }
+
+// faultAt is Errorf for the line of the last byte before an offset.
+func (v Value) faultAt(end int, format string, args ...any) error {
+	var at strings.Builder
+	for _, name := range v.names {
+		fmt.Fprintf(&at, "%.80q: ", name)
+	}
+	return fmt.Errorf("line %d: %s%w", 1+bytes.Count(v.file[:end], []byte("\n")), at.String(), fmt.Errorf(format, args...))
+}
+
+// Name returns the name of the member that the value is of, "" for the whole file.
+func (v Value) Name() string {
+	if len(v.names) == 0 {
+		return ""
+	}
+	return v.names[len(v.names)-1]
+}
+
+// Raw returns the JSON of the value, as it is written.
+func (v Value) Raw() json.RawMessage { return v.raw }
+
+// Object returns the members of an object, of which no two have the same name. what
+// names the value in an error.
+func (v Value) Object(what string) ([]Value, error) {
+	members, ok := Members(v.raw)
+	if !ok {
+		return nil, v.Errorf("%s must be an object", what)
+	}
+	start := v.end - len(v.raw)
+	seen := make(map[string]bool, len(members))
+	values := make([]Value, len(members))
+	for i, m := range members {
+		values[i] = Value{v.file, start + m.end, m.Value, append(v.names[:len(v.names):len(v.names)], m.Name)}
+		if seen[m.Name] {
+			return nil, values[i].Errorf("is given twice")
+		}
+		seen[m.Name] = true
+	}
+	return values, nil
+}
+
+// List returns the elements of a list. It reports false for any other value.
+func (v Value) List() (values []Value, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(v.raw))
+	if open, _ := d.Token(); open != json.Delim('[') {
+		return nil, false
+	}
+	for d.More() {
+		e := v
+		e.raw = nil
+		if d.Decode(&e.raw) != nil { // it has been read once
+			return nil, false
+		}
+		e.end = v.end - len(v.raw) + int(d.InputOffset())
+		values = append(values, e)
+	}
+	return values, true
+}
