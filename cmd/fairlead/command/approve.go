@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
-	"github.com/fairlead-go/fairlead/internal/policy"
-	"github.com/fairlead-go/fairlead/internal/proxy"
 )
 
 // approvers returns who is asked; nil is nobody, which denies. Without a word it is the

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/command"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 )
 
 // A dangerous call waits on the page, whose address is on standard error, until somebody
@@ -33,7 +33,7 @@ func TestProxyApprovesOnThePage(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- command.Run(ctx, nil, []string{"proxy", "--approve", "web", "--", memory}, in, out, errs)
+		ended <- command.Run(ctx, []string{"proxy", "--approve", "web", "--", memory}, in, out, errs)
 	}()
 	t.Cleanup(func() {
 		stop()

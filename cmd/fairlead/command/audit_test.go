@@ -89,7 +89,7 @@ func TestASchemaThatCannotBeWritten(t *testing.T) {
 	full, ours := io.Pipe()
 	_ = full.Close()
 	var errs bytes.Buffer
-	if code := Run(t.Context(), nil, []string{"policy", "schema"}, strings.NewReader(""), ours, &errs); code != exitFindings || !strings.Contains(errs.String(), "writing the schema") {
+	if code := Run(t.Context(), []string{"policy", "schema"}, strings.NewReader(""), ours, &errs); code != exitFindings || !strings.Contains(errs.String(), "writing the schema") {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 }

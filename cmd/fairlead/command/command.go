@@ -1,5 +1,4 @@
-// Package command is the body of the fairlead command, whichever main it runs
-// under: what its servers can do, and the chain in front of them.
+// Package command is the command line of the program fairlead.
 package command
 
 import (
@@ -10,7 +9,6 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/stores"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,10 +31,9 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// Run is the program without its process; it returns the exit code. Open is the engine
-// that this program has in it for --store, nil for none.
-func Run(ctx context.Context, open stores.Opener, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	program := root(open)
+// Run runs the program with its arguments and returns the exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	program := root()
 	program.SetArgs(args)
 	program.SetIn(stdin)
 	program.SetOut(stdout)
@@ -82,7 +79,7 @@ func version() string {
 }
 
 // root is the tree of the commands.
-func root(open stores.Opener) *cobra.Command {
+func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "fairlead",
 		Short:         "See what the tools of MCP servers can do to you, and why",
@@ -101,7 +98,7 @@ func root(open stores.Opener) *cobra.Command {
 		lockCommand(),
 		policyCommand(),
 		promptCommand(),
-		proxyCommand(open),
+		proxyCommand(),
 	)
 	return cmd
 }

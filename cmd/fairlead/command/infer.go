@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -136,6 +136,9 @@ func inferByServer(tools []listedTool) []annotation.Annotations {
 	return all
 }
 
+// toolName is MCP's rule for the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
 // readTool reads one line. Only a line that names no tool is at fault; a member
 // of the wrong type is left out and becomes a finding.
 func readTool(line []byte) (listedTool, error) {
@@ -147,8 +150,8 @@ func readTool(line []byte) (listedTool, error) {
 	if err := json.Unmarshal(members["name"], &t.definition.Name); err != nil || string(members["name"]) == "null" {
 		return listedTool{}, errors.New(`no "name" that is a string`)
 	}
-	if err := toolname.Check(t.definition.Name); err != nil {
-		t.findf("the name breaks MCP's rule: %v", err)
+	if !toolName.MatchString(t.definition.Name) {
+		t.findf("the name breaks MCP's rule: 1 to 128 characters out of A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
 	text := func(key string, to *string) {
 		raw, ok := members[key]

@@ -14,7 +14,7 @@ import (
 func program(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = Run(t.Context(), nil, args, strings.NewReader(stdin), &out, &errs)
+	code = Run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 

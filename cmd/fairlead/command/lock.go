@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/dial"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/spf13/cobra"
 )
 

@@ -59,7 +59,7 @@ func lies() *mcp.Server {
 func built(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fairlead")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../../cmd/fairlead").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
@@ -190,7 +190,7 @@ func TestAnInterruptEndsWhatWaitsForInput(t *testing.T) {
 			t.Cleanup(func() { _ = keyboard.Close() })
 			ended := make(chan int, 1)
 			var out, errs bytes.Buffer
-			go func() { ended <- Run(ctx, nil, c.args, typed, &out, &errs) }()
+			go func() { ended <- Run(ctx, c.args, typed, &out, &errs) }()
 			_, _ = keyboard.Write([]byte("y")) // which ends when somebody reads it
 			interrupt()
 			select {

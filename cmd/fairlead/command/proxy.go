@@ -11,10 +11,10 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
-	"github.com/fairlead-go/fairlead/internal/policy"
-	"github.com/fairlead-go/fairlead/internal/proxy"
-	"github.com/fairlead-go/fairlead/internal/stores"
 	"github.com/spf13/cobra"
 )
 
@@ -22,15 +22,14 @@ import (
 type proxyFlags struct {
 	serverNames
 
-	open                                      stores.Opener
 	policy, listen, audit, lock, inbox, store string
 	replicas                                  int
 	approve, scopes                           []string
 	trust, readOnly, verbose                  bool
 }
 
-func proxyCommand(open stores.Opener) *cobra.Command {
-	o := proxyFlags{open: open}
+func proxyCommand() *cobra.Command {
+	var o proxyFlags
 	cmd := &cobra.Command{
 		Use:   "proxy " + serverArgs,
 		Short: "Serve MCP with the chain in front of the tools of servers",
@@ -108,14 +107,19 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if len(by) == 0 {
 		by = decided.By
 	}
-	shared, err := o.shared(cmd.Context(), p.Servers, log)
-	if err != nil {
-		return err
+	if o.replicas < 1 {
+		return fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
 	}
-	defer func() { err = errors.Join(err, shared.End()) }()
-	p.Share = shared.Share(o.replicas)
-	waiting := inbox.New(inbox.Options{Logger: log, Board: shared.Board})
-	if p.Confirm, err = approvers(ctx, by, o.inbox, waiting, cmd.ErrOrStderr()); err != nil {
+	waiting := inbox.Options{Logger: log}
+	if o.store != "" {
+		var store *redis.Store
+		if store, err = o.openStore(cmd.Context(), p.Servers, log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		p.Share, waiting.Board = o.share(store), store.Board()
+	}
+	if p.Confirm, err = approvers(ctx, by, o.inbox, inbox.New(waiting), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	served, err := proxy.New(p)
@@ -131,22 +135,6 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
-}
-
-// shared opens what the proxies in front of the same servers have in common.
-func (o *proxyFlags) shared(ctx context.Context, servers []proxy.Server, log *slog.Logger) (stores.Stores, error) {
-	if o.replicas < 1 {
-		return stores.Stores{}, fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
-	}
-	var name strings.Builder // the credentials may differ, the servers may not
-	for _, s := range servers {
-		fmt.Fprintf(&name, "%q=%q ", s.Name, append([]string{s.URL}, s.Command...))
-	}
-	found, err := o.open.Open(ctx, o.store, name.String(), "./cmd/fairlead proxy", log)
-	if err != nil {
-		return stores.Stores{}, fmt.Errorf("--store: %w", err)
-	}
-	return found, nil
 }
 
 // file is a file that the command line names, or else the policy, beside itself.

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/internal/command"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 )
 
 // told runs the program with nothing on its input.
 func told(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = command.Run(t.Context(), nil, args, strings.NewReader(""), &out, &errs)
+	code = command.Run(t.Context(), args, strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -56,7 +56,6 @@ func TestNothingStarts(t *testing.T) {
 		says string
 	}{
 		{"no server", nil, 2, "no server is named"},
-		{"a store in a program without one", []string{"--store", "redis://:hidden@127.0.0.1:1"}, 2, "go -C contrib/redis run ./cmd/fairlead proxy --store redis://:xxxxx@127.0.0.1:1"},
 		{"no replicas", []string{"--replicas", "0"}, 2, "--replicas 0: at least this one is there"},
 		{"a bad policy", []string{"--policy", bad}, 2, `policy.json:2: approvel: the key is unknown; did you mean "approvals"?`},
 		{"no policy", []string{"--policy", bad + "x"}, 2, "the file cannot be read"},

@@ -1,24 +1,64 @@
-package main
+package command_test
 
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
-	"github.com/fairlead-go/fairlead/internal/command"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// proxy runs the program until the test ends, and returns where it serves. A Redis
+// startRedis starts a redis-server for a test and returns its URL. Without one the test
+// is skipped, and says so.
+func startRedis(t *testing.T) (url string) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: %v; apt-get install -y redis-server\n", t.Name(), err)
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "redis.sock")
+	server := exec.CommandContext(t.Context(), program, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "eady to accept connections") {
+			break
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, out)
+		_ = server.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		<-ended
+	})
+	return "unix://" + socket
+}
+
+// startProxy runs the program until the test ends, and returns where it serves. A Redis
 // whose answer is late at the start is tried again.
-func proxy(t *testing.T, store, server string) (url string) {
+func startProxy(t *testing.T, store, server string) (url string) {
 	t.Helper()
 	for range 10 {
 		if url = tryProxy(t, store, server); url != "" {
@@ -36,7 +76,7 @@ func tryProxy(t *testing.T, store, server string) string {
 	errs, written := io.Pipe()
 	ended, serves := make(chan int, 1), make(chan string, 1)
 	go func() {
-		ended <- command.Run(ctx, opener.Open, []string{
+		ended <- command.Run(ctx, []string{
 			"proxy", "--store", store, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server,
 		}, strings.NewReader(""), io.Discard, written)
 		_ = written.Close()
@@ -68,6 +108,29 @@ func tryProxy(t *testing.T, store, server string) string {
 	return url
 }
 
+func TestBadStoreIsOneClearLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ url, want string }{
+		"nobody there": {"redis://:secret@127.0.0.1:1/0", "connection refused"},
+		"no URL":       {"localhost:6379", "redis://"},
+		"empty":        {"", "--store is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var code int
+			var errs string
+			for range 10 { // a connection that takes its time is another error
+				if code, _, errs = told(t, "proxy", "--store", c.url, "https://example.com/mcp"); strings.Contains(errs, c.want) {
+					break
+				}
+			}
+			if code != 2 || !strings.Contains(errs, c.want) || strings.Contains(errs, "secret") {
+				t.Errorf("exit %d: %s", code, errs)
+			}
+		})
+	}
+}
+
 // What one proxy has read the other knows, and what is refused is refused by both: of
 // clients whose revision has no sessions, since a session's memory is its own. A Redis whose answer is late costs a second read, and then another thing is read.
 func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
@@ -83,10 +146,10 @@ func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 	}
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(web.Close)
-	e := enginetest.Of(t)
+	store := startRedis(t)
 	var sessions []*mcp.ClientSession
 	for range 2 {
-		url := proxy(t, e.URL(), web.URL)
+		url := startProxy(t, store, web.URL)
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
 			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {

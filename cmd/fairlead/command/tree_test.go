@@ -29,7 +29,7 @@ func commands() []*cobra.Command {
 			walk(child)
 		}
 	}
-	walk(root(nil))
+	walk(root())
 	return all
 }
 
@@ -85,8 +85,8 @@ func TestCompletion(t *testing.T) {
 // The page of the commands is their help.
 func TestPageOfTheCommands(t *testing.T) {
 	t.Parallel()
-	const path = "../../docs/command.md"
-	const mark = "<!-- The rest is written by: go test ./internal/command -run TestPageOfTheCommands -update -->\n"
+	const path = "../../../docs/command.md"
+	const mark = "<!-- The rest is written by: go -C cmd/fairlead test ./command -run TestPageOfTheCommands -update -->\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestPageOfTheCommands(t *testing.T) {
 		return
 	}
 	if rest != want {
-		t.Errorf("%s is not what the commands say; go test ./internal/command -run TestPageOfTheCommands -update", path)
+		t.Errorf("%s is not what the commands say; go -C cmd/fairlead test ./command -run TestPageOfTheCommands -update", path)
 	}
 }
 

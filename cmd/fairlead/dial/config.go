@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/tailscale/hujson"
 )
@@ -117,7 +117,7 @@ const byteOrderMark = "\ufeff"
 
 // jsonEntries reads JSON with comments and trailing commas, as editors keep their settings.
 func jsonEntries(text []byte) ([]entry, error) {
-	if line := jsontree.Deep(text); line > 0 {
+	if line := jsonc.Deep(text); line > 0 {
 		return nil, fmt.Errorf("line %d: it is nested too deeply", line)
 	}
 	text, err := hujson.Standardize(bytes.TrimPrefix(text, []byte(byteOrderMark)))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/dial"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -12,7 +12,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/tail"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"

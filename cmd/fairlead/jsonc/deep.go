@@ -1,4 +1,5 @@
-package jsontree
+// Package jsonc checks JSON with comments before a parser that calls itself reads it.
+package jsonc
 
 import "bytes"
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 )
 
 func write(t testing.TB, name, text string) string {

@@ -3,13 +3,14 @@ package policy
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
-	"github.com/fairlead-go/fairlead/internal/scope"
+	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/tailscale/hujson"
@@ -195,6 +196,10 @@ func (r *reader) arguments(p *Policy) field {
 	}
 }
 
+// permission is the form of what a tool may need. It has no wildcard, which is for
+// scopes.
+var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
+
 func (r *reader) permission(p *Policy) field {
 	return func(v hujson.Value, key string) {
 		before, one := len(r.faults), Permission{Line: r.line(v.StartOffset)}
@@ -202,7 +207,7 @@ func (r *reader) permission(p *Policy) field {
 		if len(r.faults) > before {
 			return
 		}
-		if err := scope.Check(one.Permission); err != nil || one.Tool.written == "" {
+		if !permission.MatchString(one.Permission) || len(one.Permission) > 200 || strings.HasSuffix(one.Permission, ".all") || one.Tool.written == "" {
 			r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
 		}
 		p.Permissions = append(p.Permissions, one)
@@ -211,7 +216,7 @@ func (r *reader) permission(p *Policy) field {
 
 func (r *reader) scope(p *Policy) field {
 	return func(v hujson.Value, key string) {
-		var s scope.Scope
+		var s catalog.Scope
 		if _, isObject := v.Value.(*hujson.Object); isObject {
 			var level string
 			r.object(v, key, map[string]field{"permission": r.text(&s.Permission), "upTo": r.text(&level, "public", "internal", "restricted")})
@@ -222,8 +227,8 @@ func (r *reader) scope(p *Policy) field {
 		if s.Permission == "" {
 			return
 		}
-		if _, err := scope.New(s); err != nil {
-			r.faultf(v, key, "%v", err)
+		if _, err := new(catalog.Catalog).View(s); err != nil {
+			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "catalog: the scopes of a view: "))
 		}
 		p.Scopes = append(p.Scopes, s)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/tailscale/hujson"
 )
@@ -69,7 +69,7 @@ func (r *reader) parse() (hujson.Value, error) {
 	if !utf8.Valid(r.raw) {
 		return hujson.Value{}, &Error{r.name, 1, "", "it is no UTF-8"}
 	}
-	if line := jsontree.Deep(r.raw); line > 0 {
+	if line := jsonc.Deep(r.raw); line > 0 {
 		return hujson.Value{}, &Error{r.name, line, "", "it is nested too deeply"}
 	}
 	v, err := hujson.Parse(r.raw)

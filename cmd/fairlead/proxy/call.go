@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,10 +39,10 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		}
 	}
 	last := new(lastAnswer)
-	ctx = context.WithValue(incoming.With(ctx, s.request(&p)), lastKey{}, last)
+	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(&p)), lastKey{}, last)
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
 	if s.canBeAsked() {
-		ctx = incoming.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return s.elicit(ctx, form, m.id())
 		})
 	}

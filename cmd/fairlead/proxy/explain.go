@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 )
 
 // Explain says what a tool is, which rule of the policy decides about it, and what the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/proxy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

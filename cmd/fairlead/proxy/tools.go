@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -181,11 +181,8 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 	}
 	s.session.answers.Add(1)
 	s.tools.keep(raw, p == nil || p.Cursor == "")
-	if page := rawlist.From(ctx); page != nil {
-		raw = page.Take(raw)
-	}
 	res := new(mcp.ListToolsResult)
-	if err := json.Unmarshal(raw, res); err != nil {
+	if err := json.Unmarshal(mount.RawList(ctx, raw), res); err != nil {
 		return nil, fmt.Errorf("proxy: the list of tools of %q cannot be read: %w", s.Name, err)
 	}
 	return res, nil

@@ -13,8 +13,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/report"
-	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

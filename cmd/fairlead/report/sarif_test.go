@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/report"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/tty"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 )
 
 // What is no terminal has 80 columns and no colours, whatever the environment says.
