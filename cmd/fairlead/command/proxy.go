@@ -37,7 +37,10 @@ func proxyCommand() *cobra.Command {
 chain in front of the tools of one server or of several. Everything else of the protocol
 passes untouched. Dangerous calls, and those of which nothing is known, wait for a person.
 
-` + naming,
+` + naming + `
+
+OTEL_EXPORTER_OTLP_ENDPOINT and OpenTelemetry's other variables export spans and metrics
+of the calls, by OTLP over HTTP.`,
 		Example: `  fairlead proxy -- npx -y @modelcontextprotocol/server-filesystem .
   fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
   fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
@@ -110,6 +113,15 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if o.replicas < 1 {
 		return fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
 	}
+	var export func() error
+	if p.Telemetry, export, err = telemetry(ctx, log); err != nil {
+		return err
+	}
+	defer func() {
+		if err := export(); err != nil {
+			log.Warn("telemetry: " + err.Error())
+		}
+	}()
 	waiting := inbox.Options{Logger: log}
 	if o.store != "" {
 		var store *redis.Store

@@ -77,6 +77,9 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if now.OutputLimit > 0 {
 		std.Output = output.New(output.Options{Limit: now.OutputLimit, Logger: log})
 	}
+	if t := p.o.Telemetry; t != nil {
+		std.Telemetry, std.PerAttempt = t.Call, []middleware.Middleware{t.Attempt}
+	}
 	if p.trail != nil {
 		std.Record, std.Intent = p.trail.Record, p.trail.Intent
 	}

@@ -54,6 +54,8 @@ type Options struct {
 	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
+	// Telemetry measures calls; nil measures nothing.
+	Telemetry Telemetry
 	// Lock pins the tools' definitions; nil takes what is listed.
 	Lock *catalog.Lock
 	// Trust believes what all the servers declare; the default is that it only raises.
@@ -66,6 +68,14 @@ type Options struct {
 	Stderr io.Writer
 	// Logger hears what the proxy does; nil is silent.
 	Logger *slog.Logger
+}
+
+// A Telemetry measures calls, their attempts, and the waits for a person, as that of
+// contrib/otel does.
+type Telemetry interface {
+	Call(next middleware.ToolCaller) middleware.ToolCaller
+	Attempt(next middleware.ToolCaller) middleware.ToolCaller
+	Confirmer(next hitl.Confirmer) hitl.Confirmer
 }
 
 // A Proxy is a chain in front of servers, for any number of clients.
@@ -111,6 +121,9 @@ func New(o Options) (*Proxy, error) {
 	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
 		p.o.Servers[i].Stderr = &tail.Tail{Out: o.Stderr}
+	}
+	if o.Telemetry != nil && o.Confirm != nil {
+		p.o.Confirm = o.Telemetry.Confirmer(o.Confirm)
 	}
 	if o.Policy == nil {
 		none := new(policy.Policy)

@@ -1,3 +1,0 @@
-package command
-
-import _ "github.com/fairlead-go/fairlead/contrib/otel"
