@@ -15,7 +15,7 @@ import (
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
 	files := pages(t)
-	docstest.Programs(t, func(file string) bool { return file != "README.md" && file != "docs/recipes/adk.md" }, append([]string{"README.md"}, files...)...)
+	docstest.Programs(t, ".", func(file string) bool { return file != "README.md" && file != "docs/recipes/adk.md" }, append([]string{"README.md"}, files...)...)
 }
 
 // A link to a file; what stands behind a name is an index of Go.

@@ -20,9 +20,8 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
-	"github.com/fairlead-go/fairlead/internal/docstest"
-	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/loop/looptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -306,20 +305,5 @@ func TestACallCostsThreeAllocationsMore(t *testing.T) {
 	got := testing.AllocsPerRun(100, func() { _, _ = run.InvokableRun(t.Context(), arguments) })
 	if got > bare+3 {
 		t.Errorf("a run allocates %v times, %v more than a call by hand", got, got-bare)
-	}
-}
-
-func TestReadme(t *testing.T) {
-	t.Parallel()
-	docstest.Tested(t, "README.md", "github.com/cloudwego/eino")
-	docstest.Programs(t, func(string) bool { return true }, "README.md")
-}
-
-// The program of the README, in a directory that has nothing else.
-func TestAFreshDirectory(t *testing.T) {
-	t.Parallel()
-	program, prints := docstest.First(t, "README.md")
-	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
-		t.Errorf("it prints %q", got)
 	}
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
-	"github.com/fairlead-go/fairlead/internal/docstest"
-	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/loop/looptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/mark3labs/mcp-go/client"
 	other "github.com/mark3labs/mcp-go/mcp"
@@ -208,21 +207,6 @@ func TestSessionPanics(t *testing.T) {
 		}
 	}()
 	fairlead.Session(nil)
-}
-
-func TestReadme(t *testing.T) {
-	t.Parallel()
-	docstest.Tested(t, "README.md", "github.com/mark3labs/mcp-go")
-	docstest.Programs(t, func(string) bool { return true }, "README.md")
-}
-
-// The program of the README, in a directory that has nothing else.
-func TestAFreshDirectory(t *testing.T) {
-	t.Parallel()
-	program, prints := docstest.First(t, "README.md")
-	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
-		t.Errorf("it prints %q", got)
-	}
 }
 
 // What the adapter adds to a call, beyond the client's own and writing and reading its

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
-	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/loop/looptest"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"

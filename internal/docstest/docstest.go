@@ -17,14 +17,14 @@ import (
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 // Programs checks that every block of Go in the files is a whole program that compiles
-// against the module of the working directory. Of the files that run is true for, it
+// against the module in dir, to which the files' names are relative. Of the files that run is true for, it
 // prints what the page shows after it. None is skipped: what is no program is not
 // fenced as Go.
-func Programs(t *testing.T, run func(file string) bool, files ...string) {
+func Programs(t *testing.T, dir string, run func(file string) bool, files ...string) {
 	t.Helper()
 	found := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // a test names its own documents
+		text, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func Programs(t *testing.T, run func(file string) bool, files ...string) {
 			line := 1 + bytes.Count(text[:at[2]], []byte("\n"))
 			t.Run(fmt.Sprintf("%s:%d", file, line), func(t *testing.T) {
 				t.Parallel()
-				program := compile(t, string(text[at[2]:at[3]]))
+				program := compile(t, dir, string(text[at[2]:at[3]]))
 				if want, ok := shown(string(text[at[1]:])); ok && run(file) && strings.HasPrefix(string(text[at[2]:]), "package main\n") {
 					prints(t, program, want)
 				}
@@ -72,9 +72,9 @@ func prints(t *testing.T, program, want string) {
 	}
 }
 
-// compile builds the source as a package of this module that exists for this one
+// compile builds the source as a package of the module in dir that exists for this one
 // build only, and returns where the program is.
-func compile(t *testing.T, source string) string {
+func compile(t *testing.T, module, source string) string {
 	t.Helper()
 	if !strings.HasPrefix(source, "package ") {
 		t.Fatal("the block is no whole program: begin it with a package clause")
@@ -84,7 +84,7 @@ func compile(t *testing.T, source string) string {
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil { //nolint:gosec // in a directory of the test's own
 		t.Fatal(err)
 	}
-	root, err := os.Getwd()
+	root, err := filepath.Abs(module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,27 +100,28 @@ func compile(t *testing.T, source string) string {
 	}
 	program := filepath.Join(dir, "program")
 	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayFile, "-o", program, "./internal/docsblock")
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
 }
 
-// Tested checks that a README says with which version of an SDK its module is tested:
-// the one in go.mod.
-func Tested(t *testing.T, readme, sdk string) {
+// Tested checks that the README of the module in dir says with which version of an SDK
+// it is tested: the one in go.mod.
+func Tested(t *testing.T, dir, sdk string) {
 	t.Helper()
-	text, err := os.ReadFile(readme) //nolint:gosec // a test names its own documents
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile("go.mod")
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := regexp.MustCompile(regexp.QuoteMeta(sdk) + ` (v\S+)`).FindSubmatch(mod)
 	if version == nil || !strings.Contains(strings.ReplaceAll(string(text), "`", ""), string(version[0])) {
-		t.Errorf("%s does not say that it is tested with %q, as go.mod has it", readme, version)
+		t.Errorf("the README of %s does not say that it is tested with %q, as go.mod has it", dir, version)
 	}
 }
 
@@ -140,11 +141,11 @@ func First(t *testing.T, file string) (program, prints string) {
 }
 
 // Fresh runs a program in a directory that has nothing but it and a go.mod, as a newcomer
-// would against a clone of this repository, and returns what it prints. The working
-// directory is that of a module under contrib/.
-func Fresh(t *testing.T, program string) string {
+// would against a clone of this repository, and returns what it prints. The module in
+// contrib is one under contrib/.
+func Fresh(t *testing.T, contrib, program string) string {
 	t.Helper()
-	contrib, err := os.Getwd()
+	contrib, err := filepath.Abs(contrib)
 	if err != nil {
 		t.Fatal(err)
 	}

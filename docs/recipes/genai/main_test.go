@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/loop/looptest"
 	"google.golang.org/genai"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/loop/looptest"
 	"github.com/firebase/genkit/go/genkit"
 )
 

@@ -1,5 +1,6 @@
-// Package looptest is what the tests of the adapters under contrib/ have in common:
-// tools that count their executions, a chain in front of them, and a person.
+// Package looptest holds what the tests of adapters to models' SDKs
+// have in common: tools that count their executions, a chain in front of them, and a
+// person.
 package looptest
 
 import (
