@@ -17,134 +17,83 @@ const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
 // home is where the rules are explained.
 const home = "https://github.com/fairlead-go/fairlead"
 
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-		ColumnKind  string            `json:"columnKind"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID                   string       `json:"id"`
-		ShortDescription     sarifMessage `json:"shortDescription"`
-		Help                 sarifMessage `json:"help"`
-		DefaultConfiguration sarifDefault `json:"defaultConfiguration"`
-	}
-	sarifDefault struct {
-		Level Level `json:"level"`
-	}
-	sarifMessage struct {
-		Text string `json:"text"`
-	}
-	sarifInvocation struct {
-		ExecutionSuccessful bool `json:"executionSuccessful"`
-	}
-	sarifResult struct {
-		RuleID              string            `json:"ruleId"`
-		RuleIndex           int               `json:"ruleIndex"`
-		Level               Level             `json:"level"`
-		Message             sarifMessage      `json:"message"`
-		Locations           []sarifLocation   `json:"locations"`
-		PartialFingerprints map[string]string `json:"partialFingerprints"`
-		BaselineState       string            `json:"baselineState,omitempty"`
-	}
-	sarifLocation struct {
-		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-		Logical  []sarifLogical `json:"logicalLocations"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
-	sarifLogical struct {
-		Name               string `json:"name"`
-		FullyQualifiedName string `json:"fullyQualifiedName"`
-		Kind               string `json:"kind"`
-	}
-)
+// An object is one of SARIF's.
+type object = map[string]any
 
 // SARIF writes the findings as SARIF 2.1.0, for code scanning. Where a configuration
 // file names the server, a finding stands at its entry there. compared says that there
 // was a baseline.
 func (r *Report) SARIF(w io.Writer, compared bool) error {
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "fairlead", InformationURI: home}},
-		Invocations: []sarifInvocation{{ExecutionSuccessful: !slices.ContainsFunc(r.Servers, func(s Server) bool { return s.Error != "" })}},
-		Results:     []sarifResult{},
-		ColumnKind:  "unicodeCodePoints",
-	}
 	index := make(map[string]int)
+	var described []object
 	for i, rule := range rules {
 		index[rule.id] = i
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(rule))
+		described = append(described, sarifRule(rule))
 	}
+	results := []object{}
 	for _, f := range r.Findings {
 		i, known := index[f.Rule]
 		if !known {
-			i = len(run.Tool.Driver.Rules)
+			i = len(described)
 			index[f.Rule] = i
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(ruleOf(f.Rule)))
+			described = append(described, sarifRule(ruleOf(f.Rule)))
 		}
-		result := sarifResult{
-			RuleID: f.Rule, RuleIndex: i, Level: f.Level, Message: sarifText(f.subject() + ": " + f.Text),
-			Locations: []sarifLocation{r.location(f)}, PartialFingerprints: map[string]string{"fairlead/v1": f.Fingerprint},
+		result := object{
+			"ruleId": f.Rule, "ruleIndex": i, "level": f.Level, "message": sarifText(f.subject() + ": " + f.Text),
+			"locations": []object{r.location(f)}, "partialFingerprints": object{"fairlead/v1": f.Fingerprint},
 		}
 		switch {
 		case f.Known:
-			result.BaselineState = "unchanged"
+			result["baselineState"] = "unchanged"
 		case compared:
-			result.BaselineState = "new"
+			result["baselineState"] = "new"
 		}
-		run.Results = append(run.Results, result)
+		results = append(results, result)
 	}
+	complete := !slices.ContainsFunc(r.Servers, func(s Server) bool { return s.Error != "" })
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+	return e.Encode(object{
+		"$schema": sarifSchema,
+		"version": "2.1.0",
+		"runs": []object{{
+			"tool":        object{"driver": object{"name": "fairlead", "informationUri": home, "rules": described}},
+			"invocations": []object{{"executionSuccessful": complete}},
+			"results":     results,
+			"columnKind":  "unicodeCodePoints",
+		}},
+	})
 }
 
-func sarifRuleOf(r rule) sarifRule {
-	return sarifRule{r.id, sarifText(r.short), sarifText(r.help), sarifDefault{r.level}}
+func sarifRule(r rule) object {
+	return object{
+		"id": r.id, "shortDescription": sarifText(r.short), "help": sarifText(r.help),
+		"defaultConfiguration": object{"level": r.level},
+	}
 }
 
 // sarifText is any text as a message, in which a bracket would begin a link and a
 // brace a place to fill in.
-func sarifText(s string) sarifMessage {
-	return sarifMessage{messageEscapes.Replace(safetext.Line(s))}
+func sarifText(s string) object {
+	return object{"text": messageEscapes.Replace(safetext.Line(s))}
 }
 
 var messageEscapes = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `{`, `{{`, `}`, `}}`)
 
-func (r *Report) location(f Finding) sarifLocation {
-	logical := sarifLogical{Name: safetext.Line(f.Server), FullyQualifiedName: safetext.Line(f.subject()), Kind: "module"}
+func (r *Report) location(f Finding) object {
+	name, kind := f.Server, "module"
 	if f.Tool != "" {
-		logical.Name, logical.Kind = safetext.Line(f.Tool), "function"
+		name, kind = f.Tool, "function"
 	}
-	l := sarifLocation{Logical: []sarifLogical{logical}}
+	at := object{"logicalLocations": []object{
+		{"name": safetext.Line(name), "fullyQualifiedName": safetext.Line(f.subject()), "kind": kind},
+	}}
 	for _, s := range r.Servers {
 		if s.ID == f.Server && s.File != "" {
-			l.Physical = &sarifPhysical{sarifArtifact{fileURI(s.File)}, sarifRegion{max(1, s.Line)}}
+			at["physicalLocation"] = object{"artifactLocation": object{"uri": fileURI(s.File)}, "region": object{"startLine": max(1, s.Line)}}
 		}
 	}
-	return l
+	return at
 }
 
 // fileURI is a path as a reference: relative ones stay so, for the root of a checkout.
