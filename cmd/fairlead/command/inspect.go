@@ -92,7 +92,7 @@ func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.
 		return err
 	}
 	if o.baseline != "" {
-		if _, err := r.Baseline(o.baseline); err != nil {
+		if err := r.Baseline(o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
 		}
 	}

@@ -47,29 +47,22 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 	var version int
 	r.object(v, "", map[string]field{
 		"$schema":     r.text(&schema),
-		"version":     r.version(&version),
+		"version":     r.counted(&version, func(n int) bool { return n > 1 }, "this Fairlead reads version 1"),
 		"trust":       r.texts(&p.Trust),
 		"readOnly":    r.flag(&p.ReadOnly),
-		"rules":       func(v hujson.Value, key string) { r.list(v, key, r.rule(p)) },
-		"tools":       func(v hujson.Value, key string) { r.list(v, key, r.tool(p)) },
+		"rules":       r.each(r.rule(p)),
+		"tools":       r.each(r.tool(p)),
 		"arguments":   r.arguments(p),
-		"permissions": func(v hujson.Value, key string) { r.list(v, key, r.permission(p)) },
+		"permissions": r.each(r.permission(p)),
 		"scopes":      func(v hujson.Value, key string) { p.HasScopes = true; r.list(v, key, r.scope(p)) },
 		"approvals":   r.approvals(p),
 		"limits":      r.limits(&p.Limits),
-		"timeout": func(v hujson.Value, key string) {
-			r.object(v, key, map[string]field{"default": r.duration(&p.Timeout.Default), "cap": r.duration(&p.Timeout.Cap)})
-		},
-		"retry": func(v hujson.Value, key string) {
-			r.object(v, key, map[string]field{"attempts": r.count(&p.Retry.Attempts)})
-		},
-		"cache": func(v hujson.Value, key string) {
-			r.object(v, key, map[string]field{"ttl": r.duration(&p.CacheTTL), "off": r.flag(&p.NoCache)})
-		},
-		"budget": r.budget(p),
-		"output": func(v hujson.Value, key string) {
-			r.object(v, key, map[string]field{"limit": r.limit(&p.OutputLimit)})
-		},
+		"timeout":     r.fields(map[string]field{"default": r.duration(&p.Timeout.Default), "cap": r.duration(&p.Timeout.Cap)}),
+		"retry":       r.fields(map[string]field{"attempts": r.count(&p.Retry.Attempts)}),
+		"cache":       r.fields(map[string]field{"ttl": r.duration(&p.CacheTTL), "off": r.flag(&p.NoCache)}),
+		"budget":      r.budget(p),
+		"output": r.fields(map[string]field{"limit": r.counted(&p.OutputLimit, func(n int) bool { return n < leastOutput },
+			"it has to be at least %d, so that something can be said", leastOutput)}),
 		"lock":  r.text(&p.Lock),
 		"audit": r.text(&p.Audit),
 	})
@@ -78,31 +71,13 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 // leastOutput is what an answer has to have room for.
 const leastOutput = 200
 
-func (r *reader) limit(to *int) field {
-	return func(v hujson.Value, key string) {
-		if r.count(to)(v, key); *to > 0 && *to < leastOutput {
-			r.faultf(v, key, "it has to be at least %d, so that something can be said", leastOutput)
-		}
-	}
-}
-
-func (r *reader) version(to *int) field {
-	return func(v hujson.Value, key string) {
-		if r.count(to)(v, key); *to > 1 {
-			r.faultf(v, key, "this Fairlead reads version 1")
-		}
-	}
-}
-
 func (r *reader) texts(to *[]string, words ...string) field {
-	return func(v hujson.Value, key string) {
-		r.list(v, key, func(v hujson.Value, key string) {
-			var s string
-			if r.text(&s, words...)(v, key); s != "" {
-				*to = append(*to, s)
-			}
-		})
-	}
+	return r.each(func(v hujson.Value, key string) {
+		var s string
+		if r.text(&s, words...)(v, key); s != "" {
+			*to = append(*to, s)
+		}
+	})
 }
 
 func (r *reader) pattern(to *Pattern) field {
@@ -263,17 +238,10 @@ func (r *reader) budget(p *Policy) field {
 		b := new(budget.Options)
 		r.object(v, key, map[string]field{
 			"calls": r.count(&b.Session.Calls), "cost": r.amount(&b.Session.Cost), "time": r.duration(&b.Session.Time),
-			"idle": r.duration(&b.Idle), "repeats": r.repeats(&b.Repeats), "pause": r.duration(&b.Pause),
+			"idle": r.duration(&b.Idle), "pause": r.duration(&b.Pause),
+			"repeats": r.counted(&b.Repeats, func(n int) bool { return n > mostRepeats }, "it may be %d at most", mostRepeats),
 		})
 		p.Budget = b
-	}
-}
-
-func (r *reader) repeats(to *int) field {
-	return func(v hujson.Value, key string) {
-		if r.count(to)(v, key); *to > mostRepeats {
-			r.faultf(v, key, "it may be %d at most", mostRepeats)
-		}
 	}
 }
 

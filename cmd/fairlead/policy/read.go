@@ -90,6 +90,16 @@ func (r *reader) parse() (hujson.Value, error) {
 // A field reads the value of one key.
 type field func(v hujson.Value, key string)
 
+// fields is a field that is an object with these keys, each once.
+func (r *reader) fields(fields map[string]field) field {
+	return func(v hujson.Value, key string) { r.object(v, key, fields) }
+}
+
+// each is a field that is a list, and reads each of its values.
+func (r *reader) each(read field) field {
+	return func(v hujson.Value, key string) { r.list(v, key, read) }
+}
+
 // object reads an object that may have these keys, each once.
 func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
 	r.members(v, at, func(name string, m hujson.ObjectMember, key string) {
@@ -175,29 +185,29 @@ func (r *reader) flag(to *bool) field {
 }
 
 // count sets a whole number that is at least 1.
-func (r *reader) count(to *int) field {
+func (r *reader) count(to *int) field { return positive(r, to, "a whole number", "at least 1") }
+
+// amount sets a number above 0.
+func (r *reader) amount(to *float64) field { return positive(r, to, "a number", "more than 0") }
+
+func positive[N int | float64](r *reader, to *N, what, least string) field {
 	return func(v hujson.Value, key string) {
-		n, ok := literal[int](r, v, key, "a whole number")
+		n, ok := literal[N](r, v, key, what)
 		switch {
 		case !ok:
-		case n < 1:
-			r.faultf(v, key, "it has to be at least 1")
+		case n <= 0:
+			r.faultf(v, key, "it has to be %s", least)
 		default:
 			*to = n
 		}
 	}
 }
 
-// amount sets a number above 0.
-func (r *reader) amount(to *float64) field {
+// counted is count with a further rule.
+func (r *reader) counted(to *int, wrong func(n int) bool, fault string, args ...any) field {
 	return func(v hujson.Value, key string) {
-		n, ok := literal[float64](r, v, key, "a number")
-		switch {
-		case !ok:
-		case n <= 0:
-			r.faultf(v, key, "it has to be more than 0")
-		default:
-			*to = n
+		if r.count(to)(v, key); *to > 0 && wrong(*to) {
+			r.faultf(v, key, fault, args...)
 		}
 	}
 }

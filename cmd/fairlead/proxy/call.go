@@ -208,9 +208,9 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	}
 	s.session.answers.Add(1)
 	res := new(mcp.CallToolResult)
-	kind := struct {
+	var kind struct {
 		ResultType string `json:"resultType"`
-	}{}
+	}
 	err = json.Unmarshal(raw, &kind)
 	if err == nil {
 		err = json.Unmarshal(raw, res)

@@ -137,26 +137,28 @@ const maxLine = 64 << 20
 // readLines hands over each line until the end, or the first that is too long.
 func readLines(in io.Reader, take func(line []byte)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
-	var long []byte
 	for {
-		part, err := r.ReadSlice('\n')
-		if len(long)+len(part) > maxLine {
-			return fmt.Errorf("a line has more than %d bytes", maxLine)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, part...)
-			continue
-		}
-		line := part
-		if long != nil {
-			long = append(long, part...)
-			line, long = long, nil
-		}
+		line, err := readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			take(bytes.Clone(line))
+			take(line)
 		}
 		if err != nil {
 			return err
+		}
+	}
+}
+
+// readLine reads a line with its end. It is the caller's.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }

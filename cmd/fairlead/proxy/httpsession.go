@@ -86,9 +86,7 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	case <-s.done:
 		return
 	case <-r.Context().Done(): // nobody could be given the answer
-		if params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": "the client has closed the connection"}); err == nil {
-			h.session.fromClient(&message{Method: "notifications/cancelled", Params: params})
-		}
+		h.session.fromClient(cancellation(m.ID, "the client has closed the connection"))
 	case <-h.session.ctx.Done():
 		s.write(s.renamed(m.failTo(wireError(context.Cause(h.session.ctx))), true), true)
 	}

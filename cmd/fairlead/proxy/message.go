@@ -141,6 +141,20 @@ func quoted(s string) json.RawMessage {
 	return text
 }
 
+// textOf is the member of an object that is a text; "" if there is none.
+func textOf(object json.RawMessage, member string) (text string) {
+	_ = json.Unmarshal(members(object)[member], &text) // anything else counts as absent
+	return text
+}
+
+// methodCancelled is the method by which either side cancels a request of its own.
+const methodCancelled = "notifications/cancelled"
+
+// cancellation makes the notification that cancels a request.
+func cancellation(id json.RawMessage, reason string) *message {
+	return &message{Method: methodCancelled, Params: fmt.Appendf(nil, `{"reason":%s,"requestId":%s}`, quoted(reason), id)}
+}
+
 // members are the members of an object, nil where it is none.
 func members(object json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage

@@ -73,7 +73,7 @@ func sameHost(req *http.Request, via []*http.Request) error {
 
 // send posts a message. A request's answer comes by itself, or why there is none.
 func (r *remote) send(ctx context.Context, m *message) error {
-	if m.Method == "notifications/cancelled" && r.hangUp(m) {
+	if m.Method == methodCancelled && r.hangUp(m) {
 		return nil
 	}
 	r.mu.Lock()
@@ -107,16 +107,13 @@ func (r *remote) send(ctx context.Context, m *message) error {
 
 // hangUp ends a request of the revision in which that is how one is cancelled.
 func (r *remote) hangUp(m *message) bool {
-	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
-	}
-	_ = json.Unmarshal(m.Params, &p) // one that names nothing cancels nothing
+	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.version != "" {
 		return false
 	}
-	if cancel := r.posts[string(p.RequestID)]; cancel != nil {
+	if cancel := r.posts[string(id)]; cancel != nil {
 		cancel()
 	}
 	return true
@@ -197,12 +194,8 @@ func (r *remote) agreed(m, got *message) {
 	if m.Method != "initialize" || got.Error != nil {
 		return
 	}
-	var result struct {
-		ProtocolVersion string `json:"protocolVersion"`
-	}
-	_ = json.Unmarshal(got.Result, &result) // the client will say what is wrong with it
 	r.mu.Lock()
-	r.version = result.ProtocolVersion
+	r.version = textOf(got.Result, "protocolVersion") // the client reports one that is none
 	r.mu.Unlock()
 }
 
@@ -314,8 +307,7 @@ func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[s
 		if !there || string(argument) == "null" {
 			continue
 		}
-		var wanted string
-		if json.Unmarshal(members(property)["x-mcp-header"], &wanted) == nil && wanted != "" {
+		if wanted := textOf(property, "x-mcp-header"); wanted != "" {
 			if value, ok := headerValue(argument); ok {
 				header.Set("Mcp-Param-"+wanted, value)
 			}

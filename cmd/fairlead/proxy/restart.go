@@ -24,18 +24,15 @@ func (s *server) lost(generation int, err error) {
 	}
 	s.link = nil
 	asked, relayed, restart := s.asked, s.relayed, !s.reviving
-	s.asked, s.relayed = make(map[string]chan answerOf), make(map[string]*message)
+	s.asked, s.relayed = make(map[string]waiting), make(map[string]*message)
 	if restart {
 		s.reviving, s.up = true, make(chan struct{})
 	}
 	s.mu.Unlock()
 
 	gone := &GoneError{Server: s.Name, Err: err}
-	for _, waiting := range asked {
-		select {
-		case waiting <- answerOf{err: gone}:
-		default: // it was answered just now
-		}
+	for _, one := range asked {
+		one.give(answerOf{err: gone})
 	}
 	for _, m := range relayed {
 		s.session.giveUp(m, gone)
@@ -145,8 +142,7 @@ func (s *session) welcome(ctx context.Context, one *server, l link, result json.
 	s.mu.Lock()
 	version, level := s.version, s.level
 	s.mu.Unlock()
-	var now string
-	_ = json.Unmarshal(members(result)["protocolVersion"], &now) // "" is another one
+	now := textOf(result, "protocolVersion")
 	switch agreed := one.agreed(); {
 	case agreed != "" && now != agreed:
 		return errors.New("it speaks another revision of the protocol now")
@@ -180,10 +176,7 @@ func (s *subscriptions) note(request, answer *message) {
 	if answer.Error != nil || request.Method != methodSubscribe && request.Method != methodUnsubscribe {
 		return
 	}
-	var uri string
-	if json.Unmarshal(members(request.Params)["uri"], &uri) != nil {
-		return
-	}
+	uri := textOf(request.Params, "uri")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if request.Method == methodUnsubscribe {
@@ -212,8 +205,7 @@ func (s *server) resubscribe(ctx context.Context, l link) {
 				slog.String("server", s.Name), slog.String("uri", uri), slog.Any("err", err))
 			continue
 		}
-		if about, err := json.Marshal(map[string]string{"uri": uri}); err == nil {
-			s.session.fromServer(s, &message{Method: "notifications/resources/updated", Params: about}, "")
-		}
+		about := fmt.Appendf(nil, `{"uri":%s}`, quoted(uri))
+		s.session.fromServer(s, &message{Method: "notifications/resources/updated", Params: about}, "")
 	}
 }

@@ -56,8 +56,8 @@ type server struct {
 	wait       *backoff.ExponentialBackOff
 	late       map[string]bool // what was listed without it: "tools", "prompts", …
 
-	asked   map[string]chan answerOf // our own requests
-	relayed map[string]*message      // the client's, by their IDs
+	asked   map[string]waiting  // our own requests
+	relayed map[string]*message // the client's, by their IDs
 
 	tools         toolsOf
 	subscriptions subscriptions
@@ -69,12 +69,22 @@ type answerOf struct {
 	err error
 }
 
+// waiting is where an answer is waited for. It has room for one; a second is left out.
+type waiting chan answerOf
+
+func (w waiting) give(a answerOf) {
+	select {
+	case w <- a:
+	default:
+	}
+}
+
 func newServer(s Server, session *session, open func(to sink) (link, error), log *slog.Logger) *server {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
 	return &server{
 		Server: s, session: session, open: open, log: log, wait: wait,
-		asked: make(map[string]chan answerOf), relayed: make(map[string]*message), late: make(map[string]bool),
+		asked: make(map[string]waiting), relayed: make(map[string]*message), late: make(map[string]bool),
 	}
 }
 
@@ -130,7 +140,7 @@ func (s *server) ask(ctx context.Context, method string, params json.RawMessage,
 // waits for a link ends with none.
 func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
-	answered := make(chan answerOf, 1)
+	answered := make(waiting, 1)
 	s.mu.Lock()
 	s.asked[m.id()] = answered
 	s.mu.Unlock()
@@ -159,13 +169,10 @@ func (s *server) askOn(ctx context.Context, l link, method string, params json.R
 
 // cancel tells the server that nobody waits for an answer any more.
 func (s *server) cancel(ctx context.Context, l link, m *message) {
-	params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": context.Cause(ctx).Error()})
-	if err != nil {
-		return
-	}
+	why := context.Cause(ctx).Error()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer stop()
-	if err := l.send(ctx, &message{Method: "notifications/cancelled", Params: params}); err != nil {
+	if err := l.send(ctx, cancellation(m.ID, why)); err != nil {
 		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
 	}
 }
@@ -213,10 +220,7 @@ func (s *server) receive(m *message, about string) {
 	s.mu.Unlock()
 	switch {
 	case ours:
-		select {
-		case asked <- answerOf{m: m}:
-		default: // a second answer
-		}
+		asked.give(answerOf{m: m})
 	case theirs:
 		s.subscriptions.note(request, m)
 		s.session.answered(s, request, m)
@@ -234,10 +238,7 @@ func (s *server) failed(id string, err error) {
 	s.mu.Unlock()
 	switch {
 	case asked != nil:
-		select {
-		case asked <- answerOf{err: err}:
-		default: // it was answered just now
-		}
+		asked.give(answerOf{err: err})
 	case request != nil && s.session.ctx.Err() == nil:
 		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
 		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {

@@ -121,7 +121,7 @@ func (s *session) fromClient(m *message) {
 		s.begin(m, s.callTool)
 	case m.Method == methodListTools && m.isRequest():
 		s.begin(m, s.listTools)
-	case m.Method == "notifications/cancelled":
+	case m.Method == methodCancelled:
 		s.cancelled(m)
 	default:
 		s.route(m)
@@ -187,14 +187,11 @@ func (s *session) route(m *message) {
 func (s *session) answered(from *server, request, m *message) {
 	s.answers.Add(1)
 	if request.Method == "initialize" && m.Error == nil {
-		var agreed struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		}
-		_ = json.Unmarshal(m.Result, &agreed) // the client will say what is wrong with it
+		version := textOf(m.Result, "protocolVersion") // the client reports one that is none
 		s.mu.Lock()
-		s.version = agreed.ProtocolVersion
+		s.version = version
 		s.mu.Unlock()
-		from.agree(agreed.ProtocolVersion)
+		from.agree(version)
 	}
 	s.forgetToken(request)
 	s.reply(m)
@@ -224,14 +221,10 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	case "notifications/tools/list_changed":
 		from.tools.stale.Store(true)
 	case "notifications/progress":
-		var p struct {
-			Token json.RawMessage `json:"progressToken"`
-		}
-		_ = json.Unmarshal(m.Params, &p) // without one it belongs to nothing
-		if id, ok := s.tokens.Load(string(p.Token)); ok {
+		if id, ok := s.tokens.Load(string(members(m.Params)["progressToken"])); ok {
 			about = id.(string)
 		}
-	case "notifications/cancelled":
+	case methodCancelled:
 		m = s.renamed(from, m)
 	}
 	s.out(m, about)
@@ -264,9 +257,7 @@ func (s *session) takeBack(from *server) {
 	}
 	s.mu.Unlock()
 	for _, id := range open {
-		if params, err := json.Marshal(map[string]any{"requestId": json.RawMessage(id), "reason": "the server went away"}); err == nil {
-			s.out(&message{Method: "notifications/cancelled", Params: params}, "")
-		}
+		s.out(cancellation(json.RawMessage(id), "the server went away"), "")
 	}
 }
 
@@ -303,9 +294,7 @@ func (s *session) askClient(ctx context.Context, method string, params json.RawM
 		s.mu.Lock()
 		delete(s.asked, m.id())
 		s.mu.Unlock()
-		if params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": "the question is over"}); err == nil {
-			s.out(&message{Method: "notifications/cancelled", Params: params}, about)
-		}
+		s.out(cancellation(m.ID, "the question is over"), about)
 		return nil, middleware.GivenUp(ctx)
 	}
 }
@@ -361,16 +350,12 @@ const maxRunning = 10_000
 
 // cancelled ends a call, or tells the server that has the request.
 func (s *session) cancelled(m *message) {
-	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
-		Reason    string          `json:"reason"`
-	}
-	_ = json.Unmarshal(m.Params, &p) // one that names nothing cancels nothing
+	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
 	s.mu.Lock()
-	cancel := s.running[string(p.RequestID)]
+	cancel := s.running[string(id)]
 	s.mu.Unlock()
 	if cancel != nil {
-		cancel(&cancelledError{p.Reason})
+		cancel(&cancelledError{textOf(m.Params, "reason")})
 		return
 	}
 	s.route(m)

@@ -221,8 +221,7 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 			return nil, err
 		}
 		all = append(all, some...)
-		var next string
-		if _ = json.Unmarshal(page["nextCursor"], &next); next == "" { // null, as some write it, is none either
+		if textOf(raw, "nextCursor") == "" { // null, as some write it, is none either
 			break
 		}
 		if params == nil {
@@ -258,17 +257,12 @@ func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.R
 		o.prompts, o.resources = make(map[string]owned), make(map[string]*server)
 	}
 	for i, raw := range list {
-		var thing struct {
-			Name     string `json:"name"`
-			URI      string `json:"uri"`
-			Template string `json:"uriTemplate"`
-		}
-		_ = json.Unmarshal(raw, &thing) // what has no name cannot be asked for either
 		if member == "prompts" {
-			known := prefixed(s, thing.Name)
-			o.prompts[known] = owned{s, thing.Name}
+			name := textOf(raw, "name")
+			known := prefixed(s, name)
+			o.prompts[known] = owned{s, name}
 			list[i] = withMember(raw, "name", known)
-		} else if uri := cmp.Or(thing.URI, thing.Template); o.resources[uri] == nil {
+		} else if uri := cmp.Or(textOf(raw, "uri"), textOf(raw, "uriTemplate")); o.resources[uri] == nil {
 			o.resources[uri] = s
 		}
 	}
@@ -300,9 +294,7 @@ func (s *session) prompt(ctx context.Context, known string, m *message) (owned, 
 }
 
 func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, error) {
-	var name string
-	_ = json.Unmarshal(members(m.Params)["name"], &name) // without one there is no such prompt
-	o, err := s.prompt(ctx, name, m)
+	o, err := s.prompt(ctx, textOf(m.Params, "name"), m)
 	if err != nil {
 		return nil, err
 	}
@@ -311,29 +303,20 @@ func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, e
 
 // complete asks the server whose prompt or template is to be completed.
 func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, error) {
-	var p struct {
-		Ref struct {
-			Name string `json:"name"`
-			URI  string `json:"uri"`
-		} `json:"ref"`
+	ref := members(m.Params)["ref"] // without one no server has it
+	if uri := textOf(ref, "uri"); uri != "" {
+		return s.askOwnerOf(ctx, m, uri)
 	}
-	_ = json.Unmarshal(m.Params, &p) // without a reference no server has it
-	if p.Ref.URI != "" {
-		return s.askOwnerOf(ctx, m, p.Ref.URI)
-	}
-	o, err := s.prompt(ctx, p.Ref.Name, m)
+	o, err := s.prompt(ctx, textOf(ref, "name"), m)
 	if err != nil {
 		return nil, err
 	}
-	ref := withMember(members(m.Params)["ref"], "name", o.name)
-	return o.server.ask(ctx, m.Method, withMember(m.Params, "ref", ref), m.id())
+	return o.server.ask(ctx, m.Method, withMember(m.Params, "ref", withMember(ref, "name", o.name)), m.id())
 }
 
 // askOwner asks the server that has the resource that the request names.
 func (s *session) askOwner(ctx context.Context, m *message) (json.RawMessage, error) {
-	var uri string
-	_ = json.Unmarshal(members(m.Params)["uri"], &uri) // without one, whoever knows the method
-	return s.askOwnerOf(ctx, m, uri)
+	return s.askOwnerOf(ctx, m, textOf(m.Params, "uri")) // without one, whichever knows the method
 }
 
 // askOwnerOf asks who listed an URI; where nobody did, one after the other, until one has

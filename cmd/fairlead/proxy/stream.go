@@ -130,6 +130,7 @@ func readEvents(in io.Reader, take func(event) bool) error {
 		if err != nil {
 			return err // an event that was cut off is none
 		}
+		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {
 			if seen && !take(e) {
 				return nil
@@ -155,24 +156,5 @@ func readEvents(in io.Reader, take func(event) bool) error {
 		if len(e.data) > maxLine {
 			return fmt.Errorf("an event has more than %d bytes", maxLine)
 		}
-	}
-}
-
-// readLine reads a line without its end.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var long []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(long)+len(part) > maxLine {
-			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long, part...)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return bytes.TrimRight(append(long, part...), "\r\n"), nil
 	}
 }

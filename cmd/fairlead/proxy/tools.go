@@ -224,15 +224,11 @@ func (t *toolsOf) keep(list json.RawMessage, first bool) {
 	delete(all, "nextCursor")
 	t.rest = all
 	for _, tool := range tools {
-		var named struct {
-			Name string `json:"name"`
+		name := textOf(tool, "name")
+		if _, twice := t.written[name]; !twice {
+			t.order = append(t.order, name)
 		}
-		if json.Unmarshal(tool, &named) == nil {
-			if _, twice := t.written[named.Name]; !twice {
-				t.order = append(t.order, named.Name)
-			}
-			t.written[named.Name] = tool
-		}
+		t.written[name] = tool
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -157,11 +156,10 @@ func orNone[T any](list []T) []T {
 }
 
 // Baseline marks the findings as known that an earlier report has, as JSON wrote it.
-// It returns how many of that report are no longer there.
-func (r *Report) Baseline(path string) (gone int, err error) {
+func (r *Report) Baseline(path string) error {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var before struct {
 		Version  int `json:"version"`
@@ -171,27 +169,21 @@ func (r *Report) Baseline(path string) (gone int, err error) {
 	}
 	switch err := json.Unmarshal(text, &before); {
 	case err != nil:
-		return 0, fmt.Errorf("%s is no report: %w", path, err)
+		return fmt.Errorf("%s is no report: %w", path, err)
 	case before.Version != Version:
-		return 0, fmt.Errorf("%s is no report that this program reads; write one with: fairlead inspect --json", path)
+		return fmt.Errorf("%s is no report that this program reads; write one with: fairlead inspect --json", path)
 	case before.Findings == nil:
-		return 0, fmt.Errorf("%s: %w", path, errors.New(`it has no "findings"; write one with: fairlead inspect --json`))
+		return fmt.Errorf(`%s: it has no "findings"; write one with: fairlead inspect --json`, path)
 	}
 	known := make(map[string]bool, len(before.Findings))
 	for _, f := range before.Findings {
 		if f.Fingerprint == "" {
-			return 0, fmt.Errorf("%s: a finding has no fingerprint; write the file again with: fairlead inspect --json", path)
+			return fmt.Errorf("%s: a finding has no fingerprint; write the file again with: fairlead inspect --json", path)
 		}
 		known[f.Fingerprint] = true
 	}
-	gone = len(known)
-	seen := make(map[string]bool)
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		if f.Known = known[f.Fingerprint]; f.Known && !seen[f.Fingerprint] {
-			seen[f.Fingerprint] = true
-			gone--
-		}
+		r.Findings[i].Known = known[r.Findings[i].Fingerprint]
 	}
-	return gone, nil
+	return nil
 }

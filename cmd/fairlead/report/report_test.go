@@ -135,24 +135,23 @@ func TestBaselineHoldsForTheDefinitionThatItSaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		tools       []*mcp.Tool
-		fresh, gone int
+		tools []*mcp.Tool
+		fresh int
 	}{
-		"the same":                {[]*mcp.Tool{tool("delete_a", "Removes a.", readOnly), tool("delete_b", "", readOnly)}, 0, 0},
-		"one is gone":             {[]*mcp.Tool{tool("delete_a", "Removes a.", readOnly)}, 0, 1},
-		"one is new":              {[]*mcp.Tool{tool("delete_a", "Removes a.", readOnly), tool("delete_b", "", readOnly), tool("delete_c", "", readOnly)}, 1, 0},
-		"another definition":      {[]*mcp.Tool{tool("delete_a", "Removes all.", readOnly), tool("delete_b", "", readOnly)}, 1, 1},
-		"another rule, same tool": {[]*mcp.Tool{tool("delete_a", "Removes a.", nil), tool("delete_b", "", readOnly)}, 1, 1},
+		"the same":                {[]*mcp.Tool{tool("delete_a", "Removes a.", readOnly), tool("delete_b", "", readOnly)}, 0},
+		"one is gone":             {[]*mcp.Tool{tool("delete_a", "Removes a.", readOnly)}, 0},
+		"one is new":              {[]*mcp.Tool{tool("delete_a", "Removes a.", readOnly), tool("delete_b", "", readOnly), tool("delete_c", "", readOnly)}, 1},
+		"another definition":      {[]*mcp.Tool{tool("delete_a", "Removes all.", readOnly), tool("delete_b", "", readOnly)}, 1},
+		"another rule, same tool": {[]*mcp.Tool{tool("delete_a", "Removes a.", nil), tool("delete_b", "", readOnly)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := reportOn(t, c.tools...)
-			gone, err := r.Baseline(path)
-			if err != nil {
+			if err := r.Baseline(path); err != nil {
 				t.Fatal(err)
 			}
-			if fresh := r.Count(report.Note); fresh != c.fresh || gone != c.gone {
-				t.Errorf("%d are new and %d gone, want %d and %d: %q", fresh, gone, c.fresh, c.gone, found(r))
+			if fresh := r.Count(report.Note); fresh != c.fresh {
+				t.Errorf("%d are new, want %d: %q", fresh, c.fresh, found(r))
 			}
 		})
 	}
@@ -174,7 +173,7 @@ func TestBaselineThatIsNone(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := new(report.Report).Baseline(path); err == nil || !strings.Contains(err.Error(), path) {
+			if err := new(report.Report).Baseline(path); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("got error %v, want one that names the file", err)
 			}
 		})
