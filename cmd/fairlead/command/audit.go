@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,17 +19,13 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "audit",
 		Short: "Read what was recorded of calls, and see whether anybody changed it",
 		Long:  `Reads the file that --audit of 'fairlead proxy' and 'fairlead call' writes.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit show calls.jsonl --outcome denied`,
-		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(auditVerifyCommand(), auditShowCommand())
-	return cmd
+	}, auditVerifyCommand(), auditShowCommand())
 }
 
 func auditVerifyCommand() *cobra.Command {
@@ -57,10 +54,7 @@ hash that is printed where they cannot.`,
 			if asJSON {
 				write = verdictJSON
 			}
-			if err := write(cmd.OutOrStdout(), r); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the verdict: %w", err)}
-			}
-			return broken(args[0], r)
+			return cmp.Or(written("verdict", write(cmd.OutOrStdout(), r)), broken(args[0], r))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object for programs")
@@ -75,7 +69,7 @@ func auditFault(err error) error {
 // broken is the error about a record that cannot be relied on, nil for any other.
 func broken(path string, r audit.Report) error {
 	if r.State == audit.Damaged || r.State == audit.NotAttested {
-		return &exitError{exitFindings, fmt.Errorf("%s: %s: %s", path, r.State, r.Problem)}
+		return atFault(fmt.Errorf("%s: %s: %s", path, r.State, r.Problem))
 	}
 	return nil
 }
@@ -170,10 +164,7 @@ too: the exit code is 1 where it is damaged.`,
 			if err != nil {
 				return auditFault(err)
 			}
-			if err := f.print(cmd.OutOrStdout(), args[0], r, asJSON); err != nil {
-				return &exitError{exitFindings, err}
-			}
-			return broken(args[0], r)
+			return cmp.Or(atFault(f.print(cmd.OutOrStdout(), args[0], r, asJSON)), broken(args[0], r))
 		},
 	}
 	flags := cmd.Flags()

@@ -113,13 +113,13 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 	}
 	res, err := std.Then(all.tools).CallTool(ctx, middleware.Call{Tool: tool, Arguments: arguments})
 	if err != nil {
-		return &exitError{exitFindings, err}
+		return atFault(err)
 	}
 	if err := o.print(cmd.OutOrStdout(), res); err != nil {
-		return &exitError{exitFindings, fmt.Errorf("writing the result: %w", err)}
+		return written("result", err)
 	}
 	if res.IsError {
-		return &exitError{exitFindings, fmt.Errorf("%s says that it failed", safetext.Line(tool.String()))}
+		return atFault(fmt.Errorf("%s says that it failed", safetext.Line(tool.String())))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func record(s *chain.Standard, path string) (ended func() error, err error) {
 	return func() error {
 		if lost := trail.Lost(); lost > 0 {
 			_ = file.Close() // it has failed already
-			return &exitError{exitFindings, fmt.Errorf("%d records are not in %s; see whether its disk is full", lost, path)}
+			return atFault(fmt.Errorf("%d records are not in %s; see whether its disk is full", lost, path))
 		}
 		return file.Close()
 	}, nil
@@ -159,7 +159,7 @@ func find(all *fleet, name string) (*middleware.Tool, error) {
 	}
 	for _, c := range all.tools.Changes() {
 		if c.Kind != catalog.ToolRemoved && (c.Tool == name || c.Server+"/"+c.Tool == name) {
-			return nil, &exitError{exitFindings, fmt.Errorf("%s; look at it with: fairlead lock diff", c)}
+			return nil, atFault(fmt.Errorf("%s; look at it with: fairlead lock diff", c))
 		}
 	}
 	if err := all.unreached(); err != nil { // one of these may have it

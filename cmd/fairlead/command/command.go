@@ -31,6 +31,30 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// atFault ends the program with the code for what was looked at; nil stays nil.
+func atFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitFindings, err}
+}
+
+// written is the error of writing what was asked for, nil for none.
+func written(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return atFault(fmt.Errorf("writing the %s: %w", what, err))
+}
+
+// group returns a command that has only others under it.
+func group(c *cobra.Command, under ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.NoArgs // another word is a mistake, and no question for help
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	c.AddCommand(under...)
+	return c
+}
+
 // Run runs the program with its arguments and returns the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	program := root()

@@ -64,7 +64,7 @@ func inferLines(in io.Reader, out, errs io.Writer) error {
 	for number, end := 1, false; !end; number++ {
 		line, err := lines.ReadBytes('\n')
 		if end = errors.Is(err, io.EOF); err != nil && !end {
-			return &exitError{exitFindings, fmt.Errorf("reading line %d: %w", number, err)}
+			return atFault(fmt.Errorf("reading line %d: %w", number, err))
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			tool, err := readTool(line)
@@ -77,16 +77,16 @@ func inferLines(in io.Reader, out, errs io.Writer) error {
 		}
 		if size += len(line); end || size > maxBatch {
 			if err := answer(buffered, tools); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the answers: %w", err)}
+				return written("answers", err)
 			}
 			tools, size = nil, 0
 		}
 	}
 	if err := buffered.Flush(); err != nil {
-		return &exitError{exitFindings, fmt.Errorf("writing the answers: %w", err)}
+		return written("answers", err)
 	}
 	if bad > 0 {
-		return &exitError{exitFindings, fmt.Errorf("%d of the lines could not be read; the others are answered", bad)}
+		return atFault(fmt.Errorf("%d of the lines could not be read; the others are answered", bad))
 	}
 	return nil
 }

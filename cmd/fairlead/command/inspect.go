@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,16 +97,13 @@ func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.
 			return fmt.Errorf("--baseline: %w", err)
 		}
 	}
-	if err := o.write(r, out); err != nil {
-		return &exitError{exitFindings, fmt.Errorf("writing the report: %w", err)}
-	}
-	if err := all.unreached(); err != nil {
+	if err := cmp.Or(written("report", o.write(r, out)), all.unreached()); err != nil {
 		return err
 	}
 	var least report.Level
 	must(least.UnmarshalText([]byte(o.failOn.value)))
 	if n := r.Count(least); n > 0 && least != report.None {
-		return &exitError{exitFindings, fmt.Errorf("findings at level %s or worse: %d", least, n)}
+		return atFault(fmt.Errorf("findings at level %s or worse: %d", least, n))
 	}
 	return nil
 }
@@ -131,7 +129,7 @@ func (o *inspectOptions) write(r *report.Report, out io.Writer) error {
 func reportOf(all *fleet) (*report.Report, error) {
 	changes := all.tools.Changes()
 	if err := all.tools.Accept(changes...); err != nil {
-		return nil, &exitError{exitFindings, err}
+		return nil, atFault(err)
 	}
 	r := new(report.Report)
 	for _, a := range all.asked {

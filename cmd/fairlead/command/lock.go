@@ -18,18 +18,14 @@ import (
 const lockFile = "fairlead.lock"
 
 func lockCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "lock",
 		Short: "Accept the tools of servers as they are, and see what has changed since",
 		Long: `A lock file holds the definitions that somebody has looked at and accepted, for review
 beside the code. 'fairlead inspect --lock' and 'fairlead proxy --lock' go by it.`,
 		Example: `  fairlead lock accept --config .mcp.json
   fairlead lock diff --config .mcp.json`,
-		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(lockDiffCommand(), lockAcceptCommand())
-	return cmd
+	}, lockDiffCommand(), lockAcceptCommand())
 }
 
 // A lockFlags is what both of its commands take.
@@ -78,9 +74,9 @@ func (f *lockFlags) changes(cmd *cobra.Command, args []string) (tools *catalog.C
 		return nil, nil, nil, err
 	}
 	changes = all.tools.Changes()
-	if err := show(cmd.OutOrStdout(), changes); err != nil {
+	if err := written("changes", show(cmd.OutOrStdout(), changes)); err != nil {
 		all.close()
-		return nil, nil, nil, &exitError{exitFindings, fmt.Errorf("writing the changes: %w", err)}
+		return nil, nil, nil, err
 	}
 	return all.tools, changes, all.close, nil
 }
@@ -112,7 +108,7 @@ exit code is 1 where there is one.
 			}
 			end()
 			if len(changes) > 0 {
-				return &exitError{exitFindings, fmt.Errorf("tools that differ from %s: %d; accept them with: fairlead lock accept", f.path, len(changes))}
+				return atFault(fmt.Errorf("tools that differ from %s: %d; accept them with: fairlead lock accept", f.path, len(changes)))
 			}
 			return nil
 		},
@@ -144,13 +140,13 @@ servers that are not named here stay in it as they are.
 				return nil
 			}
 			if !yes && !agreed(until(cmd.Context(), cmd.InOrStdin()), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
-				return &exitError{exitFindings, fmt.Errorf("nothing was accepted, and %s is as it was", f.path)}
+				return atFault(fmt.Errorf("nothing was accepted, and %s is as it was", f.path))
 			}
 			if err := tools.Accept(changes...); err != nil {
-				return &exitError{exitFindings, err}
+				return atFault(err)
 			}
 			if err := tools.Lock().Save(f.path); err != nil {
-				return &exitError{exitFindings, err}
+				return atFault(err)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s is written. Commit it, so that others see it too.\n", f.path)
 			return nil

@@ -17,16 +17,12 @@ import (
 )
 
 func policyCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "policy",
 		Short: "Check and explain a policy file for the proxy",
 		Example: `  fairlead policy check policy.json
   fairlead policy explain policy.json --tool files/delete_file`,
-		Args: cobra.NoArgs, // what is no command of these is a mistake, and not a question for help
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(policyCheckCommand(), policyExplainCommand(), policySchemaCommand())
-	return cmd
+	}, policyCheckCommand(), policyExplainCommand(), policySchemaCommand())
 }
 
 func policyCheckCommand() *cobra.Command {
@@ -38,24 +34,18 @@ func policyCheckCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := policy.Load(args[0])
 			if err != nil {
-				return &exitError{exitFindings, err}
+				return atFault(err)
 			}
 			for _, w := range p.Warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
-			if err := tried(p); err != nil {
-				return &exitError{exitFindings, err}
+			if _, err := offline(p); err != nil { // what only a middleware knows
+				return atFault(err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is in order: %d rules, %d words on tools\n", args[0], len(p.Rules), len(p.Tools))
 			return nil
 		},
 	}
-}
-
-// tried builds the chain that a policy makes, so that what only a room knows is known.
-func tried(p *policy.Policy) error {
-	_, err := offline(p)
-	return err
 }
 
 // offline is a proxy that is only looked at.
@@ -80,7 +70,7 @@ the tool is known by its name alone, and by --description; with one, as the serv
 			}
 			p, err := policy.Load(args[0])
 			if err != nil {
-				return &exitError{exitFindings, err}
+				return atFault(err)
 			}
 			known, err := policy.ParsePattern(tool)
 			if err != nil || !known.Exact() {
@@ -115,16 +105,14 @@ the tool is known by its name alone, and by --description; with one, as the serv
 			}
 			looked, err := offline(p)
 			if err != nil {
-				return &exitError{exitFindings, err}
+				return atFault(err)
 			}
 			text, err := looked.Explain(add, tool)
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the answer: %w", err)}
-			}
-			return nil
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return written("answer", err)
 		},
 	}
 	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
@@ -146,10 +134,8 @@ func policySchemaCommand() *cobra.Command {
 		Example: "  fairlead policy schema > policy.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := cmd.OutOrStdout().Write(policy.Schema); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the schema: %w", err)}
-			}
-			return nil
+			_, err := cmd.OutOrStdout().Write(policy.Schema)
+			return written("schema", err)
 		},
 	}
 }

@@ -40,10 +40,8 @@ their own names in it, those of several SERVER__NAME, as the proxy has it.
 				o.Name = (*middleware.Tool).Name
 			}
 			text := prompt.New(o).For(all.tools.List())
-			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
-				return &exitError{exitFindings, fmt.Errorf("writing the prompt: %w", err)}
-			}
-			return nil
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return written("prompt", err)
 		},
 	}
 	servers.register(cmd)

@@ -120,20 +120,22 @@ func jsonEntries(text []byte) ([]entry, error) {
 	if line := jsonc.Deep(text); line > 0 {
 		return nil, fmt.Errorf("line %d: it is nested too deeply", line)
 	}
-	text, err := hujson.Standardize(bytes.TrimPrefix(text, []byte(byteOrderMark)))
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+	file, err := hujson.Parse(text)
 	if err != nil { // which says the line
 		return nil, err
 	}
-	if bytes.TrimSpace(text)[0] != '{' {
+	if _, ok := file.Value.(*hujson.Object); !ok {
 		return nil, errors.New("it is no JSON object")
 	}
+	file.Standardize() // which moves nothing
 	var found []entry
 	there := false
 	for _, place := range places {
 		if there && len(place) == 1 && place[0] == "mcp" { // not opencode's
 			continue
 		}
-		list, is, err := entriesAt(text, place)
+		list, is, err := entriesAt(file, text, place)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +146,7 @@ func jsonEntries(text []byte) ([]entry, error) {
 	}
 	// Claude Code keeps those of one project beside those for all.
 	if dir, err := os.Getwd(); err == nil {
-		list, is, err := entriesAt(text, []string{"projects", dir, "mcpServers"})
+		list, is, err := entriesAt(file, text, []string{"projects", dir, "mcpServers"})
 		if err != nil {
 			return nil, err
 		}
@@ -175,51 +177,35 @@ func latest(all []entry) []entry {
 }
 
 // entriesAt returns the servers of one place, in their order, and whether it is there.
-func entriesAt(text []byte, place []string) (list []entry, there bool, err error) {
-	at, raw := 0, json.RawMessage(text)
+func entriesAt(v hujson.Value, text []byte, place []string) (list []entry, there bool, err error) {
 	for _, key := range place {
-		offset, value, found := member(raw, key)
+		all, _ := members(v)
+		found := false
+		for _, m := range all { // the last of a name counts
+			if nameOf(m) == key {
+				v, found = m.Value, true
+			}
+		}
 		if !found {
 			return nil, false, nil
 		}
-		at, raw = at+offset, value
 	}
-	err = walk(raw, func(key string, offset int, value json.RawMessage) {
-		list = append(list, entry{key, 1 + bytes.Count(text[:at+offset], []byte("\n")), value})
-	})
-	if err != nil {
+	all, ok := members(v)
+	if !ok {
 		return nil, true, fmt.Errorf("%q is no object", strings.Join(place, "."))
+	}
+	for _, m := range all {
+		list = append(list, entry{nameOf(m), 1 + bytes.Count(text[:m.Value.StartOffset], []byte("\n")), bytes.TrimSpace(m.Value.Pack())})
 	}
 	return list, true, nil
 }
 
-// walk tells of each member of an object with the place where its value begins.
-func walk(object json.RawMessage, each func(key string, offset int, value json.RawMessage)) error {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("no object")
+func members(v hujson.Value) ([]hujson.ObjectMember, bool) {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil, false
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		name, _ := key.(string) // in an object it is one
-		each(name, int(d.InputOffset())-len(value), value)
-	}
-	return nil
+	return o.Members, true
 }
 
-// member returns the last member of the name, since that is the one that counts.
-func member(object json.RawMessage, name string) (at int, value json.RawMessage, found bool) {
-	err := walk(object, func(key string, offset int, raw json.RawMessage) {
-		if key == name {
-			at, value, found = offset, raw, true
-		}
-	})
-	return at, value, found && err == nil
-}
+func nameOf(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }

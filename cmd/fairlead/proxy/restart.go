@@ -123,11 +123,7 @@ func (s *session) greet(ctx context.Context, one *server, l link) error {
 	hello, version, meta := s.hello, s.version, s.meta
 	s.mu.Unlock()
 	if version == "" { // the client's revision has no greeting
-		params, err := json.Marshal(map[string]any{"_meta": meta})
-		if err != nil {
-			return err
-		}
-		_, err = one.askOn(ctx, l, "server/discover", params, "")
+		_, err := one.askOn(ctx, l, "server/discover", withMember(json.RawMessage("{}"), "_meta", meta), "")
 		return err
 	}
 	result, err := one.askOn(ctx, l, "initialize", hello, "")

@@ -191,23 +191,16 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 // withMeta are params that say of the client what its requests say.
 func (s *session) withMeta(p any) (json.RawMessage, error) {
 	raw, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	meta := s.meta
 	s.mu.Unlock()
-	if len(meta) == 0 {
-		return raw, nil
+	if err != nil || len(meta) == 0 {
+		return raw, err
 	}
-	params := members(raw)
-	if params == nil {
-		params = make(map[string]json.RawMessage)
+	if members(raw) == nil {
+		raw = json.RawMessage("{}")
 	}
-	if params["_meta"], err = json.Marshal(meta); err != nil {
-		return nil, err
-	}
-	return json.Marshal(params)
+	return withMember(raw, "_meta", meta), nil
 }
 
 // keep remembers how a server writes its tools.
