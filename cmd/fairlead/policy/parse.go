@@ -310,12 +310,12 @@ func (r *reader) approvals(p *Policy) field {
 	}
 }
 
-// Approvers are who can be asked.
-var Approvers = []string{"elicit", "web", "terminal", "deny"}
+// approvers are who can be asked.
+var approvers = []string{"elicit", "web", "terminal", "deny"}
 
 func (r *reader) by(to *[]string) field {
 	return func(v hujson.Value, key string) {
-		r.texts(to, Approvers...)(v, key)
+		r.texts(to, approvers...)(v, key)
 		if err := CheckApprovers(*to); err != nil {
 			r.faultf(v, key, "%v", err)
 		}
@@ -326,8 +326,8 @@ func (r *reader) by(to *[]string) field {
 func CheckApprovers(by []string) error {
 	for i, who := range by {
 		switch {
-		case !slices.Contains(Approvers, who):
-			return fmt.Errorf("%q is none of %s", who, strings.Join(Approvers, ", "))
+		case !slices.Contains(approvers, who):
+			return fmt.Errorf("%q is none of %s", who, strings.Join(approvers, ", "))
 		case slices.Contains(by[:i], who):
 			return fmt.Errorf("%s is named twice", who)
 		case who == "deny" && len(by) > 1:

@@ -30,7 +30,7 @@ func (s *server) lost(generation int, err error) {
 	}
 	s.mu.Unlock()
 
-	gone := &GoneError{Server: s.Name, Err: err}
+	gone := &goneError{Server: s.Name, Err: err}
 	for _, one := range asked {
 		one.give(answerOf{err: gone})
 	}

@@ -19,19 +19,19 @@ import (
 // notSent marks the end of what certainly did not arrive.
 func notSent(err error) error { return &middleware.NotSentError{Err: err} }
 
-// A GoneError says that a server ended, or that the way to it did, while something was
+// A goneError says that a server ended, or that the way to it did, while something was
 // asked of it. Nobody knows whether it was done.
-type GoneError struct {
+type goneError struct {
 	Server string
 	Err    error
 }
 
-func (e *GoneError) Error() string {
+func (e *goneError) Error() string {
 	return fmt.Sprintf("proxy: the server %q went away before it answered (%v); it is started again, look whether the call was carried out before you repeat it", e.Server, e.Err)
 }
 
 // Unwrap returns how it ended.
-func (e *GoneError) Unwrap() error { return e.Err }
+func (e *goneError) Unwrap() error { return e.Err }
 
 // codeGone is what SDKs call a closed connection.
 const codeGone = -32000

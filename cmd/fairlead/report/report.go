@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// Version is that of the report as JSON. Members are added under the same version.
-const Version = 1
+// version is that of the report as JSON. Members are added under the same version.
+const version = 1
 
 // A Report is what is known about some servers.
 type Report struct {
@@ -142,7 +142,7 @@ func (r *Report) JSON(w io.Writer) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	out := *r
-	out.Version = Version
+	out.Version = version
 	out.Servers, out.Tools, out.Findings = orNone(r.Servers), orNone(r.Tools), orNone(r.Findings)
 	return e.Encode(out)
 }
@@ -170,7 +170,7 @@ func (r *Report) Baseline(path string) error {
 	switch err := json.Unmarshal(text, &before); {
 	case err != nil:
 		return fmt.Errorf("%s is no report: %w", path, err)
-	case before.Version != Version:
+	case before.Version != version:
 		return fmt.Errorf("%s is no report that this program reads; write one with: fairlead inspect --json", path)
 	case before.Findings == nil:
 		return fmt.Errorf(`%s: it has no "findings"; write one with: fairlead inspect --json`, path)
