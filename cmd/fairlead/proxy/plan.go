@@ -83,7 +83,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		std.Telemetry, std.PerAttempt = t.Call, []middleware.Middleware{t.Attempt}
 	}
 	if p.trail != nil {
-		std.Record, std.Intent = p.trail.Record, p.trail.Intent
+		std.Audit = p.trail
 	}
 	return &plan{proxy: p, policy: now, standard: std}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -295,7 +295,7 @@ func (s *session) askClient(ctx context.Context, method string, params json.RawM
 		delete(s.asked, m.id())
 		s.mu.Unlock()
 		s.out(cancellation(m.ID, "the question is over"), about)
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 }
 

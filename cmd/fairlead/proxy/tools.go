@@ -38,7 +38,7 @@ type set struct {
 // A viewer is what a catalogue shows of itself: a catalogue, or a part of one.
 type viewer interface {
 	middleware.ToolCaller
-	middleware.Admitter
+	chain.Admitter
 	List() []*middleware.Tool
 	Lookup(server, tool string) (*middleware.Tool, bool)
 	LookupModelName(model string) (*middleware.Tool, bool)
