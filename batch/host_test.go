@@ -12,11 +12,11 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/looptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -194,7 +194,7 @@ func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
 }
 
 func TestOneCallCostsOneAllocationMore(t *testing.T) {
-	if looptest.Race {
+	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}
 	d := newNotebook(t)

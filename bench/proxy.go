@@ -16,7 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fairlead-go/fairlead/internal/proxy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

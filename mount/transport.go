@@ -61,3 +61,13 @@ func looking(ctx context.Context, method string) answers.Look {
 		return page.Take(result)
 	}
 }
+
+// RawList shows a result of tools/list to the catalog that asked for it with ctx, and
+// returns what the SDK's types can read of it. It is for a server that is reached
+// without an SDK session and its [Transport].
+func RawList(ctx context.Context, result json.RawMessage) json.RawMessage {
+	if page := rawlist.From(ctx); page != nil {
+		return page.Take(result)
+	}
+	return result
+}

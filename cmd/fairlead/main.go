@@ -1,7 +1,20 @@
-// Command fairlead shows what the tools of MCP servers can do, and why it thinks
-// so.
+// Command fairlead shows what the tools of MCP servers can do and why it thinks so,
+// and serves MCP with a chain in front of such tools.
 package main
 
-import "github.com/fairlead-go/fairlead/internal/command"
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
 
-func main() { command.Main(nil) }
+	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	code := command.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

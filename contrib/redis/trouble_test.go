@@ -14,12 +14,12 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -403,12 +403,11 @@ func TestApprovalsWithoutRedisAreDenied(t *testing.T) {
 				}
 				return hitl.Decision{Verdict: hitl.Approved}, nil
 			})
-			caller := hitl.New(yes, hitl.Options{Store: s.Approvals()})(guard.New(
+			caller := hitl.New(yes, hitl.Options{Store: s.Approvals()})(chain.Guard(
 				middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					made++
 					return &mcp.CallToolResult{}, nil
 				}),
-				func(context.Context, middleware.Call) (*middleware.Tool, error) { return tool, nil },
 			))
 			if c.before != nil {
 				c.before(t, e)

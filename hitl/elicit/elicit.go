@@ -58,6 +58,13 @@ func WithRequest(ctx context.Context, req *mcp.CallToolRequest) context.Context 
 	return incoming.With(ctx, req)
 }
 
+// WithElicit returns a context whose client is asked by ask, for a host that serves a
+// client up to revision 2025-11-25 without a session of the SDK. The context needs the
+// client's request as well; see [WithRequest].
+func WithElicit(ctx context.Context, ask func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)) context.Context {
+	return incoming.WithElicit(ctx, ask)
+}
+
 // ErrUnsupported is in the tree of the error for a call that cannot be put to this
 // client. It is a no, unless the host asks somebody else.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/report"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
 )
 
 // onePage is a report of inspect as a file, in which a server has written what it

@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/prompt"
@@ -82,7 +82,7 @@ func run(ctx context.Context, client anthropic.Client, goal string, server mcp.T
 		RateLimit: ratelimit.New(ratelimit.Options{}),
 		Timeout:   timeout.New(timeout.Options{}),
 	}
-	host := loop.New(tools, std.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, std.Then(tools), batch.HostOptions{})
 	system := prompt.New(prompt.Options{Identity: identity, Enforced: std.Describe()}).For(tools.List()).String()
 
 	runner, err := fairlead.NewRunner(client, host, anthropic.BetaToolRunnerParams{

@@ -1,0 +1,221 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// patience is how long the person at the terminal has to answer.
+const patience = 10 * time.Minute
+
+// maxArguments is how much is read of the arguments of a call.
+const maxArguments = 16 << 20
+
+// A callOptions is the flags of call.
+type callOptions struct {
+	serverFlags
+
+	arguments string
+	lock      string
+	audit     string
+	asJSON    bool
+}
+
+func callCommand() *cobra.Command {
+	var o callOptions
+	cmd := &cobra.Command{
+		Use:   "call TOOL " + serverArgs,
+		Short: "Call one tool, as the chain allows it",
+		Long: `Calls a tool of the servers and prints its result: text as text, other contents by their
+kind. A dangerous call, and one of which nobody knows what it does, is asked about at
+the terminal first, and silence is a no. TOOL is the name, or SERVER/NAME where
+several servers have it.
+
+` + naming + `
+
+The exit code is 1 where the call was not made, failed, or was answered with an error
+by the tool; the message says which, and whether it may have happened.`,
+		Example: `  fairlead call read_file --arguments '{"path":"notes.txt"}' --config .mcp.json --server files
+  echo '{"query":"tides"}' | fairlead call search --arguments - --json https://example.com/mcp`,
+		Args: needs("TOOL", false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash == 0 {
+				return errors.New("the name of the tool stands before the two hyphens: fairlead call TOOL -- COMMAND ARGS")
+			}
+			targets, err := o.targets(args[1:], dash-1)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd, args[0], targets)
+		},
+	}
+	o.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.arguments, "arguments", "{}", "the arguments, a JSON object; - reads them from standard input, and then nobody can be asked")
+	flags.StringVar(&o.lock, "lock", "", "`FILE` of accepted definitions; a tool that differs is not called (see fairlead lock)")
+	flags.StringVar(&o.audit, "audit", "", "`FILE` to which the call is written down (see fairlead audit)")
+	flags.BoolVar(&o.asJSON, "json", false, "print the whole result as MCP has it")
+	must(cmd.MarkFlagFilename("lock"))
+	must(cmd.MarkFlagFilename("audit", "jsonl"))
+	return cmd
+}
+
+func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target) (err error) {
+	ctx := cmd.Context()
+	person := hitl.Terminal(cmd.InOrStdin(), cmd.ErrOrStderr())
+	arguments := []byte(o.arguments)
+	if o.arguments == "-" {
+		person = nobody
+		if arguments, err = io.ReadAll(io.LimitReader(until(ctx, cmd.InOrStdin()), maxArguments+1)); err != nil {
+			return fmt.Errorf("--arguments -: %w", err)
+		}
+	}
+	if len(arguments) > maxArguments || !json.Valid(arguments) || !bytes.HasPrefix(bytes.TrimSpace(arguments), []byte("{")) {
+		return errors.New(`--arguments is no JSON object; write one such as {"path":"notes.txt"}`)
+	}
+	lock, err := loadLock(o.lock)
+	if err != nil {
+		return err
+	}
+	std := standard(person)
+	std.Confirm = hitl.New(person, hitl.Options{Timeout: patience})
+	ended, err := record(&std, o.audit)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ended()) }()
+	all, err := o.connect(ctx, targets, catalog.Options{Lock: lock})
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	tool, err := find(all, name)
+	if err != nil {
+		return err
+	}
+	res, err := std.Then(all.tools).CallTool(ctx, middleware.Call{Tool: tool, Arguments: arguments})
+	if err != nil {
+		return atFault(err)
+	}
+	if err := o.print(cmd.OutOrStdout(), res); err != nil {
+		return written("result", err)
+	}
+	if res.IsError {
+		return atFault(fmt.Errorf("%s says that it failed", safetext.Line(tool.String())))
+	}
+	return nil
+}
+
+// record has the chain write every call into a file, where one is named.
+func record(s *chain.Standard, path string) (ended func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := audit.OpenFile(path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--audit %s: %w; name a file in a folder that is there", path, err)
+	}
+	trail := audit.New(file, audit.Options{})
+	s.Audit = trail
+	return func() error {
+		if lost := trail.Lost(); lost > 0 {
+			_ = file.Close() // it has failed already
+			return atFault(fmt.Errorf("%d records are not in %s; see whether its disk is full", lost, path))
+		}
+		return file.Close()
+	}, nil
+}
+
+// find returns the tool of the name, which may stand behind that of its server.
+func find(all *fleet, name string) (*middleware.Tool, error) {
+	var found []*middleware.Tool
+	var names []string
+	for _, t := range all.tools.List() {
+		if t.Name() == name || t.String() == name {
+			found = append(found, t)
+		}
+		names = append(names, safetext.Line(t.Name()))
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	for _, c := range all.tools.Changes() {
+		if c.Kind != catalog.ToolRemoved && (c.Tool == name || c.Server+"/"+c.Tool == name) {
+			return nil, atFault(fmt.Errorf("%s; look at it with: fairlead lock diff", c))
+		}
+	}
+	if err := all.unreached(); err != nil { // one of these may have it
+		return nil, err
+	}
+	if len(found) > 1 {
+		return nil, fmt.Errorf("several servers have a tool %q; write SERVER/NAME", name)
+	}
+	const most = 20
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return nil, fmt.Errorf("there is no tool %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// print writes a result. What is to be seen on a terminal is made harmless; a program
+// behind a pipe gets the text as it is.
+func (o *callOptions) print(out io.Writer, res *mcp.CallToolResult) error {
+	if o.asJSON {
+		return encode(out, res)
+	}
+	plain := func(s string) string { return s }
+	if tty.Of(out, os.Getenv).Live {
+		plain = safetext.Text
+	}
+	var b strings.Builder
+	for _, c := range res.Content {
+		b.WriteString(strings.TrimSuffix(plain(shown(c)), "\n") + "\n")
+	}
+	if len(res.Content) == 0 && res.StructuredContent != nil {
+		var text bytes.Buffer
+		if err := encode(&text, res.StructuredContent); err != nil {
+			return err
+		}
+		b.WriteString(plain(text.String()))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// shown is a content as text; what is none is named.
+func shown(c mcp.Content) string {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return c.Text
+	case *mcp.ImageContent:
+		return fmt.Sprintf("[image, %s, %d bytes; --json has it]", c.MIMEType, len(c.Data))
+	case *mcp.AudioContent:
+		return fmt.Sprintf("[audio, %s, %d bytes; --json has it]", c.MIMEType, len(c.Data))
+	case *mcp.ResourceLink:
+		return fmt.Sprintf("[resource %s]", c.URI)
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil && c.Resource.Text != "" {
+			return c.Resource.Text
+		}
+		return "[a resource; --json has it]"
+	}
+	return fmt.Sprintf("[%T; --json has it]", c)
+}

@@ -1,0 +1,128 @@
+// Package command is the command line of the program fairlead.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFindings    = 1 // something in the input was at fault
+	exitUsage       = 2
+	exitUnreachable = 3
+)
+
+// An exitError ends the program with a code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// atFault ends the program with the code for what was looked at; nil stays nil.
+func atFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitFindings, err}
+}
+
+// written is the error of writing what was asked for, nil for none.
+func written(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return atFault(fmt.Errorf("writing the %s: %w", what, err))
+}
+
+// group returns a command that has only others under it.
+func group(c *cobra.Command, under ...*cobra.Command) *cobra.Command {
+	c.Args = cobra.NoArgs // another word is a mistake, and no question for help
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	c.AddCommand(under...)
+	return c
+}
+
+// Run runs the program with its arguments and returns the exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	program := root()
+	program.SetArgs(args)
+	program.SetIn(stdin)
+	program.SetOut(stdout)
+	program.SetErr(stderr)
+	err := program.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(stderr, "fairlead:", harmless(err.Error()))
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
+	}
+	fmt.Fprintln(stderr, "Run 'fairlead help' for what it can do.")
+	return exitUsage
+}
+
+// noneEmpty refuses flags that were given an empty value, as of a variable that is not
+// set: without its record, its lock or its scopes a command would allow more.
+func noneEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if v := f.Value.String(); err == nil && (v == "" || v == "[]") {
+			err = fmt.Errorf("--%s is empty; give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
+}
+
+// harmless is a text for a terminal that may hold what a server wrote. Most have
+// nothing to hide, and stay as they are.
+func harmless(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && safetext.Invisible(r) }) {
+		return safetext.Text(text)
+	}
+	return text
+}
+
+// version is that of the module of which this program was built.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version + " " + info.GoVersion
+	}
+	return "(unknown)"
+}
+
+// root is the tree of the commands.
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "fairlead",
+		Short:         "See what the tools of MCP servers can do to you, and why",
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return noneEmpty(cmd.Flags())
+		},
+	}
+	cmd.AddCommand(
+		auditCommand(),
+		callCommand(),
+		inferCommand(),
+		inspectCommand(),
+		lockCommand(),
+		policyCommand(),
+		promptCommand(),
+		proxyCommand(),
+	)
+	return cmd
+}

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// A choice is a flag with one of a few values, in any case, which the shell completes.
+type choice struct {
+	of    []string
+	value string
+}
+
+func (c *choice) register(cmd *cobra.Command, name, usage string) {
+	cmd.Flags().Var(c, name, usage+": "+strings.Join(c.of, ", "))
+	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.of, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// String returns the value.
+func (c *choice) String() string { return c.value }
+
+// Type names the flag's values in the help.
+func (*choice) Type() string { return "word" }
+
+// Set takes one of the values.
+func (c *choice) Set(value string) error {
+	value = strings.ToLower(value)
+	if !slices.Contains(c.of, value) {
+		return fmt.Errorf("it is none of %s", strings.Join(c.of, ", "))
+	}
+	c.value = value
+	return nil
+}
+
+// needs is for a command whose first word has to be there; alone, nothing may follow.
+func needs(what string, alone bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("%s is missing: %s", what, cmd.UseLine())
+		case alone && len(args) > 1:
+			return fmt.Errorf("%q is one word too many: %s", args[1], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// until is a reader that ends with a context. A read from a terminal cannot be
+// interrupted, so one that is under way then stays behind until the process ends.
+func until(ctx context.Context, in io.Reader) io.Reader { return &interruptible{ctx, in} }
+
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	type read struct {
+		n   int
+		err error
+	}
+	own := make([]byte, min(len(p), 64<<10)) // p is the caller's again before a late read ends
+	done := make(chan read, 1)
+	go func() {
+		n, err := r.in.Read(own)
+		done <- read{n, err}
+	}()
+	select {
+	case got := <-done:
+		return copy(p, own[:got.n]), got.err
+	case <-r.ctx.Done():
+		return 0, context.Cause(r.ctx)
+	}
+}

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+func inferCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "infer",
+		Short: "Say of each tool on standard input what its words give away",
+		Long: `Reads tools as JSON Lines: one object a line with at least "name", and maybe
+"server", "title", "description", "inputSchema" and "outputSchema". Tools of one
+server are looked at together, since they may share a prefix. Declared annotations
+are ignored.
+
+Writes one object a line, in the same order: name, annotations, safety, evidence,
+findings. A line that is no object or has no name is reported on standard error
+with its number, and the exit code is 1; the others are answered all the same.`,
+		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+}
+
+// A listedTool is one line of the input.
+type listedTool struct {
+	server     string
+	definition *mcp.Tool
+	findings   []string
+}
+
+// An inferredTool is one line of the output.
+type inferredTool struct {
+	Name        string                 `json:"name"`
+	Annotations annotation.Annotations `json:"annotations"`
+	Safety      annotation.Safety      `json:"safety"`
+	Evidence    []annotation.Evidence  `json:"evidence"`
+	Findings    []string               `json:"findings"`
+}
+
+// maxBatch is how many bytes of input are looked at together. It bounds the
+// memory; the catalogues of a thousand servers fit into it.
+const maxBatch = 64 << 20
+
+func inferLines(in io.Reader, out, errs io.Writer) error {
+	lines := bufio.NewReaderSize(in, 1<<20)
+	buffered := bufio.NewWriter(out)
+	var tools []listedTool
+	size, bad := 0, 0
+	for number, end := 1, false; !end; number++ {
+		line, err := lines.ReadBytes('\n')
+		if end = errors.Is(err, io.EOF); err != nil && !end {
+			return atFault(fmt.Errorf("reading line %d: %w", number, err))
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			tool, err := readTool(line)
+			if err != nil {
+				bad++
+				fmt.Fprintf(errs, "fairlead: line %d: %v\n", number, err)
+			} else {
+				tools = append(tools, tool)
+			}
+		}
+		if size += len(line); end || size > maxBatch {
+			if err := answer(buffered, tools); err != nil {
+				return written("answers", err)
+			}
+			tools, size = nil, 0
+		}
+	}
+	if err := buffered.Flush(); err != nil {
+		return written("answers", err)
+	}
+	if bad > 0 {
+		return atFault(fmt.Errorf("%d of the lines could not be read; the others are answered", bad))
+	}
+	return nil
+}
+
+// answer writes a line for each tool.
+func answer(out io.Writer, tools []listedTool) error {
+	write := json.NewEncoder(safetext.JSONWriter(out))
+	write.SetEscapeHTML(false)
+	for i, a := range inferByServer(tools) {
+		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}
+		if line.Evidence == nil {
+			line.Evidence = []annotation.Evidence{}
+		}
+		if line.Findings == nil {
+			line.Findings = []string{}
+		}
+		if err := write.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inferByServer looks at the tools of each server together and returns what was
+// inferred in the order of the tools.
+func inferByServer(tools []listedTool) []annotation.Annotations {
+	groups := make(map[string][]int)
+	for i, t := range tools {
+		groups[t.server] = append(groups[t.server], i)
+	}
+	all := make([]annotation.Annotations, len(tools))
+	for server, members := range groups {
+		if server == "" { // these have nothing in common
+			for _, i := range members {
+				all[i] = infer.Tool(tools[i].definition)
+			}
+			continue
+		}
+		definitions := make([]*mcp.Tool, len(members))
+		for k, i := range members {
+			definitions[k] = tools[i].definition
+		}
+		for k, a := range infer.Tools(definitions) {
+			all[members[k]] = a
+		}
+	}
+	return all
+}
+
+// toolName is MCP's rule for the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// readTool reads one line. Only a line that names no tool is at fault; a member
+// of the wrong type is left out and becomes a finding.
+func readTool(line []byte) (listedTool, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil || members == nil {
+		return listedTool{}, errors.New(`not a JSON object; write one tool a line, such as {"name":"read_file"}`)
+	}
+	t := listedTool{definition: &mcp.Tool{}}
+	if err := json.Unmarshal(members["name"], &t.definition.Name); err != nil || string(members["name"]) == "null" {
+		return listedTool{}, errors.New(`no "name" that is a string`)
+	}
+	if !toolName.MatchString(t.definition.Name) {
+		t.findf("the name breaks MCP's rule: 1 to 128 characters out of A-Z, a-z, 0-9, '_', '-' and '.'")
+	}
+	text := func(key string, to *string) {
+		raw, ok := members[key]
+		if ok && json.Unmarshal(raw, to) != nil {
+			t.findf("%s is no string and was not looked at", key)
+		}
+	}
+	text("server", &t.server)
+	text("title", &t.definition.Title)
+	text("description", &t.definition.Description)
+	schema := func(key string, to *any) {
+		raw, ok := members[key]
+		switch {
+		case !ok:
+		case bytes.HasPrefix(raw, []byte("{")) || key == "outputSchema" && (string(raw) == "true" || string(raw) == "false"):
+			*to = raw
+		default:
+			t.findf("%s is %s, which MCP does not allow; it was not looked at", key, short(raw))
+		}
+	}
+	schema("inputSchema", &t.definition.InputSchema)
+	schema("outputSchema", &t.definition.OutputSchema)
+	return t, nil
+}
+
+func (t *listedTool) findf(format string, args ...any) {
+	t.findings = append(t.findings, fmt.Sprintf(format, args...))
+}
+
+func short(raw json.RawMessage) string {
+	const most = 40
+	if len(raw) > most {
+		return string(raw[:most]) + "…"
+	}
+	return string(raw)
+}

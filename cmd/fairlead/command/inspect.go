@@ -1,0 +1,178 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/spf13/cobra"
+)
+
+// An inspectOptions is the flags of inspect.
+type inspectOptions struct {
+	serverFlags
+
+	format   choice
+	failOn   choice
+	asJSON   bool
+	baseline string
+	lock     string
+}
+
+var formats = []string{"table", "json", "md", "sarif", "html"}
+
+func inspectCommand() *cobra.Command {
+	o := inspectOptions{format: choice{formats, "table"}, failOn: choice{report.Levels(), report.Error.String()}}
+	cmd := &cobra.Command{
+		Use:   "inspect " + serverArgs,
+		Short: "List the tools of servers: what each declares, what was inferred, what would be done, and what stands out",
+		Long: `Lists the tools of the servers with what each declares, what its words give away, the
+class that follows with its reason, what the chain will do with its calls, and what
+stands out: a finding has a level (error, warning, note) and a rule, whose id stays
+as it is.
+
+` + naming + `
+
+The exit code is 1 where there are findings at the level of --fail-on or a worse one,
+2 for a mistake in the command line, 3 where a server did not answer. Findings that
+the --baseline has are not counted; a baseline is what inspect --json wrote before.`,
+		Example: `  fairlead inspect -- npx -y @modelcontextprotocol/server-filesystem .
+  fairlead inspect https://example.com/mcp --fail-on warning
+  fairlead inspect --config .vscode/mcp.json --format sarif > fairlead.sarif
+  fairlead inspect --config ~/.cursor/mcp.json --json > baseline.json
+  fairlead inspect --config ~/.cursor/mcp.json --baseline baseline.json
+  fairlead inspect --lock fairlead.lock --format html https://example.com/mcp > tools.html`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			targets, err := o.targets(args, cmd.ArgsLenAtDash())
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), targets, cmd.OutOrStdout())
+		},
+	}
+	o.register(cmd)
+	o.format.register(cmd, "format", "`FORMAT` of the output")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "the same as --format json")
+	cmd.MarkFlagsMutuallyExclusive("format", "json")
+	o.failOn.register(cmd, "fail-on", "the mildest `LEVEL` of findings that make the exit code 1")
+	cmd.Flags().StringVar(&o.baseline, "baseline", "", "`FILE` with findings that are known, as inspect --json wrote it")
+	cmd.Flags().StringVar(&o.lock, "lock", "", "`FILE` of accepted definitions; what differs is a finding (see fairlead lock)")
+	must(cmd.MarkFlagFilename("baseline", "json"))
+	must(cmd.MarkFlagFilename("lock"))
+	return cmd
+}
+
+func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.Writer) error {
+	lock, err := loadLock(o.lock)
+	if err != nil {
+		return err
+	}
+	all, err := o.connect(ctx, targets, catalog.Options{Lock: lock})
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	r, err := reportOf(all)
+	if err != nil {
+		return err
+	}
+	if o.baseline != "" {
+		if err := r.Baseline(o.baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	if err := cmp.Or(written("report", o.write(r, out)), all.unreached()); err != nil {
+		return err
+	}
+	var least report.Level
+	must(least.UnmarshalText([]byte(o.failOn.value)))
+	if n := r.Count(least); n > 0 && least != report.None {
+		return atFault(fmt.Errorf("findings at level %s or worse: %d", least, n))
+	}
+	return nil
+}
+
+func (o *inspectOptions) write(r *report.Report, out io.Writer) error {
+	if o.asJSON {
+		o.format.value = "json"
+	}
+	switch o.format.value {
+	case "json":
+		return r.JSON(out)
+	case "md":
+		return r.Markdown(out)
+	case "sarif":
+		return r.SARIF(out, o.baseline != "")
+	case "html":
+		return r.HTML(out, time.Now())
+	}
+	return r.Table(out, tty.Of(out, os.Getenv))
+}
+
+// reportOf looks at everything that the servers listed, whether it was accepted or not.
+func reportOf(all *fleet) (*report.Report, error) {
+	changes := all.tools.Changes()
+	if err := all.tools.Accept(changes...); err != nil {
+		return nil, atFault(err)
+	}
+	r := new(report.Report)
+	for _, a := range all.asked {
+		s := report.Server{ID: a.ID, Target: a.String(), File: a.File, Line: a.Line}
+		if a.err != nil {
+			s.Error = a.err.Error()
+		}
+		r.Servers = append(r.Servers, s)
+	}
+	r.Add(all.tools, changes, standard(nobody).Describe().Will)
+	for _, a := range all.asked {
+		if a.err != nil {
+			r.Fail(a.ID, a.err.Error())
+		}
+	}
+	return r, nil
+}
+
+// loadLock reads a lock file, nil for "".
+func loadLock(path string) (*catalog.Lock, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // no lock is not an empty one
+	}
+	lock, err := catalog.LoadLock(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--lock: there is no %s; write one with: fairlead lock accept", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--lock: %s", strings.TrimPrefix(err.Error(), "catalog: "))
+	}
+	return lock, nil
+}
+
+// nobody is a person who is not there.
+var nobody = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
+
+// standard is the chain that the command hangs in front of servers.
+func standard(person hitl.Confirmer) chain.Standard {
+	return chain.Standard{
+		Confirm:   hitl.New(person, hitl.Options{}),
+		Cache:     cache.New(cache.Options{}),
+		Retry:     retry.New(retry.Options{}),
+		RateLimit: ratelimit.New(ratelimit.Options{}),
+		Timeout:   timeout.New(timeout.Options{}),
+	}
+}

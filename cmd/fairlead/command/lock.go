@@ -1,0 +1,172 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
+	"github.com/spf13/cobra"
+)
+
+// lockFile is where accepted definitions stand where nothing else is said.
+const lockFile = "fairlead.lock"
+
+func lockCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "lock",
+		Short: "Accept the tools of servers as they are, and see what has changed since",
+		Long: `A lock file holds the definitions that somebody has looked at and accepted, for review
+beside the code. 'fairlead inspect --lock' and 'fairlead proxy --lock' go by it.`,
+		Example: `  fairlead lock accept --config .mcp.json
+  fairlead lock diff --config .mcp.json`,
+	}, lockDiffCommand(), lockAcceptCommand())
+}
+
+// A lockFlags is what both of its commands take.
+type lockFlags struct {
+	serverFlags
+
+	path string
+}
+
+func (f *lockFlags) register(cmd *cobra.Command) {
+	f.serverFlags.register(cmd)
+	cmd.Flags().StringVar(&f.path, "lock", lockFile, "the lock `FILE`")
+	must(cmd.MarkFlagFilename("lock"))
+}
+
+// open lists the tools of the servers against the lock file; where there is none,
+// nothing was accepted.
+func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, error) {
+	lock, err := catalog.LoadLock(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		lock = new(catalog.Lock)
+	case err != nil:
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "catalog: "))
+	}
+	all, err := f.connect(ctx, targets, catalog.Options{Lock: lock})
+	if err != nil {
+		return nil, err
+	}
+	if err := all.unreached(); err != nil {
+		all.close()
+		return nil, err
+	}
+	return all, nil
+}
+
+// changes lists the tools and shows what has changed since they were accepted. The
+// servers are there until end.
+func (f *lockFlags) changes(cmd *cobra.Command, args []string) (tools *catalog.Catalog, changes []catalog.Change, end func(), err error) {
+	targets, err := f.targets(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	all, err := f.open(cmd.Context(), targets)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	changes = all.tools.Changes()
+	if err := written("changes", show(cmd.OutOrStdout(), changes)); err != nil {
+		all.close()
+		return nil, nil, nil, err
+	}
+	return all.tools, changes, all.close, nil
+}
+
+// show writes the changes for a person.
+func show(out io.Writer, changes []catalog.Change) error {
+	w := bufio.NewWriter(out)
+	for _, c := range changes {
+		fmt.Fprintln(w, c.Diff())
+	}
+	return w.Flush()
+}
+
+func lockDiffCommand() *cobra.Command {
+	var f lockFlags
+	cmd := &cobra.Command{
+		Use:   "diff " + serverArgs,
+		Short: "Show what has changed since the lock file was written",
+		Long: `Shows each tool that is new, has changed or is gone since the lock file was written. The
+exit code is 1 where there is one.
+
+` + naming,
+		Example: `  fairlead lock diff --config .mcp.json
+  fairlead lock diff --lock filesystem.lock -- npx -y @modelcontextprotocol/server-filesystem .`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, changes, end, err := f.changes(cmd, args)
+			if err != nil {
+				return err
+			}
+			end()
+			if len(changes) > 0 {
+				return atFault(fmt.Errorf("tools that differ from %s: %d; accept them with: fairlead lock accept", f.path, len(changes)))
+			}
+			return nil
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func lockAcceptCommand() *cobra.Command {
+	var f lockFlags
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "accept " + serverArgs,
+		Short: "Accept the tools as they are now, after a look at what has changed",
+		Long: `Shows what has changed since the lock file was written, asks, and writes the file. Tools of
+servers that are not named here stay in it as they are.
+
+` + naming,
+		Example: `  fairlead lock accept --config .mcp.json
+  fairlead lock accept --name files -- npx -y @modelcontextprotocol/server-filesystem .`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tools, changes, end, err := f.changes(cmd, args)
+			if err != nil {
+				return err
+			}
+			defer end()
+			if len(changes) == 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing has changed since %s was written.\n", f.path)
+				return nil
+			}
+			if !yes && !agreed(until(cmd.Context(), cmd.InOrStdin()), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
+				return atFault(fmt.Errorf("nothing was accepted, and %s is as it was", f.path))
+			}
+			if err := tools.Accept(changes...); err != nil {
+				return atFault(err)
+			}
+			if err := tools.Lock().Save(f.path); err != nil {
+				return atFault(err)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is written. Commit it, so that others see it too.\n", f.path)
+			return nil
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&yes, "yes", false, "accept without asking")
+	return cmd
+}
+
+// agreed asks a question. Anything but a yes is a no, silence first of all.
+func agreed(in io.Reader, out io.Writer, question string) bool {
+	fmt.Fprint(out, question)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(out)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false // half a line is no answer
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}

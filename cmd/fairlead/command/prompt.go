@@ -1,0 +1,50 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/prompt"
+	"github.com/spf13/cobra"
+)
+
+func promptCommand() *cobra.Command {
+	var servers serverFlags
+	var identity string
+	cmd := &cobra.Command{
+		Use:   "prompt " + serverArgs,
+		Short: "Print the system prompt for the tools of servers, as the chain enforces it",
+		Long: `Prints a system prompt: the tools by class, and how each class is to be treated. What it
+says of the chain holds where calls go through 'fairlead proxy'. Tools of one server have
+their own names in it, those of several SERVER__NAME, as the proxy has it.
+
+` + naming,
+		Example: `  fairlead prompt https://example.com/mcp
+  fairlead prompt --config ~/.cursor/mcp.json --identity "You help at the front desk." > prompt.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			targets, err := servers.targets(args, cmd.ArgsLenAtDash())
+			if err != nil {
+				return err
+			}
+			all, err := servers.connect(cmd.Context(), targets, catalog.Options{})
+			if err != nil {
+				return err
+			}
+			defer all.close()
+			if err := all.unreached(); err != nil { // a prompt that lacks tools would be used all the same
+				return err
+			}
+			o := prompt.Options{Identity: identity, Enforced: standard(nobody).Describe()}
+			if len(targets) == 1 { // whose tools keep their names behind the proxy
+				o.Name = (*middleware.Tool).Name
+			}
+			text := prompt.New(o).For(all.tools.List())
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return written("prompt", err)
+		},
+	}
+	servers.register(cmd)
+	cmd.Flags().StringVar(&identity, "identity", "", "who the model is and for whom it works; this comes first")
+	return cmd
+}

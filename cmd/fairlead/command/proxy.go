@@ -1,0 +1,178 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/spf13/cobra"
+)
+
+// proxyFlags are what the proxy is told on the command line.
+type proxyFlags struct {
+	serverNames
+
+	policy, listen, audit, lock, inbox, store string
+	replicas                                  int
+	approve, scopes                           []string
+	trust, readOnly, verbose                  bool
+}
+
+func proxyCommand() *cobra.Command {
+	var o proxyFlags
+	cmd := &cobra.Command{
+		Use:   "proxy " + serverArgs,
+		Short: "Serve MCP with the chain in front of the tools of servers",
+		Long: `Serve MCP, on standard input and output or with --listen over streamable HTTP, with the
+chain in front of the tools of one server or of several. Everything else of the protocol
+passes untouched. Dangerous calls, and those of which nothing is known, wait for a person.
+
+` + naming + `
+
+OTEL_EXPORTER_OTLP_ENDPOINT and OpenTelemetry's other variables export spans and metrics
+of the calls, by OTLP over HTTP.`,
+		Example: `  fairlead proxy -- npx -y @modelcontextprotocol/server-filesystem .
+  fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
+  fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
+  fairlead proxy --policy policy.json --server crm=https://crm.example/mcp --server 'files=npx -y @modelcontextprotocol/server-filesystem .'`,
+		RunE: o.run,
+	}
+	f := cmd.Flags()
+	o.register(cmd)
+	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing starts if anything in it is wrong")
+	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` in place of standard input and output")
+	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
+	f.StringVar(&o.inbox, "inbox", "127.0.0.1:0", "the loopback `ADDRESS` of the page where calls are approved")
+	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
+	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
+	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")
+	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
+	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
+	f.StringVar(&o.store, "store", "", "share memory, pace and approvals with other proxies in front of the same servers, such as redis://localhost:6379/0")
+	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
+	return cmd
+}
+
+func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
+	level := slog.LevelWarn
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	p := proxy.Options{Trust: o.trust, ReadOnly: o.readOnly, Stderr: cmd.ErrOrStderr(), Logger: log}
+	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
+		return err
+	}
+	decided := new(policy.Policy)
+	if o.policy != "" {
+		live, err := policy.OpenLive(o.policy, log)
+		if err != nil {
+			return err
+		}
+		p.Policy, decided = live.Now, live.Now()
+		for _, w := range decided.Warnings {
+			log.Warn(w)
+		}
+	}
+	for _, s := range o.scopes {
+		p.Scopes = append(p.Scopes, catalog.Scope{Permission: s})
+	}
+	if name := o.file(o.lock, decided.Lock); name != "" {
+		if p.Lock, err = catalog.LoadLock(name); err != nil {
+			return fmt.Errorf("--lock: %w; make one with fairlead lock accept", err)
+		}
+	}
+	if name := o.file(o.audit, decided.Audit); name != "" {
+		file, err := audit.OpenFile(name, log)
+		if err != nil {
+			return fmt.Errorf("--audit: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		p.Audit = file
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	var by []string
+	for _, who := range o.approve {
+		by = append(by, strings.ToLower(who))
+	}
+	if len(by) == 0 {
+		by = decided.By
+	}
+	if o.replicas < 1 {
+		return fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
+	}
+	var export func() error
+	if p.Telemetry, export, err = telemetry(ctx, log); err != nil {
+		return err
+	}
+	defer func() {
+		if err := export(); err != nil {
+			log.Warn("telemetry: " + err.Error())
+		}
+	}()
+	waiting := inbox.Options{Logger: log}
+	if o.store != "" {
+		var store *redis.Store
+		if store, err = o.openStore(cmd.Context(), p.Servers, log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		p.Share, waiting.Board = o.share(store), store.Board()
+	}
+	if p.Confirm, err = approvers(ctx, by, o.inbox, inbox.New(waiting), cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	served, err := proxy.New(p)
+	if err != nil {
+		return err
+	}
+	if o.listen != "" {
+		err = served.ListenAndServe(ctx, o.listen, func(url string) { fmt.Fprintln(cmd.ErrOrStderr(), "fairlead: serving MCP at", url) })
+	} else {
+		err = served.ServeLines(ctx, cmd.InOrStdin(), cmd.OutOrStdout())
+	}
+	if _, unreachable := errors.AsType[*proxy.UnreachableError](err); unreachable {
+		return &exitError{exitUnreachable, err}
+	}
+	return err
+}
+
+// file is a file that the command line names, or else the policy, beside itself.
+func (o *proxyFlags) file(flag, inPolicy string) string {
+	if flag != "" || inPolicy == "" || filepath.IsAbs(inPolicy) {
+		return cmp.Or(flag, inPolicy)
+	}
+	return filepath.Join(filepath.Dir(o.policy), inPolicy)
+}
+
+// targets are the servers that the command line names.
+func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
+	targets, err := o.serverNames.targets(words, dash)
+	if err != nil {
+		return nil, err
+	}
+	var all []proxy.Server
+	for _, t := range targets {
+		if t.SSE {
+			return nil, fmt.Errorf("the server %s speaks HTTP with SSE, which the protocol has given up; the proxy speaks streamable HTTP", t)
+		}
+		s := proxy.Server{Name: t.ID, URL: t.URL, Header: t.Header, Command: t.Command, Dir: t.Dir}
+		for name, value := range t.Env {
+			s.Env = append(s.Env, name+"="+value)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}

@@ -1,0 +1,272 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"mvdan.cc/sh/v3/shell"
+)
+
+// serverArgs is how the servers are named, for the lines of usage.
+const serverArgs = "[URL...] [-- COMMAND [ARG...]]"
+
+// naming is the part of a command's help that says so.
+const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, by --server
+NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client, as
+Claude, Codex, Cursor, opencode, VS Code, Windsurf, Zed and others write it; several of
+these may stand together. --server NAME takes that server alone out of such a file.`
+
+// A serverNames is the servers that a command line names.
+type serverNames struct {
+	configs []string
+	servers []string
+	name    string
+}
+
+func (f *serverNames) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "`FILE` of a client that names servers (may be given again)")
+	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "a server of that file by its `NAME`, or another one as NAME=URL or NAME=COMMAND (may be given again)")
+	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default server)")
+	must(cmd.MarkFlagFilename("config", "json", "jsonc", "toml"))
+}
+
+// A serverFlags is the servers whose tools a command lists.
+type serverFlags struct {
+	serverNames
+
+	trust bool
+	wait  time.Duration
+}
+
+func (f *serverFlags) register(cmd *cobra.Command) {
+	f.serverNames.register(cmd)
+	cmd.Flags().BoolVar(&f.trust, "trust", false, "believe what the servers declare")
+	cmd.Flags().DurationVar(&f.wait, "timeout", 2*time.Minute, "how long a server may take to start and to list its tools")
+}
+
+// must panics where a command is put together wrongly.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// targets returns the servers; dash is how many of the words stand before the two
+// hyphens, negative where there are none.
+func (f *serverNames) targets(words []string, dash int) ([]dial.Target, error) {
+	urls, command := words, []string(nil)
+	if dash >= 0 {
+		urls, command = words[:dash], words[dash:]
+	}
+	all, err := f.named()
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range urls {
+		t := dial.Words(word)
+		if t.URL == "" {
+			return nil, fmt.Errorf("%q is no http or https URL; a server's command stands behind two hyphens: -- COMMAND ARGS", word)
+		}
+		all = append(all, t)
+	}
+	switch {
+	case dash >= 0 && len(command) == 0:
+		return nil, errors.New("behind the two hyphens stands no command")
+	case len(command) > 0:
+		all = append(all, dial.Command(command...))
+	}
+	switch {
+	case len(all) == 0:
+		return nil, errors.New("no server is named: give an URL, -- COMMAND ARGS, --server NAME=URL, or --config FILE")
+	case f.name != "" && len(all) > 1:
+		return nil, errors.New("--name is for one server; give several their names by --server NAME=URL or NAME=COMMAND")
+	case f.name != "":
+		all[0].ID = f.name
+	}
+	for _, t := range all {
+		if err := t.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return dial.Several(all), nil
+}
+
+// named returns the servers of the files and those of --server.
+func (f *serverNames) named() ([]dial.Target, error) {
+	var all, own []dial.Target
+	var names []string
+	for _, text := range f.servers {
+		name, what, defines := strings.Cut(text, "=")
+		if !defines && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		if !defines {
+			continue
+		}
+		words, err := split(what)
+		if err != nil || len(words) == 0 {
+			return nil, fmt.Errorf("--server %q is neither NAME=URL nor NAME=COMMAND", text)
+		}
+		t := dial.Words(words...)
+		t.ID = name
+		own = append(own, t)
+	}
+	if len(names) > 0 && len(f.configs) == 0 {
+		return nil, fmt.Errorf("--server %s: of which file? Name one by --config, or write --server %s=URL", names[0], names[0])
+	}
+	if len(names) == 0 {
+		for _, path := range f.configs {
+			found, err := dial.Configured(path)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	for _, name := range names {
+		found, err := f.find(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return append(all, own...), nil
+}
+
+// find returns the server of the name out of the files, of which one has to have it.
+func (f *serverNames) find(name string) (all []dial.Target, err error) {
+	var missing error
+	for _, path := range f.configs {
+		found, err := dial.Configured(path, name)
+		switch {
+		case errors.Is(err, dial.ErrNoServer):
+			missing = err
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, missing
+	}
+	return all, nil
+}
+
+// split puts in variables and takes a command line apart. What is an URL is one word,
+// though it has signs that mean something to a shell.
+func split(text string) ([]string, error) {
+	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		url, err := shell.Expand(text, nil)
+		return []string{url}, err
+	}
+	return shell.Fields(text, nil)
+}
+
+// A fleet is the servers that answered, and their tools.
+type fleet struct {
+	tools  *catalog.Catalog
+	asked  []asked
+	cancel context.CancelCauseFunc
+}
+
+// An asked server did or did not answer.
+type asked struct {
+	dial.Target
+
+	server *dial.Server
+	err    error
+}
+
+// connect reaches the servers and lists their tools. One that fails harms no other;
+// the error is about how they were named, or about all of them.
+func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, o catalog.Options) (*fleet, error) {
+	if f.wait <= 0 {
+		return nil, fmt.Errorf("--timeout %v is no time to wait; give one such as 30s", f.wait)
+	}
+	o.Timeout = f.wait
+	// The sessions live on this context: it is cancelled at the end.
+	ctx, cancel := context.WithCancelCause(ctx)
+	all := &fleet{tools: catalog.New(o), cancel: cancel}
+	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, mount.Options(all.tools, nil))
+	all.asked = make([]asked, len(targets))
+	var group sync.WaitGroup
+	for i, t := range targets {
+		all.asked[i].Target = t
+		if f.trust {
+			all.tools.Trust(t.ID)
+		}
+		group.Go(func() { all.asked[i].server, all.asked[i].err = f.reach(ctx, client, all.tools, t) })
+	}
+	group.Wait()
+	var faults []error
+	for _, a := range all.asked {
+		if errors.Is(a.err, dial.ErrUsage) {
+			all.close()
+			return nil, a.err
+		}
+		if a.err != nil {
+			faults = append(faults, a.err)
+		}
+	}
+	if len(faults) == len(targets) {
+		all.close()
+		return nil, &exitError{exitUnreachable, errors.Join(faults...)}
+	}
+	return all, nil
+}
+
+func (f *serverFlags) reach(ctx context.Context, client *mcp.Client, tools *catalog.Catalog, t dial.Target) (*dial.Server, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := fmt.Errorf("no answer within %v (--timeout)", f.wait)
+	timer := time.AfterFunc(f.wait, func() { cancel(late) })
+	defer timer.Stop()
+	server, err := dial.Connect(ctx, client, t)
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	if err := tools.Add(ctx, t.ID, server.Session); err != nil {
+		err = server.Explain(err)
+		_ = server.Session.Close() // it has failed already
+		cancel(err)
+		return nil, err
+	}
+	return server, nil
+}
+
+// unreached is an error about the servers that did not answer, nil where all did.
+func (f *fleet) unreached() error {
+	var faults []error
+	for _, a := range f.asked {
+		if a.err != nil {
+			faults = append(faults, a.err)
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return &exitError{exitUnreachable, errors.Join(faults...)}
+}
+
+// close ends the sessions; how a server ends is its own affair.
+func (f *fleet) close() {
+	_ = f.tools.Close()
+	var group sync.WaitGroup
+	for _, a := range f.asked {
+		if a.server != nil {
+			group.Go(func() { _ = a.server.Session.Close() })
+		}
+	}
+	group.Wait()
+	f.cancel(context.Canceled)
+}

@@ -1,0 +1,177 @@
+package command_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// startRedis starts a redis-server for a test and returns its URL. Without one the test
+// is skipped, and says so.
+func startRedis(t *testing.T) (url string) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: %v; apt-get install -y redis-server\n", t.Name(), err)
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "redis.sock")
+	server := exec.CommandContext(t.Context(), program, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "eady to accept connections") {
+			break
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, out)
+		_ = server.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		<-ended
+	})
+	return "unix://" + socket
+}
+
+// startProxy runs the program until the test ends, and returns where it serves. A Redis
+// whose answer is late at the start is tried again.
+func startProxy(t *testing.T, store, server string) (url string) {
+	t.Helper()
+	for range 10 {
+		if url = tryProxy(t, store, server); url != "" {
+			return url
+		}
+	}
+	t.Fatal("no proxy starts")
+	return ""
+}
+
+// tryProxy returns "" where the proxy does not start.
+func tryProxy(t *testing.T, store, server string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	errs, written := io.Pipe()
+	ended, serves := make(chan int, 1), make(chan string, 1)
+	go func() {
+		ended <- command.Run(ctx, []string{
+			"proxy", "--store", store, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server,
+		}, strings.NewReader(""), io.Discard, written)
+		_ = written.Close()
+	}()
+	t.Cleanup(stop)
+	go func() {
+		for lines := bufio.NewScanner(errs); lines.Scan(); {
+			t.Log(lines.Text())
+			if _, url, ok := strings.Cut(lines.Text(), "serving MCP at "); ok {
+				serves <- url
+			}
+		}
+		close(serves)
+	}()
+	url, ok := <-serves
+	if !ok {
+		t.Logf("the proxy ended with %d", <-ended)
+		return ""
+	}
+	t.Cleanup(func() {
+		stop()
+		for range serves { // until it has said its last word
+			continue
+		}
+		if code := <-ended; code != 0 {
+			t.Errorf("the proxy ended with %d", code)
+		}
+	})
+	return url
+}
+
+func TestBadStoreIsOneClearLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ url, want string }{
+		"nobody there": {"redis://:secret@127.0.0.1:1/0", "connection refused"},
+		"no URL":       {"localhost:6379", "redis://"},
+		"empty":        {"", "--store is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var code int
+			var errs string
+			for range 10 { // a connection that takes its time is another error
+				if code, _, errs = told(t, "proxy", "--store", c.url, "https://example.com/mcp"); strings.Contains(errs, c.want) {
+					break
+				}
+			}
+			if code != 2 || !strings.Contains(errs, c.want) || strings.Contains(errs, "secret") {
+				t.Errorf("exit %d: %s", code, errs)
+			}
+		})
+	}
+}
+
+// What one proxy has read the other knows, and what is refused is refused by both: of
+// clients whose revision has no sessions, since a session's memory is its own. A Redis whose answer is late costs a second read, and then another thing is read.
+func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
+	t.Parallel()
+	var reads, deletions atomic.Int64
+	server := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
+	for name, count := range map[string]*atomic.Int64{"get_account": &reads, "delete_account": &deletions} {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				count.Add(1)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+			})
+	}
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(web.Close)
+	store := startRedis(t)
+	var sessions []*mcp.ClientSession
+	for range 2 {
+		url := startProxy(t, store, web.URL)
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
+			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = session.Close() })
+		sessions = append(sessions, session)
+	}
+	known := false
+	for id := 0; id < 20 && !known; id++ {
+		before := reads.Load()
+		for i, session := range sessions {
+			for name, wrong := range map[string]bool{"get_account": false, "delete_account": true} {
+				res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"id": id}})
+				if err != nil || res.IsError != wrong {
+					t.Errorf("proxy %d: %s: %v, %+v", i, name, err, res)
+				}
+			}
+		}
+		known = reads.Load()-before == 1
+	}
+	if !known || deletions.Load() != 0 {
+		t.Errorf("%d reads and %d deletions reached the server, want one that both know and 0", reads.Load(), deletions.Load())
+	}
+}

@@ -1,0 +1,211 @@
+package dial
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/tailscale/hujson"
+)
+
+// maxConfig is how much a configuration file may hold. Some clients keep their whole
+// history in it.
+const maxConfig = 64 << 20
+
+// Configured returns the servers of a configuration file, in the order of the file, as
+// the clients write it: "mcpServers" (Claude, Cursor, Windsurf, Cline, Gemini and
+// others), "servers" (VS Code, in its settings within "mcp"), "context_servers" (Zed),
+// "mcp" (opencode), or, where the file's name ends in .toml, "mcp_servers" (Codex). What
+// a client keeps beside them is not looked at.
+//
+// With names, those servers are returned, whether they are switched off or not;
+// without, all that are not. One that cannot be used is an error that names file and
+// entry, and so is a file that names none.
+func Configured(path string, names ...string) ([]Target, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	parse := jsonEntries
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
+		parse = codexEntries
+	}
+	entries, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUsage, path, err)
+	}
+	if err := missing(path, entries, names); err != nil {
+		return nil, err
+	}
+	var found []Target
+	for _, e := range entries {
+		named := slices.Contains(names, e.name)
+		if len(names) > 0 && !named {
+			continue
+		}
+		t, off, err := e.target(path)
+		switch {
+		case off && !named:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
+		}
+		found = append(found, t)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: %s: every server is switched off; name one by --server", ErrUsage, path)
+	}
+	return Several(found), nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxConfig)
+	}
+	return text, err
+}
+
+// ErrNoServer says that a configuration file does not have the server that is asked for.
+var ErrNoServer = errors.New("has no server")
+
+func missing(path string, all []entry, names []string) error {
+	var there []string
+	for _, e := range all {
+		there = append(there, e.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(there, name) {
+			return fmt.Errorf("%w: %s %w %s; it has %s", ErrUsage, path, ErrNoServer, quoted(name), quoted(there...))
+		}
+	}
+	return nil
+}
+
+func quoted(names ...string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = `"` + safetext.Cut(safetext.Line(name), 100) + `"`
+	}
+	return strings.Join(shown, ", ")
+}
+
+// An entry is one server as the file has it.
+type entry struct {
+	name string
+	line int
+	raw  json.RawMessage
+}
+
+// places are where the clients keep their servers; the first that names any counts.
+var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"amp.mcpServers"}, {"mcp"}}
+
+const byteOrderMark = "\ufeff"
+
+// jsonEntries reads JSON with comments and trailing commas, as editors keep their settings.
+func jsonEntries(text []byte) ([]entry, error) {
+	if line := jsonc.Deep(text); line > 0 {
+		return nil, fmt.Errorf("line %d: it is nested too deeply", line)
+	}
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+	file, err := hujson.Parse(text)
+	if err != nil { // which says the line
+		return nil, err
+	}
+	if _, ok := file.Value.(*hujson.Object); !ok {
+		return nil, errors.New("it is no JSON object")
+	}
+	file.Standardize() // which moves nothing
+	var found []entry
+	there := false
+	for _, place := range places {
+		if there && len(place) == 1 && place[0] == "mcp" { // not opencode's
+			continue
+		}
+		list, is, err := entriesAt(file, text, place)
+		if err != nil {
+			return nil, err
+		}
+		there = there || is
+		if found = list; len(found) > 0 {
+			break
+		}
+	}
+	// Claude Code keeps those of one project beside those for all.
+	if dir, err := os.Getwd(); err == nil {
+		list, is, err := entriesAt(file, text, []string{"projects", dir, "mcpServers"})
+		if err != nil {
+			return nil, err
+		}
+		there, found = there || is, append(found, list...)
+	}
+	switch {
+	case !there:
+		return nil, errors.New(`it has none of "mcpServers", "servers", "context_servers" and "mcp", which is where clients keep their servers`)
+	case len(found) == 0:
+		return nil, errors.New("it names no server")
+	}
+	return latest(found), nil
+}
+
+// latest leaves out what a later entry of the same name takes the place of.
+func latest(all []entry) []entry {
+	last := make(map[string]int, len(all))
+	for i, e := range all {
+		last[e.name] = i
+	}
+	var kept []entry
+	for i, e := range all {
+		if last[e.name] == i {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// entriesAt returns the servers of one place, in their order, and whether it is there.
+func entriesAt(v hujson.Value, text []byte, place []string) (list []entry, there bool, err error) {
+	for _, key := range place {
+		all, _ := members(v)
+		found := false
+		for _, m := range all { // the last of a name counts
+			if nameOf(m) == key {
+				v, found = m.Value, true
+			}
+		}
+		if !found {
+			return nil, false, nil
+		}
+	}
+	all, ok := members(v)
+	if !ok {
+		return nil, true, fmt.Errorf("%q is no object", strings.Join(place, "."))
+	}
+	for _, m := range all {
+		list = append(list, entry{nameOf(m), 1 + bytes.Count(text[:m.Value.StartOffset], []byte("\n")), bytes.TrimSpace(m.Value.Pack())})
+	}
+	return list, true, nil
+}
+
+func members(v hujson.Value) ([]hujson.ObjectMember, bool) {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		return nil, false
+	}
+	return o.Members, true
+}
+
+func nameOf(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }

@@ -1,0 +1,92 @@
+// Package dial reaches MCP servers: those that an URL or a command line names, and
+// those in the configuration files of well-known clients.
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ErrUsage says that a target does not name a server.
+var ErrUsage = errors.New("not a server")
+
+// A Server is a session with the server that a target names.
+type Server struct {
+	Session *mcp.ClientSession
+
+	target Target
+	said   *tail.Tail // nil for an URL
+}
+
+// Connect connects the client to the target, over a transport that is prepared for a
+// catalogue. The error names the target, what a
+// command last wrote to its standard error, and what to do.
+func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	s := &Server{target: t}
+	transport := s.transport()
+	var err error
+	if s.Session, err = client.Connect(ctx, mount.Transport(transport), nil); err != nil {
+		return nil, s.Explain(cause(ctx, err))
+	}
+	return s, nil
+}
+
+// transport is the way to the target, which was checked.
+func (s *Server) transport() mcp.Transport {
+	t := s.target
+	if t.URL == "" {
+		command := exec.Command(t.Command[0], t.Command[1:]...)
+		command.Dir = t.Dir
+		command.Env = os.Environ()
+		for name, value := range t.Env {
+			command.Env = append(command.Env, name+"="+value)
+		}
+		s.said = new(tail.Tail)
+		command.Stderr = s.said
+		return &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
+	}
+	u, _ := url.Parse(t.URL) // it was checked
+	client := &http.Client{Transport: http.DefaultTransport}
+	if len(t.Header) > 0 {
+		client.Transport = headers{next: http.DefaultTransport, url: u, header: t.Header}
+	}
+	if t.SSE {
+		return &mcp.SSEClientTransport{Endpoint: t.URL, HTTPClient: client}
+	}
+	return &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: client}
+}
+
+// Explain says which server failed, what it said last, and what to do, without the
+// secrets that can be told from the rest: an error of HTTP holds the whole URL.
+func (s *Server) Explain(err error) error {
+	switch {
+	case s.said == nil:
+		err = fmt.Errorf("the server %s failed: %w; check that the address is that of an MCP server and that it runs", s.target, err)
+	case errors.Is(err, exec.ErrNotFound):
+		err = fmt.Errorf("the server cannot be started: %w; install it, or check the command line %q", err, s.target)
+	default:
+		err = fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
+	}
+	return redact.Error(err)
+}
+
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Decide returns what the rules say of a tool of this class, and the rule that says so,
+// nil where none does.
+func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, *Rule) {
+	var decides *Rule
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !r.Tool.Matches(server, tool) || r.Verdict == Allow && !r.allows(class) {
+			continue
+		}
+		if decides == nil || r.Verdict > decides.Verdict {
+			decides = r
+		}
+	}
+	if decides == nil {
+		return None, nil
+	}
+	return decides.Verdict, decides
+}
+
+// allows reports whether a rule that allows speaks of a class: of dangerous tools only by
+// their names, and of those of which nothing is known only with that of their server,
+// since whoever made the tool has chosen what it is called.
+func (r *Rule) allows(class annotation.Safety) bool {
+	switch class {
+	case annotation.Safe, annotation.Moderate:
+		return true
+	case annotation.Unknown:
+		return r.Tool.namesServer()
+	}
+	return r.Tool.Exact()
+}
+
+// At says where a line of the policy stands.
+func (p *Policy) At(line int) string { return fmt.Sprintf("%s:%d", p.Name, line) }
+
+// Confirmer says yes where the policy does, and asks next about the rest.
+func (p *Policy) Confirmer(next hitl.Confirmer) hitl.Confirmer {
+	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v == Allow {
+			return hitl.Decision{Verdict: hitl.Approved, By: "the policy, " + p.At(rule.Line)}, nil
+		}
+		if next == nil {
+			return hitl.Decision{}, errNobody
+		}
+		return next.Confirm(ctx, r)
+	})
+}
+
+var errNobody = fmt.Errorf("policy: nobody is there to be asked; see --approve")
+
+// Denied says why a tool is neither listed nor called, nil where it is not denied.
+func (p *Policy) Denied(t *middleware.Tool) *Rule {
+	if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Deny {
+		return rule
+	}
+	return nil
+}
+
+// A catalogue is what takes a host's word.
+type catalogue interface {
+	Override(id, tool string, a annotation.Annotations) error
+	OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error)
+}
+
+// Apply tells a catalogue what the policy says of tools.
+func (p *Policy) Apply(c catalogue) error {
+	for _, o := range p.Tools {
+		if err := override(c, o.Tool, o.Annotations); err != nil {
+			return fmt.Errorf("policy: %s: %w", p.At(o.Line), err)
+		}
+	}
+	return nil
+}
+
+// Raise is a middleware for where a call is classed: it makes those calls ones to ask
+// about of which the policy says so, whatever a catalogue made of it.
+func (p *Policy) Raise(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		call.Tool = p.Raised(call.Tool)
+		return next.CallTool(ctx, call)
+	})
+}
+
+// Raised is a tool as the policy has it asked about.
+func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
+	a := t.Annotations
+	for _, o := range p.Tools {
+		if o.Annotations.Safety() == annotation.Dangerous && o.Tool.Matches(t.Server, t.Name()) {
+			a = annotation.Raise(a, o.Annotations.Attribute(annotation.Host, p.At(o.Line)))
+		}
+	}
+	if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Ask {
+		a = annotation.Raise(a, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Host, p.At(rule.Line)))
+	}
+	if a.Safety() == t.Annotations.Safety() {
+		return t
+	}
+	raised := *t
+	raised.Annotations = a
+	return &raised
+}
+
+func override(c catalogue, t Pattern, a annotation.Annotations) error {
+	if t.Exact() {
+		return c.Override(t.server, t.tool, a)
+	}
+	_, err := c.OverrideMatching(t.server+"/"+t.tool, a)
+	return err
+}
+
+// Needs is the permission that the file says a caller of a tool needs; "" where it does
+// not say. The last that matches counts.
+func (p *Policy) Needs(t *middleware.Tool) string {
+	needs := ""
+	for _, one := range p.Permissions {
+		if one.Tool.Matches(t.Server, t.Name()) {
+			needs = one.Permission
+		}
+	}
+	return needs
+}
+
+// Explain says which of the rules match a tool, which of them decides, and why the
+// others do not, each on a line.
+func (p *Policy) Explain(t *middleware.Tool) string {
+	var b strings.Builder
+	class := t.Safety()
+	verdict, decides := p.Decide(t.Server, t.Name(), class)
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !r.Tool.Matches(t.Server, t.Name()) {
+			continue
+		}
+		fmt.Fprintf(&b, "  %s: %s %q ", p.At(r.Line), r.Verdict, r.Tool)
+		switch {
+		case r == decides:
+			b.WriteString("decides")
+			if r.Reason != "" {
+				fmt.Fprintf(&b, " (%s)", safetext.Line(r.Reason))
+			}
+		case r.Verdict == Allow && !r.allows(class):
+			fmt.Fprintf(&b, "does not speak of %s tools; for that, write %q", class, t.String())
+		default:
+			fmt.Fprintf(&b, "gives way to line %d, which is as strict or stricter", decides.Line)
+		}
+		b.WriteString("\n")
+	}
+	for _, o := range p.Tools {
+		if o.Tool.Matches(t.Server, t.Name()) {
+			fmt.Fprintf(&b, "  %s: says what %q is\n", p.At(o.Line), o.Tool)
+		}
+	}
+	switch verdict {
+	case Deny:
+		b.WriteString("  so: neither listed nor called\n")
+	case Ask:
+		b.WriteString("  so: a person is asked\n")
+	case Allow:
+		if p.Raised(t).Safety().MustConfirm() || p.Approvals.Writes {
+			b.WriteString("  so: called, and nobody is asked\n")
+		} else {
+			b.WriteString("  so: called\n")
+		}
+	case None:
+		fmt.Fprintf(&b, "  so: no rule decides, and its class does: %s\n", class)
+	}
+	return b.String()
+}

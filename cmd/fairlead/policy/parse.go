@@ -1,0 +1,338 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/tailscale/hujson"
+)
+
+// maxFile is how long a file may be, in bytes.
+const maxFile = 8 << 20
+
+// Parse reads the text of a policy: JSON, in which comments and a comma too many are
+// allowed. Where anything in it is not understood, nothing of it counts: the error names
+// each fault with its line and key. The name is for explanations.
+func Parse(name string, text []byte) (*Policy, error) {
+	r := &reader{name: name, raw: text}
+	if len(text) > maxFile {
+		return nil, &Error{name, 1, "", fmt.Sprintf("it has %d bytes, more than %d", len(text), maxFile)}
+	}
+	v, err := r.parse()
+	if err != nil {
+		return nil, err
+	}
+	p := &Policy{Name: name}
+	r.policy(v, p)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	p.Warnings = append(p.Warnings, p.unreachable()...)
+	return p, nil
+}
+
+func (r *reader) policy(v hujson.Value, p *Policy) {
+	var schema string
+	var version int
+	r.object(v, "", map[string]field{
+		"$schema":     r.text(&schema),
+		"version":     r.counted(&version, func(n int) bool { return n > 1 }, "this Fairlead reads version 1"),
+		"trust":       r.texts(&p.Trust),
+		"readOnly":    r.flag(&p.ReadOnly),
+		"rules":       r.each(r.rule(p)),
+		"tools":       r.each(r.tool(p)),
+		"arguments":   r.arguments(p),
+		"permissions": r.each(r.permission(p)),
+		"scopes":      func(v hujson.Value, key string) { p.HasScopes = true; r.list(v, key, r.scope(p)) },
+		"approvals":   r.approvals(p),
+		"limits":      r.limits(&p.Limits),
+		"timeout":     r.fields(map[string]field{"default": r.duration(&p.Timeout.Default), "cap": r.duration(&p.Timeout.Cap)}),
+		"retry":       r.fields(map[string]field{"attempts": r.count(&p.Retry.Attempts)}),
+		"cache":       r.fields(map[string]field{"ttl": r.duration(&p.CacheTTL), "off": r.flag(&p.NoCache)}),
+		"budget":      r.budget(p),
+		"output": r.fields(map[string]field{"limit": r.counted(&p.OutputLimit, func(n int) bool { return n < leastOutput },
+			"it has to be at least %d, so that something can be said", leastOutput)}),
+		"lock":  r.text(&p.Lock),
+		"audit": r.text(&p.Audit),
+	})
+}
+
+// leastOutput is what an answer has to have room for.
+const leastOutput = 200
+
+func (r *reader) texts(to *[]string, words ...string) field {
+	return r.each(func(v hujson.Value, key string) {
+		var s string
+		if r.text(&s, words...)(v, key); s != "" {
+			*to = append(*to, s)
+		}
+	})
+}
+
+func (r *reader) pattern(to *Pattern) field {
+	return func(v hujson.Value, key string) {
+		var s string
+		if r.text(&s)(v, key); s == "" {
+			return
+		}
+		p, err := ParsePattern(s)
+		if err != nil {
+			r.faultf(v, key, "%v", err)
+			return
+		}
+		*to = p
+	}
+}
+
+func (r *reader) rule(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		before, rule, verdict := len(r.faults), Rule{Line: r.line(v.StartOffset)}, ""
+		r.object(v, key, map[string]field{
+			"tool": r.pattern(&rule.Tool), "decide": r.text(&verdict, verdicts[1:]...), "reason": r.text(&rule.Reason),
+		})
+		if len(r.faults) == before && (rule.Tool.written == "" || verdict == "") {
+			r.faultf(v, key, `it needs "tool" and "decide"`)
+		}
+		for i, word := range verdicts {
+			if word == verdict {
+				rule.Verdict = Verdict(i)
+			}
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+}
+
+func (r *reader) tool(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		before, o := len(r.faults), Override{Line: r.line(v.StartOffset)}
+		var class, level string
+		a := &o.Annotations
+		r.object(v, key, map[string]field{
+			"tool": r.pattern(&o.Tool), "class": r.text(&class, "safe", "moderate", "dangerous"),
+			"idempotent": r.hint(&a.Idempotent), "openWorld": r.hint(&a.OpenWorld), "auditRequired": r.hint(&a.AuditRequired),
+			"securityLevel": r.text(&level, "public", "internal", "restricted"), "usually": r.duration(&a.EstimatedDuration),
+		})
+		a.SecurityLevel = annotation.SecurityLevel(level)
+		switch class {
+		case "safe":
+			a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.Yes, annotation.No, annotation.No
+		case "moderate":
+			a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.No, annotation.No, annotation.No
+		case "dangerous":
+			a.ReadOnly, a.Destructive = annotation.No, annotation.Yes
+		}
+		if len(r.faults) > before {
+			return
+		}
+		if o.Tool.written == "" {
+			r.faultf(v, key, `it needs "tool"`)
+		}
+		if err := a.Validate(); err != nil {
+			r.faultf(v, key, "%v", err)
+		}
+		p.Tools = append(p.Tools, o)
+	}
+}
+
+func (r *reader) hint(to *annotation.Hint) field {
+	return func(v hujson.Value, key string) {
+		var yes bool
+		before := len(r.faults)
+		if r.flag(&yes)(v, key); len(r.faults) > before {
+			return
+		}
+		if *to = annotation.No; yes {
+			*to = annotation.Yes
+		}
+	}
+}
+
+// arguments reads the rules of package preflight, which has a reader of its own.
+func (r *reader) arguments(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		text := v.Clone()
+		text.Standardize()
+		above := bytes.Repeat([]byte("\n"), r.line(v.StartOffset)-1)
+		rules, err := preflight.ParseRules(append(above, bytes.TrimSpace(text.Pack())...))
+		if err != nil {
+			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "preflight: "))
+			return
+		}
+		p.Arguments = rules
+	}
+}
+
+// permission is the form of what a tool may need. It has no wildcard, which is for
+// scopes.
+var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
+
+func (r *reader) permission(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		before, one := len(r.faults), Permission{Line: r.line(v.StartOffset)}
+		r.object(v, key, map[string]field{"tool": r.pattern(&one.Tool), "permission": r.text(&one.Permission)})
+		if len(r.faults) > before {
+			return
+		}
+		if !permission.MatchString(one.Permission) || len(one.Permission) > 200 || strings.HasSuffix(one.Permission, ".all") || one.Tool.written == "" {
+			r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
+		}
+		p.Permissions = append(p.Permissions, one)
+	}
+}
+
+func (r *reader) scope(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		var s catalog.Scope
+		if _, isObject := v.Value.(*hujson.Object); isObject {
+			var level string
+			r.object(v, key, map[string]field{"permission": r.text(&s.Permission), "upTo": r.text(&level, "public", "internal", "restricted")})
+			s.Ceiling = annotation.SecurityLevel(level)
+		} else {
+			r.text(&s.Permission)(v, key)
+		}
+		if s.Permission == "" {
+			return
+		}
+		if _, err := new(catalog.Catalog).View(s); err != nil {
+			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "catalog: the scopes of a view: "))
+		}
+		p.Scopes = append(p.Scopes, s)
+	}
+}
+
+func (r *reader) limits(o *ratelimit.Options) field {
+	return func(v hujson.Value, key string) {
+		r.object(v, key, map[string]field{
+			"perMinute": r.amount(&o.PerMinute), "burst": r.count(&o.Burst), "maxWait": r.duration(&o.MaxWait),
+			"servers": func(v hujson.Value, key string) {
+				o.Servers = make(map[string]ratelimit.Limit)
+				r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+					var l ratelimit.Limit
+					r.object(m.Value, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
+					if l.PerMinute == 0 {
+						r.faultf(m.Value, key, `it needs "perMinute"`)
+					}
+					o.Servers[name] = l
+				})
+			},
+		})
+		if o.Burst > 0 && o.PerMinute == 0 {
+			r.faultf(v, key, `"burst" belongs to "perMinute"`)
+		}
+	}
+}
+
+func (r *reader) budget(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		b := new(budget.Options)
+		r.object(v, key, map[string]field{
+			"calls": r.count(&b.Session.Calls), "cost": r.amount(&b.Session.Cost), "time": r.duration(&b.Session.Time),
+			"idle": r.duration(&b.Idle), "pause": r.duration(&b.Pause),
+			"repeats": r.counted(&b.Repeats, func(n int) bool { return n > mostRepeats }, "it may be %d at most", mostRepeats),
+		})
+		p.Budget = b
+	}
+}
+
+// mostRepeats is what package budget takes.
+const mostRepeats = 100
+
+// unreachable names the rules that never decide anything.
+func (p *Policy) unreachable() []string {
+	var wide []int // rules that may cover others than themselves
+	first := make(map[string]int)
+	for i, r := range p.Rules {
+		if !r.Tool.Exact() {
+			wide = append(wide, i)
+		}
+		if _, there := first[r.Tool.written]; !there {
+			first[r.Tool.written] = i
+		}
+	}
+	if len(wide)*len(p.Rules) > maxCompared {
+		return []string{p.Name + ": it has too many patterns to be searched for unreachable rules; all of them count"}
+	}
+	var all []string
+	for i, r := range p.Rules {
+		for _, j := range append(slices.Clip(wide), first[r.Tool.written]) {
+			if other := p.Rules[j]; i != j && other.settles(r, j < i) {
+				all = append(all, fmt.Sprintf("%s: unreachable rule: %s %q decides nothing, since line %d says %s to all of that already",
+					p.At(r.Line), r.Verdict, r.Tool, other.Line, other.Verdict))
+				break
+			}
+		}
+		if len(all) >= maxFaults {
+			break
+		}
+	}
+	return all
+}
+
+// maxCompared is how many pairs of rules are compared for a warning.
+const maxCompared = 5_000_000
+
+// settles reports whether a rule leaves another nothing to decide.
+func (r Rule) settles(other Rule, earlier bool) bool {
+	switch {
+	case r.Verdict < other.Verdict || !r.Tool.covers(other.Tool):
+		return false
+	case r.Verdict > other.Verdict:
+		return true
+	case r.Verdict == Allow && (other.Tool.Exact() && !r.Tool.Exact() || other.Tool.namesServer() && !r.Tool.namesServer()):
+		return false // it allows more of what it names
+	}
+	return earlier || !other.Tool.covers(r.Tool)
+}
+
+// lookEvery is how often a [Live] looks at its file at most.
+const lookEvery = time.Second
+
+func (r *reader) approvals(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		var remember string
+		r.object(v, key, map[string]field{
+			"by": r.by(&p.By), "timeout": r.duration(&p.Approvals.Timeout),
+			"remember": r.text(&remember, "once", "session", "always"), "writes": r.flag(&p.Approvals.Writes),
+			"maxPending": r.count(&p.Approvals.MaxPending),
+		})
+		p.Approvals.Remember = map[string]hitl.Remember{"": hitl.Once, "once": hitl.Once, "session": hitl.Session, "always": hitl.Always}[remember]
+	}
+}
+
+// approvers are who can be asked.
+var approvers = []string{"elicit", "web", "terminal", "deny"}
+
+func (r *reader) by(to *[]string) field {
+	return func(v hujson.Value, key string) {
+		r.texts(to, approvers...)(v, key)
+		if err := CheckApprovers(*to); err != nil {
+			r.faultf(v, key, "%v", err)
+		}
+	}
+}
+
+// CheckApprovers says which of those who are asked cannot be meant.
+func CheckApprovers(by []string) error {
+	for i, who := range by {
+		switch {
+		case !slices.Contains(approvers, who):
+			return fmt.Errorf("%q is none of %s", who, strings.Join(approvers, ", "))
+		case slices.Contains(by[:i], who):
+			return fmt.Errorf("%s is named twice", who)
+		case who == "deny" && len(by) > 1:
+			return errors.New("deny asks nobody, and goes with no other")
+		}
+	}
+	return nil
+}

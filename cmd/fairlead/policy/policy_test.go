@@ -1,0 +1,375 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tailscale/hujson"
+	"pgregory.net/rapid"
+)
+
+// whole has every key once.
+const whole = `{
+  "$schema": "policy.schema.json",
+  "version": 1,
+  // a comment, and a comma too many
+  "trust": ["github"],
+  "readOnly": false,
+  "rules": [
+    {"tool": "github/delete_*", "decide": "deny", "reason": "ask an owner"},
+    {"tool": "github/create_issue", "decide": "allow"},
+    {"tool": "files/*", "decide": "ask"},
+  ],
+  "tools": [
+    {"tool": "github/search", "class": "safe", "openWorld": true},
+    {"tool": "crm/set_*", "class": "moderate", "idempotent": true, "auditRequired": true, "securityLevel": "restricted", "usually": "2s"},
+  ],
+  "arguments": {
+    "github/issue_write": {"when": {"method": ["get", "list"]}, "class": "safe"},
+  },
+  "permissions": [{"tool": "crm/*", "permission": "customers.read"}],
+  "scopes": ["customers.*", {"permission": "*.read", "upTo": "restricted"}],
+  "approvals": {"by": ["elicit", "web"], "timeout": "2m", "remember": "session", "writes": true, "maxPending": 20},
+  "limits": {"perMinute": 600, "burst": 50, "maxWait": "10s", "servers": {"github": {"perMinute": 30, "burst": 5}}},
+  "timeout": {"default": "90s", "cap": "5m"},
+  "retry": {"attempts": 2},
+  "cache": {"ttl": "1m", "off": false},
+  "budget": {"calls": 100, "cost": 2.5, "time": "1h", "idle": "30m", "repeats": 5, "pause": "10s"},
+  "output": {"limit": 5000},
+  "lock": "fairlead.lock.json",
+  "audit": "calls.jsonl",
+}`
+
+func parse(t testing.TB, text string) *policy.Policy {
+	t.Helper()
+	p, err := policy.Parse("p.json", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestEverythingThatAPolicyCanSay(t *testing.T) {
+	t.Parallel()
+	p := parse(t, whole)
+	if len(p.Warnings) > 0 {
+		t.Error(p.Warnings)
+	}
+	if p.Approvals.Timeout != 2*time.Minute || p.Approvals.Remember != hitl.Session || !p.Approvals.Writes || p.Approvals.MaxPending != 20 {
+		t.Errorf("approvals: %+v", p.Approvals)
+	}
+	if p.Limits.PerMinute != 600 || p.Limits.Servers["github"].Burst != 5 || p.Limits.MaxWait != 10*time.Second {
+		t.Errorf("limits: %+v", p.Limits)
+	}
+	if p.Budget.Session.Calls != 100 || p.Budget.Session.Cost != 2.5 || p.Budget.Repeats != 5 || p.CacheTTL != time.Minute || p.Retry.Attempts != 2 {
+		t.Errorf("%+v", p)
+	}
+	if a := p.Tools[1].Annotations; a.Safety() != annotation.Moderate || a.SecurityLevel != annotation.Restricted || a.AuditRequired != annotation.Yes {
+		t.Errorf("%+v", a)
+	}
+	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 1 || len(p.Scopes) != 2 || !p.HasScopes {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"B185 an unknown key", "{\n\"approvel\": \"required\"}", `p.json:2: approvel: the key is unknown; did you mean "approvals"?`},
+		{"an unknown key further in", "{\"rules\": [\n{\"tool\": \"a\", \"decide\": \"deny\", \"reson\": \"x\"}]}", `p.json:2: rules[0].reson: the key is unknown; did you mean "reason"?`},
+		{"a key that is like none", `{"zzzzzzzz": 1}`, "known are $schema, approvals"},
+		{"a key in another case", `{"Rules": []}`, `did you mean "rules"?`},
+		{"B187 a key twice", "{\"rules\": [],\n\"rules\": []}", "p.json:2: rules: it is given twice"},
+		{"B187 twice, escaped", `{"rules": [], "\u0072ules": []}`, "rules: it is given twice"},
+		{"B187 a server twice", `{"limits": {"servers": {"a": {"perMinute": 1}, "a": {"perMinute": 2}}}}`, "limits.servers.a: it is given twice"},
+		{"B191 a bad pattern", `{"rules": [{"tool": "delete_[", "decide": "deny"}]}`, `rules[0].tool: "delete_[" is no pattern`},
+		{"B191 an empty part", `{"rules": [{"tool": "/x", "decide": "deny"}]}`, `"/x" names no tool`},
+		{"B195 empty", "", "it says nothing"},
+		{"B195 blank", " \n\t\n", "it says nothing"},
+		{"B195 comments alone", "// nothing yet\n/* nor here */\n", "it says nothing"},
+		{"no object", "[]", "it has to be an object"},
+		{"null", "null", "p.json:1: it"},
+		{"a null", `{"rules": null}`, "rules: it has to be a list"},
+		{"no JSON", "{\n\"rules\": [}\n", "p.json:2: it is no JSON"},
+		{"YAML", "rules:\n  - tool: x\n", "it is no JSON"},
+		{"more behind it", "{} {}", "it is no JSON"},
+		{"nested without end", "{\n\"rules\": " + strings.Repeat("[", 8_000_000), ":2: it is nested too deeply"},
+		{"no UTF-8", "{\"lock\": \"\xff\"}", "no UTF-8"},
+		{"B203 a time without a unit", `{"timeout": {"default": 30}}`, `timeout.default: it has to be a time with its unit`},
+		{"B203 nor as a text", `{"timeout": {"default": "30"}}`, `timeout.default: "30" is no time`},
+		{"no time at all", `{"timeout": {"default": "0s"}}`, "it has to be more than 0"},
+		{"a negative time", `{"timeout": {"default": "-5s"}}`, "it has to be more than 0"},
+		{"a number as a text", `{"retry": {"attempts": "3"}}`, "retry.attempts: it has to be a whole number"},
+		{"half a count", `{"retry": {"attempts": 1.5}}`, "it has to be a whole number"},
+		{"none at all", `{"retry": {"attempts": 0}}`, "it has to be at least 1"},
+		{"a flag as a text", `{"readOnly": "yes"}`, "readOnly: it has to be true or false"},
+		{"an unknown decision", `{"rules": [{"tool": "a", "decide": "permit"}]}`, `"permit" is none of allow, ask, deny`},
+		{"a rule without a decision", `{"rules": [{"tool": "a"}]}`, `it needs "tool" and "decide"`},
+		{"a rule without a tool", `{"rules": [{"decide": "deny"}]}`, `it needs "tool" and "decide"`},
+		{"an empty tool", `{"rules": [{"tool": "", "decide": "deny"}]}`, "it is empty"},
+		{"an unknown class", `{"tools": [{"tool": "a", "class": "harmless"}]}`, `"harmless" is none of safe, moderate, dangerous`},
+		{"an unknown approver", `{"approvals": {"by": ["email"]}}`, `approvals.by[0]: "email" is none of elicit, web, terminal, deny`},
+		{"a burst by itself", `{"limits": {"burst": 3}}`, `"burst" belongs to "perMinute"`},
+		{"an approver twice", "{\"approvals\": {\n\"by\": [\"web\", \"web\"]}}", "p.json:2: approvals.by: web is named twice"},
+		{"nobody and somebody", `{"approvals": {"by": ["deny", "web"]}}`, "approvals.by: deny asks nobody"},
+		{"too small an answer", "{\"output\": {\n\"limit\": 3}}", "p.json:2: output.limit: it has to be at least 200"},
+		{"a later version", `{"version": 2}`, "this Fairlead reads version 1"},
+		{"a scope that is none", `{"scopes": ["*"]}`, "scopes[0]"},
+		{"a permission that is a wildcard", `{"permissions": [{"tool": "a", "permission": "*.read"}]}`, `it needs "tool", and a "permission"`},
+		{"a rule over arguments", "{\"arguments\": {\n\"a/b\": {\"when\": {\"x\": [\"y\"]},\n\"klass\": \"safe\"}}}", "line 3"},
+		{"too much of a loop", "{\"budget\": {\n\"repeats\": 1000}}", "p.json:2: budget.repeats: it may be 100 at most"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := policy.Parse("p.json", []byte(c.text))
+			if err == nil || p != nil {
+				t.Fatalf("got %v, %v, want an error alone", p, err)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, want %q in it", err, c.want)
+			}
+			if _, ok := errors.AsType[*policy.Error](err); !ok {
+				t.Errorf("%T is no *policy.Error", err)
+			}
+		})
+	}
+}
+
+func TestAllFaultsAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := policy.Parse("p.json", []byte("{\n\"lokc\": \"a\",\n\"readOnly\": 1,\n\"rules\": [{\"tool\": \"[\"}]}"))
+	for _, want := range []string{"p.json:2: lokc", "p.json:3: readOnly", "p.json:4: rules[0].tool"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestB205TooManyRulesAreRefusedWhole(t *testing.T) {
+	t.Parallel()
+	text := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `{"tool": "srv/tool_%d", "decide": "ask"},`, i)
+		}
+		return `{"rules": [` + b.String() + `{"tool": "srv/last", "decide": "deny"}]}`
+	}
+	if _, err := policy.Parse("p.json", []byte(text(10_000))); err == nil || !strings.Contains(err.Error(), "it has 10001 entries, more than 10000") {
+		t.Errorf("got %v", err)
+	}
+	p := parse(t, text(9_999))
+	if v, _ := p.Decide("srv", "last", annotation.Safe); v != policy.Deny {
+		t.Errorf("the last of 10,000 rules does not count: %v", v)
+	}
+}
+
+func TestTheStrictestRuleCounts(t *testing.T) {
+	t.Parallel()
+	rules := func(rules ...string) string { return `{"rules": [` + strings.Join(rules, ",") + `]}` }
+	rule := func(tool, decide string) string { return fmt.Sprintf(`{"tool": %q, "decide": %q}`, tool, decide) }
+	for _, c := range []struct {
+		name, text, server, tool string
+		class                    annotation.Safety
+		want                     policy.Verdict
+	}{
+		{"B189 a deny after an allow", rules(rule("*", "allow"), rule("delete_*", "deny")), "s", "delete_x", annotation.Dangerous, policy.Deny},
+		{"B189 a deny before an allow", rules(rule("delete_*", "deny"), rule("*", "allow")), "s", "delete_x", annotation.Dangerous, policy.Deny},
+		{"B189 even by name", rules(rule("s/delete_x", "allow"), rule("delete_*", "deny")), "s", "delete_x", annotation.Dangerous, policy.Deny},
+		{"an ask beats an allow", rules(rule("s/a", "allow"), rule("*", "ask")), "s", "a", annotation.Safe, policy.Ask},
+		{"no rule", rules(rule("other/*", "allow")), "s", "a", annotation.Safe, policy.None},
+		{"B193 an allow by a pattern and a danger", rules(rule("*/read*", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.None},
+		{"B193 of a server that is named", rules(rule("evil/read*", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.None},
+		{"B193 a tool of any server", rules(rule("readAndDelete", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.None},
+		{"B193 by its exact name", rules(rule("evil/readAndDelete", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.Allow},
+		{"an unknown tool of any server", rules(rule("*", "allow")), "s", "frob", annotation.Unknown, policy.None},
+		{"an unknown tool of a server that is named", rules(rule("s/*", "allow")), "s", "frob", annotation.Unknown, policy.Allow},
+		{"a moderate tool of any server", rules(rule("*", "allow")), "s", "add", annotation.Moderate, policy.Allow},
+		{"a star stands for a slash in a name", rules(rule("s/*", "deny")), "s", "a/b", annotation.Safe, policy.Deny},
+		{"without a server too", rules(rule("a*", "deny")), "s", "a/b", annotation.Safe, policy.Deny},
+		{"a name with a bracket", rules(rule("s/*", "deny")), "s", "a[b", annotation.Safe, policy.Deny},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got, _ := parse(t, c.text).Decide(c.server, c.tool, c.class); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestB201UnreachableRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		rules [][2]string
+		want  []string // the lines
+	}{
+		{"an earlier deny", [][2]string{{"srv/*", "deny"}, {"srv/list_x", "allow"}}, []string{"p.json:3"}},
+		{"a later one, since the order does not count", [][2]string{{"srv/list_x", "allow"}, {"srv/*", "deny"}}, []string{"p.json:2"}},
+		{"a pattern within a pattern", [][2]string{{"*", "deny"}, {"srv/list_*", "ask"}}, []string{"p.json:3"}},
+		{"the same twice", [][2]string{{"srv/a", "ask"}, {"srv/a", "ask"}}, []string{"p.json:3"}},
+		{"a name beside a pattern", [][2]string{{"srv/*", "allow"}, {"srv/delete_x", "allow"}}, nil},
+		{"part of it is left", [][2]string{{"srv/list_*", "deny"}, {"srv/*", "allow"}}, nil},
+		{"another server", [][2]string{{"a/*", "deny"}, {"b/*", "allow"}}, nil},
+		{"a question mark covers no star", [][2]string{{"srv/?", "deny"}, {"srv/*", "allow"}}, nil},
+		{"a class that leaves one out covers no question mark", [][2]string{{"srv/[^x]", "deny"}, {"srv/?", "ask"}}, nil},
+		{"nor does a range cover a star", [][2]string{{"srv/[^a-z]*", "deny"}, {"srv/?*", "ask"}}, nil},
+		{"a class covers a name", [][2]string{{"srv/[^x]", "deny"}, {"srv/y", "ask"}}, []string{"p.json:3"}},
+		{"a milder one covers nothing", [][2]string{{"*", "allow"}, {"srv/x", "deny"}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text := "{\"rules\": [\n"
+			for _, r := range c.rules {
+				text += fmt.Sprintf("{\"tool\": %q, \"decide\": %q},\n", r[0], r[1])
+			}
+			p := parse(t, text+"]}")
+			if len(p.Warnings) != len(c.want) {
+				t.Fatalf("got %q, want lines %v", p.Warnings, c.want)
+			}
+			for i, w := range p.Warnings {
+				if !strings.HasPrefix(w, c.want[i]+": unreachable rule") {
+					t.Errorf("got %q, want line %s", w, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+func tool(t testing.TB, server, name string, a annotation.Annotations) *middleware.Tool {
+	t.Helper()
+	tool, err := middleware.NewTool(server, &mcp.Tool{Name: name}, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+// What a policy raises is raised whatever a catalogue's patterns make of a name.
+func TestAskRaises(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `{"rules": [{"tool": "s/*", "decide": "ask"}], "tools": [{"tool": "d/*", "class": "dangerous"}]}`)
+	for _, c := range []struct {
+		server, name string
+		want         annotation.Safety
+	}{
+		{"s", "read/it", annotation.Dangerous},
+		{"d", "read/it", annotation.Dangerous},
+		{"other", "read/it", annotation.Safe},
+	} {
+		before := tool(t, c.server, c.name, annotation.ReadOnly())
+		if got := p.Raised(before); got.Safety() != c.want || before.Safety() != annotation.Safe {
+			t.Errorf("%s/%s: got %v, want %v", c.server, c.name, got.Safety(), c.want)
+		}
+	}
+}
+
+func TestThePolicyAnswersForAPerson(t *testing.T) {
+	t.Parallel()
+	p := parse(t, "{\"rules\": [\n{\"tool\": \"s/delete_a\", \"decide\": \"allow\"}]}")
+	var person hitl.Confirmer
+	for _, c := range []struct {
+		name string
+		want hitl.Verdict
+	}{{"delete_a", hitl.Approved}, {"delete_b", hitl.Denied}} {
+		got, err := p.Confirmer(person).Confirm(t.Context(), hitl.Request{Tool: tool(t, "s", c.name, annotation.Destructive())})
+		if got.Verdict != c.want || (err == nil) != (c.want == hitl.Approved) {
+			t.Errorf("%s: got %v, %v", c.name, got, err)
+		}
+		if c.want == hitl.Approved && got.By != "the policy, p.json:2" {
+			t.Errorf("by %q", got.By)
+		}
+	}
+}
+
+// The schema takes what the reader takes, and refuses what it refuses, as far as a
+// schema can know.
+func TestTheSchemaAgreesWithTheReader(t *testing.T) {
+	t.Parallel()
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal(policy.Schema, schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := func(text string) error {
+		plain, err := hujson.Standardize([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(plain, &v); err != nil {
+			t.Fatal(err)
+		}
+		return resolved.Validate(v)
+	}
+	if err := valid(whole); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{
+		`[]`, `{"rulez": []}`, `{"timeout": {"default": 30}}`, `{"timeout": {"default": "30"}}`, `{"rules": [{"tool": "a"}]}`,
+		`{"rules": [{"tool": "a", "decide": "permit"}]}`, `{"retry": {"attempts": 0}}`, `{"limits": {"burst": 1}}`, `{"version": 2}`,
+		`{"approvals": {"by": ["email"]}}`, `{"output": {"limit": 1}}`, `{"tools": [{"class": "safe"}]}`, `{"readOnly": "yes"}`, `{"lock": ""}`,
+	} {
+		if valid(text) == nil {
+			t.Errorf("the schema takes %s", text)
+		}
+		if _, err := policy.Parse("p.json", []byte(text)); err == nil {
+			t.Errorf("the reader takes %s", text)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{whole, "{}", "", "{\"rules\": [{\"tool\": \"[\"}]}", `{"arguments": {"a/b": []}}`, "{\"a\": /* x */ [1,],}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := policy.Parse("p.json", text)
+		if (p == nil) == (err == nil) {
+			t.Fatalf("got %v, %v", p, err)
+		}
+		if p != nil {
+			p.Decide("server", "tool", annotation.Unknown)
+		}
+	})
+}
+
+// A rule more that denies or asks lets nothing through that was held up before.
+func TestARuleMoreAllowsNothingMore(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rule := func(decide ...string) string {
+			return fmt.Sprintf(`{"tool": %q, "decide": %q}`,
+				rapid.SampledFrom([]string{"*", "a*", "s/*", "s/a", "*/a", "s/ab", "?b", "o/*", "[ab]"}).Draw(t, "tool"), rapid.SampledFrom(decide).Draw(t, "decide"))
+		}
+		rules := rapid.SliceOfN(rapid.Custom(func(*rapid.T) string { return rule("allow", "ask", "deny") }), 0, 5).Draw(t, "rules")
+		more := slices.Insert(slices.Clone(rules), rapid.IntRange(0, len(rules)).Draw(t, "at"), rule("ask", "deny"))
+		tool := rapid.SampledFrom([]string{"a", "ab", "b", "a/b"}).Draw(t, "tool")
+		class := rapid.SampledFrom([]annotation.Safety{annotation.Unknown, annotation.Dangerous, annotation.Moderate, annotation.Safe}).Draw(t, "class")
+		through := func(rules []string) bool {
+			p, err := policy.Parse("p.json", []byte(`{"rules": [`+strings.Join(rules, ",")+`]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, _ := p.Decide("s", tool, class)
+			return v == policy.Allow || v == policy.None && !class.MustConfirm()
+		}
+		if through(more) && !through(rules) {
+			t.Errorf("%s/%s of the class %v goes through with %q, and not with %q", "s", tool, class, more, rules)
+		}
+	})
+}

@@ -1,0 +1,286 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/tailscale/hujson"
+)
+
+// An Error is what is wrong with a file, with the line and the key.
+type Error struct {
+	File string
+	Line int
+	Key  string // "rules[2].tool"
+	Text string
+}
+
+func (e *Error) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("policy: %s:%d: %s", e.File, e.Line, e.Text)
+	}
+	return fmt.Sprintf("policy: %s:%d: %s: %s", e.File, e.Line, e.Key, e.Text)
+}
+
+// A reader takes a text apart. It goes on after a fault, so that a person sees all of
+// them at once.
+type reader struct {
+	name   string
+	raw    []byte
+	faults []error
+
+	offset, breaks int // how many line breaks stand before what was asked for last
+}
+
+// maxFaults is how many faults are told.
+const maxFaults = 20
+
+// line is that of an offset. A file is read from its top to its end, so what stands
+// before is counted once, and not for each of its rules again.
+func (r *reader) line(offset int) int {
+	if offset < r.offset {
+		r.offset, r.breaks = 0, 0
+	}
+	r.breaks += bytes.Count(r.raw[r.offset:offset], []byte("\n"))
+	r.offset = offset
+	return 1 + r.breaks
+}
+
+func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
+	if len(r.faults) < maxFaults {
+		r.faults = append(r.faults, &Error{r.name, r.line(v.StartOffset), safetext.Line(key), fmt.Sprintf(format, args...)})
+	}
+}
+
+var comment = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
+
+// parse reads the text's grammar.
+func (r *reader) parse() (hujson.Value, error) {
+	if !utf8.Valid(r.raw) {
+		return hujson.Value{}, &Error{r.name, 1, "", "it is no UTF-8"}
+	}
+	if line := jsonc.Deep(r.raw); line > 0 {
+		return hujson.Value{}, &Error{r.name, line, "", "it is nested too deeply"}
+	}
+	v, err := hujson.Parse(r.raw)
+	if err == nil {
+		return v, nil
+	}
+	if len(bytes.TrimSpace(comment.ReplaceAll(r.raw, nil))) == 0 {
+		return v, &Error{r.name, 1, "", `it says nothing; a policy that leaves everything as careful as it is by default is {}`}
+	}
+	text := strings.TrimPrefix(err.Error(), "hujson: ")
+	var line, column int
+	if _, scanErr := fmt.Sscanf(text, "line %d, column %d:", &line, &column); scanErr == nil {
+		_, text, _ = strings.Cut(text, ": ")
+	}
+	return v, &Error{r.name, max(line, 1), "", "it is no JSON: " + text}
+}
+
+// A field reads the value of one key.
+type field func(v hujson.Value, key string)
+
+// fields is a field that is an object with these keys, each once.
+func (r *reader) fields(fields map[string]field) field {
+	return func(v hujson.Value, key string) { r.object(v, key, fields) }
+}
+
+// each is a field that is a list, and reads each of its values.
+func (r *reader) each(read field) field {
+	return func(v hujson.Value, key string) { r.list(v, key, read) }
+}
+
+// object reads an object that may have these keys, each once.
+func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
+	r.members(v, at, func(name string, m hujson.ObjectMember, key string) {
+		if read, known := fields[name]; known {
+			read(m.Value, key)
+		} else {
+			r.faultf(m.Name, key, "the key is unknown; %s", nearest(name, fields))
+		}
+	})
+}
+
+// members reads each member of an object. One that is given twice is a fault, and not read.
+func (r *reader) members(v hujson.Value, at string, read func(name string, m hujson.ObjectMember, key string)) {
+	o, ok := v.Value.(*hujson.Object)
+	if !ok {
+		r.faultf(v, at, "it has to be an object, in braces")
+		return
+	}
+	seen := make(map[string]bool)
+	for _, m := range o.Members {
+		name := m.Name.Value.(hujson.Literal).String()
+		key := strings.TrimPrefix(at+"."+name, ".")
+		if seen[name] {
+			r.faultf(m.Name, key, "it is given twice")
+			continue
+		}
+		seen[name] = true
+		read(name, m, key)
+	}
+}
+
+// list reads each value of a list.
+func (r *reader) list(v hujson.Value, at string, read field) {
+	a, ok := v.Value.(*hujson.Array)
+	if !ok {
+		r.faultf(v, at, "it has to be a list, in brackets")
+		return
+	}
+	if len(a.Elements) > maxEntries {
+		r.faultf(v, at, "it has %d entries, more than %d", len(a.Elements), maxEntries)
+		return
+	}
+	for i, e := range a.Elements {
+		read(e, fmt.Sprintf("%s[%d]", at, i))
+	}
+}
+
+// maxEntries is how long a list may be. A longer one is refused whole.
+const maxEntries = 10_000
+
+// literal reads a value of one type, and says what it has to be.
+func literal[T any](r *reader, v hujson.Value, key, what string) (value T, ok bool) {
+	l, isLiteral := v.Value.(hujson.Literal)
+	if !isLiteral || string(l) == "null" || json.Unmarshal(l, &value) != nil {
+		r.faultf(v, key, "it has to be %s", what)
+		return value, false
+	}
+	return value, true
+}
+
+// text sets a text that is one of the words, any where there are none.
+func (r *reader) text(to *string, words ...string) field {
+	return func(v hujson.Value, key string) {
+		s, ok := literal[string](r, v, key, "a text")
+		switch {
+		case !ok:
+		case s == "":
+			r.faultf(v, key, "it is empty")
+		case len(words) > 0 && !slices.Contains(words, s):
+			r.faultf(v, key, "%q is none of %s", safetext.Cut(s, 80), strings.Join(words, ", "))
+		default:
+			*to = s
+		}
+	}
+}
+
+func (r *reader) flag(to *bool) field {
+	return func(v hujson.Value, key string) {
+		if b, ok := literal[bool](r, v, key, "true or false"); ok {
+			*to = b
+		}
+	}
+}
+
+// count sets a whole number that is at least 1.
+func (r *reader) count(to *int) field { return positive(r, to, "a whole number", "at least 1") }
+
+// amount sets a number above 0.
+func (r *reader) amount(to *float64) field { return positive(r, to, "a number", "more than 0") }
+
+func positive[N int | float64](r *reader, to *N, what, least string) field {
+	return func(v hujson.Value, key string) {
+		n, ok := literal[N](r, v, key, what)
+		switch {
+		case !ok:
+		case n <= 0:
+			r.faultf(v, key, "it has to be %s", least)
+		default:
+			*to = n
+		}
+	}
+}
+
+// counted is count with a further rule.
+func (r *reader) counted(to *int, wrong func(n int) bool, fault string, args ...any) field {
+	return func(v hujson.Value, key string) {
+		if r.count(to)(v, key); *to > 0 && wrong(*to) {
+			r.faultf(v, key, fault, args...)
+		}
+	}
+}
+
+// duration sets a time with its unit.
+func (r *reader) duration(to *time.Duration) field {
+	return func(v hujson.Value, key string) {
+		const what = `a time with its unit, such as "30s", "5m" or "1h30m"`
+		s, ok := literal[string](r, v, key, what)
+		if !ok {
+			return
+		}
+		d, err := time.ParseDuration(s)
+		switch {
+		case err != nil:
+			r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
+		case d <= 0:
+			r.faultf(v, key, "it has to be more than 0")
+		default:
+			*to = d
+		}
+	}
+}
+
+func (r *reader) err() error {
+	if len(r.faults) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.faults, func(a, b error) int { return cmp.Compare(lineOf(a), lineOf(b)) })
+	return errors.Join(r.faults...)
+}
+
+func lineOf(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Line
+	}
+	return 0
+}
+
+// nearest names the key that was probably meant.
+func nearest(name string, fields map[string]field) string {
+	best, least := "", 3
+	known := make([]string, 0, len(fields))
+	for k := range fields {
+		known = append(known, k)
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && k < best {
+			best, least = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	slices.Sort(known)
+	return "known are " + strings.Join(known, ", ")
+}
+
+// distance is how many letters have to be put in, left out or changed.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		before := row[0]
+		row[0] = i + 1
+		for j := range b {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

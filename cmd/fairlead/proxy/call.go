@@ -1,0 +1,252 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+
+	"github.com/fairlead-go/fairlead/hitl/elicit"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// callTool answers tools/call: by the chain.
+func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
+	var p mcp.CallToolParamsRaw
+	if err := json.Unmarshal(m.Params, &p); err != nil || p.Name == "" {
+		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: the params of tools/call cannot be read; they need a name"}), true
+	}
+	set, tool, err := s.tools.find(ctx, p.Name, m.id())
+	if err != nil {
+		if !middleware.NotSent(err) { // whatever became of the list
+			err = notSent(err)
+		}
+		return s.refused(ctx, m, middleware.Call{}, err)
+	}
+	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta}
+	if p.InputResponses != nil || p.RequestState != "" {
+		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
+	}
+	if more := beyond(m.Params); more != nil {
+		ctx = context.WithValue(ctx, moreKey{}, more)
+		if call.Input == nil {
+			call.Input = new(middleware.Input) // what nobody here understands is not answered from memory
+		}
+	}
+	last := new(lastAnswer)
+	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(&p)), lastKey{}, last)
+	ctx = context.WithValue(ctx, aboutKey{}, m.id())
+	if s.canBeAsked() {
+		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return s.elicit(ctx, form, m.id())
+		})
+	}
+	res, err := set.caller.CallTool(ctx, call)
+	switch {
+	case err != nil:
+		return s.refused(ctx, m, call, err)
+	case last.of(res) != nil: // nothing in the chain has touched it
+		return m.replyTo(last.of(res)), true
+	}
+	return s.result(m, res), true
+}
+
+type (
+	lastKey  struct{}
+	aboutKey struct{}
+	moreKey  struct{}
+)
+
+// beyond are the members of a call's params that the chain does not know, such as one
+// that makes a task of it.
+func beyond(params json.RawMessage) map[string]json.RawMessage {
+	more := members(params)
+	for _, known := range []string{"name", "arguments", "_meta", "inputResponses", "requestState"} {
+		delete(more, known)
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	return more
+}
+
+// lastAnswer is what a server answered last to a call, as it wrote it.
+type lastAnswer struct {
+	atomic.Pointer[written]
+}
+
+type written struct {
+	res *mcp.CallToolResult
+	raw json.RawMessage
+}
+
+// of returns how the server wrote a result, nil where it is another one.
+func (l *lastAnswer) of(res *mcp.CallToolResult) json.RawMessage {
+	if w := l.Load(); w != nil && w.res == res {
+		return w.raw
+	}
+	return nil
+}
+
+// result writes a result of the chain's.
+func (s *session) result(m *message, res *mcp.CallToolResult) *message {
+	raw, err := json.Marshal(res)
+	if err != nil {
+		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "proxy: the result cannot be written: " + err.Error()})
+	}
+	return m.replyTo(raw)
+}
+
+// refused makes an answer of an error. What the server said to the client is said to
+// it, in the server's words; a question is asked; the rest becomes a result that the
+// model can read.
+func (s *session) refused(ctx context.Context, m *message, call middleware.Call, err error) (*message, bool) {
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	if unread, ok := errors.AsType[*unreadableError](err); ok {
+		return m.replyTo(unread.raw), true
+	}
+	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return m.failTo(reply), true
+	}
+	if asks, ok := errors.AsType[inputRequired](err); ok {
+		requests, state := asks.InputRequired()
+		raw, err := json.Marshal(map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": requests, "requestState": state})
+		if err != nil {
+			return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}), true
+		}
+		return m.replyTo(raw), true
+	}
+	res, err := s.proxy.explain(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, err
+	})).CallTool(ctx, call)
+	if err != nil {
+		return nil, false // nobody waits any more
+	}
+	if call.Tool != nil && len(s.servers) == 1 { // the model knows it without its server
+		for _, c := range res.Content {
+			if said, ok := c.(*mcp.TextContent); ok {
+				said.Text = strings.ReplaceAll(said.Text, call.Tool.ModelName(), call.Tool.Name())
+			}
+		}
+	}
+	return s.result(m, res), true
+}
+
+// request is the client's request as the links that speak to clients know it.
+func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
+	params := *p
+	if version, _ := p.Meta[mcp.MetaKeyProtocolVersion].(string); version == "" {
+		s.mu.Lock()
+		hello := members(s.hello)
+		version := s.version
+		s.mu.Unlock()
+		params.Meta = maps.Clone(p.Meta)
+		if params.Meta == nil {
+			params.Meta = mcp.Meta{}
+		}
+		params.Meta[mcp.MetaKeyProtocolVersion] = version
+		for key, member := range map[string]string{mcp.MetaKeyClientCapabilities: "capabilities", mcp.MetaKeyClientInfo: "clientInfo"} {
+			var v any
+			if json.Unmarshal(hello[member], &v) == nil {
+				params.Meta[key] = v
+			}
+		}
+	}
+	return &mcp.CallToolRequest{Params: &params}
+}
+
+// canBeAsked reports whether the client takes requests.
+func (s *session) canBeAsked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version != ""
+}
+
+// elicit puts a form to the client's user while the call waits.
+func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about string) (*mcp.ElicitResult, error) {
+	params, err := json.Marshal(form)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.askClient(ctx, "elicitation/create", params, about)
+	if err != nil {
+		return nil, err
+	}
+	res := new(mcp.ElicitResult)
+	if err := json.Unmarshal(raw, res); err != nil {
+		return nil, fmt.Errorf("proxy: the client's answer to the form cannot be read: %w", err)
+	}
+	return res, nil
+}
+
+// CallTool sends a call to the server, for the catalogue.
+func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	params, err := json.Marshal(p)
+	if err != nil {
+		return nil, notSent(err)
+	}
+	if more, ok := ctx.Value(moreKey{}).(map[string]json.RawMessage); ok {
+		all := members(params)
+		maps.Copy(more, all)
+		if params, err = json.Marshal(more); err != nil {
+			return nil, notSent(err)
+		}
+	}
+	about, _ := ctx.Value(aboutKey{}).(string)
+	if s.URL != "" {
+		ctx = context.WithValue(ctx, schemaKey{}, s.tools.schema(p.Name))
+	}
+	raw, err := s.ask(ctx, methodCallTool, params, about)
+	if err != nil {
+		return nil, err
+	}
+	s.session.answers.Add(1)
+	res := new(mcp.CallToolResult)
+	var kind struct {
+		ResultType string `json:"resultType"`
+	}
+	err = json.Unmarshal(raw, &kind)
+	if err == nil {
+		err = json.Unmarshal(raw, res)
+	}
+	switch {
+	case err != nil:
+		return nil, &unreadableError{s.Name, p.Name, raw, err}
+	case kind.ResultType != "" && kind.ResultType != "complete" && kind.ResultType != "input_required":
+		return nil, &unreadableError{s.Name, p.Name, raw, fmt.Errorf("its type is %.80q", kind.ResultType)}
+	}
+	if last, ok := ctx.Value(lastKey{}).(*lastAnswer); ok {
+		last.Store(&written{res, raw})
+	}
+	return res, nil
+}
+
+// An unreadableError is an answer of a server's that only its client may know how to
+// read. It is handed on as it is, and nothing is made of it.
+type unreadableError struct {
+	server, tool string
+	raw          json.RawMessage
+	err          error
+}
+
+func (e *unreadableError) Error() string {
+	return fmt.Sprintf("proxy: the answer of %s/%s is none that is known (%v); it was handed on as it is", e.server, e.tool, e.err)
+}
+
+func (e *unreadableError) Unwrap() error { return e.err }
+
+// Permanent reports that the same call would only be answered like that again.
+func (e *unreadableError) Permanent() bool { return true }
+
+// inputRequired is what an error has that asks the maker of the call for input.
+type inputRequired interface {
+	error
+	InputRequired() (requests mcp.InputRequestMap, state string)
+}

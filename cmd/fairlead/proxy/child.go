@@ -1,0 +1,210 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// A link is a connection with a server. Messages go to whoever opened it, with the ID
+// of the request that each belongs to, "" where the transport cannot say.
+type link interface {
+	// send returns once the message is on its way. An error that says so by NotSent
+	// means that it certainly did not arrive.
+	send(ctx context.Context, m *message) error
+	// close ends the connection, and returns when it has ended.
+	close()
+}
+
+// A sink takes what a link brings.
+type sink struct {
+	message func(m *message, about string)
+	// failed says why a request that was sent gets no answer.
+	failed func(id string, err error)
+	// ended is called once, when the server has ended the link.
+	ended func(err error)
+}
+
+// A child is a server in a process of its own.
+type child struct {
+	command *exec.Cmd
+	stdin   io.WriteCloser
+	stdout  io.ReadCloser
+	out     *lineWriter
+	over    chan struct{} // closed when the process has ended
+}
+
+// How long a process has to end by itself when its input has ended, and then again
+// when it was told to.
+const endPatience = 2 * time.Second
+
+// startChild starts a server's command. What the server writes to its standard output
+// that is no message is left out, and said.
+func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, error) {
+	command := exec.Command(s.Command[0], s.Command[1:]...)
+	command.Env = append(os.Environ(), s.Env...)
+	command.Dir = s.Dir
+	command.Stderr = stderr
+	command.WaitDelay = endPatience // for what its own children hold open
+	ownGroup(command)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{command: command, stdin: stdin, stdout: stdout, out: newLineWriter(stdin), over: make(chan struct{})}
+	go func() {
+		readErr := readLines(stdout, func(line []byte) {
+			all, err := parse(line)
+			if err != nil {
+				log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
+					slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
+				return
+			}
+			for _, m := range all {
+				to.message(m, "")
+			}
+		})
+		c.out.stop()
+		_ = stdin.Close()
+		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
+		_, _ = io.Copy(io.Discard, stdout)
+		err := command.Wait()
+		kill.Stop()
+		close(c.over)
+		to.ended(childError(readErr, err))
+	}()
+	return c, nil
+}
+
+func childError(read, wait error) error {
+	switch {
+	case wait != nil:
+		return fmt.Errorf("its process ended: %w", wait)
+	case read != nil && read != io.EOF: //nolint:errorlint // readers return it as it is
+		return fmt.Errorf("its output could not be read: %w", read)
+	}
+	return fmt.Errorf("its process ended: %w", io.EOF)
+}
+
+func (c *child) send(ctx context.Context, m *message) error {
+	if err := c.out.send(ctx, m); err != nil {
+		return notSent(err)
+	}
+	return nil
+}
+
+// close ends the process as the protocol says: its input first, then a signal, then
+// the one that nobody can ignore.
+func (c *child) close() {
+	c.out.stop()
+	_ = c.stdin.Close()
+	for _, end := range []func(){
+		func() { signal(c.command, syscall.SIGTERM) },
+		func() { signal(c.command, syscall.SIGKILL) },
+		func() { _ = c.stdout.Close() }, // that somebody else holds open
+	} {
+		select {
+		case <-c.over:
+			return
+		case <-time.After(endPatience):
+			end()
+		}
+	}
+	<-c.over
+}
+
+// maxLine is how long one message may be.
+const maxLine = 64 << 20
+
+// readLines hands over each line until the end, or the first that is too long.
+func readLines(in io.Reader, take func(line []byte)) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(r)
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			take(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readLine reads a line with its end. It is the caller's.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// A lineWriter writes messages in the order in which they came, so that who sends one
+// need not wait for a reader that is slow.
+type lineWriter struct {
+	lines chan []byte
+	done  chan struct{} // closed when nothing is written any more
+	once  sync.Once
+}
+
+func newLineWriter(out io.Writer) *lineWriter {
+	w := &lineWriter{lines: make(chan []byte, 256), done: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case line := <-w.lines:
+				if _, err := out.Write(append(line, '\n')); err != nil {
+					w.stop()
+				}
+			case <-w.done:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+var errStopped = errors.New("the connection is closed")
+
+// send hands a message to the writer. With an error it was not sent.
+func (w *lineWriter) send(ctx context.Context, m *message) error {
+	select {
+	case <-w.done:
+		return errStopped
+	default:
+	}
+	select {
+	case w.lines <- m.encode():
+		return nil
+	case <-w.done:
+		return errStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *lineWriter) stop() { w.once.Do(func() { close(w.done) }) }

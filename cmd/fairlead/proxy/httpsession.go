@@ -1,0 +1,309 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An httpSession is the way to a client, or to all that have no session, over HTTP.
+type httpSession struct {
+	front   *front
+	id      string // "" for the one that is shared
+	session *session
+	idle    *time.Timer
+
+	mu       sync.Mutex
+	streams  map[string]*stream // by the ID of the request, as the session knows it
+	own      *stream            // that the client listens on
+	waiting  []*message         // for somewhere to say it
+	requests int                // so far, of the shared one
+}
+
+// maxWaiting is how much is kept for a client that does not listen.
+const maxWaiting = 100
+
+func newHTTPSession(f *front) *httpSession {
+	return &httpSession{front: f, streams: make(map[string]*stream)}
+}
+
+// A stream is the answer to one HTTP request.
+type stream struct {
+	id      json.RawMessage // of the request, as the client wrote it
+	token   json.RawMessage // of its progress, likewise; nil where it is not renamed
+	modern  bool
+	session *httpSession
+
+	mu     sync.Mutex
+	w      http.ResponseWriter
+	events bool // the answer has begun, as a stream of events
+	over   bool
+	done   chan struct{} // closed when the answer is there
+}
+
+// quiet is how long a request may be answered by nothing, before the client is shown
+// that somebody is at work.
+const quiet = time.Second
+
+// post hands over a client's messages and waits for the answers to its requests.
+func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*message) {
+	defer h.rest()
+	var request *message
+	for _, m := range all {
+		if m.isRequest() && len(all) > 1 { // no revision with sessions over HTTP that is in use has them
+			fail(w, http.StatusBadRequest, m, jsonrpc.CodeInvalidRequest, "proxy: requests are not taken in batches over HTTP; send each by itself")
+			return
+		}
+		if m.isRequest() {
+			request = m
+		}
+	}
+	if request == nil {
+		for _, m := range all {
+			h.session.fromClient(m)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	s := &stream{id: request.ID, session: h, w: w, done: make(chan struct{})}
+	m := h.register(s, request)
+	if m == nil {
+		fail(w, http.StatusBadRequest, request, jsonrpc.CodeInvalidRequest, "proxy: a request with this id is under way already")
+		return
+	}
+	h.rest()
+	show := time.AfterFunc(quiet, s.begin)
+	defer show.Stop()
+	h.session.fromClient(m)
+	select {
+	case <-s.done:
+		return
+	case <-r.Context().Done(): // nobody could be given the answer
+		h.session.fromClient(cancellation(m.ID, "the client has closed the connection"))
+	case <-h.session.ctx.Done():
+		s.write(s.renamed(m.failTo(wireError(context.Cause(h.session.ctx))), true), true)
+	}
+	s.end()
+	h.mu.Lock()
+	delete(h.streams, m.id())
+	h.mu.Unlock()
+}
+
+// rest gives a client that neither listens nor waits for an answer some time before its
+// session ends. Who does either is there.
+func (h *httpSession) rest() {
+	if h.idle == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own != nil || len(h.streams) > 0 {
+		h.idle.Stop()
+	} else {
+		h.idle.Reset(sessionIdle)
+	}
+}
+
+// register makes the stream known under the request's ID. Where clients share a
+// session, their IDs and the tokens of their progress become ones that differ.
+func (h *httpSession) register(s *stream, m *message) *message {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.id == "" {
+		s.modern = true
+		h.requests++
+		renamed := *m
+		renamed.ID = quoted("r" + strconv.Itoa(h.requests))
+		if meta := metaOf(m.Params); meta["progressToken"] != nil {
+			s.token = meta["progressToken"]
+			meta["progressToken"] = renamed.ID
+			renamed.Params = withMember(m.Params, "_meta", meta)
+		}
+		m = &renamed
+	}
+	if h.streams[m.id()] != nil {
+		return nil
+	}
+	h.streams[m.id()] = s
+	return m
+}
+
+// withMember is an object with one member replaced.
+func withMember(object json.RawMessage, name string, value any) json.RawMessage {
+	all := members(object)
+	text, err := json.Marshal(value)
+	if err != nil || all == nil {
+		return object
+	}
+	all[name] = text
+	if text, err = json.Marshal(all); err != nil {
+		return object
+	}
+	return text
+}
+
+// write sends a message to the client: with the answer to the request that it belongs
+// to, where there is one that is still open.
+func (h *httpSession) write(m *message, about string) {
+	h.mu.Lock()
+	if id := metaOf(m.Params)[mcp.MetaKeySubscriptionID]; about == "" && id != nil {
+		about = string(id)
+	}
+	s, final := h.streams[about], m.Method == ""
+	switch {
+	case final:
+		delete(h.streams, about)
+	case s == nil && h.own != nil:
+		s = h.own
+	case s == nil:
+		for _, s = range h.streams {
+			break // any of them will do
+		}
+	}
+	if s == nil && !final && len(h.waiting) < maxWaiting {
+		h.waiting = append(h.waiting, m)
+	}
+	h.mu.Unlock()
+	if s != nil {
+		s.write(s.renamed(m, final), final)
+	}
+}
+
+// renamed is a message with the names that the client gave.
+func (s *stream) renamed(m *message, final bool) *message {
+	if !s.modern {
+		return m
+	}
+	out := *m
+	if final {
+		out.ID = s.id
+		return &out
+	}
+	if m.Method == "notifications/progress" && s.token != nil {
+		out.Params = withMember(m.Params, "progressToken", s.token)
+	}
+	if meta := metaOf(m.Params); meta[mcp.MetaKeySubscriptionID] != nil {
+		meta[mcp.MetaKeySubscriptionID] = s.id
+		out.Params = withMember(out.Params, "_meta", meta)
+	}
+	return &out
+}
+
+// listen holds a stream open for what belongs to no request.
+func (h *httpSession) listen(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Last-Event-ID") != "" {
+		http.Error(w, "nothing is kept to be taken up again", http.StatusBadRequest)
+		return
+	}
+	s := &stream{session: h, w: w, done: make(chan struct{})}
+	h.mu.Lock()
+	if h.own != nil {
+		h.mu.Unlock()
+		http.Error(w, "the client listens already", http.StatusConflict)
+		return
+	}
+	h.own = s
+	waiting := h.waiting
+	h.waiting = nil
+	h.mu.Unlock()
+	h.rest()
+	defer h.rest()
+	s.begin()
+	for _, m := range waiting {
+		s.write(m, false)
+	}
+	select {
+	case <-r.Context().Done():
+	case <-h.session.ctx.Done():
+	}
+	h.mu.Lock()
+	h.own = nil
+	h.mu.Unlock()
+	s.end()
+}
+
+// begin shows the client that the answer will come as a stream of events.
+func (s *stream) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beginLocked()
+	_ = s.flush() // a client that has gone is not told
+}
+
+func (s *stream) beginLocked() {
+	if s.events || s.over {
+		return
+	}
+	s.events = true
+	s.w.Header().Set("Content-Type", "text/event-stream")
+	s.w.Header().Set("Cache-Control", "no-cache, no-transform")
+	s.w.WriteHeader(http.StatusOK)
+}
+
+func (s *stream) flush() error {
+	if s.over {
+		return nil
+	}
+	return http.NewResponseController(s.w).Flush()
+}
+
+// readPatience is how long a client may take to read a message. The server, and all that
+// share it, wait meanwhile.
+const readPatience = 30 * time.Second
+
+// write sends a message. An answer that nothing came before is sent by itself.
+func (s *stream) write(m *message, final bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	control := http.NewResponseController(s.w)
+	_ = control.SetWriteDeadline(time.Now().Add(readPatience)) // where there is none, the client's connection is no socket
+	text := m.encode()
+	var err error
+	if final && !s.events {
+		s.w.Header().Set("Content-Type", "application/json")
+		s.w.WriteHeader(s.status(m))
+		_, err = s.w.Write(text)
+	} else {
+		s.beginLocked()
+		_, err = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+		err = cmp.Or(err, s.flush())
+	}
+	_ = control.SetWriteDeadline(time.Time{}) // of what comes next on this connection
+	if final {
+		close(s.done)
+	}
+	s.over = final || err != nil // a client that has gone, or does not read, is not waited for again
+}
+
+// status is what HTTP says of an answer, by the revision that has words for it.
+func (s *stream) status(m *message) int {
+	if !s.modern {
+		return http.StatusOK
+	}
+	if e, ok := m.err().(*jsonrpc.Error); ok { //nolint:errorlint // it is made there
+		switch e.Code {
+		case jsonrpc.CodeMethodNotFound:
+			return http.StatusNotFound
+		case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+			return http.StatusBadRequest
+		}
+	}
+	return http.StatusOK
+}
+
+// end keeps what comes later from a request that is over.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}

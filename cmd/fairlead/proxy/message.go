@@ -1,0 +1,165 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// A message is one of JSON-RPC, its contents as they were written. What is sent on is
+// written anew around these, so that the other side reads the same method and the same
+// ID as we did, however often the text names them.
+type message struct {
+	ID     json.RawMessage `json:"id"` // nil in a notification
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
+
+// id is the message's ID as a key: 1 and "1" are two.
+func (m *message) id() string { return string(m.ID) }
+
+var errNoMessage = errors.New("it is no message of JSON-RPC")
+
+// parse reads a message, or a batch of them.
+func parse(text []byte) ([]*message, error) {
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && text[0] == '[' {
+		var batch []json.RawMessage
+		if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
+			return nil, errNoMessage
+		}
+		var all []*message
+		for _, one := range batch {
+			m, err := parseOne(one)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, m)
+		}
+		return all, nil
+	}
+	m, err := parseOne(text)
+	if err != nil {
+		return nil, err
+	}
+	return []*message{m}, nil
+}
+
+func parseOne(text []byte) (*message, error) {
+	if len(text) == 0 || text[0] != '{' {
+		return nil, errNoMessage
+	}
+	m := new(message)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+	}
+	m.ID = bytes.TrimSpace(m.ID)
+	if m.Result != nil && string(m.Error) == "null" { // as some write that there is none
+		m.Error = nil
+	}
+	switch {
+	case m.Method != "" && (len(m.ID) == 0 || string(m.ID) == "null"):
+		m.ID = nil
+	case len(m.ID) == 0, m.Method == "" && m.Result == nil && m.Error == nil:
+		return nil, errNoMessage
+	}
+	if len(m.ID) > 0 && (m.ID[0] == '{' || m.ID[0] == '[') {
+		return nil, errNoMessage
+	}
+	return m, nil
+}
+
+// encode writes the message on one line, without its end.
+func (m *message) encode() []byte {
+	b := make([]byte, 0, 64+len(m.Method)+len(m.Params)+len(m.Result)+len(m.Error))
+	b = append(b, `{"jsonrpc":"2.0"`...)
+	if m.ID != nil {
+		b = appendMember(b, "id", m.ID)
+	}
+	switch {
+	case m.Method != "":
+		b = appendMember(b, "method", quoted(m.Method))
+		if m.Params != nil {
+			b = appendMember(b, "params", m.Params)
+		}
+	case m.Error != nil:
+		b = appendMember(b, "error", m.Error)
+	default:
+		b = appendMember(b, "result", m.Result)
+	}
+	return append(b, '}')
+}
+
+func appendMember(b []byte, name string, value json.RawMessage) []byte {
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
+		return append(b, value...)
+	}
+	line := new(bytes.Buffer)
+	if json.Compact(line, value) != nil {
+		return append(b, "null"...) // it was parsed, so that this does not happen
+	}
+	return append(b, line.Bytes()...)
+}
+
+// replyTo makes an answer to a request.
+func (m *message) replyTo(result json.RawMessage) *message {
+	return &message{ID: m.ID, Result: result}
+}
+
+// failTo makes an error of a request's answer.
+func (m *message) failTo(err *jsonrpc.Error) *message {
+	text, jsonErr := json.Marshal(err)
+	if jsonErr != nil {
+		text = fmt.Appendf(nil, `{"code":%d,"message":%s}`, err.Code, quoted(err.Message)) // its data were at fault
+	}
+	return &message{ID: m.ID, Error: text}
+}
+
+// err is the error that an answer holds, nil where it holds a result.
+func (m *message) err() error {
+	if m.Error == nil || string(m.Error) == "null" {
+		return nil
+	}
+	e := new(jsonrpc.Error)
+	if err := json.Unmarshal(m.Error, e); err != nil {
+		return fmt.Errorf("the server answered with an error that cannot be read: %.200s", m.Error)
+	}
+	return e
+}
+
+// quoted writes a text as JSON.
+func quoted(s string) json.RawMessage {
+	text, _ := json.Marshal(s) //nolint:errchkjson // a string always can be
+	return text
+}
+
+// textOf is the member of an object that is a text; "" if there is none.
+func textOf(object json.RawMessage, member string) (text string) {
+	_ = json.Unmarshal(members(object)[member], &text) // anything else counts as absent
+	return text
+}
+
+// methodCancelled is the method by which either side cancels a request of its own.
+const methodCancelled = "notifications/cancelled"
+
+// cancellation makes the notification that cancels a request.
+func cancellation(id json.RawMessage, reason string) *message {
+	return &message{Method: methodCancelled, Params: fmt.Appendf(nil, `{"reason":%s,"requestId":%s}`, quoted(reason), id)}
+}
+
+// members are the members of an object, nil where it is none.
+func members(object json.RawMessage) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(object, &all) != nil {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,228 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A plan is the chain that a policy makes.
+type plan struct {
+	proxy    *Proxy
+	policy   *policy.Policy
+	standard chain.Standard
+}
+
+const (
+	// patience is how long a person has. Many clients give up a request after a minute by
+	// themselves, which ends the question too.
+	patience = 5 * time.Minute
+	// memory is how long an answer is believed: others write to what a server reads, past
+	// the proxy, so that it is for what a model asks twice in one breath.
+	memory = 10 * time.Second
+	// slowList is how long a server may take to list its tools.
+	slowList = time.Minute
+)
+
+func (p *Proxy) newPlan(now *policy.Policy) *plan {
+	log := p.o.Logger
+	judge := preflight.New(preflight.Options{Rules: now.Arguments, Logger: log})
+	ask := now.Approvals
+	ask.Timeout = cmp.Or(ask.Timeout, patience)
+	ask.Logger = log
+	limits, retries := now.Limits, now.Retry
+	limits.Logger, retries.Logger = log, log
+	remember := cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log}
+	if p.o.Share != nil {
+		p.o.Share(&remember, &limits, &ask)
+	}
+	std := chain.Standard{
+		Preflight: chain.New(judge.Middleware, now.Raise).Then,
+		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
+		Retry:     retry.New(retries),
+		RateLimit: ratelimit.New(limits),
+		Timeout:   timeout.New(now.Timeout),
+	}
+	if !now.NoCache {
+		std.Cache = cache.New(remember)
+	}
+	if now.Budget != nil {
+		spend := *now.Budget
+		spend.Logger = log
+		std.Budget = budget.New(spend)
+	}
+	if now.OutputLimit > 0 {
+		std.Output = output.New(output.Options{Limit: now.OutputLimit, Logger: log})
+	}
+	if t := p.o.Telemetry; t != nil {
+		std.Telemetry, std.PerAttempt = t.Call, []middleware.Middleware{t.Attempt}
+	}
+	if p.trail != nil {
+		std.Audit = p.trail
+	}
+	return &plan{proxy: p, policy: now, standard: std}
+}
+
+// newSet is an empty catalogue with the chain in front of it.
+func (p *plan) newSet() (*set, error) {
+	o := p.proxy.o
+	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
+	for _, s := range o.Servers {
+		if o.Trust || slices.Contains(p.policy.Trust, s.Name) {
+			c.Trust(s.Name)
+		}
+	}
+	if err := p.policy.Apply(c); err != nil {
+		return nil, err
+	}
+	var shown viewer = c
+	s := &set{plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
+	if p.scoped() {
+		scopes := o.Scopes
+		if scopes == nil {
+			scopes = p.policy.Scopes
+		}
+		view, err := c.View(scopes...)
+		if err != nil {
+			return nil, err
+		}
+		shown = view
+	}
+	s.shown = narrowed{shown, p.refuse}
+	s.caller = p.standard.Then(s.shown)
+	return s, nil
+}
+
+func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.HasScopes }
+func (p *plan) locked() bool { return p.proxy.o.Lock != nil }
+
+// permission is what a caller of a tool needs: what the policy says, or what the tool's
+// class is called for its server.
+func (p *plan) permission(t *middleware.Tool) string {
+	if needs := p.policy.Needs(t); needs != "" {
+		return needs
+	}
+	switch t.Safety() {
+	case annotation.Safe:
+		return t.Server + ".read"
+	case annotation.Moderate:
+		return t.Server + ".write"
+	}
+	return t.Server + ".danger"
+}
+
+// refuse says why a tool is neither shown nor called, nil where it is.
+func (p *plan) refuse(t *middleware.Tool) error {
+	if rule := p.policy.Denied(t); rule != nil {
+		return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), p.policy.At(rule.Line)}
+	}
+	if (p.proxy.o.ReadOnly || p.policy.ReadOnly) && t.Safety() != annotation.Safe {
+		return &refusedError{t, "only what reads may be called here", "read-only"}
+	}
+	return nil
+}
+
+// narrowed shows what is not refused of a viewer, and calls nothing else.
+type narrowed struct {
+	viewer
+
+	refuse func(*middleware.Tool) error
+}
+
+func (n narrowed) List() []*middleware.Tool {
+	return slices.DeleteFunc(n.viewer.List(), func(t *middleware.Tool) bool { return n.refuse(t) != nil })
+}
+
+// all is what would be shown if nothing were refused.
+func (n narrowed) all() []*middleware.Tool { return n.viewer.List() }
+
+func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
+	return n.shown(n.viewer.Lookup(server, name))
+}
+
+func (n narrowed) LookupModelName(model string) (*middleware.Tool, bool) {
+	return n.shown(n.viewer.LookupModelName(model))
+}
+
+func (n narrowed) shown(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {
+	if !ok || n.refuse(t) != nil {
+		return nil, false
+	}
+	return t, true
+}
+
+// Admit refuses before anybody is asked, and once more when the arguments have made a
+// call what it is.
+func (n narrowed) Admit(next middleware.ToolCaller) middleware.ToolCaller {
+	return n.gate(n.viewer.Admit(next))
+}
+
+// CallTool calls what is shown.
+func (n narrowed) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return n.gate(n.viewer).CallTool(ctx, call)
+}
+
+func (n narrowed) gate(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if call.Tool != nil { // the guard says so
+			if err := n.refuse(call.Tool); err != nil {
+				return nil, err
+			}
+		}
+		return next.CallTool(ctx, call)
+	})
+}
+
+// Explain says what a tool is, which rule of the policy decides about it, and what the
+// chain will do with its calls. add puts the tool's server into the catalogue.
+func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, error) {
+	plan := p.plan()
+	set, err := plan.newSet()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = set.catalog.Close() }() // it has nothing to say
+	if err := add(set.catalog); err != nil {
+		return "", err
+	}
+	tool, err := set.catalog.Find(name)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(tool.Explain())
+	b.WriteString(plan.policy.Explain(tool))
+	words := strings.Split(plan.standard.Describe().Will(plan.policy.Raised(tool)), " · ")
+	if v, _ := plan.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && len(words) > 0 && words[0] == "ask first" {
+		words[0] = "run, by the policy"
+	}
+	will := strings.Join(words, " · ")
+	switch err := plan.refuse(tool); {
+	case err != nil:
+		will = "refuse"
+	default:
+		if _, shown := set.shown.Lookup(tool.Server, tool.Name()); !shown {
+			will = "refuse, the scopes do not cover it"
+		}
+	}
+	fmt.Fprintf(&b, "  will: %s\n", will)
+	return b.String(), nil
+}

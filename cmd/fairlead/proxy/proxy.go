@@ -1,0 +1,208 @@
+// Package proxy serves MCP to one client after the other and has a chain between it and
+// its servers. Only tools/list and tools/call are taken out of what passes.
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/redact"
+)
+
+// A Server is one that the proxy stands in front of: an URL, or a command that speaks
+// MCP on its standard input and output.
+type Server struct {
+	Name    string
+	URL     string
+	Header  map[string]string // of each request to the URL
+	Command []string
+	Env     []string // beside the proxy's own, "NAME=value"
+	Dir     string   // "" is the proxy's own
+	Stderr  *tail.Tail
+}
+
+// Options are the settings of [New].
+type Options struct {
+	// Servers are what the proxy stands in front of, at least one.
+	Servers []Server
+	// Policy is what a person has decided, asked again for every call; nil decides nothing.
+	Policy func() *policy.Policy
+	// Confirm asks a person; nil denies what needs one.
+	Confirm hitl.Confirmer
+	// Share puts what replicas have in common into the rooms' options, before the rooms are
+	// made; nil leaves each its own.
+	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
+	// Audit gets a record of each call; nil records nothing.
+	Audit audit.Sink
+	// Telemetry measures calls; nil measures nothing.
+	Telemetry Telemetry
+	// Lock pins the tools' definitions; nil takes what is listed.
+	Lock *catalog.Lock
+	// Trust believes what all the servers declare; the default is that it only raises.
+	Trust bool
+	// ReadOnly shows the Safe tools alone.
+	ReadOnly bool
+	// Scopes are what the clients may do; nil with the policy's unset means everything.
+	Scopes []catalog.Scope
+	// Stderr gets what the servers' processes write there; nil is os.Stderr.
+	Stderr io.Writer
+	// Logger hears what the proxy does; nil is silent.
+	Logger *slog.Logger
+}
+
+// A Telemetry measures calls, their attempts, and the waits for a person, as that of
+// contrib/otel does.
+type Telemetry interface {
+	Call(next middleware.ToolCaller) middleware.ToolCaller
+	Attempt(next middleware.ToolCaller) middleware.ToolCaller
+	Confirmer(next hitl.Confirmer) hitl.Confirmer
+}
+
+// A Proxy is a chain in front of servers, for any number of clients.
+type Proxy struct {
+	o       Options
+	log     *slog.Logger
+	explain middleware.Middleware
+	late    time.Duration // after which one server is not waited for any more
+
+	trail  *audit.Trail // nil without a record
+	random string
+	last   atomic.Int64
+
+	mu      sync.Mutex
+	current *plan
+}
+
+// An UnreachableError says that a server cannot be reached or started.
+type UnreachableError struct {
+	Server string
+	Err    error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the server %q cannot be reached: %v", e.Server, redact.Error(e.Err)) // it may hold the server's last words
+}
+
+// Unwrap returns what was wrong.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// New returns a proxy. No server is started before there is a client.
+func New(o Options) (*Proxy, error) {
+	if len(o.Servers) == 0 {
+		return nil, errors.New("proxy: name a server")
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	p := &Proxy{
+		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8], late: lateAfter,
+		explain: output.New(output.Options{Logger: o.Logger}),
+	}
+	p.o.Servers = slices.Clone(o.Servers)
+	for i := range p.o.Servers {
+		p.o.Servers[i].Stderr = &tail.Tail{Out: o.Stderr}
+	}
+	if o.Telemetry != nil && o.Confirm != nil {
+		p.o.Confirm = o.Telemetry.Confirmer(o.Confirm)
+	}
+	if o.Policy == nil {
+		none := new(policy.Policy)
+		p.o.Policy = func() *policy.Policy { return none }
+	}
+	if o.Audit != nil {
+		p.trail = audit.New(o.Audit, audit.Options{Logger: o.Logger})
+	}
+	if _, err := p.plan().newSet(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// plan is the chain for the policy as it is now.
+func (p *Proxy) plan() *plan {
+	now := p.o.Policy()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current == nil || p.current.policy != now {
+		p.current = p.newPlan(now)
+	}
+	return p.current
+}
+
+// newID is an ID of a request of ours, which nobody else can guess.
+func (p *Proxy) newID() string {
+	return "fairlead-" + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10)
+}
+
+// opener returns how a server is reached.
+func (p *Proxy) opener(s Server) func(to sink) (link, error) {
+	return func(to sink) (link, error) {
+		if s.URL != "" {
+			return newRemote(s, p.log, to), nil
+		}
+		return startChild(s, s.Stderr, p.log, to)
+	}
+}
+
+// ServeLines serves one client on a pair of streams, one message a line, until its
+// input ends or ctx is done.
+func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	w := newLineWriter(out)
+	defer w.stop()
+	reading, gone := context.WithCancel(ctx) // what waits for a client that does not read would wait for ever
+	defer gone()
+	s, err := p.newSession("", func(m *message, _ string) {
+		_ = w.send(reading, m) // a client that has gone is not told
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- readLines(in, func(line []byte) {
+			all, err := parse(line)
+			if err != nil {
+				p.log.WarnContext(ctx, "proxy: the client wrote something that is no message; it was left out")
+				return
+			}
+			for _, m := range all {
+				s.fromClient(m)
+			}
+		})
+	}()
+	why := errClientGone
+	select {
+	case err = <-ended:
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	case <-ctx.Done():
+		why = context.Cause(ctx)
+	case <-s.ctx.Done():
+		err = context.Cause(s.ctx)
+		why = err
+	}
+	gone()
+	s.close(why)
+	return err
+}

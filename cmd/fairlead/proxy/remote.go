@@ -1,0 +1,345 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A remote is a server behind streamable HTTP.
+type remote struct {
+	Server
+
+	client *http.Client
+	to     sink
+	log    *slog.Logger
+	ctx    context.Context // of what outlives a request
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	session string // the server's ID for it
+	version string // that was agreed on
+	posts   map[string]context.CancelFunc
+	ended   bool
+	work    sync.WaitGroup
+}
+
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+	modern        = "2026-07-28" // the first revision without sessions
+)
+
+func newRemote(s Server, log *slog.Logger, to sink) *remote {
+	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(pool), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// pool keeps a connection for each of the calls that are made at once. The default
+// keeps two to a server, and opens the others anew for every call.
+var pool = func() http.RoundTripper {
+	standard, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t := standard.Clone()
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
+	return t
+}()
+
+// sameHost keeps calls, and the keys in their headers, from being led elsewhere.
+func sameHost(req *http.Request, via []*http.Request) error {
+	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
+		return fmt.Errorf("the server leads to %s://%s; name that address if it is the right one", req.URL.Scheme, req.URL.Host)
+	}
+	return nil
+}
+
+// send posts a message. A request's answer comes by itself, or why there is none.
+func (r *remote) send(ctx context.Context, m *message) error {
+	if m.Method == methodCancelled && r.hangUp(m) {
+		return nil
+	}
+	r.mu.Lock()
+	if r.ended {
+		r.mu.Unlock()
+		return notSent(errStopped)
+	}
+	if m.isRequest() {
+		ctx, cancel := context.WithCancel(ctx)
+		r.posts[m.id()] = cancel // before its cancellation can look for it
+		r.work.Go(func() { r.post(ctx, cancel, m) })
+		r.mu.Unlock()
+		return nil
+	}
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
+	defer cancel()
+	res, err := r.do(ctx, http.MethodPost, m, "")
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close()
+	if res.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("HTTP %s", res.Status)
+	}
+	if m.Method == "notifications/initialized" {
+		go r.listen() // until close
+	}
+	return nil
+}
+
+// hangUp ends a request of the revision in which that is how one is cancelled.
+func (r *remote) hangUp(m *message) bool {
+	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.version != "" {
+		return false
+	}
+	if cancel := r.posts[string(id)]; cancel != nil {
+		cancel()
+	}
+	return true
+}
+
+// post makes a request and hands over what comes of it.
+func (r *remote) post(ctx context.Context, cancel context.CancelFunc, m *message) {
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	defer func() {
+		r.mu.Lock()
+		delete(r.posts, m.id())
+		r.mu.Unlock()
+	}()
+	res, err := r.do(ctx, http.MethodPost, m, "")
+	if err != nil {
+		r.to.failed(m.id(), err)
+		return
+	}
+	if id := res.Header.Get(headerSession); id != "" && m.Method == "initialize" {
+		r.mu.Lock()
+		r.session = id
+		r.mu.Unlock()
+	}
+	if err := r.answer(ctx, m, res); err != nil {
+		r.to.failed(m.id(), err)
+	}
+}
+
+// answer reads the answer to a request, and what comes with it.
+func (r *remote) answer(ctx context.Context, m *message, res *http.Response) error {
+	defer func() { _ = res.Body.Close() }()
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "text/event-stream" && res.StatusCode < http.StatusBadRequest {
+		return r.stream(ctx, m, res)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxLine+1))
+	switch {
+	case err != nil:
+		return err
+	case len(body) > maxLine:
+		return fmt.Errorf("the answer has more than %d bytes", maxLine)
+	}
+	all, err := parse(body)
+	switch {
+	case err == nil && r.take(m, all):
+		return nil
+	case res.StatusCode == http.StatusNotFound && r.hasSession():
+		r.over(errors.New("the server has ended the session (HTTP 404)"))
+		return errors.New("HTTP 404: the server has ended the session")
+	case res.StatusCode >= http.StatusBadRequest:
+		return fmt.Errorf("HTTP %s", res.Status)
+	}
+	return fmt.Errorf("the server answered with something else than MCP: %s", safetext.Line(safetext.Cut(string(body), 200)))
+}
+
+func (r *remote) hasSession() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session != ""
+}
+
+// take hands over messages that came for a request, and reports whether its answer was
+// among them.
+func (r *remote) take(m *message, all []*message) (answered bool) {
+	for _, got := range all {
+		if got.Method == "" && got.id() == m.id() {
+			answered = true
+			r.agreed(m, got)
+		}
+		r.to.message(got, m.id())
+	}
+	return answered
+}
+
+// agreed learns which revision both speak.
+func (r *remote) agreed(m, got *message) {
+	if m.Method != "initialize" || got.Error != nil {
+		return
+	}
+	r.mu.Lock()
+	r.version = textOf(got.Result, "protocolVersion") // the client reports one that is none
+	r.mu.Unlock()
+}
+
+// do makes one HTTP request.
+func (r *remote) do(ctx context.Context, method string, m *message, last string) (*http.Response, error) {
+	var body io.Reader
+	if m != nil {
+		body = bytes.NewReader(m.encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, body)
+	if err != nil {
+		return nil, notSent(err)
+	}
+	for name, value := range r.Header {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if m != nil {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	r.mu.Lock()
+	session, version := r.session, r.version
+	r.mu.Unlock()
+	if session != "" {
+		req.Header.Set(headerSession, session)
+	}
+	if m != nil {
+		version = mirror(req.Header, ctx, m, version)
+	}
+	if version != "" {
+		req.Header.Set(headerVersion, version)
+	}
+	res, err := r.client.Do(req)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	return res, nil
+}
+
+// over ends the link because of the server.
+func (r *remote) over(why error) {
+	r.mu.Lock()
+	twice := r.ended
+	r.ended = true
+	r.mu.Unlock()
+	if !twice {
+		r.stop()
+		go r.to.ended(why)
+	}
+}
+
+// close ends the session, as the protocol says.
+func (r *remote) close() {
+	r.mu.Lock()
+	twice, session := r.ended, r.session
+	r.ended = true
+	r.mu.Unlock()
+	if !twice && session != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+		if res, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
+			_ = res.Body.Close()
+		}
+		cancel()
+	}
+	r.stop()
+	r.work.Wait()
+}
+
+// mirror puts into a request's headers what its revision wants to see there of the
+// body, and returns the revision.
+func mirror(header http.Header, ctx context.Context, m *message, agreed string) string {
+	version := agreed
+	if said := metaOf(m.Params)[mcp.MetaKeyProtocolVersion]; said != nil {
+		_ = json.Unmarshal(said, &version) // one that is no text is the server's to refuse
+	}
+	if version < modern || m.Method == "" {
+		return version
+	}
+	header.Set("Mcp-Method", m.Method)
+	params := members(m.Params)
+	member := map[string]string{methodCallTool: "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	var name string
+	if member != "" && json.Unmarshal(params[member], &name) == nil {
+		header.Set("Mcp-Name", name)
+	}
+	if schema, ok := ctx.Value(schemaKey{}).(json.RawMessage); ok && m.Method == methodCallTool {
+		mirrorArguments(header, schema, members(params["arguments"]))
+	}
+	return version
+}
+
+// schemaKey is under what the context of a call keeps the tool's input schema.
+type schemaKey struct{}
+
+// mirrorArguments sets a header for each argument that the schema wants to have one.
+func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[string]json.RawMessage) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return
+	}
+	for name, property := range s.Properties {
+		argument, there := arguments[name]
+		if !there || string(argument) == "null" {
+			continue
+		}
+		if wanted := textOf(property, "x-mcp-header"); wanted != "" {
+			if value, ok := headerValue(argument); ok {
+				header.Set("Mcp-Param-"+wanted, value)
+			}
+			continue
+		}
+		mirrorArguments(header, property, members(argument))
+	}
+}
+
+// headerValue writes a text, a bool or an integer as a header.
+func headerValue(raw json.RawMessage) (string, bool) {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return "", false
+	}
+	switch v := v.(type) {
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		if v != float64(int64(v)) {
+			return "", false
+		}
+		return strconv.FormatInt(int64(v), 10), true
+	case string:
+		plain := v == strings.TrimSpace(v) && !strings.HasPrefix(v, "=?base64?")
+		for _, c := range v {
+			plain = plain && ' ' <= c && c <= '~'
+		}
+		if plain {
+			return v, true
+		}
+		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?=", true
+	}
+	return "", false
+}

@@ -1,0 +1,207 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Restarts come one after the other in at least this distance.
+const restartDistance = 250 * time.Millisecond
+
+// lost ends what waits for a server that has gone, and starts it again.
+func (s *server) lost(generation int, err error) {
+	s.mu.Lock()
+	if s.closed || generation != s.generation {
+		s.mu.Unlock()
+		return
+	}
+	s.link = nil
+	asked, relayed, restart := s.asked, s.relayed, !s.reviving
+	s.asked, s.relayed = make(map[string]waiting), make(map[string]*message)
+	if restart {
+		s.reviving, s.up = true, make(chan struct{})
+	}
+	s.mu.Unlock()
+
+	gone := &goneError{Server: s.Name, Err: err}
+	for _, one := range asked {
+		one.give(answerOf{err: gone})
+	}
+	for _, m := range relayed {
+		s.session.giveUp(m, gone)
+	}
+	s.session.takeBack(s)
+	if restart {
+		go s.restart(err)
+	}
+}
+
+// restart brings the server back: the first time at once, then after waits that grow
+// until it has shaken hands.
+func (s *server) restart(why error) {
+	if s.session.hopeless(s) {
+		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.said())})
+		return
+	}
+	if !s.session.met(s) {
+		return
+	}
+	s.mu.Lock()
+	delay := time.Duration(0)
+	if s.generation > 1 { // the first time at once
+		delay = time.Until(s.began.Add(restartDistance))
+	}
+	s.mu.Unlock()
+	for ; ; delay = s.wait.NextBackOff() {
+		s.log.Warn("proxy: the server went away; it is started again",
+			slog.String("server", s.Name), slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
+		select {
+		case <-time.After(delay):
+		case <-s.session.ctx.Done():
+			return
+		}
+		if why = s.revive(); why == nil {
+			s.log.Info("proxy: the server is back", slog.String("server", s.Name))
+			return
+		}
+	}
+}
+
+// handshakePatience is how long a server that was started again may take to greet.
+const handshakePatience = time.Minute
+
+// revive opens a new link and shakes hands on it as the client once did.
+func (s *server) revive() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	err := s.dial()
+	l := s.link
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(s.session.ctx, handshakePatience, fmt.Errorf("no answer within %v", handshakePatience))
+	defer cancel()
+	if err := s.session.greet(ctx, s, l); err != nil {
+		go l.close()
+		return err
+	}
+	s.resubscribe(ctx, l)
+	return s.back(l)
+}
+
+// back lets requests through again, and tells the client what was listed without it.
+func (s *server) back(l link) error {
+	s.tools.stale.Store(true)
+	s.mu.Lock()
+	if s.link != l { // it went away again meanwhile
+		s.mu.Unlock()
+		return io.ErrUnexpectedEOF
+	}
+	s.wait.Reset()
+	s.reviving = false
+	close(s.up)
+	s.mu.Unlock()
+	s.here("tools", "prompts", "resources")
+	return nil
+}
+
+// greet shakes hands with a server that was started again, as the client did with the
+// one before it.
+func (s *session) greet(ctx context.Context, one *server, l link) error {
+	s.mu.Lock()
+	hello, version, meta := s.hello, s.version, s.meta
+	s.mu.Unlock()
+	if version == "" { // the client's revision has no greeting
+		_, err := one.askOn(ctx, l, "server/discover", withMember(json.RawMessage("{}"), "_meta", meta), "")
+		return err
+	}
+	result, err := one.askOn(ctx, l, "initialize", hello, "")
+	if err != nil {
+		return err
+	}
+	return s.welcome(ctx, one, l, result)
+}
+
+// welcome ends a handshake that the client is not part of.
+func (s *session) welcome(ctx context.Context, one *server, l link, result json.RawMessage) error {
+	s.mu.Lock()
+	version, level := s.version, s.level
+	s.mu.Unlock()
+	now := textOf(result, "protocolVersion")
+	switch agreed := one.agreed(); {
+	case agreed != "" && now != agreed:
+		return errors.New("it speaks another revision of the protocol now")
+	case agreed == "" && now < version:
+		return errors.New("it speaks an older revision of the protocol than the client does with the others")
+	}
+	one.agree(now)
+	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
+		return err
+	}
+	_, err := one.askOn(ctx, l, methodSetLevel, level, "")
+	return err
+}
+
+const (
+	methodSubscribe   = "resources/subscribe"
+	methodUnsubscribe = "resources/unsubscribe"
+)
+
+// The subscriptions of a client at one server, by URI, so that the server can be asked
+// for them again when it has been started again. (Since revision 2026-07-28 a
+// subscription is a request that stays open: it ends with the server, and the client
+// makes it anew.)
+type subscriptions struct {
+	mu     sync.Mutex
+	params map[string]json.RawMessage
+}
+
+// note looks at a request that was answered.
+func (s *subscriptions) note(request, answer *message) {
+	if answer.Error != nil || request.Method != methodSubscribe && request.Method != methodUnsubscribe {
+		return
+	}
+	uri := textOf(request.Params, "uri")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if request.Method == methodUnsubscribe {
+		delete(s.params, uri)
+		return
+	}
+	if s.params == nil {
+		s.params = make(map[string]json.RawMessage)
+	}
+	s.params[uri] = request.Params
+}
+
+func (s *subscriptions) all() map[string]json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.params)
+}
+
+// resubscribe asks a server that was started again for what the client had subscribed
+// to. Whatever changed meanwhile was told to nobody, so the client hears of each that it
+// may have.
+func (s *server) resubscribe(ctx context.Context, l link) {
+	for uri, params := range s.subscriptions.all() {
+		if _, err := s.askOn(ctx, l, methodSubscribe, params, ""); err != nil {
+			s.log.WarnContext(ctx, "proxy: a subscription was not taken up again",
+				slog.String("server", s.Name), slog.String("uri", uri), slog.Any("err", err))
+			continue
+		}
+		about := fmt.Appendf(nil, `{"uri":%s}`, quoted(uri))
+		s.session.fromServer(s, &message{Method: "notifications/resources/updated", Params: about}, "")
+	}
+}

@@ -1,0 +1,287 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// notSent marks the end of what certainly did not arrive.
+func notSent(err error) error { return &middleware.NotSentError{Err: err} }
+
+// A goneError says that a server ended, or that the way to it did, while something was
+// asked of it. Nobody knows whether it was done.
+type goneError struct {
+	Server string
+	Err    error
+}
+
+func (e *goneError) Error() string {
+	return fmt.Sprintf("proxy: the server %q went away before it answered (%v); it is started again, look whether the call was carried out before you repeat it", e.Server, e.Err)
+}
+
+// Unwrap returns how it ended.
+func (e *goneError) Unwrap() error { return e.Err }
+
+// codeGone is what SDKs call a closed connection.
+const codeGone = -32000
+
+// A server is the way to one server for one client. It outlives the processes and
+// connections of which it consists.
+type server struct {
+	Server
+
+	session *session
+	open    func(to sink) (link, error)
+	log     *slog.Logger
+
+	mu         sync.Mutex
+	link       link
+	generation int           // of links
+	reviving   bool          // the link cannot be used
+	up         chan struct{} // closed when it can be used again
+	closed     bool
+	began      time.Time // the last link
+	version    string    // that it speaks; "" without an initialize
+	wait       *backoff.ExponentialBackOff
+	late       map[string]bool // what was listed without it: "tools", "prompts", …
+
+	asked   map[string]waiting  // our own requests
+	relayed map[string]*message // the client's, by their IDs
+
+	tools         toolsOf
+	subscriptions subscriptions
+}
+
+// An answerOf is what came of a request of ours.
+type answerOf struct {
+	m   *message
+	err error
+}
+
+// waiting is where an answer is waited for. It has room for one; a second is left out.
+type waiting chan answerOf
+
+func (w waiting) give(a answerOf) {
+	select {
+	case w <- a:
+	default:
+	}
+}
+
+func newServer(s Server, session *session, open func(to sink) (link, error), log *slog.Logger) *server {
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	return &server{
+		Server: s, session: session, open: open, log: log, wait: wait,
+		asked: make(map[string]waiting), relayed: make(map[string]*message), late: make(map[string]bool),
+	}
+}
+
+// connect opens the first link. It is the client that shakes hands on it.
+func (s *server) connect() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dial()
+}
+
+// dial opens a link; the lock is held.
+func (s *server) dial() error {
+	s.generation++
+	generation := s.generation
+	link, err := s.open(sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
+	if err != nil {
+		return err
+	}
+	s.link, s.began = link, time.Now()
+	return nil
+}
+
+// ready waits until the server is there, and returns the way to it.
+func (s *server) ready(ctx context.Context) (link, error) {
+	for {
+		s.mu.Lock()
+		l, up, away := s.link, s.up, s.reviving
+		s.mu.Unlock()
+		if !away {
+			return l, nil
+		}
+		select {
+		case <-up: // and maybe away again
+		case <-ctx.Done():
+			return nil, notSent(context.Cause(ctx))
+		case <-s.session.ctx.Done():
+			return nil, notSent(errStopped)
+		}
+	}
+}
+
+// ask makes a request of ours, as soon as there is a server, and waits for its result.
+// What belongs to it belongs to the client's request that it is about.
+func (s *server) ask(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.askOn(ctx, l, method, params, about)
+}
+
+// askOn makes a request of ours on a link. It is known from then on, and not before: what
+// waits for a link ends with none.
+func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
+	answered := make(waiting, 1)
+	s.mu.Lock()
+	s.asked[m.id()] = answered
+	s.mu.Unlock()
+	s.session.origin.Store(m.id(), about)
+	defer func() {
+		s.mu.Lock()
+		delete(s.asked, m.id())
+		s.mu.Unlock()
+		s.session.origin.Delete(m.id())
+	}()
+	if err := l.send(ctx, m); err != nil {
+		return nil, err
+	}
+	select {
+	case got := <-answered:
+		if got.err != nil {
+			return nil, got.err
+		}
+		s.subscriptions.note(m, got.m)
+		return got.m.Result, got.m.err()
+	case <-ctx.Done():
+		s.cancel(ctx, l, m)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// cancel tells the server that nobody waits for an answer any more.
+func (s *server) cancel(ctx context.Context, l link, m *message) {
+	why := context.Cause(ctx).Error()
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer stop()
+	if err := l.send(ctx, cancellation(m.ID, why)); err != nil {
+		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
+	}
+}
+
+// relay hands a message of the client's on as it is. While the server is away a request
+// waits for it, and anything else is left out: it was meant for the one that has gone.
+func (s *server) relay(ctx context.Context, m *message) {
+	s.mu.Lock()
+	l, away := s.link, s.reviving
+	if !away && m.isRequest() {
+		s.relayed[m.id()] = m
+	}
+	s.mu.Unlock()
+	if away {
+		if m.isRequest() {
+			s.session.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
+				return s.ask(ctx, m.Method, m.Params, m.id())
+			}))
+		}
+		return
+	}
+	err := l.send(ctx, m)
+	if err == nil || !m.isRequest() {
+		return
+	}
+	s.mu.Lock()
+	_, open := s.relayed[m.id()]
+	delete(s.relayed, m.id())
+	s.mu.Unlock()
+	if open {
+		s.session.giveUp(m, err)
+	}
+}
+
+// receive takes a message of the server's.
+func (s *server) receive(m *message, about string) {
+	if m.Method != "" {
+		s.session.fromServer(s, m, about)
+		return
+	}
+	s.mu.Lock()
+	asked, ours := s.asked[m.id()]
+	request, theirs := s.relayed[m.id()]
+	delete(s.relayed, m.id())
+	s.mu.Unlock()
+	switch {
+	case ours:
+		asked.give(answerOf{m: m})
+	case theirs:
+		s.subscriptions.note(request, m)
+		s.session.answered(s, request, m)
+	default:
+		s.log.Debug("proxy: an answer that nobody waits for was left out", slog.String("server", s.Name))
+	}
+}
+
+// failed ends a request that gets no answer.
+func (s *server) failed(id string, err error) {
+	s.mu.Lock()
+	asked := s.asked[id]
+	request := s.relayed[id]
+	delete(s.relayed, id)
+	s.mu.Unlock()
+	switch {
+	case asked != nil:
+		asked.give(answerOf{err: err})
+	case request != nil && s.session.ctx.Err() == nil:
+		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
+		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
+			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
+		}
+	}
+}
+
+// agree notes which revision the server speaks.
+func (s *server) agree(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+func (s *server) agreed() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	l := s.link
+	s.mu.Unlock()
+	if l != nil {
+		l.close()
+	}
+}
+
+// said is what the server last wrote to its standard error.
+func (s *server) said() string {
+	if s.Stderr == nil {
+		return ""
+	}
+	return s.Stderr.LastWords()
+}
+
+// wireError is an error of ours as the client gets it.
+func wireError(err error) *jsonrpc.Error {
+	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return reply
+	}
+	return &jsonrpc.Error{Code: codeGone, Message: cmp.Or(err.Error(), "proxy: it failed")}
+}

@@ -1,0 +1,375 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A session is one client, with servers of its own. Everything passes but
+// tools/list and tools/call, which go through the chain.
+type session struct {
+	proxy *Proxy
+	scope string
+	// out writes to the client: a message, and which of its requests it belongs to, ""
+	// for none.
+	out    func(m *message, about string)
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	log    *slog.Logger
+	origin sync.Map // the ID of a request of ours → that of the client's which it is about
+	tokens sync.Map // a progress token → the ID of the client's request that brought it
+
+	servers []*server
+	tools   tools
+	owners  owners
+	calls   sync.WaitGroup
+
+	introduced chan struct{} // closed when a client's initialize was answered for several
+	introduce  sync.Once
+
+	mu      sync.Mutex
+	hello   json.RawMessage                    // of the client's initialize
+	version string                             // that was agreed on; "" without initialize
+	level   json.RawMessage                    // of the client's logging/setLevel
+	meta    map[string]json.RawMessage         // what the client last said of itself, where each request says it
+	running map[string]context.CancelCauseFunc // tools/call, by the client's ID
+	asked   map[string]chan *message           // our requests to the client
+	passed  map[string]passed                  // the servers' requests to the client, by our ID
+
+	answers atomic.Int64     // of servers, to the client
+	fallen  map[*server]bool // that went away before there was any
+}
+
+// passed is a request of a server's that the client was handed under an ID of ours,
+// so that no server can ask a question in our name.
+type passed struct {
+	server *server
+	id     json.RawMessage
+}
+
+var errClientGone = errors.New("proxy: the client has gone")
+
+// newSession starts the servers for a client.
+func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*session, error) {
+	s := &session{
+		proxy: p, scope: scope, out: out, log: p.log,
+		running: make(map[string]context.CancelCauseFunc), asked: make(map[string]chan *message), passed: make(map[string]passed),
+		fallen: make(map[*server]bool), introduced: make(chan struct{}),
+	}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	for _, one := range p.o.Servers {
+		s.servers = append(s.servers, newServer(one, s, p.opener(one), p.log))
+	}
+	s.tools.session, s.tools.ended = s, make(chan struct{})
+	for _, one := range s.servers {
+		if err := one.connect(); err != nil {
+			s.close(err)
+			return nil, &UnreachableError{Server: one.Name, Err: err}
+		}
+	}
+	return s, nil
+}
+
+// close ends everything that the client began: what it waits for, what people are
+// asked about, and its servers.
+func (s *session) close(why error) {
+	s.mu.Lock()
+	s.stop(why) // under the lock, so that no call begins that would not be waited for
+	s.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, one := range s.servers {
+		ending.Go(one.close)
+	}
+	ending.Wait()
+	s.calls.Wait()
+	s.tools.close()
+}
+
+// fail ends the session because of a server.
+func (s *session) fail(err error) { s.stop(err) }
+
+// reply sends an answer to the client.
+func (s *session) reply(m *message) { s.out(m, m.id()) }
+
+// giveUp tells the client that there is no answer to a request.
+func (s *session) giveUp(request *message, err error) {
+	s.forgetToken(request)
+	s.reply(request.failTo(wireError(err)))
+}
+
+// greeted reports whether any server has answered anything.
+func (s *session) greeted() bool { return s.answers.Load() > 0 }
+
+// fromClient takes a message of the client's. It waits for nothing but a server that
+// reads slowly.
+func (s *session) fromClient(m *message) {
+	if m.Method != "" {
+		s.note(m)
+	}
+	switch {
+	case m.Method == "":
+		s.fromPerson(m)
+	case m.Method == methodCallTool && m.isRequest():
+		s.begin(m, s.callTool)
+	case m.Method == methodListTools && m.isRequest():
+		s.begin(m, s.listTools)
+	case m.Method == methodCancelled:
+		s.cancelled(m)
+	default:
+		s.route(m)
+	}
+}
+
+const (
+	methodCallTool  = "tools/call"
+	methodListTools = "tools/list"
+	methodSetLevel  = "logging/setLevel"
+)
+
+// note keeps what has to be known of a request later on.
+func (s *session) note(m *message) {
+	meta := metaOf(m.Params)
+	if token := meta["progressToken"]; token != nil && m.isRequest() {
+		s.tokens.Store(string(token), m.id())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if meta[mcp.MetaKeyProtocolVersion] != nil {
+		s.meta = map[string]json.RawMessage{}
+		for _, key := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities} {
+			if meta[key] != nil {
+				s.meta[key] = meta[key]
+			}
+		}
+	}
+	switch m.Method {
+	case "initialize":
+		s.hello = m.Params
+	case methodSetLevel:
+		s.level = m.Params
+	}
+}
+
+func (s *session) forgetToken(m *message) {
+	if token := metaOf(m.Params)["progressToken"]; token != nil {
+		s.tokens.CompareAndDelete(string(token), m.id())
+	}
+}
+
+func metaOf(params json.RawMessage) map[string]json.RawMessage {
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if len(params) == 0 || json.Unmarshal(params, &p) != nil {
+		return nil
+	}
+	return p.Meta
+}
+
+// route hands a message of the client's to the server that it is for.
+func (s *session) route(m *message) {
+	if len(s.servers) == 1 {
+		s.servers[0].relay(s.ctx, m)
+		return
+	}
+	s.routeSeveral(m)
+}
+
+// answered hands a server's answer on to the client, and learns what was agreed.
+func (s *session) answered(from *server, request, m *message) {
+	s.answers.Add(1)
+	if request.Method == "initialize" && m.Error == nil {
+		version := textOf(m.Result, "protocolVersion") // the client reports one that is none
+		s.mu.Lock()
+		s.version = version
+		s.mu.Unlock()
+		from.agree(version)
+	}
+	s.forgetToken(request)
+	s.reply(m)
+}
+
+// fromServer hands what a server wants on to the client.
+func (s *session) fromServer(from *server, m *message, about string) {
+	if ours, ok := s.origin.Load(about); ok {
+		about = ours.(string)
+	}
+	if m.isRequest() {
+		id := s.proxy.newID()
+		s.mu.Lock()
+		s.passed[string(quoted(id))] = passed{from, m.ID}
+		s.mu.Unlock()
+		s.out(&message{ID: quoted(id), Method: m.Method, Params: m.Params}, about)
+		return
+	}
+	if meta := metaOf(m.Params); meta[mcp.MetaKeySubscriptionID] != nil {
+		if id, ours := s.origin.Load(string(meta[mcp.MetaKeySubscriptionID])); ours {
+			about = id.(string)
+			meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)
+			m = &message{Method: m.Method, Params: withMember(m.Params, "_meta", meta)}
+		}
+	}
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		from.tools.stale.Store(true)
+	case "notifications/progress":
+		if id, ok := s.tokens.Load(string(members(m.Params)["progressToken"])); ok {
+			about = id.(string)
+		}
+	case methodCancelled:
+		m = s.renamed(from, m)
+	}
+	s.out(m, about)
+}
+
+// renamed is a server's cancellation of a request that the client knows by our ID.
+func (s *session) renamed(from *server, m *message) *message {
+	params := members(m.Params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, p := range s.passed {
+		if p.server == from && string(p.id) == string(params["requestId"]) {
+			delete(s.passed, id)
+			return &message{Method: m.Method, Params: withMember(m.Params, "requestId", json.RawMessage(id))}
+		}
+	}
+	return m
+}
+
+// takeBack ends what a server that has gone had asked the client: the one that comes
+// after it counts its requests anew, and must not get an answer to another question.
+func (s *session) takeBack(from *server) {
+	s.mu.Lock()
+	var open []string
+	for id, p := range s.passed {
+		if p.server == from {
+			delete(s.passed, id)
+			open = append(open, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range open {
+		s.out(cancellation(json.RawMessage(id), "the server went away"), "")
+	}
+}
+
+// fromPerson takes an answer of the client's: to a question of ours, or to a server's.
+func (s *session) fromPerson(m *message) {
+	s.mu.Lock()
+	waiting, ours := s.asked[m.id()]
+	delete(s.asked, m.id())
+	to, theirs := s.passed[m.id()]
+	delete(s.passed, m.id())
+	s.mu.Unlock()
+	switch {
+	case ours:
+		waiting <- m // it has room for one, and gets one
+	case theirs:
+		to.server.relay(s.ctx, &message{ID: to.id, Result: m.Result, Error: m.Error})
+	default:
+		s.log.Debug("proxy: an answer of the client's that nobody waits for was left out")
+	}
+}
+
+// askClient asks the client something and waits for the answer.
+func (s *session) askClient(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	m := &message{ID: quoted(s.proxy.newID()), Method: method, Params: params}
+	answer := make(chan *message, 1)
+	s.mu.Lock()
+	s.asked[m.id()] = answer
+	s.mu.Unlock()
+	s.out(m, about)
+	select {
+	case got := <-answer:
+		return got.Result, got.err()
+	case <-ctx.Done():
+		s.mu.Lock()
+		delete(s.asked, m.id())
+		s.mu.Unlock()
+		s.out(cancellation(m.ID, "the question is over"), about)
+		return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
+	}
+}
+
+// begin answers a request on a goroutine of its own, until it is done or cancelled.
+func (s *session) begin(m *message, answer func(ctx context.Context, m *message) (*message, bool)) {
+	if why := s.start(m, answer); why != "" {
+		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}))
+	}
+}
+
+func (s *session) start(m *message, answer func(ctx context.Context, m *message) (*message, bool)) (refused string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, twice := s.running[m.id()]
+	switch {
+	case s.ctx.Err() != nil: // nobody waits for an answer, and close not for a call
+		return ""
+	case twice:
+		return "proxy: a request with this id is under way already"
+	case len(s.running) >= maxRunning:
+		return "proxy: too many requests are under way; wait for one of them"
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.running[m.id()] = cancel
+	s.calls.Go(func() {
+		defer cancel(nil)
+		res, ok := answer(ctx, m)
+		s.mu.Lock()
+		delete(s.running, m.id())
+		s.mu.Unlock()
+		s.forgetToken(m)
+		if ok && ctx.Err() == nil { // one that was cancelled is not answered
+			s.reply(res)
+		}
+	})
+	return ""
+}
+
+// answerBy makes an answer of what came of a request.
+func answerBy(ask func(context.Context, *message) (json.RawMessage, error)) func(context.Context, *message) (*message, bool) {
+	return func(ctx context.Context, m *message) (*message, bool) {
+		result, err := ask(ctx, m)
+		if err != nil {
+			return m.failTo(wireError(err)), true
+		}
+		return m.replyTo(result), true
+	}
+}
+
+// maxRunning is how many requests of one client may be under way.
+const maxRunning = 10_000
+
+// cancelled ends a call, or tells the server that has the request.
+func (s *session) cancelled(m *message) {
+	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
+	s.mu.Lock()
+	cancel := s.running[string(id)]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(&cancelledError{textOf(m.Params, "reason")})
+		return
+	}
+	s.route(m)
+}
+
+// A cancelledError ends a call that its client has cancelled.
+type cancelledError struct{ reason string }
+
+func (e *cancelledError) Error() string {
+	if e.reason == "" {
+		return "proxy: the client has cancelled the call"
+	}
+	return "proxy: the client has cancelled the call: " + e.reason
+}
+
+// Is makes it an end of the context that the rooms know.
+func (e *cancelledError) Is(target error) bool { return target == context.Canceled }

@@ -1,0 +1,341 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// With several servers there is no one to hand a message on to. What they list is put
+// together, names get their server in front, and what names something goes to the server
+// that has it.
+
+// routeSeveral hands a message of the client's to the servers that it is for.
+func (s *session) routeSeveral(m *message) {
+	if !m.isRequest() {
+		for _, one := range s.servers {
+			one.relay(s.ctx, m)
+		}
+		return
+	}
+	answer := map[string]func(context.Context, *message) (json.RawMessage, error){
+		"initialize":               s.greetAll,
+		"server/discover":          s.greetAll,
+		"ping":                     func(context.Context, *message) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
+		methodSetLevel:             s.tellAll,
+		"prompts/list":             s.listAll("prompts"),
+		"resources/list":           s.listAll("resources"),
+		"resources/templates/list": s.listAll("resourceTemplates"),
+		"prompts/get":              s.getPrompt,
+		"completion/complete":      s.complete,
+		"subscriptions/listen":     s.tellAll,
+	}[m.Method]
+	if answer == nil {
+		answer = s.askOwner
+	}
+	s.begin(m, answerBy(answer))
+}
+
+// each asks all servers at once.
+func (s *session) each(ctx context.Context, m *message) (results []json.RawMessage, errs []error) {
+	results, errs = make([]json.RawMessage, len(s.servers)), make([]error, len(s.servers))
+	var asking sync.WaitGroup
+	for i, one := range s.servers {
+		asking.Go(func() {
+			if m.Method == methodSetLevel && one.isAway() {
+				errs[i] = errLate // it is told when it is back
+				return
+			}
+			results[i], errs[i] = one.ask(ctx, m.Method, m.Params, m.id())
+			if errs[i] == nil {
+				s.answers.Add(1)
+			}
+		})
+	}
+	asking.Wait()
+	return results, errs
+}
+
+// tellAll asks all servers and has nothing to say but whether one refused.
+func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, error) {
+	if m.Method == methodSetLevel { // who is late is told when it is back
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.proxy.late, errLate)
+		defer cancel()
+	}
+	results, errs := s.each(ctx, m)
+	for i, err := range errs {
+		if err != nil && !unknownMethod(err) && !errors.Is(err, errLate) {
+			return nil, err
+		}
+		if err == nil {
+			return results[i], nil
+		}
+	}
+	return nil, errs[0]
+}
+
+func unknownMethod(err error) bool {
+	reply, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && reply.Code == jsonrpc.CodeMethodNotFound
+}
+
+// greetAll shakes hands with all servers and introduces them as one.
+func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, error) {
+	results, err := s.greetings(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	merged := make(map[string]any)
+	capabilities := make(map[string]any)
+	var instructions []string
+	version := ""
+	for i, raw := range results {
+		if raw == nil { // it may have tools, as soon as it is there
+			unite(capabilities, map[string]any{"tools": map[string]any{"listChanged": true}})
+			continue
+		}
+		var one struct {
+			ProtocolVersion string         `json:"protocolVersion"`
+			Capabilities    map[string]any `json:"capabilities"`
+			Instructions    string         `json:"instructions"`
+		}
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return nil, err
+		}
+		var all map[string]any
+		_ = json.Unmarshal(raw, &all) // it could be read just now
+		intersect(merged, all, len(merged) == 0)
+		unite(capabilities, one.Capabilities)
+		if one.Instructions != "" {
+			instructions = append(instructions, s.servers[i].Name+":\n"+one.Instructions)
+		}
+		if version == "" || one.ProtocolVersion < version {
+			version = one.ProtocolVersion
+		}
+		s.servers[i].agree(one.ProtocolVersion)
+	}
+	merged["capabilities"] = capabilities
+	merged["serverInfo"] = map[string]any{"name": "fairlead", "version": "0"}
+	if meta, ok := merged["_meta"].(map[string]any); ok && meta[mcp.MetaKeyServerInfo] != nil {
+		meta[mcp.MetaKeyServerInfo] = merged["serverInfo"]
+	}
+	if len(instructions) > 0 {
+		merged["instructions"] = strings.Join(instructions, "\n\n")
+	}
+	if m.Method == "initialize" {
+		merged["protocolVersion"] = version // the oldest: each of them speaks it
+		s.mu.Lock()
+		s.version = version
+		s.mu.Unlock()
+		s.introduce.Do(func() { close(s.introduced) })
+	}
+	return json.Marshal(merged)
+}
+
+// intersect keeps of the lists of texts what all have, such as revisions, and of
+// everything else the first.
+func intersect(to, from map[string]any, first bool) {
+	if first {
+		maps.Copy(to, from)
+		return
+	}
+	for key, value := range to {
+		mine, ok := value.([]any)
+		theirs, _ := from[key].([]any)
+		if ok {
+			to[key] = slices.DeleteFunc(mine, func(v any) bool { return !slices.Contains(theirs, v) })
+		}
+	}
+}
+
+// unite puts into to what only from has.
+func unite(to, from map[string]any) {
+	for key, value := range from {
+		mine, isObject := to[key].(map[string]any)
+		theirs, _ := value.(map[string]any)
+		switch {
+		case isObject:
+			unite(mine, theirs)
+		case to[key] == nil || value == true:
+			to[key] = value
+		}
+	}
+}
+
+// mostPages is how many pages of one list are read of one server.
+const mostPages = 1000
+
+// listAll puts together what all servers list.
+func (s *session) listAll(member string) func(context.Context, *message) (json.RawMessage, error) {
+	return func(ctx context.Context, m *message) (json.RawMessage, error) {
+		lists := make([][]json.RawMessage, len(s.servers))
+		errs := make([]error, len(s.servers))
+		var listing sync.WaitGroup
+		for i, one := range s.servers {
+			listing.Go(func() { lists[i], errs[i] = one.listedInTime(ctx, m, member) })
+		}
+		listing.Wait()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := none(errs); err != nil {
+			return nil, err
+		}
+		all := []json.RawMessage{}
+		for i, list := range lists {
+			if errs[i] != nil && !unknownMethod(errs[i]) {
+				kind, _, _ := strings.Cut(m.Method, "/")
+				s.servers[i].without(kind, errs[i])
+			}
+			all = append(all, s.owners.keep(s.servers[i], member, list)...)
+		}
+		result := map[string]any{member: all}
+		if metaOf(m.Params)[mcp.MetaKeyProtocolVersion] != nil {
+			result["resultType"], result["ttlMs"], result["cacheScope"] = "complete", 0, "private"
+		}
+		return json.Marshal(result)
+	}
+}
+
+// listed reads all pages of a list.
+func (s *server) listed(ctx context.Context, m *message, member string) (all []json.RawMessage, err error) {
+	params := m.Params
+	for range mostPages {
+		raw, err := s.ask(ctx, m.Method, params, m.id())
+		if err != nil {
+			return nil, err
+		}
+		page := members(raw)
+		var some []json.RawMessage
+		if err := json.Unmarshal(page[member], &some); err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if textOf(raw, "nextCursor") == "" { // null, as some write it, is none either
+			break
+		}
+		if params == nil {
+			params = json.RawMessage("{}")
+		}
+		params = withMember(params, "cursor", page["nextCursor"])
+	}
+	return all, nil
+}
+
+func prefixed(s *server, name string) string {
+	return (&middleware.Tool{Server: s.Name, Definition: &mcp.Tool{Name: name}}).ModelName()
+}
+
+// owners say which server has what was listed.
+type owners struct {
+	mu        sync.Mutex
+	prompts   map[string]owned // by the name that the client knows
+	resources map[string]*server
+}
+
+// owned is a thing of a server's, with the name by which that knows it.
+type owned struct {
+	server *server
+	name   string
+}
+
+// keep remembers whose things are, and gives prompts the names that the client knows.
+func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.RawMessage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.prompts == nil {
+		o.prompts, o.resources = make(map[string]owned), make(map[string]*server)
+	}
+	for i, raw := range list {
+		if member == "prompts" {
+			name := textOf(raw, "name")
+			known := prefixed(s, name)
+			o.prompts[known] = owned{s, name}
+			list[i] = withMember(raw, "name", known)
+		} else if uri := cmp.Or(textOf(raw, "uri"), textOf(raw, "uriTemplate")); o.resources[uri] == nil {
+			o.resources[uri] = s
+		}
+	}
+	return list
+}
+
+// prompt finds a prompt by the name that the client knows.
+func (s *session) prompt(ctx context.Context, known string, m *message) (owned, error) {
+	find := func() (owned, bool) {
+		s.owners.mu.Lock()
+		defer s.owners.mu.Unlock()
+		o, ok := s.owners.prompts[known]
+		return o, ok
+	}
+	if o, ok := find(); ok {
+		return o, nil
+	}
+	params, err := s.withMeta(struct{}{})
+	if err != nil {
+		return owned{}, err
+	}
+	if _, err := s.listAll("prompts")(ctx, &message{ID: m.ID, Method: "prompts/list", Params: params}); err != nil {
+		return owned{}, err
+	}
+	if o, ok := find(); ok {
+		return o, nil
+	}
+	return owned{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: no server has this prompt"}
+}
+
+func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, error) {
+	o, err := s.prompt(ctx, textOf(m.Params, "name"), m)
+	if err != nil {
+		return nil, err
+	}
+	return o.server.ask(ctx, m.Method, withMember(m.Params, "name", o.name), m.id())
+}
+
+// complete asks the server whose prompt or template is to be completed.
+func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, error) {
+	ref := members(m.Params)["ref"] // without one no server has it
+	if uri := textOf(ref, "uri"); uri != "" {
+		return s.askOwnerOf(ctx, m, uri)
+	}
+	o, err := s.prompt(ctx, textOf(ref, "name"), m)
+	if err != nil {
+		return nil, err
+	}
+	return o.server.ask(ctx, m.Method, withMember(m.Params, "ref", withMember(ref, "name", o.name)), m.id())
+}
+
+// askOwner asks the server that has the resource that the request names.
+func (s *session) askOwner(ctx context.Context, m *message) (json.RawMessage, error) {
+	return s.askOwnerOf(ctx, m, textOf(m.Params, "uri")) // without one, whichever knows the method
+}
+
+// askOwnerOf asks who listed an URI; where nobody did, one after the other, until one has
+// an answer. None of these requests changes what a person would be asked about.
+func (s *session) askOwnerOf(ctx context.Context, m *message, uri string) (result json.RawMessage, err error) {
+	s.owners.mu.Lock()
+	owner := s.owners.resources[uri]
+	s.owners.mu.Unlock()
+	if owner != nil {
+		return owner.ask(ctx, m.Method, m.Params, m.id())
+	}
+	err = errLate
+	for _, one := range s.servers {
+		if len(s.servers) > 1 && one.isLate() {
+			continue
+		}
+		if result, err = one.ask(ctx, m.Method, m.Params, m.id()); err == nil || ctx.Err() != nil {
+			return result, err
+		}
+	}
+	return nil, err
+}

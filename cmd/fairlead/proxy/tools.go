@@ -1,0 +1,256 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tools are the tools of a session's servers, listed when they are first wanted.
+type tools struct {
+	session *session
+
+	mu    sync.Mutex
+	ended chan struct{} // closed at the end of each listing, and made anew
+	now   *set
+	asked time.Time // because of an unknown name
+}
+
+// A set is a catalogue with the chain in front of it.
+type set struct {
+	plan    *plan
+	catalog *catalog.Catalog
+	shown   narrowed
+	caller  middleware.ToolCaller
+	added   map[*server]bool
+	last    map[*server]*listing // the latest of each
+}
+
+// A viewer is what a catalogue shows of itself: a catalogue, or a part of one.
+type viewer interface {
+	middleware.ToolCaller
+	chain.Admitter
+	List() []*middleware.Tool
+	Lookup(server, tool string) (*middleware.Tool, bool)
+	LookupModelName(model string) (*middleware.Tool, bool)
+}
+
+// toolsOf is what one server last listed, as it wrote it.
+type toolsOf struct {
+	stale atomic.Bool // it has said that its list has changed
+
+	mu      sync.Mutex
+	written map[string]json.RawMessage
+	order   []string
+	rest    map[string]json.RawMessage // the other members of the list
+}
+
+func (t *tools) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now != nil {
+		_ = t.now.catalog.Close() // it has nothing to say
+	}
+}
+
+// askAgain is how often the servers are asked again because of a name that nobody knows.
+const askAgain = time.Second
+
+func (t *tools) mayAskAgain() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.asked) < askAgain {
+		return false
+	}
+	t.asked = time.Now()
+	return true
+}
+
+// named finds a tool by the name under which the client knows it.
+func (s *session) named(now *set, name string) (*middleware.Tool, bool) {
+	if len(s.servers) == 1 {
+		return now.shown.Lookup(s.servers[0].Name, name)
+	}
+	return now.shown.LookupModelName(name)
+}
+
+// nameOf is the name under which the client knows a tool.
+func (s *session) nameOf(tool *middleware.Tool) string {
+	if len(s.servers) == 1 {
+		return tool.Name()
+	}
+	return tool.ModelName()
+}
+
+// unknown says why there is no tool of a name.
+func (n *set) unknown(s *session, name string) error {
+	for _, t := range n.shown.all() {
+		if err := n.plan.refuse(t); err != nil && s.nameOf(t) == name {
+			return err
+		}
+	}
+	for _, c := range n.catalog.Changes() {
+		if len(s.servers) == 1 && c.Tool == name || (&middleware.Tool{Server: c.Server, Definition: &mcp.Tool{Name: c.Tool}}).ModelName() == name {
+			return &catalog.NotAcceptedError{Change: c}
+		}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+}
+
+// listTools answers tools/list: with what may be called, on one page.
+func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
+	if cursor := members(m.Params)["cursor"]; cursor != nil && string(cursor) != "null" {
+		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: there is one page of tools; list them without a cursor"}), true
+	}
+	now, err := s.tools.set(ctx, true, m.id())
+	if err != nil {
+		return m.failTo(wireError(err)), true
+	}
+	raw, err := json.Marshal(s.listed(now))
+	if err != nil {
+		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "proxy: the list cannot be written: " + err.Error()}), true
+	}
+	return m.replyTo(raw), true
+}
+
+// listed is the list that the client gets: in the servers' order, and in their words
+// where those are what was accepted.
+func (s *session) listed(now *set) map[string]any {
+	shown := make(map[string]*middleware.Tool)
+	for _, tool := range now.shown.List() {
+		shown[tool.String()] = tool
+	}
+	result := make(map[string]any)
+	all := []any{}
+	for _, one := range s.servers {
+		one.tools.mu.Lock()
+		for key, value := range one.tools.rest {
+			result[key] = value
+		}
+		for _, name := range one.tools.order {
+			tool := shown[one.Name+"/"+name]
+			if tool == nil {
+				continue
+			}
+			all = append(all, s.definition(now, tool, one.tools.written[name]))
+		}
+		one.tools.mu.Unlock()
+	}
+	result["tools"] = all
+	if now.plan.scoped() && result["cacheScope"] != nil {
+		result["cacheScope"] = "private"
+	}
+	return result
+}
+
+// definition is a tool as the client sees it. Where definitions are pinned, it is what
+// was pinned: what the pin does not cover stays out.
+func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMessage) any {
+	if now.plan.locked() || written == nil {
+		definition := *tool.Definition
+		definition.Name = s.nameOf(tool)
+		return &definition
+	}
+	if len(s.servers) == 1 {
+		return written
+	}
+	named := members(written)
+	named["name"] = quoted(s.nameOf(tool))
+	return named
+}
+
+// ListTools lists a server's tools, for the catalogue.
+func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	params, err := s.session.withMeta(p)
+	if err != nil {
+		return nil, err
+	}
+	about, _ := ctx.Value(aboutKey{}).(string)
+	raw, err := s.ask(ctx, methodListTools, params, about)
+	if err != nil {
+		return nil, err
+	}
+	s.session.answers.Add(1)
+	s.tools.keep(raw, p == nil || p.Cursor == "")
+	res := new(mcp.ListToolsResult)
+	if err := json.Unmarshal(mount.RawList(ctx, raw), res); err != nil {
+		return nil, fmt.Errorf("proxy: the list of tools of %q cannot be read: %w", s.Name, err)
+	}
+	return res, nil
+}
+
+// withMeta are params that say of the client what its requests say.
+func (s *session) withMeta(p any) (json.RawMessage, error) {
+	raw, err := json.Marshal(p)
+	s.mu.Lock()
+	meta := s.meta
+	s.mu.Unlock()
+	if err != nil || len(meta) == 0 {
+		return raw, err
+	}
+	if members(raw) == nil {
+		raw = json.RawMessage("{}")
+	}
+	return withMember(raw, "_meta", meta), nil
+}
+
+// keep remembers how a server writes its tools.
+func (t *toolsOf) keep(list json.RawMessage, first bool) {
+	all := members(list)
+	var tools []json.RawMessage
+	_ = json.Unmarshal(all["tools"], &tools) // what cannot be read is not in the catalogue either
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if first {
+		t.written, t.order = make(map[string]json.RawMessage), nil
+	}
+	delete(all, "tools")
+	delete(all, "nextCursor")
+	t.rest = all
+	for _, tool := range tools {
+		name := textOf(tool, "name")
+		if _, twice := t.written[name]; !twice {
+			t.order = append(t.order, name)
+		}
+		t.written[name] = tool
+	}
+}
+
+// schema is what the server says of a tool's arguments.
+func (t *toolsOf) schema(tool string) json.RawMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return members(t.written[tool])["inputSchema"]
+}
+
+// A refusedError ends a call that nobody needs to be asked about.
+type refusedError struct {
+	tool *middleware.Tool
+	why  string
+	by   string // where it is decided
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("proxy: the call of %s was refused (%s): %s; do not call it again", e.tool, e.by, e.why)
+}
+
+// ForModel says what the text says.
+func (e *refusedError) ForModel() string {
+	return fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", e.tool.ModelName(), e.why)
+}
+
+// NotSent reports that the call did not leave.
+func (e *refusedError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only be refused again.
+func (e *refusedError) Permanent() bool { return true }

@@ -1,0 +1,189 @@
+// Package report says what was found out about the tools of some servers, in forms
+// that people read and forms that programs read. Whatever a server wrote stands in
+// each of them as text and as nothing else.
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// version is that of the report as JSON. Members are added under the same version.
+const version = 1
+
+// A Report is what is known about some servers.
+type Report struct {
+	Version  int       `json:"version"`
+	Servers  []Server  `json:"servers"`
+	Tools    []Tool    `json:"tools"`
+	Findings []Finding `json:"findings"`
+}
+
+// A Server is one that was asked.
+type Server struct {
+	ID     string `json:"id"`
+	Target string `json:"target"`          // without secrets
+	File   string `json:"file,omitempty"`  // the configuration that names it
+	Line   int    `json:"line,omitempty"`  // where it stands there
+	Error  string `json:"error,omitempty"` // why it did not answer
+}
+
+// A Tool is one tool of a server.
+type Tool struct {
+	Server    string                 `json:"server"`
+	Name      string                 `json:"tool"`
+	Declared  annotation.Annotations `json:"declared"`
+	Inferred  annotation.Annotations `json:"inferred"`
+	Effective annotation.Annotations `json:"effective"`
+	Safety    annotation.Safety      `json:"safety"`
+	Evidence  []annotation.Evidence  `json:"evidence"`
+	Will      []string               `json:"will"`
+}
+
+// A Finding is something that stands out, by a rule whose id stays as it is.
+type Finding struct {
+	Level  Level  `json:"level"`
+	Rule   string `json:"rule"`
+	Server string `json:"server"`
+	Tool   string `json:"tool,omitempty"`
+	Text   string `json:"text"`
+	// Fingerprint stays the same as long as rule, tool and definition do.
+	Fingerprint string `json:"fingerprint"`
+	// Known says that the baseline has it.
+	Known bool `json:"known,omitempty"`
+}
+
+// Add takes in the tools of a catalogue with what stands out about them. will says
+// what the chain does with a tool.
+func (r *Report) Add(tools *catalog.Catalog, changes []catalog.Change, will func(*middleware.Tool) string) {
+	digests := make(map[[2]string]string)
+	for _, t := range tools.List() {
+		declared, inferred := tools.Layers(t)
+		digests[[2]string{t.Server, t.Name()}] = t.Digest.String()
+		r.Tools = append(r.Tools, Tool{
+			Server: t.Server, Name: t.Name(), Declared: declared, Inferred: inferred, Effective: t.Annotations,
+			Safety: t.Safety(), Evidence: append([]annotation.Evidence{}, t.Annotations.Evidence...), Will: strings.Split(will(t), " · "),
+		})
+		r.own(t, declared)
+	}
+	for _, f := range tools.Findings() {
+		r.find(string(f.Kind), f.Server, f.Tool, f.Text)
+	}
+	for _, c := range changes {
+		kind := catalog.FindingNotAccepted
+		if c.Kind == catalog.ToolRemoved {
+			kind = catalog.FindingGone
+		}
+		_, text, _ := strings.Cut(c.String(), ": ")
+		r.find(string(kind), c.Server, c.Tool, text)
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Fingerprint = fingerprint(f, digests[[2]string{f.Server, f.Tool}])
+	}
+	r.sort()
+}
+
+// Fail adds a server that did not answer.
+func (r *Report) Fail(server, text string) {
+	r.find(ruleUnreachable, server, "", text)
+	f := &r.Findings[len(r.Findings)-1]
+	f.Fingerprint = fingerprint(f, ruleUnreachable) // what it said may differ every time
+	r.sort()
+}
+
+func (r *Report) find(rule, server, tool, text string) {
+	r.Findings = append(r.Findings, Finding{Level: levelOf(rule), Rule: rule, Server: server, Tool: tool, Text: text})
+}
+
+// sort puts the worst first.
+func (r *Report) sort() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Level, a.Level), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Server, b.Server),
+			strings.Compare(a.Tool, b.Tool), strings.Compare(a.Text, b.Text))
+	})
+}
+
+// fingerprint tells a finding from every other. Of a tool it is bound to the
+// definition, so that a finding is new when its tool is; else to what it says.
+func fingerprint(f *Finding, definition string) string {
+	// In quotes no part runs into the next.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", f.Rule, f.Server, f.Tool, cmp.Or(definition, f.Text)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Count returns how many findings that are not known are of this level or a worse one.
+func (r *Report) Count(least Level) int {
+	n := 0
+	for _, f := range r.Findings {
+		if !f.Known && f.Level >= least {
+			n++
+		}
+	}
+	return n
+}
+
+// JSON writes the report for programs, and as a baseline.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(safetext.JSONWriter(w))
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	out := *r
+	out.Version = version
+	out.Servers, out.Tools, out.Findings = orNone(r.Servers), orNone(r.Tools), orNone(r.Findings)
+	return e.Encode(out)
+}
+
+// orNone makes of nothing an empty list.
+func orNone[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// Baseline marks the findings as known that an earlier report has, as JSON wrote it.
+func (r *Report) Baseline(path string) error {
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	var before struct {
+		Version  int `json:"version"`
+		Findings []struct {
+			Fingerprint string `json:"fingerprint"`
+		} `json:"findings"`
+	}
+	switch err := json.Unmarshal(text, &before); {
+	case err != nil:
+		return fmt.Errorf("%s is no report: %w", path, err)
+	case before.Version != version:
+		return fmt.Errorf("%s is no report that this program reads; write one with: fairlead inspect --json", path)
+	case before.Findings == nil:
+		return fmt.Errorf(`%s: it has no "findings"; write one with: fairlead inspect --json`, path)
+	}
+	known := make(map[string]bool, len(before.Findings))
+	for _, f := range before.Findings {
+		if f.Fingerprint == "" {
+			return fmt.Errorf("%s: a finding has no fingerprint; write the file again with: fairlead inspect --json", path)
+		}
+		known[f.Fingerprint] = true
+	}
+	for i := range r.Findings {
+		r.Findings[i].Known = known[r.Findings[i].Fingerprint]
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// sarifSchema names the form; a program knows it and does not fetch it.
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+// home is where the rules are explained.
+const home = "https://github.com/fairlead-go/fairlead"
+
+// An object is one of SARIF's.
+type object = map[string]any
+
+// SARIF writes the findings as SARIF 2.1.0, for code scanning. Where a configuration
+// file names the server, a finding stands at its entry there. compared says that there
+// was a baseline.
+func (r *Report) SARIF(w io.Writer, compared bool) error {
+	index := make(map[string]int)
+	var described []object
+	for i, rule := range rules {
+		index[rule.id] = i
+		described = append(described, sarifRule(rule))
+	}
+	results := []object{}
+	for _, f := range r.Findings {
+		i, known := index[f.Rule]
+		if !known {
+			i = len(described)
+			index[f.Rule] = i
+			described = append(described, sarifRule(ruleOf(f.Rule)))
+		}
+		result := object{
+			"ruleId": f.Rule, "ruleIndex": i, "level": f.Level, "message": sarifText(f.subject() + ": " + f.Text),
+			"locations": []object{r.location(f)}, "partialFingerprints": object{"fairlead/v1": f.Fingerprint},
+		}
+		switch {
+		case f.Known:
+			result["baselineState"] = "unchanged"
+		case compared:
+			result["baselineState"] = "new"
+		}
+		results = append(results, result)
+	}
+	complete := !slices.ContainsFunc(r.Servers, func(s Server) bool { return s.Error != "" })
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(object{
+		"$schema": sarifSchema,
+		"version": "2.1.0",
+		"runs": []object{{
+			"tool":        object{"driver": object{"name": "fairlead", "informationUri": home, "rules": described}},
+			"invocations": []object{{"executionSuccessful": complete}},
+			"results":     results,
+			"columnKind":  "unicodeCodePoints",
+		}},
+	})
+}
+
+func sarifRule(r rule) object {
+	return object{
+		"id": r.id, "shortDescription": sarifText(r.short), "help": sarifText(r.help),
+		"defaultConfiguration": object{"level": r.level},
+	}
+}
+
+// sarifText is any text as a message, in which a bracket would begin a link and a
+// brace a place to fill in.
+func sarifText(s string) object {
+	return object{"text": messageEscapes.Replace(safetext.Line(s))}
+}
+
+var messageEscapes = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `{`, `{{`, `}`, `}}`)
+
+func (r *Report) location(f Finding) object {
+	name, kind := f.Server, "module"
+	if f.Tool != "" {
+		name, kind = f.Tool, "function"
+	}
+	at := object{"logicalLocations": []object{
+		{"name": safetext.Line(name), "fullyQualifiedName": safetext.Line(f.subject()), "kind": kind},
+	}}
+	for _, s := range r.Servers {
+		if s.ID == f.Server && s.File != "" {
+			at["physicalLocation"] = object{"artifactLocation": object{"uri": fileURI(s.File)}, "region": object{"startLine": max(1, s.Line)}}
+		}
+	}
+	return at
+}
+
+// fileURI is a path as a reference: relative ones stay so, for the root of a checkout.
+func fileURI(path string) string {
+	slashed := filepath.ToSlash(path)
+	if filepath.IsAbs(path) {
+		return (&url.URL{Scheme: "file", Path: slashed}).String()
+	}
+	return (&url.URL{Path: strings.TrimPrefix(slashed, "./")}).EscapedPath()
+}

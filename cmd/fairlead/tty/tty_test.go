@@ -1,0 +1,48 @@
+package tty_test
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
+)
+
+// What is no terminal has 80 columns and no colours, whatever the environment says.
+func TestNoTerminal(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	nothing := func(string) string { return "" }
+	for _, s := range []tty.Style{tty.Of(new(bytes.Buffer), nothing), tty.Of(w, nothing)} {
+		if want := (tty.Style{Width: 80}); s != want || s.Paint(tty.Red, "x") != "x" {
+			t.Errorf("got %+v", s)
+		}
+	}
+	if got := (tty.Style{Colour: true}).Paint(tty.Red, "x"); got != "\x1b[31mx\x1b[0m" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ got, want string }{
+		"fits":            {tty.Fit("abc", 3), "abc"},
+		"is cut":          {tty.Fit("abcd", 3), "ab…"},
+		"has no room":     {tty.Fit("abcd", 0), ""},
+		"counts runes":    {tty.Fit("äöü", 3), "äöü"},
+		"is padded":       {tty.Pad("ä", 3) + ".", "ä  ."},
+		"is long already": {tty.Pad("abcd", 3), "abcd"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q, want %q", name, c.got, c.want)
+		}
+	}
+	if got, want := tty.Wrap("ask first · never cache · run", 12), []string{"ask first ·", "never", "cache · run"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

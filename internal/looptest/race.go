@@ -1,6 +1,0 @@
-//go:build race
-
-package looptest
-
-// Race is true where the race detector looks on, which allocates by itself.
-const Race = true
