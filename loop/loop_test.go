@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -194,7 +194,7 @@ func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
 }
 
 func TestOneCallCostsOneAllocationMore(t *testing.T) {
-	if looptest.Race {
+	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}
 	d := newDesk(t)

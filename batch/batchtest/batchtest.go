@@ -1,6 +1,6 @@
-// Package looptest is what the tests of the adapters under contrib/ have in common:
+// Package batchtest is what the tests of the adapters under contrib/ have in common:
 // tools that count their executions, a chain in front of them, and a person.
-package looptest
+package batchtest
 
 import (
 	"context"

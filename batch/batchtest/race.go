@@ -1,6 +1,6 @@
 //go:build race
 
-package looptest
+package batchtest
 
 // Race is true where the race detector looks on, which allocates by itself.
 const Race = true

@@ -16,7 +16,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
-	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -80,7 +80,7 @@ func (r reply) text() string {
 }
 
 // talk lets a runner run against the stand-in.
-func talk(t *testing.T, desk *looptest.Desk, turns ...[]call) map[string]reply {
+func talk(t *testing.T, desk *batchtest.Desk, turns ...[]call) map[string]reply {
 	t.Helper()
 	m := &model{turns: turns}
 	server := httptest.NewServer(m)
@@ -125,7 +125,7 @@ func talk(t *testing.T, desk *looptest.Desk, turns ...[]call) map[string]reply {
 
 func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, desk, []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
 	// They run side by side, so that either may be the one.
 	if calls := desk.Calls(); len(calls) != 1 || !slices.Contains([]string{"a", "b"}, calls[0].ID) || told["a"].text() == "" || told["a"].text() != told["b"].text() {
@@ -135,7 +135,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 
 func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	desk.Yes = true
 	talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}})
 	if asked, calls := desk.Asked(), desk.Calls(); len(asked) != 1 || asked[0].CallID != "a" || string(asked[0].Arguments) != `{"id":"1"}` || len(calls) != 1 {
@@ -145,9 +145,9 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 
 func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
-	if r := told["a"]; !r.IsError || !strings.Contains(r.text(), "The user said no: "+looptest.Reason) {
+	if r := told["a"]; !r.IsError || !strings.Contains(r.text(), "The user said no: "+batchtest.Reason) {
 		t.Errorf("the model is told %+v", r)
 	}
 	if r := told["b"]; r.IsError || len(desk.Calls()) != 1 {
@@ -157,12 +157,12 @@ func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 
 func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	t.Parallel()
-	told := talk(t, looptest.New(t), []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_picture", `{"id":"1"}`}})
-	if want := looptest.Text + "\n" + looptest.Structured; told["a"].text() != want {
+	told := talk(t, batchtest.New(t), []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_picture", `{"id":"1"}`}})
+	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"].text() != want {
 		t.Errorf("got %q, want %q", told["a"].text(), want)
 	}
 	picture := told["b"].Content
-	if len(picture) != 2 || picture[1].Type != "image" || picture[1].Source.Data != base64.StdEncoding.EncodeToString([]byte(looptest.Picture)) {
+	if len(picture) != 2 || picture[1].Type != "image" || picture[1].Source.Data != base64.StdEncoding.EncodeToString([]byte(batchtest.Picture)) {
 		t.Errorf("the picture is %+v", picture)
 	}
 }
@@ -172,7 +172,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 func TestTheCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		desk := looptest.New(t)
+		desk := batchtest.New(t)
 		var first, second []call
 		for i := range 6 {
 			first = append(first, call{fmt.Sprint("a", i), "notes__create_note", fmt.Sprintf(`{"id":"%d"}`, i/2)})
@@ -193,7 +193,7 @@ func TestTheCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
 // stands before a fallback.
 func TestOnlyWhatTheRunnerMakesIsMade(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, desk, []call{
 		{"gone", "notes__create_note", `{"id":"1"}`}, {"", "fallback", ""},
 		{"a", "notes__fly", `{}`}, {"b", "notes__create_note", `{"id":"1"}`}, {"c", "notes__get_note", `[]`},
@@ -246,7 +246,7 @@ func TestBlocksLeaveOutWhatTheAPIRefuses(t *testing.T) {
 // A tool that takes anything has a schema too: the API refuses a request with one that has none.
 func TestEachToolHasASchema(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	caller := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return nil, errors.New("it is not called")
 	})
@@ -271,10 +271,10 @@ func TestEachToolHasASchema(t *testing.T) {
 
 // What the adapter adds to a call by hand and the SDK's own blocks.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
-	if looptest.Race {
+	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
 	tool, _ := desk.Tools.Lookup("notes", "get_note")
 	var message anthropic.BetaMessage

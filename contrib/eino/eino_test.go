@@ -20,8 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
-	"github.com/fairlead-go/fairlead/internal/docstest"
-	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -109,7 +108,7 @@ func talk(t *testing.T, config *compose.ToolsNodeConfig, turn ...call) map[strin
 	return told
 }
 
-func config(t *testing.T, desk *looptest.Desk) *compose.ToolsNodeConfig {
+func config(t *testing.T, desk *batchtest.Desk) *compose.ToolsNodeConfig {
 	t.Helper()
 	c, err := fairlead.Config(loop.New(desk.Tools, desk.Caller, loop.Options{}))
 	if err != nil {
@@ -120,7 +119,7 @@ func config(t *testing.T, desk *looptest.Desk) *compose.ToolsNodeConfig {
 
 func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
 	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "a" || told["a"].Content == "" || told["a"].Content != told["b"].Content {
 		t.Errorf("executed %v, told %v", calls, told)
@@ -129,7 +128,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 
 func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	desk.Yes = true
 	talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`})
 	if asked := desk.Asked(); len(asked) != 1 || asked[0].CallID != "a" || string(asked[0].Arguments) != `{"id":"1"}` || len(desk.Calls()) != 1 {
@@ -139,17 +138,17 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 
 func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
-	if !strings.Contains(told["a"].Content, "The user said no: "+looptest.Reason) || !strings.Contains(told["b"].Content, looptest.Text) || len(desk.Calls()) != 1 {
+	if !strings.Contains(told["a"].Content, "The user said no: "+batchtest.Reason) || !strings.Contains(told["b"].Content, batchtest.Text) || len(desk.Calls()) != 1 {
 		t.Errorf("told %v, executed %v", told, desk.Calls())
 	}
 }
 
 func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
-	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, looptest.Text+"\n"+looptest.Structured; got != want {
+	desk := batchtest.New(t)
+	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, batchtest.Text+"\n"+batchtest.Structured; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	tools, err := fairlead.MultimodalTools(loop.New(desk.Tools, desk.Caller, loop.Options{}))
@@ -161,7 +160,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 			continue
 		}
 		res, err := one.(tool.EnhancedInvokableTool).InvokableRun(t.Context(), &schema.ToolArgument{Text: `{"id":"1"}`})
-		if err != nil || len(res.Parts) != 2 || *res.Parts[1].Image.Base64Data != base64.StdEncoding.EncodeToString([]byte(looptest.Picture)) {
+		if err != nil || len(res.Parts) != 2 || *res.Parts[1].Image.Base64Data != base64.StdEncoding.EncodeToString([]byte(batchtest.Picture)) {
 			t.Errorf("the picture is %+v, %v", res, err)
 		}
 	}
@@ -169,9 +168,9 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 
 func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__fly", `{}`}, call{"b", "notes__get_note", `{"id":`}, call{"c", "notes__create_note", `{"id":"2"}`})
-	for id, want := range map[string]string{"a": "There is no such tool", "b": "are refused", "c": looptest.Text} {
+	for id, want := range map[string]string{"a": "There is no such tool", "b": "are refused", "c": batchtest.Text} {
 		if !strings.Contains(told[id].Content, want) {
 			t.Errorf("%s: the model reads %q", id, told[id].Content)
 		}
@@ -181,7 +180,7 @@ func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 // A tool that takes anything takes an object all the same.
 func TestEachToolTakesAnObject(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	if err := desk.Tools.AddTools("any", desk.Caller, &mcp.Tool{Name: "list_all", InputSchema: json.RawMessage(`{ }`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +226,7 @@ func (s streaming) StreamableRun(_ context.Context, arguments string, _ ...tool.
 func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{false, true} {
-		desk, ran := looptest.New(t), []string(nil)
+		desk, ran := batchtest.New(t), []string(nil)
 		desk.Yes = yes
 		tools := []tool.BaseTool{own{&ran}, streaming{own{&ran}}}
 		guard, err := fairlead.Middleware(t.Context(), desk.Tools, "pages", func(next middleware.ToolCaller) middleware.ToolCaller { return desk.Caller }, loop.Options{}, tools...)
@@ -284,10 +283,10 @@ func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
 
 // What the adapter adds to a call by hand.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
-	if looptest.Race {
+	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
 	picture, _ := desk.Tools.Lookup("notes", "get_picture")
 	tools, err := fairlead.Tools(host)
@@ -306,20 +305,5 @@ func TestACallCostsThreeAllocationsMore(t *testing.T) {
 	got := testing.AllocsPerRun(100, func() { _, _ = run.InvokableRun(t.Context(), arguments) })
 	if got > bare+3 {
 		t.Errorf("a run allocates %v times, %v more than a call by hand", got, got-bare)
-	}
-}
-
-func TestReadme(t *testing.T) {
-	t.Parallel()
-	docstest.Tested(t, "README.md", "github.com/cloudwego/eino")
-	docstest.Programs(t, func(string) bool { return true }, "README.md")
-}
-
-// The program of the README, in a directory that has nothing else.
-func TestAFreshDirectory(t *testing.T) {
-	t.Parallel()
-	program, prints := docstest.First(t, "README.md")
-	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
-		t.Errorf("it prints %q", got)
 	}
 }

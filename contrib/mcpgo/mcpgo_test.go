@@ -13,8 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
-	"github.com/fairlead-go/fairlead/internal/docstest"
-	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/mark3labs/mcp-go/client"
@@ -52,7 +51,7 @@ type userKey struct{}
 func user(ctx context.Context) string { name, _ := ctx.Value(userKey{}).(string); return name }
 
 // guarded is a server whose tools are those of the desk, and a client of it.
-func guarded(t *testing.T, desk *looptest.Desk) *client.Client {
+func guarded(t *testing.T, desk *batchtest.Desk) *client.Client {
 	t.Helper()
 	s := server.NewMCPServer("guarded", "1")
 	if err := fairlead.AddTools(s, loop.New(desk.Tools, desk.Caller, loop.Options{Scope: user})); err != nil {
@@ -84,10 +83,10 @@ func text(res *other.CallToolResult) string {
 
 func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	c := guarded(t, desk)
 	first, second := call(t, c, "notes__get_note"), call(t, c, "notes__get_note")
-	if text(first) != looptest.Text || text(second) != text(first) || len(desk.Calls()) != 1 {
+	if text(first) != batchtest.Text || text(second) != text(first) || len(desk.Calls()) != 1 {
 		t.Errorf("got %q and %q, executed %v", text(first), text(second), desk.Calls())
 	}
 	if scope := desk.Calls()[0].Scope; scope != "ada" {
@@ -97,7 +96,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 
 func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	desk.Yes = true
 	res := call(t, guarded(t, desk), "notes__delete_note")
 	if asked := desk.Asked(); res.IsError || len(asked) != 1 || string(asked[0].Arguments) != `{"id":"1"}` || len(desk.Calls()) != 1 {
@@ -107,18 +106,18 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 
 func TestTheCallerIsToldThatItWasDenied(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	res := call(t, guarded(t, desk), "notes__delete_note")
-	if !res.IsError || !strings.Contains(text(res), "The user said no: "+looptest.Reason) || len(desk.Calls()) != 0 {
+	if !res.IsError || !strings.Contains(text(res), "The user said no: "+batchtest.Reason) || len(desk.Calls()) != 0 {
 		t.Errorf("told %q, executed %v", text(res), desk.Calls())
 	}
 }
 
 func TestTheCallerReadsWhatIsStructured(t *testing.T) {
 	t.Parallel()
-	c := guarded(t, looptest.New(t))
+	c := guarded(t, batchtest.New(t))
 	raw, err := json.Marshal(call(t, c, "notes__get_note").StructuredContent)
-	if err != nil || string(raw) != looptest.Structured {
+	if err != nil || string(raw) != batchtest.Structured {
 		t.Errorf("got %s, %v", raw, err)
 	}
 	picture := call(t, c, "notes__get_picture").Content
@@ -158,7 +157,7 @@ func TestAClientIsASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, _ := json.Marshal(res.StructuredContent); string(raw) != looptest.Structured {
+	if raw, _ := json.Marshal(res.StructuredContent); string(raw) != batchtest.Structured {
 		t.Errorf("got %s", raw)
 	}
 	request := <-seen
@@ -183,7 +182,7 @@ func TestSchemasAreHandedOnAsTheyAre(t *testing.T) {
 	for _, schema := range []string{
 		`{"anyOf":[{"type":"object"},{"type":"null"}]}`, `{"type":["object","null"]}`, `true`, `{"oneOf":[{"required":["a"]}],"properties":{"a":{}},"type":"object"}`,
 	} {
-		desk, in := looptest.New(t), `{"oneOf":[{"required":["a"]}],"required":null,"type":"object"}`
+		desk, in := batchtest.New(t), `{"oneOf":[{"required":["a"]}],"required":null,"type":"object"}`
 		tool := &mcp.Tool{Name: "get_any", InputSchema: json.RawMessage(in), OutputSchema: json.RawMessage(schema)}
 		if err := desk.Tools.AddTools("any", middleware.ToolCallerFunc(desk.Tools.CallTool), tool); err != nil {
 			t.Fatal(err)
@@ -210,25 +209,10 @@ func TestSessionPanics(t *testing.T) {
 	fairlead.Session(nil)
 }
 
-func TestReadme(t *testing.T) {
-	t.Parallel()
-	docstest.Tested(t, "README.md", "github.com/mark3labs/mcp-go")
-	docstest.Programs(t, func(string) bool { return true }, "README.md")
-}
-
-// The program of the README, in a directory that has nothing else.
-func TestAFreshDirectory(t *testing.T) {
-	t.Parallel()
-	program, prints := docstest.First(t, "README.md")
-	if got := strings.TrimSuffix(docstest.Fresh(t, program), "\n"); got != prints {
-		t.Errorf("it prints %q", got)
-	}
-}
-
 // What the adapter adds to a call, beyond the client's own and writing and reading its
 // answer once, which two SDKs with types of their own cost.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
-	if looptest.Race {
+	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}
 	s := server.NewMCPServer("crm", "1")

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
-	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/openai/openai-go/v3"
@@ -52,7 +52,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // talk runs the loop of the README against the stand-in, and returns what the model
 // was told: the content of the tool messages by the id of their call.
-func talk(t *testing.T, desk *looptest.Desk, turn ...call) map[string]string {
+func talk(t *testing.T, desk *batchtest.Desk, turn ...call) map[string]string {
 	t.Helper()
 	m := &model{turn: turn}
 	server := httptest.NewServer(m)
@@ -107,7 +107,7 @@ func talk(t *testing.T, desk *looptest.Desk, turn ...call) map[string]string {
 
 func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, desk, call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
 	// They run side by side, so that either may be the one.
 	if calls := desk.Calls(); len(calls) != 1 || !slices.Contains([]string{"a", "b"}, calls[0].ID) || told["a"] == "" || told["a"] != told["b"] {
@@ -117,7 +117,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 
 func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	desk.Yes = true
 	talk(t, desk, call{"a", "notes__delete_note", `{"id":"1"}`})
 	if asked, calls := desk.Asked(), desk.Calls(); len(asked) != 1 || asked[0].CallID != "a" || string(asked[0].Arguments) != `{"id":"1"}` || len(calls) != 1 {
@@ -127,17 +127,17 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 
 func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, desk, call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
-	if calls := desk.Calls(); len(calls) != 1 || !strings.Contains(told["a"], "The user said no: "+looptest.Reason) || !strings.Contains(told["b"], looptest.Text) {
+	if calls := desk.Calls(); len(calls) != 1 || !strings.Contains(told["a"], "The user said no: "+batchtest.Reason) || !strings.Contains(told["b"], batchtest.Text) {
 		t.Errorf("executed %v, told %v", calls, told)
 	}
 }
 
 func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	t.Parallel()
-	told := talk(t, looptest.New(t), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_picture", `{"id":"1"}`})
-	if want := looptest.Text + "\n" + looptest.Structured; told["a"] != want {
+	told := talk(t, batchtest.New(t), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_picture", `{"id":"1"}`})
+	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"] != want {
 		t.Errorf("got %q, want %q", told["a"], want)
 	}
 	if want := "A picture:\n[an image, image/png, 11 bytes; it is not shown]"; told["b"] != want {
@@ -147,10 +147,10 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 
 func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	told := talk(t, desk,
 		call{"a", "notes__fly", `{}`}, call{"b", "notes__get_note", `{"id":`}, call{"c", "notes__get_note", ``}, call{"d", "notes__create_note", `{"id":"2"}`})
-	for id, want := range map[string]string{"a": "There is no such tool", "b": "are refused", "c": looptest.Text, "d": looptest.Text} {
+	for id, want := range map[string]string{"a": "There is no such tool", "b": "are refused", "c": batchtest.Text, "d": batchtest.Text} {
 		if !strings.Contains(told[id], want) {
 			t.Errorf("%s: the model reads %q", id, told[id])
 		}
@@ -163,7 +163,7 @@ func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 // What a custom call says is not left out of it.
 func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	custom := openai.ChatCompletionMessageToolCallUnion{ID: "a", Type: "custom", Custom: openai.ChatCompletionMessageCustomToolCallCustom{Name: "notes__create_note", Input: "a note"}}
 	messages := fairlead.Answer(t.Context(), loop.New(desk.Tools, desk.Caller, loop.Options{}), []openai.ChatCompletionMessageToolCallUnion{custom})
 	if told := messages[0].OfTool.Content.OfString.Value; len(desk.Calls()) > 0 || !strings.Contains(told, "are refused") {
@@ -173,10 +173,10 @@ func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
 
 // What the adapter adds to a call by hand and the SDK's own message.
 func TestAnAnswerCostsThreeAllocationsMore(t *testing.T) {
-	if looptest.Race {
+	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	host := loop.New(desk.Tools, desk.Caller, loop.Options{})
 	tool, _ := desk.Tools.Lookup("notes", "get_picture")
 	calls := []openai.ChatCompletionMessageToolCallUnion{{ID: "a", Function: openai.ChatCompletionMessageFunctionToolCallFunction{Name: tool.ModelName(), Arguments: `{"id":"1"}`}}}

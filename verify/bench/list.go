@@ -40,7 +40,6 @@ func benchmarks() []benchmark {
 	}
 	all = append(all,
 		benchmark{name: "infer", run: inferOne},
-		benchmark{name: "infer/node", run: inferNode},
 		register("register/10", 10, tiny, 0),
 		register("register/100", 100, tiny, 0),
 		register("register/1k", 1000, tiny, 0),

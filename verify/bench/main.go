@@ -2,9 +2,9 @@
 // turns: by CPU time and by allocations. It prints a table of ratios, peer ÷ ours,
 // so that more is better.
 //
-//	go -C bench run .                # all of it, some minutes
-//	go -C bench run . -run call,hit  # rows whose names begin so; with a $, those of that name
-//	go -C bench run . -json          # one object a line
+//	go -C verify run ./bench                # all of it, some minutes
+//	go -C verify run ./bench -run call,hit  # rows whose names begin so; with a $, those of that name
+//	go -C verify run ./bench -json          # one object a line
 //
 // A goal that is missed is marked and is no failure: the machine may be busy. A
 // wrong answer, or a hit that was none, is one.

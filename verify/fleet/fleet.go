@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // Options are what a fleet does. The zero value is four replicas and 20,000 calls.
@@ -52,7 +52,7 @@ type Result struct {
 }
 
 // Run plays a fleet on the engine.
-func Run(ctx context.Context, e *engine.Engine, o Options) (*Result, error) {
+func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	if o.Replicas == 0 {
 		o.Replicas = 4
 	}

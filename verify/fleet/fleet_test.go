@@ -1,12 +1,12 @@
-package redis_test
+package fleet_test
 
 import (
 	"os"
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/fleet"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/verify/fleet"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +20,7 @@ func plays(t *testing.T, o fleet.Options) *fleet.Result {
 	t.Helper()
 	const tolerable = 50 * time.Millisecond
 	for try := 1; ; try++ {
-		r, err := fleet.Run(t.Context(), enginetest.Of(t), o)
+		r, err := fleet.Run(t.Context(), redistest.New(t), o)
 		if err != nil {
 			t.Fatal(err)
 		}

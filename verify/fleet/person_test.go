@@ -1,7 +1,8 @@
-package redis_test
+package fleet_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"html"
@@ -17,10 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/fleet"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/verify/fleet"
 )
+
+// patient is for machines with much else to do.
+const patient = 5 * time.Second
 
 // A replica is a process with a page of its own.
 type replica struct {
@@ -31,14 +34,14 @@ type replica struct {
 	link  string
 }
 
-func start(t *testing.T, e *engine.Engine, l fleet.Ledger) *replica {
+func start(t *testing.T, e *redistest.Server, l fleet.Ledger) *replica {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &replica{t: t, cmd: exec.CommandContext(context.Background(), self), lines: make(chan string, 100)}
-	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL(), Key: key, Timeout: 5 * time.Minute, Patience: patient}.Environment())
+	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL(), Key: bytes.Repeat([]byte("k"), 32), Timeout: 5 * time.Minute, Patience: patient}.Environment())
 	r.cmd.Stderr = os.Stderr
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -172,7 +175,7 @@ func (p *person) decides(id, digest, decision string) (status int, text string) 
 // dies before and after that.
 func TestPersonAtAnotherReplica(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	ledger, err := fleet.NewLedger()
 	if err != nil {
 		t.Fatal(err)

@@ -5,28 +5,28 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	goredis "github.com/redis/go-redis/v9"
 )
 
 // A Trouble is something that happens to an engine in the middle.
 type Trouble struct {
 	Name   string
-	Do     func(*engine.Engine) error
+	Do     func(*redistest.Server) error
 	Bursts int // that it may give beyond the quota: one for each loss of memory that no replica can notice
 }
 
 // Troubles are all that may happen to it.
 var Troubles = []Trouble{
 	{Name: "nothing"},
-	{Name: "killed, back after 1.5 s", Do: func(e *engine.Engine) error {
+	{Name: "killed, back after 1.5 s", Do: func(e *redistest.Server) error {
 		e.Kill()
 		time.Sleep(1500 * time.Millisecond)
 		return e.Start()
 	}},
-	{Name: "paused for 0.4 s", Do: func(e *engine.Engine) error { return pause(e, 400*time.Millisecond) }},
-	{Name: "paused for 2 s", Do: func(e *engine.Engine) error { return pause(e, 2*time.Second) }},
-	{Name: "flushed, three times", Do: func(e *engine.Engine) error {
+	{Name: "paused for 0.4 s", Do: func(e *redistest.Server) error { return pause(e, 400*time.Millisecond) }},
+	{Name: "paused for 2 s", Do: func(e *redistest.Server) error { return pause(e, 2*time.Second) }},
+	{Name: "flushed, three times", Do: func(e *redistest.Server) error {
 		for range 3 {
 			if err := tell(e, "FLUSHALL"); err != nil {
 				return err
@@ -35,14 +35,14 @@ var Troubles = []Trouble{
 		}
 		return nil
 	}, Bursts: 3},
-	{Name: "full for 1.5 s", Do: func(e *engine.Engine) error {
+	{Name: "full for 1.5 s", Do: func(e *redistest.Server) error {
 		if err := tell(e, "CONFIG", "SET", "maxmemory", "1"); err != nil {
 			return err
 		}
 		time.Sleep(1500 * time.Millisecond)
 		return tell(e, "CONFIG", "SET", "maxmemory", "0")
 	}},
-	{Name: "restarted with what it knew 0.5 s before", Do: func(e *engine.Engine) error {
+	{Name: "restarted with what it knew 0.5 s before", Do: func(e *redistest.Server) error {
 		if err := tell(e, "SAVE"); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ var Troubles = []Trouble{
 	}},
 }
 
-func pause(e *engine.Engine, d time.Duration) error {
+func pause(e *redistest.Server, d time.Duration) error {
 	if err := e.Pause(); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func pause(e *engine.Engine, d time.Duration) error {
 }
 
 // tell sends the engine a command of its own.
-func tell(e *engine.Engine, command ...any) error {
+func tell(e *redistest.Server, command ...any) error {
 	o, err := goredis.ParseURL(e.URL())
 	if err != nil {
 		return err

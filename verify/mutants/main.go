@@ -1,9 +1,9 @@
 // Command mutants seeds one bug after another into a copy of the rooms and lets
 // the simulation look for it. A bug that survives is a check that is missing.
 //
-//	go run ./internal/sim/mutants          # all of them; exit 1 if one survives
-//	go run ./internal/sim/mutants -list    # name, file:line and what the line becomes
-//	go run ./internal/sim/mutants -only grant
+//	go -C verify run ./mutants          # all of them; exit 1 if one survives
+//	go -C verify run ./mutants -list    # name, file:line and what the line becomes
+//	go -C verify run ./mutants -only grant
 package main
 
 import (

@@ -1,8 +1,8 @@
 // Command scale measures what docs/scale.md says: bytes, operations and times on a
 // redis-server of its own, and the plan for a hundred replicas as a simulation.
 //
-//	go -C contrib/redis run ./cmd/scale            # all of it, about a minute
-//	go -C contrib/redis run ./cmd/scale -troubles  # four replicas, and what happens to Redis
+//	go -C verify run ./scale            # all of it, about a minute
+//	go -C verify run ./scale -troubles  # four replicas, and what happens to Redis
 package main
 
 import (
@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/fleet"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/verify/fleet"
 	"github.com/redis/go-redis/v9/logging"
 )
 
@@ -33,12 +33,12 @@ func main() {
 }
 
 // start starts a redis-server in a folder that end removes.
-func start(ctx context.Context) (e *engine.Engine, end func(), err error) {
+func start(ctx context.Context) (e *redistest.Server, end func(), err error) {
 	dir, err := os.MkdirTemp("", "fairlead-scale-")
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err = engine.New(ctx, dir)
+	e, err = redistest.Run(ctx, dir)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,9 +17,9 @@
 // [RunSpread] plays two replicas of a host over one engine that is slow, loses
 // requests and answers, and is away for a while.
 //
-//	go test -v ./internal/sim -seeds 20000
-//	go test -v ./internal/sim -seed=4711     # one scenario, again
-//	go run ./internal/sim/mutants            # is the simulation any good?
+//	go -C verify test -v ./sim -seeds 20000
+//	go -C verify test -v ./sim -seed=4711     # one scenario, again
+//	go -C verify run ./mutants             # is the simulation any good?
 //
 // All chance is drawn from the seed and the identity of what it is for, and
 // events lie at instants of their own, so that a replay nearly always takes the

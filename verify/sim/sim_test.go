@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/sim"
+	"github.com/fairlead-go/fairlead/verify/sim"
 )
 
 var (
@@ -83,7 +83,7 @@ func report(t *testing.T, name string, seed uint64, out sim.Outcome) {
 	for _, v := range out.Violations {
 		fmt.Printf("violation at seed %d: %s\n", seed, v)
 	}
-	fmt.Printf("replay: go test -v ./internal/sim -run '^%s$' -seed=%d\n", name, seed)
+	fmt.Printf("replay: go -C verify test -v ./sim -run '^%s$' -seed=%d\n", name, seed)
 	t.Errorf("seed %d breaks %d invariants", seed, len(out.Violations))
 }
 

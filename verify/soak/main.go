@@ -2,7 +2,7 @@
 // time, on all cores, and sees that no answer is wrong, none is too old, nothing
 // happens twice or without a yes, and neither memory nor goroutines grow.
 //
-//	go -C bench run ./soak -for 30m
+//	go -C verify run ./soak -for 30m
 package main
 
 import (

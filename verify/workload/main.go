@@ -2,8 +2,8 @@
 // servers under several policies, in virtual time, and prints what came of it. The
 // same seed gives the same calls, latencies and faults to all of them.
 //
-//	go -C bench run ./workload              # the table, and docs/workload.svg
-//	go -C bench run ./workload -seed 43
+//	go -C verify run ./workload              # the table, and docs/workload.svg
+//	go -C verify run ./workload -seed 43
 package main
 
 import (

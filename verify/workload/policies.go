@@ -9,7 +9,6 @@ import (
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"github.com/failsafe-go/failsafe-go/timeout"
-	"github.com/fairlead-go/fairlead/bench/article"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
@@ -22,7 +21,6 @@ var policies = []policy{
 	{"bare", bare},
 	{"retry all (failsafe-go)", retryAll},
 	{"cache and retry all", cacheAll},
-	{"the article's", articles},
 	{"Fairlead", fairlead},
 	{"Fairlead, declared tools", fairleadDeclared},
 	{"oracle", newOracle},
@@ -60,75 +58,23 @@ type kept struct {
 	until time.Time
 }
 
-// caching remembers what a func says, for as long as it says.
-func caching(ttl func(*tool) time.Duration, send caller) caller {
+// cacheAll caches every result for five minutes, writes included.
+func cacheAll(w *world, _ bool) caller {
+	send := retrying(w.send)
 	known, err := lru.New[string, kept](10_000)
 	if err != nil {
 		panic(err)
 	}
 	return func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
-		life := ttl(r.tool)
-		if life == 0 {
-			return send(ctx, r)
-		}
 		key := r.tool.String() + string(r.raw)
 		if k, ok := known.Get(key); ok && time.Now().Before(k.until) {
 			return k.res, nil
 		}
 		res, err := send(ctx, r)
 		if err == nil {
-			known.Add(key, kept{res, time.Now().Add(life)})
+			known.Add(key, kept{res, time.Now().Add(5 * time.Minute)})
 		}
 		return res, err
-	}
-}
-
-func cacheAll(w *world, _ bool) caller {
-	return caching(func(*tool) time.Duration { return 5 * time.Minute }, retrying(w.send))
-}
-
-// articles is the policy of the article that described the idea first: hints from
-// words anywhere, reads kept for five minutes and idempotent writes for one, both
-// repeated, and a person asked about what is destructive.
-func articles(w *world, _ bool) caller {
-	hints := map[*tool]article.Hints{}
-	for i := range tools {
-		hints[&tools[i]] = article.Infer(tools[i].name, tools[i].description)
-	}
-	again := retrying(func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
-		if hints[r.tool].Destructive {
-			return w.call(ctx, r)
-		}
-		return w.send(ctx, r)
-	})
-	known := caching(func(t *tool) time.Duration {
-		switch h := hints[t]; {
-		case h.Destructive:
-			return 0
-		case h.ReadOnly:
-			return 5 * time.Minute
-		case h.Idempotent:
-			return time.Minute
-		}
-		return 0
-	}, func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
-		if h := hints[r.tool]; h.ReadOnly || h.Idempotent {
-			return again(ctx, r)
-		}
-		ctx, cancel := context.WithTimeout(ctx, attemptTime)
-		defer cancel()
-		if hints[r.tool].Destructive {
-			return w.call(ctx, r)
-		}
-		return w.send(ctx, r)
-	})
-	return func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
-		if hints[r.tool].Destructive {
-			if err := w.ask(ctx, r); err != nil {
-				return nil, err
-			}
-		}
-		return known(ctx, r)
 	}
 }
 

@@ -1,4 +1,4 @@
-package engine
+package redistest
 
-// NextPort is the port that the next engine has, where nobody else has it.
+// NextPort returns the port that New tries next.
 func NextPort() int { return portOf(given.Load() + 1) }

@@ -1,6 +1,6 @@
-// Package engine starts a redis-server of its own on loopback, for tests and for
-// the commands that measure.
-package engine
+// Package redistest starts a redis-server of its own on loopback, for tests and for
+// commands that measure.
+package redistest
 
 import (
 	"context"
@@ -13,31 +13,48 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 )
 
-// ErrNone says that there is no redis-server on the PATH.
-var ErrNone = errors.New("engine: there is no redis-server on the PATH; apt-get install -y redis-server")
+// ErrNotFound is returned by Run if no redis-server is on the PATH.
+var ErrNotFound = errors.New("redistest: no redis-server on the PATH; apt-get install -y redis-server")
 
-// An Engine is a redis-server that runs, or could.
-type Engine struct {
+// A Server is a redis-server that Run or New started.
+type Server struct {
 	Port  int
 	dir   string
 	args  []string
 	cmd   *exec.Cmd
-	ended chan struct{} // is closed when the process that Start started is gone
+	ended chan struct{} // closed when the process that Start started has ended
 }
 
-// New starts a redis-server in the folder given with further arguments.
-func New(ctx context.Context, dir string, args ...string) (*Engine, error) {
+// New starts a server for a test and kills it when the test ends. If there is no
+// redis-server on the PATH, the test is skipped and stderr has a line that says so.
+func New(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	s, err := Run(context.Background(), tb.TempDir(), args...)
+	if errors.Is(err, ErrNotFound) {
+		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: %v\n", tb.Name(), err)
+		tb.Skip(err)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+// Run starts a redis-server with further arguments. Its files are in dir.
+func Run(ctx context.Context, dir string, args ...string) (*Server, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		return nil, ErrNone
+		return nil, ErrNotFound
 	}
 	var err error
 	for range 10 {
-		e := &Engine{Port: port(), dir: dir, args: args}
-		if err = e.Start(); err == nil || ctx.Err() != nil {
-			return e, err
+		s := &Server{Port: port(), dir: dir, args: args}
+		if err = s.Start(); err == nil || ctx.Err() != nil {
+			return s, err
 		}
 	}
 	return nil, err
@@ -48,37 +65,37 @@ var (
 	given atomic.Int64
 )
 
-// port returns one that no other engine of this process has, not even one that is
-// killed and will be back. It is from 10,000 to 19,999, and a cluster's node listens
+// port returns a port that no other Server of this process has, not even a killed one,
+// which may be started again. It is from 10,000 to 19,999, and a cluster's node listens
 // 10,000 further on as well: all below those that the system gives to connections
 // (from 32,768), and none both a port and a node's second.
 func port() int { return portOf(given.Add(1)) }
 
 func portOf(nth int64) int { return 10_000 + int((first+nth)%10_000) }
 
-// URL is where it is.
-func (e *Engine) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", e.Port) }
+// URL returns the address of the server.
+func (s *Server) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", s.Port) }
 
 // ready is what redis-server writes into its log once it listens.
 const ready = "Ready to accept connections"
 
-// Start starts it, once more after Kill, and waits until it listens. That it is the
-// one who listens its log says: a connection could be another's, who had the port before.
-func (e *Engine) Start() error {
-	log, err := os.Create(filepath.Join(e.dir, "redis.log"))
+// Start starts the server again after Kill and waits until its log says that it listens.
+// A connection would not do: another process may have had the port first.
+func (s *Server) Start() error {
+	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
 	if err != nil {
-		return fmt.Errorf("engine: %w", err)
+		return fmt.Errorf("redistest: %w", err)
 	}
 	defer log.Close()
 	args := append([]string{
-		"--port", fmt.Sprint(e.Port), "--bind", "127.0.0.1", "--dir", e.dir, "--save", "", "--appendonly", "no",
-	}, e.args...)
+		"--port", fmt.Sprint(s.Port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
+	}, s.args...)
 	cmd, ended := exec.CommandContext(context.Background(), "redis-server", args...), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("engine: %w", err)
+		return fmt.Errorf("redistest: %w", err)
 	}
-	e.cmd, e.ended = cmd, ended
+	s.cmd, s.ended = cmd, ended
 	go func() {
 		defer close(ended)
 		_ = cmd.Wait()
@@ -91,28 +108,28 @@ func (e *Engine) Start() error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("engine: redis-server ended before it listened on port %d; it said:\n%s", e.Port, said)
+			return fmt.Errorf("redistest: redis-server ended before it listened on port %d; its log:\n%s", s.Port, said)
 		case <-late:
-			e.Kill()
-			return fmt.Errorf("engine: redis-server did not listen on port %d within a minute; it said:\n%s", e.Port, said)
+			s.Kill()
+			return fmt.Errorf("redistest: redis-server did not listen on port %d within a minute; its log:\n%s", s.Port, said)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// Kill ends it at once, without a word.
-func (e *Engine) Kill() {
-	if e.cmd == nil {
+// Kill ends the process with SIGKILL.
+func (s *Server) Kill() {
+	if s.cmd == nil {
 		return
 	}
-	_ = e.cmd.Process.Signal(syscall.SIGCONT)
-	_ = e.cmd.Process.Kill()
-	<-e.ended
-	e.cmd = nil
+	_ = s.cmd.Process.Signal(syscall.SIGCONT)
+	_ = s.cmd.Process.Kill()
+	<-s.ended
+	s.cmd = nil
 }
 
-// Pause stops it without closing anything; Resume lets it go on.
-func (e *Engine) Pause() error { return e.cmd.Process.Signal(syscall.SIGSTOP) }
+// Pause stops the process with SIGSTOP, which leaves its connections open.
+func (s *Server) Pause() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// Resume lets it go on.
-func (e *Engine) Resume() error { return e.cmd.Process.Signal(syscall.SIGCONT) }
+// Resume continues a paused process.
+func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }

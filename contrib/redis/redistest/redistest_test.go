@@ -1,4 +1,4 @@
-package engine_test
+package redistest_test
 
 import (
 	"fmt"
@@ -6,21 +6,20 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// Where another listens no engine is said to listen, and New takes the next port; a
-// node's second port may be another's as well.
+// New takes the next port if another process listens on the port or on a cluster node's
+// second port.
 func TestPortsOfOthersAreLeft(t *testing.T) {
 	for _, further := range []int{0, 10_000} {
-		taken := engine.NextPort()
+		taken := redistest.NextPort()
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", taken+further))
 		if err == nil { // or somebody has it already, which serves as well
 			defer l.Close()
 		}
-		if e := enginetest.Of(t, "--cluster-enabled", "yes"); e.Port == taken {
-			t.Errorf("it says that it listens on port %d, and %d is another's", taken, taken+further)
+		if e := redistest.New(t, "--cluster-enabled", "yes"); e.Port == taken {
+			t.Errorf("it reports port %d, and another listens on %d", taken, taken+further)
 		}
 	}
 }
@@ -31,7 +30,7 @@ func TestNoTwoHaveOnePort(t *testing.T) {
 	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Of(t, "--cluster-enabled", "yes")
+			e := redistest.New(t, "--cluster-enabled", "yes")
 			e.Kill()
 			if _, twice := seen.LoadOrStore(e.Port, true); twice {
 				t.Errorf("two had port %d", e.Port)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/internal/looptest"
+	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/loop"
 	"google.golang.org/genai"
 )
@@ -32,12 +32,12 @@ func (scripted) GenerateContent(_ context.Context, _ string, contents []*genai.C
 
 func TestTheModelIsToldWhatBecameOfItsCalls(t *testing.T) {
 	t.Parallel()
-	desk := looptest.New(t)
+	desk := batchtest.New(t)
 	text, err := talk(t.Context(), scripted{}, loop.New(desk.Tools, desk.Caller, loop.Options{}), "go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"notes__get_note: " + looptest.Text, looptest.Structured, "notes__delete_note: ", looptest.Reason} {
+	for _, want := range []string{"notes__get_note: " + batchtest.Text, batchtest.Structured, "notes__delete_note: ", batchtest.Reason} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/internal/command"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -83,7 +83,7 @@ func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 	}
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(web.Close)
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	var sessions []*mcp.ClientSession
 	for range 2 {
 		url := proxy(t, e.URL(), web.URL)

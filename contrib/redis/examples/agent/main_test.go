@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/opener"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/internal/agent"
 	"github.com/fairlead-go/fairlead/internal/agent/inbox"
 )
@@ -42,7 +42,7 @@ func TestTwoAgentsOnOneFolder(t *testing.T) {
 // twoAgents plays two, one after the other, and says what is wrong.
 func twoAgents(t *testing.T) string {
 	t.Helper()
-	e, dir := enginetest.Of(t), t.TempDir()
+	e, dir := redistest.New(t), t.TempDir()
 	if err := os.CopyFS(dir, inbox.FS()); err != nil {
 		t.Fatal(err)
 	}
