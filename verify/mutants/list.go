@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// all returns every mutant, room by room.
+// all returns every mutant, package by package.
 func all() []mutant {
 	return slices.Concat(guardMutants, hitlMutants, cacheMutants, flightMutants, retryMutants, limitMutants, classMutants, edgeMutants,
 		routeMutants, preflightMutants, auditMutants, budgetMutants, outputMutants, catalogMutants, entityMutants, turnMutants, spreadMutants)
@@ -65,11 +65,11 @@ var hitlMutants = []mutant{
 		`ID: q.id, Tool: q.call.Tool, Arguments: bytes.TrimSpace(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope,`,
 	},
 	{
-		"caller-writes-into-what-was-shown", hitlFile, `call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile`,
+		"caller-writes-into-what-was-shown", hitlFile, `call.Arguments = bytes.Clone(call.Arguments)`,
 		`_ = bytes.Clone(call.Arguments)`,
 	},
 	{"questions-without-bound", queueFile, `case q.all >= q.most:`, `case q.all < 0:`},
-	{"questions-are-never-over", confirmFile, `held.leave() // first, so that who reads the answer may ask again`, `held.take()`},
+	{"questions-are-never-over", confirmFile, `held.leave()`, `held.take()`},
 	{
 		"asked-again-further-in", hitlFile, `a.drafts.commits(call.Tool) == nil && grant.Covers(ctx, &call) {`,
 		`if call.Tool == nil || !a.mustAsk(call.Tool) || a.Writes && grant.Covers(ctx, &call) {`,

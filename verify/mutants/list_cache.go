@@ -35,7 +35,7 @@ var cacheMutants = []mutant{
 	{"write-remembered-though-overlapped", memoryFile, `return s.now, s.fresh(s.server(server), names, began)`, `return s.now, true`},
 	{"write-never-over", memoryFile, `on.over.Add(1)`, `on.over.Add(0)`},
 	{
-		"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names) // a panic on its way out included`,
+		"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names)`,
 		`defer func() { v := recover(); if v != nil { panic(v) }; c.store.endWrite(on, names) }()`,
 	},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},

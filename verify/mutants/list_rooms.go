@@ -75,33 +75,33 @@ var entityMutants = []mutant{
 	{"write-to-all-ends-no-entity", writesFile, `if s.whole > since {`, `if s.whole > since && s.wholly > s.over.Load() {`},
 }
 
-// byTests are the mutants that no scenario comes by, or too seldom, and which of
-// their room's own tests catch them.
-var byTests = map[string]roomTests{
-	"key-without-definition":              {"./cache", "TestKeyIsScopeServerDefinitionAndArguments"},
-	"answer-beats-the-host":               {"./preflight", "TestTheHostsWordOutweighsTheServers"},
-	"always-brings-back-what-is-kept-out": {"./catalog", "TestSelect$"},
-	"unsent-calls-are-counted":            {"./catalog", "TestStatisticsCountWhatReachedTheServer"},
-	"served-tools-without-guard":          {"./mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
-	"served-tool-of-another-definition":   {"./mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
-	"view-not-before-replicas":            {"./chain", "TestViewHoldsBeforeReplicas"},
-	"sterner-edit-not-asked-about":        {"./hitl", "TestEditIsClassedAgain"},
-	"poisoned-values-are-believed":        {"./cache", "TestPoisonedValueIsAMiss"},
-	"near-outlives-its-time":              {"./cache", "TestNearIsBoundedInItsStaleness"},
-	"outage-lets-through":                 {"./ratelimit", "TestOutageIsAsTheHostChose"},
-	"outage-gives-the-whole-to-each":      {"./ratelimit", "TestOutageIsAsTheHostChose"},
-	"outage-gives-a-burst":                {"./ratelimit", "TestOutagesGiveNoBurst"},
-	"share-saves-between-outages":         {"./ratelimit", "TestOutagesGiveNoBurst"},
-	"replicas-join-old-flights":           {"./storetest", "TestMemory"},
-	"newcomers-overtake":                  {"./storetest", "TestMemory"},
-	"who-left-stays-in-line":              {"./storetest", "TestMemory"},
-	"silent-waiters-stay":                 {"./storetest", "TestMemory"},
-	"second-answer-counts":                {"./storetest", "TestMemory"},
-	"answer-with-nobody-there":            {"./storetest", "TestMemory"},
-	"another-question-is-shown":           {"./hitl/inbox", "TestBoardIsNotBelieved"},
-	"answer-to-another-question":          {"./hitl/inbox", "TestBoardIsNotBelieved"},
-	"asked-during-a-write-and-kept":       {"./cache", "TestReadThatOverlappedAWriteIsNotStored"},
-	"entity-under-write-is-read":          {"./cache", "TestWriteUnderWayBlocksOnlyWhatItMayChange"},
+// byTests has the mutants that scenarios miss or meet too seldom, and the package and
+// tests that catch them.
+var byTests = map[string]tests{
+	"key-without-definition":              {"cache", "TestKeyIsScopeServerDefinitionAndArguments"},
+	"answer-beats-the-host":               {"preflight", "TestTheHostsWordOutweighsTheServers"},
+	"always-brings-back-what-is-kept-out": {"catalog", "TestSelect$"},
+	"unsent-calls-are-counted":            {"catalog", "TestStatisticsCountWhatReachedTheServer"},
+	"served-tools-without-guard":          {"mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
+	"served-tool-of-another-definition":   {"mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
+	"view-not-before-replicas":            {"chain", "TestViewHoldsBeforeReplicas"},
+	"sterner-edit-not-asked-about":        {"hitl", "TestEditIsClassedAgain"},
+	"poisoned-values-are-believed":        {"cache", "TestPoisonedValueIsAMiss"},
+	"near-outlives-its-time":              {"cache", "TestNearIsBoundedInItsStaleness"},
+	"outage-lets-through":                 {"ratelimit", "TestOutageIsAsTheHostChose"},
+	"outage-gives-the-whole-to-each":      {"ratelimit", "TestOutageIsAsTheHostChose"},
+	"outage-gives-a-burst":                {"ratelimit", "TestOutagesGiveNoBurst"},
+	"share-saves-between-outages":         {"ratelimit", "TestOutagesGiveNoBurst"},
+	"replicas-join-old-flights":           {"storetest", "TestMemory"},
+	"newcomers-overtake":                  {"storetest", "TestMemory"},
+	"who-left-stays-in-line":              {"storetest", "TestMemory"},
+	"silent-waiters-stay":                 {"storetest", "TestMemory"},
+	"second-answer-counts":                {"storetest", "TestMemory"},
+	"answer-with-nobody-there":            {"storetest", "TestMemory"},
+	"another-question-is-shown":           {"hitl/inbox", "TestBoardIsNotBelieved"},
+	"answer-to-another-question":          {"hitl/inbox", "TestBoardIsNotBelieved"},
+	"asked-during-a-write-and-kept":       {"cache", "TestReadThatOverlappedAWriteIsNotStored"},
+	"entity-under-write-is-read":          {"cache", "TestWriteUnderWayBlocksOnlyWhatItMayChange"},
 }
 
 var turnMutants = []mutant{
@@ -110,7 +110,7 @@ var turnMutants = []mutant{
 		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`,
 	},
 	{
-		"decisions-by-position", "hitl/group.go", `return g.decisions[request.ID], g.err // by id: the zero value is a no`,
+		"decisions-by-position", "hitl/group.go", `return g.decisions[request.ID], g.err`,
 		`for i := range g.requests { if g.requests[i].ID == request.ID { return g.decisions[g.requests[len(g.requests)-1-i].ID], g.err } }; return Decision{}, g.err`,
 	},
 }

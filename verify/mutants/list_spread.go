@@ -1,14 +1,13 @@
 package main
 
 const (
-	remoteFile  = "cache/remote.go"
-	valueFile   = "cache/value.go"
-	sharedFile  = "cache/memory_remote.go"
-	paceFile    = "ratelimit/shared.go"
-	lineFile    = "ratelimit/memory.go"
-	boardFile   = "hitl/approvals/board.go"
-	pageFile    = "hitl/inbox/board.go"
-	spreadTests = "^TestSpread$"
+	remoteFile = "cache/remote.go"
+	valueFile  = "cache/value.go"
+	sharedFile = "cache/memory_remote.go"
+	paceFile   = "ratelimit/shared.go"
+	lineFile   = "ratelimit/memory.go"
+	boardFile  = "hitl/approvals/board.go"
+	pageFile   = "hitl/inbox/board.go"
 )
 
 // spreadMutants are bugs that need more than one replica.
@@ -19,11 +18,11 @@ var spreadMutants = []mutant{
 	{"replicas-keep-late-fills", sharedFile, `if on := m.server(q.Server); ticket == "" || on.changed(names, since) || on.busy(names) {`, `if since = m.now; ticket == "" {`},
 	{"replicas-values-outlive-writes", sharedFile, `if now.Before(v.expires) && !on.changed(v.names, v.since) {`, `if now.Before(v.expires) {`},
 	{"replicas-join-old-flights", sharedFile, `if f, ok := m.flights[q.ID]; ok && now.Before(f.until) && !on.changed(names, momentOf(f.ticket)) {`, `if f, ok := m.flights[q.ID]; ok && now.Before(f.until) {`},
-	{"replicas-lost-beginning-forgets-the-end", sharedFile, `m.now++ // its time was over, or its beginning was lost`, `return nil`},
+	{"replicas-lost-beginning-forgets-the-end", sharedFile, "return nil\n\t}\n\tm.now++", `return nil`},
 	{"outage-lets-through", paceFile, `return own.Take(ctx, w.part(l.part))`, `return 0, nil`},
 	{"outage-gives-the-whole-to-each", paceFile, `b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)`, `b.Burst *= min(n, 1)`},
 	{"outage-gives-a-burst", paceFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
-	{"share-saves-between-outages", paceFile, `l.own.Store(nil) // what it has saved is the others'`, `_ = l.own.Load()`},
+	{"share-saves-between-outages", paceFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
 	{"replicas-tokens-not-taken", lineFile, `lines[i].tokens--`, `_ = lines[i].tokens`},
 	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil || !storable(res) {`, `if json.Unmarshal(value[1:], res) != nil && storable(res) {`},
 	{"near-outlives-its-time", remoteFile, `deepCopy(res), left))`, `r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), r.ttl))`},

@@ -1,5 +1,6 @@
-// Command mutants seeds one bug after another into a copy of the rooms and lets
-// the simulation look for it. A bug that survives is a check that is missing.
+// Command mutants puts one bug after another into a copy of the library and lets the
+// simulation, or the tests of the package, look for it. A bug that survives is a check
+// that is missing.
 //
 //	go -C verify run ./mutants          # all of them; exit 1 if one survives
 //	go -C verify run ./mutants -list    # name, file:line and what the line becomes
@@ -15,6 +16,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
 )
 
 func main() {
@@ -33,7 +36,7 @@ func main() {
 }
 
 func run(ctx context.Context, list bool, only string, seeds uint64, jobs int) error {
-	root, err := projectRoot(ctx)
+	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
