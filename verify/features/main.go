@@ -2,7 +2,7 @@
 // page that is there, and tests that are there and pass. A test that is skipped
 // does not pass.
 //
-// Run it from the root of the repository.
+//	go -C verify run ./features
 package main
 
 import (
@@ -18,29 +18,42 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
 )
 
 func main() {
-	ctx := context.Background()
-	rows, err := read(filepath.Join("docs", "features.md"))
-	if err == nil {
-		faults := check(rows, "docs")
-		var more []string
-		more, err = run(ctx, rows)
-		for _, fault := range append(faults, more...) {
-			fmt.Fprintln(os.Stdout, fault)
-			err = errors.New("docs/features.md promises what is not shown")
-		}
-	}
-	if err != nil {
+	if err := features(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "features:", err)
 		os.Exit(1)
 	}
-	fmt.Fprintf(os.Stdout, "%d rows, %d different tests, each there and passed\n", len(rows), len(users(rows)))
+}
+
+func features(ctx context.Context) error {
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	docs := filepath.Join(root, "docs")
+	rows, err := read(filepath.Join(docs, "features.md"))
+	if err != nil {
+		return err
+	}
+	faults := check(rows, docs)
+	more, err := run(ctx, root, rows)
+	if err != nil {
+		return err
+	}
+	for _, fault := range append(faults, more...) {
+		fmt.Println(fault)
+		err = errors.New("docs/features.md promises what is not shown")
+	}
+	fmt.Printf("%d rows, %d different tests\n", len(rows), len(users(rows)))
+	return err
 }
 
 // run runs the named tests, package by package, and says which did not pass.
-func run(ctx context.Context, rows []row) ([]string, error) {
+func run(ctx context.Context, root string, rows []row) ([]string, error) {
 	byPackage := make(map[string][]string)
 	for test := range users(rows) {
 		dir, name := split(test)
@@ -50,7 +63,7 @@ func run(ctx context.Context, rows []row) ([]string, error) {
 	for _, dir := range slices.Sorted(maps.Keys(byPackage)) {
 		names := byPackage[dir]
 		slices.Sort(names)
-		results, err := test(ctx, dir, names)
+		results, err := test(ctx, filepath.Join(root, dir), names)
 		if err != nil {
 			return nil, err
 		}

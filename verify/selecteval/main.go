@@ -2,7 +2,7 @@
 // 240 questions the wanted tool is among the first ten of 500, beside a plain
 // substring match.
 //
-//	go run ./internal/selecteval ../shared/eval/tools.jsonl
+//	go -C verify run ./selecteval FOLDER/tools.jsonl
 //
 // The tools are those of real servers and other people's words, so they are no
 // part of this repository; a line of the file is {"server", "name", "title",
