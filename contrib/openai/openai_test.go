@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/batch/batchtest"
+	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/loop"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/openai/openai-go/v3"
