@@ -41,7 +41,7 @@ func (m manner) String() string { return mannerNames[m] }
 var errDesk = errors.New("the desk is closed")
 
 // Confirm is the approver.
-func (w *world) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	r, how, wait := w.question(request)
 	defer w.answered()
 	switch how {
@@ -72,7 +72,7 @@ func (w *world) Confirm(ctx context.Context, request hitl.Request) (hitl.Decisio
 }
 
 // answer puts the manner into a decision, and notes a yes that counts.
-func (w *world) answer(ctx context.Context, r *record, how manner, request hitl.Request) (hitl.Decision, error) {
+func (w *scenario) answer(ctx context.Context, r *record, how manner, request hitl.Request) (hitl.Decision, error) {
 	yes := hitl.Decision{Verdict: hitl.Approved, By: "sim"}
 	bytes := string(request.Arguments)
 	switch how {
@@ -131,7 +131,7 @@ func smear(arguments []byte) {
 }
 
 // question notes that somebody is asked, and draws how they will answer.
-func (w *world) question(request hitl.Request) (*record, manner, time.Duration) {
+func (w *scenario) question(request hitl.Request) (*record, manner, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.calls[request.CallID]
@@ -170,14 +170,14 @@ func (w *world) question(request hitl.Request) (*record, manner, time.Duration) 
 	return r, how, wait
 }
 
-func (w *world) answered() {
+func (w *scenario) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asking--
 }
 
 // silence checks that a question which nobody answers does not outlive its time.
-func (w *world) silence(r *record, lasted time.Duration) {
+func (w *scenario) silence(r *record, lasted time.Duration) {
 	if lasted <= askTimeout {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 // begin notes what the call was made for, and that the catalogue gave its tool
 // the class that it must have.
-func (w *world) begin(r *record, tool *middleware.Tool) {
+func (w *scenario) begin(r *record, tool *middleware.Tool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.begun = time.Now()
@@ -27,14 +27,14 @@ func (w *world) begin(r *record, tool *middleware.Tool) {
 	r.law = w.lawOf(r, r.server, r.revision, r.text)
 	r.epoch = len(w.writes[r.server])
 	w.say(r.id, "begins", fmt.Sprintf("%q %s/%s@%d %s %s %v", r.scope, r.server, r.tool.name, r.revision, r.text, r.law, r.rogue))
-	if !r.static.agrees(tool.Annotations) {
+	if !r.static.Agrees(tool.Annotations) {
 		w.badf("I5", r, "is %v and must be under the law %q", tool.Safety(), r.static)
 	}
 }
 
 // gone notes that the call never returned, since its goroutine ended; panicked is
 // nil where it was not for a panic.
-func (w *world) gone(r *record, panicked any) {
+func (w *scenario) gone(r *record, panicked any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.ended = time.Now()
@@ -47,7 +47,7 @@ func (w *world) gone(r *record, panicked any) {
 }
 
 // end checks what came back.
-func (w *world) end(ctx context.Context, r *record, res *mcp.CallToolResult, err error) {
+func (w *scenario) end(ctx context.Context, r *record, res *mcp.CallToolResult, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.ended = time.Now()
@@ -85,7 +85,7 @@ func outcome(res *mcp.CallToolResult, err error) string {
 
 // checkPrompt: I9 and I10. A call is back when its context ends, unless a server
 // does not heed its own; and it never waits for its end in vain.
-func (w *world) checkPrompt(r *record) {
+func (w *scenario) checkPrompt(r *record) {
 	limit := r.limit()
 	if limit.IsZero() || r.ended.Before(limit) {
 		return
@@ -106,7 +106,7 @@ func (w *world) checkPrompt(r *record) {
 // was being executed, or somebody was being asked, or it may have waited for
 // another's answer, or for a tool with a limit of its own, whose queue nobody can
 // foretell.
-func (w *world) occupied(r *record) bool {
+func (w *scenario) occupied(r *record) bool {
 	if last := r.last(); last != nil && (last.end.IsZero() || last.end.Equal(r.ended)) {
 		return true
 	}
@@ -119,12 +119,12 @@ func (w *world) occupied(r *record) bool {
 	return w.hinted(r.server, r.tool.name) || r.passes == 0 && r.hasItsTurn()
 }
 
-func (w *world) hinted(server, tool string) bool {
+func (w *scenario) hinted(server, tool string) bool {
 	return w.settings.hinted && server == liar && tool == "get_note"
 }
 
 // checkError: whose error it is, and whether it tells the truth.
-func (w *world) checkError(ctx context.Context, r *record, err error) {
+func (w *scenario) checkError(ctx context.Context, r *record, err error) {
 	if end, ok := errors.AsType[*endError](err); ok && end.call != r.id {
 		w.badf("I8", r, "got the end of another call: %v", err)
 	}
@@ -168,7 +168,7 @@ func (e *exec) open() bool {
 }
 
 // checkAnswer: whose answer it is, and how old.
-func (w *world) checkAnswer(r *record, res *mcp.CallToolResult) {
+func (w *scenario) checkAnswer(r *record, res *mcp.CallToolResult) {
 	e := w.answerOf(r, res)
 	if e == nil {
 		return
@@ -198,7 +198,7 @@ func (w *world) checkAnswer(r *record, res *mcp.CallToolResult) {
 
 // answerOf finds the execution that the answer names, and checks that the answer
 // is whole.
-func (w *world) answerOf(r *record, res *mcp.CallToolResult) *exec {
+func (w *scenario) answerOf(r *record, res *mcp.CallToolResult) *exec {
 	text := outcome(res, nil)
 	word, _, _ := strings.Cut(text, ":")
 	n, err := strconv.Atoi(word)
@@ -216,7 +216,7 @@ func (w *world) answerOf(r *record, res *mcp.CallToolResult) *exec {
 }
 
 // checkShared: I3, I6 and what must never be shared.
-func (w *world) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
+func (w *scenario) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
 	remembered := w.settings.remembered && r.server == trusty && r.tool.name == "set_note" && (r.law == writes || r.law == repeats)
 	fromMemory := e.end.Before(r.begun)
 	c := e.call
@@ -237,7 +237,7 @@ func (w *world) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
 }
 
 // checkRest: after all has come to rest, a call is made as if it were the first.
-func (w *world) checkRest(r *record) {
+func (w *scenario) checkRest(r *record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.begun.IsZero() {

@@ -13,7 +13,7 @@ import (
 
 // handOver notes that a call is in the hands of a server, and checks that it may
 // be.
-func (w *world) handOver(ctx context.Context, at *session, params *mcp.CallToolParams) (*exec, time.Duration) {
+func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallToolParams) (*exec, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	server := at.name
@@ -67,7 +67,7 @@ func (w *world) handOver(ctx context.Context, at *session, params *mcp.CallToolP
 }
 
 // over notes that the server is done with it, whatever way.
-func (w *world) over(e *exec) {
+func (w *scenario) over(e *exec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.end = time.Now()
@@ -75,7 +75,7 @@ func (w *world) over(e *exec) {
 }
 
 // meaningOf returns what the bytes mean, -1 for what is none of ours.
-func (w *world) meaningOf(r *record, sent string) int {
+func (w *scenario) meaningOf(r *record, sent string) int {
 	if sent == r.text {
 		return r.meaning
 	}
@@ -89,7 +89,7 @@ func (w *world) meaningOf(r *record, sent string) int {
 
 // checkConsent: I1, I13 and I15. What needs a yes has one, to exactly this, that
 // still counts; and the bytes are those that were handed in or approved.
-func (w *world) checkConsent(r *record, e *exec, sent string) {
+func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	want := r.text
 	if r.yes != nil {
 		want = r.yes.bytes
@@ -121,7 +121,7 @@ func (w *world) checkConsent(r *record, e *exec, sent string) {
 
 // checkOnce: I2. What may have happened is not sent again, unless the law says
 // that it may be repeated.
-func (w *world) checkOnce(r *record, e *exec) {
+func (w *scenario) checkOnce(r *record, e *exec) {
 	if e.law < writes || r.law < writes && e.law < asks {
 		return
 	}
@@ -134,7 +134,7 @@ func (w *world) checkOnce(r *record, e *exec) {
 }
 
 // checkPatience: I11. A server that asked to be left alone is, by this call.
-func (w *world) checkPatience(r *record, e *exec) {
+func (w *scenario) checkPatience(r *record, e *exec) {
 	last := r.last()
 	if last == nil || r.rogue != honest || last.replica != e.replica {
 		return
@@ -145,7 +145,7 @@ func (w *world) checkPatience(r *record, e *exec) {
 }
 
 // checkTime: I9. Nothing is sent whose time is over, or without a limit.
-func (w *world) checkTime(ctx context.Context, r *record, e *exec) {
+func (w *scenario) checkTime(ctx context.Context, r *record, e *exec) {
 	deadline, ok := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil:
@@ -162,7 +162,7 @@ func (w *world) checkTime(ctx context.Context, r *record, e *exec) {
 }
 
 // awaited reports whether anybody waits for the answer to this question.
-func (w *world) awaited(r *record, e *exec) bool {
+func (w *scenario) awaited(r *record, e *exec) bool {
 	return slices.ContainsFunc(w.order, func(o *record) bool {
 		return o != r && o.asksTheSame(r) && o.live(e.start)
 	})
@@ -177,7 +177,7 @@ func (r *record) asksTheSame(o *record) bool {
 
 // checkStampede: I14. A read is not made while the same one is under way that
 // began before it, ends no earlier, and is of the same generation.
-func (w *world) checkStampede(r *record) {
+func (w *scenario) checkStampede(r *record) {
 	if r.law != reads || len(r.execs) > 0 || r.overlaps {
 		return
 	}

@@ -22,7 +22,7 @@ const slack = 1e-6
 
 // checkRate: I11. Nobody is let through without a token; and nobody is kept
 // waiting while one is there.
-func (w *world) checkRate(r *record, call middleware.Call) {
+func (w *scenario) checkRate(r *record, call middleware.Call) {
 	now := time.Now()
 	if s := w.settings; s.perMinute > 0 {
 		b := w.bucket(bucketKey{call.Scope, call.Tool.Server, ""}, s.perMinute, s.burst)
@@ -44,14 +44,14 @@ func (w *world) checkRate(r *record, call middleware.Call) {
 
 // waited reports whether the call certainly came to the limit before now and had
 // to wait there, and did not wait for another's answer first.
-func (w *world) waited(r *record, now time.Time) bool {
+func (w *scenario) waited(r *record, now time.Time) bool {
 	if r.law == reads && r.meaning < distinctMeanings {
 		return false
 	}
 	return r.attempts == 1 && r.passes == 1 && r.rogue == honest && r.entered.Before(now) && !w.hinted(r.server, r.tool.name)
 }
 
-func (w *world) bucket(k bucketKey, perMinute float64, burst int) *bucket {
+func (w *scenario) bucket(k bucketKey, perMinute float64, burst int) *bucket {
 	b := w.buckets[k]
 	if b == nil {
 		b = &bucket{rate: perMinute / 60, burst: float64(burst), tokens: float64(burst), at: time.Now()}

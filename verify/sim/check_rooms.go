@@ -22,7 +22,7 @@ type edge struct {
 }
 
 // atEdge stands right inside of what makes answers presentable.
-func (w *world) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
 		res, err := next.CallTool(ctx, call)
@@ -35,7 +35,7 @@ func (w *world) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
 
 // checkShown: I23. Who calls gets no error while his time lasts, and no more than
 // fits; what is behind it is returned, for the other invariants.
-func (w *world) checkShown(ctx context.Context, r *record, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
+func (w *scenario) checkShown(ctx context.Context, r *record, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	came := r.edge
 	switch {
 	case came == nil:
@@ -64,7 +64,7 @@ func (w *world) checkShown(ctx context.Context, r *record, res *mcp.CallToolResu
 }
 
 // Write is the trail's sink, which fails now and then, and panics.
-func (w *world) Write(_ context.Context, record audit.Record) error {
+func (w *scenario) Write(_ context.Context, record audit.Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.calls[record.Call]
@@ -99,7 +99,7 @@ var (
 
 // checkRecorded: I16. A call that has come back has one record of its end, and it
 // is true.
-func (w *world) checkRecorded(r *record, res *mcp.CallToolResult, err error) {
+func (w *scenario) checkRecorded(r *record, res *mcp.CallToolResult, err error) {
 	if !w.settings.audited {
 		return
 	}
@@ -117,7 +117,7 @@ func (w *world) checkRecorded(r *record, res *mcp.CallToolResult, err error) {
 
 // checkIntended: I13 and I16. What cannot be recorded is not done, and what is done
 // was recorded before, or at least tried to be.
-func (w *world) checkIntended(r *record, e *exec) {
+func (w *scenario) checkIntended(r *record, e *exec) {
 	required := w.settings.required && e.server == replica && r.tool.name == "create_note"
 	switch {
 	case required && !r.intended:
@@ -132,13 +132,13 @@ func (w *world) checkIntended(r *record, e *exec) {
 }
 
 // checkPinned: I7. What somebody has to look at first is not executed before.
-func (w *world) checkPinned(r *record, e *exec) {
+func (w *scenario) checkPinned(r *record, e *exec) {
 	at := place{e.server, r.tool.name}
 	if pinned, ok := w.pinned[at]; ok {
 		if now := w.listed[at]; now != pinned.revision || e.revision != now {
 			w.badf("I7", r, "was executed under revision %d, and %d was accepted", now, pinned.revision)
 		}
-		if static := w.policy.law(e.server, r.tool, e.revision); static.milder(pinned.law) {
+		if static := w.policy.law(e.server, r.tool, e.revision); milder(static, pinned.law) {
 			w.badf("I7", r, "was executed as %v, and was accepted as %v", static, pinned.law)
 		}
 	}
@@ -146,7 +146,7 @@ func (w *world) checkPinned(r *record, e *exec) {
 
 // checkPlace: I22 and I24. Nobody is served what he may not see, and nothing is
 // sent where it may not go.
-func (w *world) checkPlace(r *record, e *exec) {
+func (w *scenario) checkPlace(r *record, e *exec) {
 	static := w.policy.law(e.server, r.tool, e.revision)
 	if !r.sees(e.server, max(static, e.law)) {
 		w.badf("I22", r, "was executed, and its caller may not see it")
@@ -166,7 +166,7 @@ func (w *world) checkPlace(r *record, e *exec) {
 }
 
 // checkSeen: I22. Nobody is answered what he may not see.
-func (w *world) checkSeen(r *record, e *exec) {
+func (w *scenario) checkSeen(r *record, e *exec) {
 	now := max(w.policy.law(r.server, r.tool, r.revision), w.lawOf(r, r.server, r.revision, r.text))
 	if !r.sees(r.server, max(r.static, r.law)) && !r.sees(r.server, now) {
 		w.badf("I22", r, "got execution %d, and may not see it", e.n)
@@ -174,7 +174,7 @@ func (w *world) checkSeen(r *record, e *exec) {
 }
 
 // checkBudget: I25. A session makes no more calls than it may, and as many.
-func (w *world) checkBudget(r *record, err error) {
+func (w *scenario) checkBudget(r *record, err error) {
 	limit := w.settings.limit
 	if limit == 0 || w.epilogue {
 		return

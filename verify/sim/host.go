@@ -48,7 +48,7 @@ func drawRogue(dice *rand.Rand) rogue {
 
 // outermost swaps in a kinder copy, before anybody is asked: who does so after the
 // yes makes the cache remember what it must not, and no guard can see that.
-func (w *world) outermost(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) outermost(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if r := w.find(call.ID); r.rogue == kinder && r.law == asks && !w.wasAsked(r) {
 			tool := *call.Tool
@@ -61,7 +61,7 @@ func (w *world) outermost(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 // perCall misbehaves between the yes and the cache.
-func (w *world) perCall(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
 		if !w.tempting(r) {
@@ -107,7 +107,7 @@ func (w *world) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 var errSkipped = errors.New("the host's middleware did not call next")
 
 // contained keeps a panic from ending the program.
-func (*world) contained(next middleware.ToolCaller) middleware.ToolCaller {
+func (*scenario) contained(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.Recover()(next)
 }
 
@@ -119,7 +119,7 @@ func otherServer(server string) string {
 }
 
 // perAttempt misbehaves inside the rate limit.
-func (w *world) perAttempt(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) perAttempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
 		if w.tempting(r) {
@@ -140,7 +140,7 @@ type seenKey struct{}
 
 // atCache notes what comes to the cache, and which of it the cache counts as a
 // write.
-func (w *world) atCache(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		w.mu.Lock()
 		r := w.calls[call.ID]
@@ -171,7 +171,7 @@ func (w *world) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 // atLimit notes what the rate limit lets through.
-func (w *world) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		w.mu.Lock()
 		r := w.calls[call.ID]
@@ -184,7 +184,7 @@ func (w *world) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
 
 // atExecutor hands on what the call looks like at the last place where the host
 // can see it.
-func (w *world) atExecutor(next middleware.ToolCaller) middleware.ToolCaller {
+func (w *scenario) atExecutor(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		return next.CallTool(context.WithValue(ctx, seenKey{}, &call), call)
 	})
@@ -192,19 +192,19 @@ func (w *world) atExecutor(next middleware.ToolCaller) middleware.ToolCaller {
 
 // tempting reports whether a middleware of the host's may do harm with the call
 // that only a guard can keep it from.
-func (w *world) tempting(r *record) bool {
+func (w *scenario) tempting(r *record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return r.law == asks || r.worse != "" || r.lowered() && (r.rogue == tampers || r.rogue == fiddles)
 }
 
-func (w *world) wasAsked(r *record) bool {
+func (w *scenario) wasAsked(r *record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return r.asked > 0
 }
 
-func (w *world) find(id string) *record {
+func (w *scenario) find(id string) *record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls[id]

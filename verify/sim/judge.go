@@ -44,7 +44,7 @@ var rule = preflight.Strictest(preflight.When("mode", "read").Safe(), preflight.
 // Resolve is what servers say of arguments, where the host has no rule: the honest
 // ones the truth, and the liar that everything only reads. Now and then nobody
 // answers.
-func (w *world) Resolve(_ context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
+func (w *scenario) Resolve(_ context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
 	m := modeOf(string(call.Arguments))
 	switch {
 	case m == plain:
@@ -60,10 +60,10 @@ func (w *world) Resolve(_ context.Context, call middleware.Call) (annotation.Ann
 var errSilent = errors.New("no answer")
 
 // answers reports whether servers answer questions about the call.
-func (w *world) answers(r *record) bool { return w.dice(forResolver, uint64(r.n), 0).IntN(6) > 0 }
+func (w *scenario) answers(r *record) bool { return w.dice(forResolver, uint64(r.n), 0).IntN(6) > 0 }
 
 // trusts is what the host tells preflight.
-func (w *world) trusts(server string) bool {
+func (w *scenario) trusts(server string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.policy.trusted[server]
@@ -71,7 +71,7 @@ func (w *world) trusts(server string) bool {
 
 // lawOf returns what must hold for a call with these arguments. The caller holds
 // the mutex.
-func (w *world) lawOf(r *record, server string, revision int, text string) law {
+func (w *scenario) lawOf(r *record, server string, revision int, text string) law {
 	static, m := w.policy.law(server, r.tool, revision), modeOf(text)
 	if !w.settings.judged || m == plain || server != r.server { // whoever goes elsewhere goes unjudged
 		return static
@@ -91,7 +91,7 @@ func (w *world) lawOf(r *record, server string, revision int, text string) law {
 // wild reports whether the arguments make the call one that needs a yes, whatever
 // its tool is. A server that nobody trusts is not asked about what needs one
 // anyway.
-func (w *world) wild(r *record, text string) bool {
+func (w *scenario) wild(r *record, text string) bool {
 	_, ruled := rules[r.server+"/"+r.tool.name]
 	return w.settings.judged && modeOf(text) == purges && (ruled || r.server != liar && (r.trusted || r.static != asks) && w.answers(r))
 }
@@ -115,7 +115,7 @@ func (r *record) question(text string, meaning int) question {
 
 // edit returns the arguments that an approver puts instead of those that were
 // shown. They are never tamer.
-func (w *world) edit(r *record, shown string) string {
+func (w *scenario) edit(r *record, shown string) string {
 	if w.settings.judged && (modeOf(shown) == purges || r.n%2 == 0) {
 		return editedWorse
 	}
@@ -126,7 +126,7 @@ func (w *world) edit(r *record, shown string) string {
 var naming = []string{"get_note", "set_note", "create_note"}
 
 // names returns what a call is about, "" for anything.
-func (w *world) names(server, tool, text string) string {
+func (w *scenario) names(server, tool, text string) string {
 	if !w.settings.entities || server != trusty || !slices.Contains(naming, tool) {
 		return ""
 	}

@@ -3,37 +3,21 @@ package sim
 import (
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A law is what must hold for the calls of a tool, mildest first. It is worked
-// out here by hand, from what the plan knows, and never from the rooms' own
+// out here by hand, from what the plan knows, and never from the library's own
 // classes: the recorder and the chain must come to the same answer on two ways.
-type law uint8
+type law = world.Kind
 
 const (
-	reads   law = iota // may be remembered, and repeated
-	repeats            // a write that may be repeated
-	writes             // a write, at most once
-	asks               // at most once, and only with a person's yes
+	reads   = world.Read
+	repeats = world.Update
+	writes  = world.Add
+	asks    = world.Delete
 )
-
-func (l law) String() string { return [...]string{"reads", "repeats", "writes", "asks"}[l] }
-
-// agrees reports whether annotations give a tool the class that it must have under
-// this law, and say rightly whether it is safe to repeat.
-func (l law) agrees(a annotation.Annotations) bool {
-	switch l {
-	case reads:
-		return a.Safety() == annotation.Safe
-	case repeats:
-		return a.Safety() == annotation.Moderate && a.SafeToRetry()
-	case writes:
-		return a.Safety() == annotation.Moderate && !a.SafeToRetry()
-	}
-	return a.Safety().MustConfirm() && !a.SafeToRetry()
-}
 
 // A toolSpec is one tool that every server has.
 type toolSpec struct {
@@ -92,7 +76,7 @@ type pin struct {
 }
 
 // milder reports whether a law is of a milder class than another.
-func (l law) milder(than law) bool { return l < than && (l == reads || than == asks) }
+func milder(l, than law) bool { return l < than && (l == reads || than == asks) }
 
 // A policy is what the host has said up to now.
 type policy struct {
@@ -137,7 +121,7 @@ var definitions = func() map[place][]*mcp.Tool {
 					Name:        t.name,
 					Description: fmt.Sprintf("Notes, revision %d.", revision),
 					InputSchema: map[string]any{"type": "object"},
-					Annotations: wire(t.declared(server, revision)),
+					Annotations: t.declared(server, revision).Hints(),
 				}
 			}
 			all[place{server, t.name}] = list
@@ -156,10 +140,6 @@ func definition(server, tool string, revision int) *mcp.Tool {
 
 // revisionOf reads the revision from a definition.
 func revisionOf(def *mcp.Tool) int { return int(def.Description[len(def.Description)-2] - '0') }
-
-func wire(l law) *mcp.ToolAnnotations {
-	return &mcp.ToolAnnotations{ReadOnlyHint: l == reads, DestructiveHint: new(l == asks), IdempotentHint: l <= repeats}
-}
 
 func spec(name string) *toolSpec {
 	for i := range toolSpecs {

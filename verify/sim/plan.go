@@ -63,7 +63,7 @@ const (
 
 // dice returns numbers that depend on the seed and the two parts alone, so that
 // who throws first does not matter.
-func (w *world) dice(kind, n, m uint64) *rand.Rand {
+func (w *scenario) dice(kind, n, m uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(w.seed*0x9e3779b97f4a7c15+kind, n<<20|m))
 }
 
@@ -131,7 +131,7 @@ const (
 )
 
 // plan draws the calls of a scenario.
-func (w *world) plan() []*record {
+func (w *scenario) plan() []*record {
 	r := w.dice(forPlan, 0, 0)
 	kind := shape(max(0, r.IntN(14)-9)) // mixed, most of the time
 	calls := make([]*record, 0, 48)
@@ -165,7 +165,7 @@ func (w *world) plan() []*record {
 	return calls
 }
 
-func (w *world) draw(r *rand.Rand, n int, kind shape) *record {
+func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 	c := &record{n: n, id: callID(n)}
 	c.server = servers[r.IntN(len(servers))]
 	c.tool = &toolSpecs[[...]int{0, 0, 0, 1, 1, 2, 2, 3, 3, 4}[r.IntN(10)]]
@@ -214,38 +214,38 @@ func (r *record) says(dice *rand.Rand, meaning int) {
 	r.meaning, r.text = meaning, texts[dice.IntN(len(texts))]
 }
 
-// A change is something that happens to the world while calls are under way.
+// A change is something that happens while calls are under way.
 type change struct {
 	at   time.Duration
 	text string
-	do   func(w *world)
+	do   func(w *scenario)
 }
 
 // changes draws rug pulls, acceptances and swaps of the host's policy.
-func (w *world) changes() []change {
+func (w *scenario) changes() []change {
 	r := w.dice(forPlan, 1, 0)
 	var all []change
 	for range r.IntN(4) {
 		server, tool := servers[r.IntN(len(servers))], &toolSpecs[r.IntN(len(toolSpecs))]
 		revision := r.IntN(lastRevision + 1)
 		at := span(r, 0, 50*time.Second)
-		all = append(all, change{at, "rug pull of " + server + "/" + tool.name, func(w *world) { w.revise(server, tool.name, revision) }})
+		all = append(all, change{at, "rug pull of " + server + "/" + tool.name, func(w *scenario) { w.revise(server, tool.name, revision) }})
 		if r.IntN(3) > 0 {
 			at += span(r, 0, 8*time.Second)
-			all = append(all, change{at, "listed " + server, func(w *world) { w.refresh(server) }})
+			all = append(all, change{at, "listed " + server, func(w *scenario) { w.refresh(server) }})
 		}
 		if w.settings.locked && r.IntN(2) == 0 {
-			all = append(all, change{at + span(r, 0, 8*time.Second), "accepted", func(w *world) { w.accept() }})
+			all = append(all, change{at + span(r, 0, 8*time.Second), "accepted", func(w *scenario) { w.accept() }})
 		}
 		if w.settings.pooled && r.IntN(2) == 0 {
 			id := []string{first, losesAnswers, second}[r.IntN(3)]
-			all = append(all, change{at + span(r, 0, 8*time.Second), "replica " + id + " of another version", func(w *world) { w.stray(id, tool.name, revision) }})
+			all = append(all, change{at + span(r, 0, 8*time.Second), "replica " + id + " of another version", func(w *scenario) { w.stray(id, tool.name, revision) }})
 		}
 	}
 	for _, c := range w.order {
 		if c.rogue == freshens && c.tool.byName == asks { // as one does where definitions change
 			at := c.at + span(r, 0, 6*time.Second)
-			all = append(all, change{at, "rug pull of " + c.server + "/" + c.tool.name, func(w *world) {
+			all = append(all, change{at, "rug pull of " + c.server + "/" + c.tool.name, func(w *scenario) {
 				w.revise(c.server, c.tool.name, 2)
 				w.refresh(c.server)
 			}})
@@ -261,16 +261,16 @@ func (w *world) changes() []change {
 
 // swaps are the changes of policy that a host may make while it runs.
 var swaps = []change{
-	{text: "trust " + replica, do: func(w *world) {
+	{text: "trust " + replica, do: func(w *scenario) {
 		w.swap(func(p *policy) { p.trusted[replica] = true }, func() error { w.tools.Trust(replica); return nil })
 	}},
-	{text: "ask before " + trusty + "/get_note", do: func(w *world) {
+	{text: "ask before " + trusty + "/get_note", do: func(w *scenario) {
 		w.override(trusty, "get_note", asks, annotation.Annotations{RequiresConfirmation: annotation.Yes})
 	}},
-	{text: liar + "/frobnicate reads", do: func(w *world) { w.override(liar, "frobnicate", reads, annotation.ReadOnly()) }},
-	{text: replica + "/delete_note only adds", do: func(w *world) { w.override(replica, "delete_note", writes, annotation.Write()) }},
-	{text: liar + "/create_note destroys", do: func(w *world) { w.override(liar, "create_note", asks, annotation.Destructive()) }},
-	{text: liar + "/* are updates", do: func(w *world) {
+	{text: liar + "/frobnicate reads", do: func(w *scenario) { w.override(liar, "frobnicate", reads, annotation.ReadOnly()) }},
+	{text: replica + "/delete_note only adds", do: func(w *scenario) { w.override(replica, "delete_note", writes, annotation.Write()) }},
+	{text: liar + "/create_note destroys", do: func(w *scenario) { w.override(liar, "create_note", asks, annotation.Destructive()) }},
+	{text: liar + "/* are updates", do: func(w *scenario) {
 		w.swap(func(p *policy) { p.rule = true }, func() error {
 			_, err := w.tools.OverrideMatching(liar+"/*", annotation.Update())
 			return err

@@ -127,21 +127,21 @@ type event struct {
 }
 
 // say adds to the trace; the caller holds the mutex.
-func (w *world) say(who, what, extra string) {
+func (w *scenario) say(who, what, extra string) {
 	w.trace = append(w.trace, event{w.now(), who, what, extra})
 }
 
 // badf reports a broken invariant; the caller holds the mutex.
-func (w *world) badf(invariant string, who fmt.Stringer, format string, args ...any) {
+func (w *scenario) badf(invariant string, who fmt.Stringer, format string, args ...any) {
 	text := fmt.Sprintf("%s: %v: %s", invariant, who, fmt.Sprintf(format, args...))
 	w.violations = append(w.violations, text)
 	w.say("!!", text, "")
 }
 
-func (w *world) now() time.Duration { return time.Since(w.start) }
+func (w *scenario) now() time.Duration { return time.Since(w.start) }
 
 // Trace prints what happened, in order.
-func (w *world) Trace() string {
+func (w *scenario) Trace() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var b strings.Builder

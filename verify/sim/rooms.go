@@ -61,7 +61,7 @@ var weights = map[string]int{first: 60, losesAnswers: 10, second: 50}
 
 // assemble hangs the chains in front of the catalogue: one for those who may see
 // everything, and one for those who may not. They share all that can be shared.
-func (w *world) assemble(t *testing.T) {
+func (w *scenario) assemble(t *testing.T) {
 	s := w.settings
 	asking := hitl.Options{Timeout: askTimeout, Lifetime: s.lifetime, MaxPending: s.maxPending, Writes: s.careful}
 	if s.standing {
@@ -120,7 +120,7 @@ type guarding interface {
 	Guard(executor middleware.ToolCaller) middleware.ToolCaller
 }
 
-func (w *world) nest(outer, inner chain.Standard, executor guarding) middleware.ToolCaller {
+func (w *scenario) nest(outer, inner chain.Standard, executor guarding) middleware.ToolCaller {
 	outer.Infer = executor.Admit // by hand, since the executor of the outer chain is a chain
 	switch w.settings.nested {
 	case twoAsk:
@@ -131,7 +131,7 @@ func (w *world) nest(outer, inner chain.Standard, executor guarding) middleware.
 	return inner.Then(executor)
 }
 
-func (w *world) memory() cache.Options {
+func (w *scenario) memory() cache.Options {
 	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{})}
 	if w.settings.remembered {
 		o.Idempotent = []string{trusty + "/set_note"}
@@ -146,7 +146,7 @@ func (w *world) memory() cache.Options {
 }
 
 // pool gives trusty its replicas.
-func (w *world) pool(t *testing.T) middleware.Middleware {
+func (w *scenario) pool(t *testing.T) middleware.Middleware {
 	var all []route.Replica
 	for _, id := range []string{first, losesAnswers, second} {
 		r, err := w.tools.Replica(t.Context(), trusty, id, &session{w, trusty, id})
@@ -160,7 +160,7 @@ func (w *world) pool(t *testing.T) middleware.Middleware {
 	return route.New(route.Options{}, route.NewPool(trusty, strategy, all...))
 }
 
-func (w *world) catalogOptions() catalog.Options {
+func (w *scenario) catalogOptions() catalog.Options {
 	var o catalog.Options
 	if w.settings.viewed {
 		o.Permission = func(tool *middleware.Tool) string {
@@ -187,7 +187,7 @@ func (r *record) sees(server string, l law) bool {
 
 // refresh lists a server's tools again, and those of its replicas. Without a lock
 // they are accepted with that.
-func (w *world) refresh(server string) {
+func (w *scenario) refresh(server string) {
 	err := w.tools.Refresh(context.Background(), server)
 	if server == trusty {
 		for _, r := range w.replicas {
@@ -204,7 +204,7 @@ func (w *world) refresh(server string) {
 }
 
 // accept accepts all that is listed.
-func (w *world) accept() {
+func (w *scenario) accept() {
 	if !w.settings.locked {
 		return
 	}

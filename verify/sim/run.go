@@ -19,7 +19,7 @@ func (e *endError) Error() string { return e.call + ": " + e.how.Error() }
 func (e *endError) Unwrap() error { return e.how }
 
 // run makes one call.
-func (w *world) run(r *record) {
+func (w *scenario) run(r *record) {
 	tool, ok := w.tools.Lookup(r.server, r.tool.name)
 	if !ok {
 		return // its server has dropped it, and the host knows
@@ -31,7 +31,7 @@ func (w *world) run(r *record) {
 }
 
 // make makes a call that has begun, and checks what comes back.
-func (w *world) make(ctx context.Context, r *record, call middleware.Call) (*mcp.CallToolResult, error) {
+func (w *scenario) make(ctx context.Context, r *record, call middleware.Call) (*mcp.CallToolResult, error) {
 	returned := false
 	defer func() { // the goroutine may end inside the call
 		if !returned {
@@ -52,7 +52,7 @@ func (w *world) make(ctx context.Context, r *record, call middleware.Call) (*mcp
 }
 
 // context returns the context of a call: none, a deadline, a cancellation or both.
-func (w *world) context(ctx context.Context, r *record) (context.Context, context.CancelFunc) {
+func (w *scenario) context(ctx context.Context, r *record) (context.Context, context.CancelFunc) {
 	cancel := context.CancelFunc(func() {})
 	if r.timeout > 0 {
 		r.deadline = time.Now().Add(r.timeout)

@@ -16,7 +16,7 @@ import (
 // A session is a server as the catalogue sees it. It keeps the books: what was
 // really handed over, when, and for whom.
 type session struct {
-	w       *world
+	w       *scenario
 	name    string
 	replica string // "" where it has no replicas
 }
@@ -135,7 +135,7 @@ func (e *exec) wait(ctx context.Context, latency time.Duration) error {
 }
 
 // retryAfter asks to be left alone for a while, or until the deadline exactly.
-func (w *world) retryAfter(ctx context.Context, e *exec) json.RawMessage {
+func (w *scenario) retryAfter(ctx context.Context, e *exec) json.RawMessage {
 	after := time.Duration(e.n%7) * 777 * time.Millisecond
 	deadline, ok := ctx.Deadline()
 	if d := e.call.deadline; !d.IsZero() {
@@ -152,7 +152,7 @@ func (w *world) retryAfter(ctx context.Context, e *exec) json.RawMessage {
 }
 
 // drawFault says how an attempt ends and how long it takes.
-func (w *world) drawFault(r *record, attempt int, replica string) (fault, time.Duration) {
+func (w *scenario) drawFault(r *record, attempt int, replica string) (fault, time.Duration) {
 	dice := w.dice(forFault, uint64(r.n), uint64(attempt))
 	latency := span(dice, time.Millisecond, 1500*time.Millisecond)
 	if w.epilogue {

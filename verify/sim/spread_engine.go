@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/verify/world"
 )
 
 const (
@@ -88,28 +89,17 @@ func (e *engine) do(ctx context.Context, operation func() error) error {
 	loses := e.lossy && !e.well && e.dice.IntN(12) == 0
 	before := e.dice.IntN(2) == 0
 	e.mu.Unlock()
-	if err := pauseFor(ctx, there); err != nil {
+	if err := world.Wait(ctx, there); err != nil {
 		return err
 	}
 	if e.isAway(time.Now()) || loses && before {
-		return errors.Join(pauseFor(ctx, opTimeout/2), errLost)
+		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
 	}
 	err := operation()
 	if loses {
-		return errors.Join(pauseFor(ctx, opTimeout/2), errLost)
+		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
 	}
-	return errors.Join(err, pauseFor(ctx, back))
-}
-
-func pauseFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return errors.Join(err, world.Wait(ctx, back))
 }
 
 // pay tells of the ends that could not be told.

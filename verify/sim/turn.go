@@ -13,7 +13,7 @@ import (
 )
 
 // turns takes some calls together, as a model asks for them in one turn.
-func (w *world) turns() [][]*record {
+func (w *scenario) turns() [][]*record {
 	r := w.dice(forPlan, 2, 0)
 	if r.IntN(2) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (w *world) turns() [][]*record {
 }
 
 // runTurn makes the calls of one turn as a batch.
-func (w *world) runTurn(turn []*record) {
+func (w *scenario) runTurn(turn []*record) {
 	var calls []middleware.Call
 	for _, r := range turn {
 		tool, ok := w.tools.Lookup(r.server, r.tool.name)
@@ -62,7 +62,7 @@ func (w *world) runTurn(turn []*record) {
 }
 
 // booked is the chain as a batch sees it, with the books kept of each call.
-type booked struct{ w *world }
+type booked struct{ w *scenario }
 
 func (b booked) Unwrap() middleware.ToolCaller { return b.w.caller }
 
@@ -75,7 +75,7 @@ func (b booked) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 
 // checkTurn says what must hold when a call goes on beside those before it: nothing of
 // its turn and its server that may matter is under way. The caller holds the mutex.
-func (w *world) checkTurn(r *record) {
+func (w *scenario) checkTurn(r *record) {
 	if !r.ended.IsZero() {
 		return // what a middleware of the host left running
 	}
@@ -103,7 +103,7 @@ func (r *record) hasItsTurn() bool {
 
 // ConfirmGroup is the approver at a desk where several questions lie: he answers those
 // that he would answer, in no order, when he has made up his mind about all of them.
-func (w *world) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
+func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
 	type asked struct {
 		r       *record
 		how     manner
@@ -138,7 +138,7 @@ func (w *world) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[
 }
 
 // call is a record as it is handed in.
-func (w *world) call(r *record, tool *middleware.Tool) middleware.Call {
+func (w *scenario) call(r *record, tool *middleware.Tool) middleware.Call {
 	r.sent = []byte(r.text)
 	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(r.sent), Meta: mcp.Meta{"call": r.id}}
 	if r.text == "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A world is one scenario: servers, tenants, a host and a person, around one
+// A scenario is servers, tenants, a host and a person, around one
 // chain of the real rooms.
-type world struct {
+type scenario struct {
 	seed     uint64
 	start    time.Time
 	settings settings
@@ -57,7 +57,7 @@ type Outcome struct {
 
 // Run plays the scenario of a seed in a bubble of its own.
 func Run(t *testing.T, seed uint64) (out Outcome) {
-	w := &world{
+	w := &scenario{
 		seed:        seed,
 		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},
 		revision:    make(map[place]int),
@@ -84,7 +84,7 @@ func Run(t *testing.T, seed uint64) (out Outcome) {
 	return out
 }
 
-func (w *world) play(t *testing.T) {
+func (w *scenario) play(t *testing.T) {
 	w.start = time.Now()
 	w.settings = drawSettings(w.dice(forSettings, 0, 0))
 	w.settings.rooms = drawRooms(w.dice(forRooms, 0, 0))
@@ -125,7 +125,7 @@ func (w *world) play(t *testing.T) {
 }
 
 // enlist adds a call to the books.
-func (w *world) enlist(r *record) {
+func (w *scenario) enlist(r *record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls[r.id] = r
@@ -133,7 +133,7 @@ func (w *world) enlist(r *record) {
 }
 
 // build puts the real rooms together.
-func (w *world) build(t *testing.T) {
+func (w *scenario) build(t *testing.T) {
 	for _, server := range servers {
 		for i := range toolSpecs {
 			w.revision[place{server, toolSpecs[i].name}] = 1
@@ -166,19 +166,19 @@ func (w *world) build(t *testing.T) {
 }
 
 // jitter depends on the instant, so that a replay draws the same.
-func (w *world) jitter() float64 {
+func (w *scenario) jitter() float64 {
 	return w.dice(forBackoff, uint64(w.now()), 0).Float64()
 }
 
 // revise changes what a server declares.
-func (w *world) revise(server, tool string, revision int) {
+func (w *scenario) revise(server, tool string, revision int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.revision[place{server, tool}] = revision
 }
 
 // stray changes what a replica declares, and lists it again.
-func (w *world) stray(id, tool string, revision int) {
+func (w *scenario) stray(id, tool string, revision int) {
 	w.mu.Lock()
 	w.strays[place{id, tool}] = revision
 	w.mu.Unlock()
@@ -186,7 +186,7 @@ func (w *world) stray(id, tool string, revision int) {
 }
 
 // swap changes the host's policy, in the books and in the catalogue at once.
-func (w *world) swap(books func(*policy), do func() error) {
+func (w *scenario) swap(books func(*policy), do func() error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	books(&w.policy)
@@ -195,13 +195,13 @@ func (w *world) swap(books func(*policy), do func() error) {
 	}
 }
 
-func (w *world) override(server, tool string, l law, a annotation.Annotations) {
+func (w *scenario) override(server, tool string, l law, a annotation.Annotations) {
 	w.swap(func(p *policy) { p.word[place{server, tool}] = l }, func() error { return w.tools.Override(server, tool, a) })
 }
 
 // close makes a few more calls after everything has come to rest: nothing may
 // have stayed behind that keeps them from being asked, made and remembered.
-func (w *world) close() {
+func (w *scenario) close() {
 	w.mu.Lock()
 	w.epilogue = true
 	clear(w.strays)
