@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,8 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/verify/world"
 )
 
 // An Asker is a replica whose dangerous calls wait for a person: its page is at the
@@ -51,22 +49,18 @@ func (a Asker) run() error {
 	go func() {
 		served <- in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { fmt.Println("link", in.Link(origin, "ada")) })
 	}()
-	tools, err := newTools()
+	tools, err := world.NewItems()
 	if err != nil {
 		return err
 	}
-	r := &runner{orders: orders{Server: a.Server}, tools: tools}
 	caller := chain.Standard{Confirm: hitl.New(in, hitl.Options{Store: store.Approvals(), Timeout: a.Timeout})}.
-		Then(grant.Guard(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
+		Then(world.Guard(remote(a.Server)))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		id := lines.Text()
-		form, _ := json.Marshal(map[string]string{"id": id})
-		_, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: tools["delete_item"], Arguments: form})
-		switch {
-		case errors.Is(err, hitl.ErrDenied):
-			fmt.Println("denied", id, err)
+		switch e := tools.Call(ctx, caller, lines.Text(), "delete", lines.Text(), "", time.Hour); {
+		case e.Denied:
+			fmt.Println("denied", e.Call, e.Err)
 		default:
-			fmt.Println("done", id, err)
+			fmt.Println("done", e.Call, e.Err)
 		}
 	}
 	select {
@@ -75,26 +69,4 @@ func (a Asker) run() error {
 	default:
 		return nil
 	}
-}
-
-// A Ledger is the server, for tests.
-type Ledger struct{ *server }
-
-// NewLedger starts a server; it ends with its process.
-func NewLedger() (Ledger, error) {
-	s, err := newServer()
-	return Ledger{s}, err
-}
-
-// URL is where it is.
-func (l Ledger) URL() string { return l.url }
-
-// Executed returns how often a call was.
-func (l Ledger) Executed(call string) (n int) {
-	for _, x := range l.executions() {
-		if x.Call == call {
-			n++
-		}
-	}
-	return n
 }

@@ -9,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/verify/world"
 )
 
 // Options are what a fleet does. The zero value is four replicas and 20,000 calls.
@@ -65,7 +65,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	if o.PerMinute == 0 {
 		o.PerMinute, o.Burst = 60_000, 100
 	}
-	s, err := newServer()
+	s, err := NewServer()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	children := make([]*child, o.Replicas)
 	for i := range children {
 		text, err := json.Marshal(orders{
-			Redis: e.URL(), Server: s.url, Prefix: "fleet", Key: bytes.Repeat([]byte("k"), 32), Replica: i, Replicas: o.Replicas,
+			Redis: e.URL(), Server: s.URL, Prefix: "fleet", Key: bytes.Repeat([]byte("k"), 32), Replica: i, Replicas: o.Replicas,
 			Calls: o.Calls / o.Replicas, Workers: workers, Cold: o.Cold, Begin: begin, Items: 300, PerMinute: o.PerMinute, Burst: o.Burst, Deadline: deadline, Patience: o.Patience,
 		})
 		if err != nil {
@@ -103,7 +103,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 		trouble = o.Trouble.Do(e)
 	}
 	r := &Result{}
-	var events []event
+	var events []world.Event
 	for i, c := range children {
 		if err := c.cmd.Wait(); err != nil {
 			return nil, fmt.Errorf("replica %d: %w\n%s", i, err, c.log.String())
@@ -112,7 +112,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 		lines := bufio.NewScanner(&c.out)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			var e event
+			var e line
 			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 				return nil, fmt.Errorf("replica %d: %w", i, err)
 			}
@@ -120,128 +120,49 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 				r.Stood = max(r.Stood, e.Stood)
 				continue
 			}
-			events = append(events, e)
+			events = append(events, e.Event)
 		}
 	}
 	r.Stood = max(r.Stood, stood())
 	r.Took = time.Since(begin)
-	r.judge(o, events, s.executions())
+	r.judge(o, events, s.Ledger.All())
 	return r, trouble
 }
 
 // judge looks for broken promises.
-func (r *Result) judge(o Options, events []event, ledger []execution) {
+func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution) {
 	r.Calls, r.Server = len(events), len(ledger)
+	var broken, late world.Breaches // late is what a process that stands still may cost
 	var took []time.Duration
 	for _, e := range events {
-		took = append(took, time.Duration(e.Ended-e.Began))
+		took = append(took, e.Ended.Sub(e.Began))
 		if e.Err != "" {
 			r.Failed++
 		}
 		if e.Denied {
 			r.Denied++
 		}
-		if took := time.Duration(e.Ended - e.Began); took > deadline+slack {
-			r.latef("the call %s took %v, and had %v", e.Call, took, deadline)
+		if took := e.Ended.Sub(e.Began); took > deadline+slack {
+			late.Addf("the call %s took %v, and had %v", e.Call, took, deadline)
 		}
 	}
 	if slices.Sort(took); len(took) > 0 {
 		r.P50, r.P99, r.Max = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
 	}
-	r.judgeReads(events)
-	r.judgeLedger(o, events, ledger)
-}
-
-func (r *Result) brokef(format string, args ...any) {
-	if len(r.Broken)-r.Excused < 20 {
-		r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
-	}
-}
-
-// latef is brokef for what a process that stands still may cost.
-func (r *Result) latef(format string, args ...any) {
-	if r.Excused < 20 {
-		r.Excused++
-		r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
-	}
-}
-
-// judgeReads: no read is older than a write that was over before it began.
-func (r *Result) judgeReads(events []event) {
-	type write struct{ ended, seq int64 }
-	writes := make(map[string][]write) // by item; "" has all of them
-	for _, e := range events {
-		if e.Seq > 0 && (e.Tool == "put_item" || e.Tool == "delete_item") {
-			writes[e.Item] = append(writes[e.Item], write{e.Ended, e.Seq})
-			writes[""] = append(writes[""], write{e.Ended, e.Seq})
-		}
-	}
-	for _, list := range writes {
-		slices.SortFunc(list, func(a, b write) int { return int(min(max(a.ended-b.ended, -1), 1)) })
-		for i := 1; i < len(list); i++ { // the newest of all that were over by then
-			list[i].seq = max(list[i].seq, list[i-1].seq)
-		}
-	}
-	for _, e := range events {
-		if e.Err != "" || e.Tool != "get_item" && e.Tool != "list_items" {
-			continue
-		}
-		list := writes[e.Item]
-		at, _ := slices.BinarySearchFunc(list, e.Began, func(w write, t int64) int { return int(min(max(w.ended-t, -1), 1)) })
-		if at > 0 && e.Seq < list[at-1].seq {
-			r.latef("the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Seq, list[at-1].seq, time.Duration(e.Began-list[at-1].ended))
-		}
-	}
-}
-
-// judgeLedger: nothing unsafe twice, nothing that was denied, one flight for each
-// cold key, and the quota.
-func (r *Result) judgeLedger(o Options, events []event, ledger []execution) {
-	done := make(map[string]int)
-	cold := make(map[string]int)
-	for _, x := range ledger {
-		if x.Tool != "get_item" && x.Tool != "list_items" {
-			if done[x.Call]++; done[x.Call] == 2 {
-				r.brokef("the %s %s was executed twice", x.Tool, x.Call)
-			}
-			if strings.HasSuffix(x.Call, "-no") {
-				r.brokef("%s was executed, to which somebody said no", x.Call)
-			}
-		}
-		if strings.HasPrefix(x.Item, "cold ") {
-			cold[x.Item]++
-		}
-	}
-	for _, n := range cold {
-		if n > 1 {
-			r.Twice++
-		}
-	}
-	for _, e := range events {
-		if (e.Denied || e.NotSent) && done[e.Call] > 0 {
-			r.brokef("%s was executed, and its error says that it was not: %s", e.Call, e.Err)
-		}
-		if e.Tool == "delete_item" && e.Err == "" && done[e.Call] != 1 {
-			r.brokef("%s succeeded and was executed %d times", e.Call, done[e.Call])
-		}
-	}
-	began := make([]int64, len(ledger))
-	for i, x := range ledger {
-		began[i] = x.Began
-	}
-	slices.Sort(began)
-	// The most that any stretch of time has above what the rate gives it, as in a bucket that leaks.
-	level, last := 0.0, int64(0)
-	for _, at := range began {
-		level = max(0, level-float64(at-last)/1e9*o.PerMinute/60) + 1
-		r.Over, last = max(r.Over, level), at
-	}
-	r.Over -= float64(o.Burst)
+	r.Twice = world.Again(ledger, cold)
+	r.Over = world.Peak(ledger, o.PerMinute) - float64(o.Burst)
 	// What arrives at once was let through one after the other: the server is behind by what is on its way.
 	if most := float64(o.Replicas*workers + o.Trouble.Bursts*o.Burst); r.Over > most {
-		r.latef("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, o.Burst, o.Replicas*workers)
+		late.Addf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, o.Burst, o.Replicas*workers)
 	}
+	world.Reads(events, &late)
+	world.Writes(events, ledger, &broken)
+	r.Excused = len(late.List())
+	r.Broken = append(broken.List(), late.List()...)
 }
+
+// cold is how the names of items begin that all replicas ask for at once.
+const cold = "cold "
 
 // InTheMiddle is when a trouble comes of which both sides are to be seen.
 const InTheMiddle = 800 * time.Millisecond

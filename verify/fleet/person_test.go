@@ -34,14 +34,14 @@ type replica struct {
 	link  string
 }
 
-func start(t *testing.T, e *redistest.Server, l fleet.Ledger) *replica {
+func start(t *testing.T, e *redistest.Server, l *fleet.Server) *replica {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &replica{t: t, cmd: exec.CommandContext(context.Background(), self), lines: make(chan string, 100)}
-	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL(), Key: bytes.Repeat([]byte("k"), 32), Timeout: 5 * time.Minute, Patience: patient}.Environment())
+	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL, Key: bytes.Repeat([]byte("k"), 32), Timeout: 5 * time.Minute, Patience: patient}.Environment())
 	r.cmd.Stderr = os.Stderr
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -176,20 +176,20 @@ func (p *person) decides(id, digest, decision string) (status int, text string) 
 func TestPersonAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
-	ledger, err := fleet.NewLedger()
+	server, err := fleet.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := start(t, e, ledger)
+	a := start(t, e, server)
 	ada := visits(t, a)
 	want := func(call string, n int) {
 		t.Helper()
-		if got := ledger.Executed(call); got != n {
+		if got := server.Ledger.Times(call); got != n {
 			t.Errorf("%s was executed %d times, want %d", call, got, n)
 		}
 	}
 	t.Run("yes, no, and twice", func(t *testing.T) {
-		c := start(t, e, ledger)
+		c := start(t, e, server)
 		c.calls("one")
 		id, digest := ada.sees("one")
 		if status, text := ada.decides(id, digest, "approve"); status != http.StatusOK {
@@ -208,18 +208,18 @@ func TestPersonAtAnotherReplica(t *testing.T) {
 		want("two", 0)
 	})
 	t.Run("killed before the decision", func(t *testing.T) {
-		c := start(t, e, ledger)
+		c := start(t, e, server)
 		c.calls("three")
 		id, digest := ada.sees("three")
 		c.kill()
 		ada.decides(id, digest, "approve") // taken or not: nobody is there to act on it
-		b := start(t, e, ledger)           // and one that starts does nothing of it
+		b := start(t, e, server)           // and one that starts does nothing of it
 		time.Sleep(500 * time.Millisecond)
 		b.kill()
 		want("three", 0)
 	})
 	t.Run("killed after the decision", func(t *testing.T) {
-		c := start(t, e, ledger)
+		c := start(t, e, server)
 		c.calls("four")
 		id, digest := ada.sees("four")
 		c.signal(syscall.SIGSTOP) // it cannot act on what is decided now
@@ -227,13 +227,13 @@ func TestPersonAtAnotherReplica(t *testing.T) {
 			t.Errorf("%d\n%s", status, text)
 		}
 		c.kill()
-		b := start(t, e, ledger)
+		b := start(t, e, server)
 		time.Sleep(500 * time.Millisecond)
 		b.kill()
 		want("four", 0)
 	})
 	t.Run("a question whose replica died is taken off", func(t *testing.T) {
-		c := start(t, e, ledger)
+		c := start(t, e, server)
 		c.calls("five")
 		id, digest := ada.sees("five")
 		c.kill()
@@ -244,7 +244,7 @@ func TestPersonAtAnotherReplica(t *testing.T) {
 		want("five", 0)
 	})
 	t.Run("Redis dies while somebody waits", func(t *testing.T) {
-		c := start(t, e, ledger)
+		c := start(t, e, server)
 		c.calls("six")
 		id, digest := ada.sees("six")
 		e.Kill()

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,16 +16,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -48,15 +46,11 @@ type orders struct {
 	Patience              time.Duration // with Redis, for redis.Options.Timeout
 }
 
-// An event is one call as its replica saw it.
-type event struct {
-	Call, Tool, Item string
-	Seq              int64
-	Began, Ended     int64
-	Denied           bool `json:",omitempty"`
-	NotSent          bool `json:",omitempty"`
-	Err              string
-	Stood            time.Duration `json:",omitempty"` // of the last line alone, which is no call: see still
+// A line is what a replica prints of a call, and at its end how long it stood still.
+type line struct {
+	world.Event
+
+	Stood time.Duration `json:",omitempty"`
 }
 
 // Main makes this process a replica where it was started as one, and does not
@@ -93,7 +87,7 @@ func replica(o orders) error {
 		return err
 	}
 	defer store.Close()
-	tools, err := newTools()
+	tools, err := world.NewItems()
 	if err != nil {
 		return err
 	}
@@ -101,20 +95,18 @@ func replica(o orders) error {
 	defer out.Flush()
 	r := &runner{orders: o, tools: tools, out: json.NewEncoder(out)}
 	r.caller = chain.Standard{
-		Confirm: hitl.New(hitl.ConfirmerFunc(decide), hitl.Options{Store: store.Approvals(), MaxPending: 10_000}),
-		Cache: cache.New(cache.Options{Remote: store.Cache(), Entities: map[string][]string{
-			"ledger/get_item": {"id"}, "ledger/put_item": {"id"}, "ledger/delete_item": {"id"},
-		}}),
-		Retry: retry.New(retry.Options{}),
+		Confirm: hitl.New(hitl.ConfirmerFunc(world.Decide), hitl.Options{Store: store.Approvals(), MaxPending: 10_000}),
+		Cache:   cache.New(cache.Options{Remote: store.Cache(), Entities: world.ItemEntities}),
+		Retry:   retry.New(retry.Options{}),
 		RateLimit: ratelimit.New(ratelimit.Options{
 			PerMinute: o.PerMinute, Burst: o.Burst, Shared: store.Limiter(), Replicas: o.Replicas,
 		}),
 		Timeout: timeout.New(timeout.Options{}),
-	}.Then(grant.Guard(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
+	}.Then(world.Guard(remote(o.Server)))
 	time.Sleep(time.Until(o.Begin))
 	stood := still()
 	r.run(ctx)
-	return r.out.Encode(event{Stood: max(stood(), 1)})
+	return r.out.Encode(line{Stood: max(stood(), 1)})
 }
 
 // still measures from now on for how long this process does not come to run, and
@@ -148,32 +140,10 @@ func open(ctx context.Context, url string, o redis.Options) (store *redis.Store,
 	return store, err
 }
 
-func newTools() (map[string]*middleware.Tool, error) {
-	tools := make(map[string]*middleware.Tool)
-	for name, known := range map[string]annotation.Annotations{
-		"get_item": annotation.ReadOnly(), "list_items": annotation.ReadOnly(), "put_item": annotation.Write(), "delete_item": annotation.Destructive(),
-	} {
-		tool, err := middleware.NewTool("ledger", &mcp.Tool{Name: name}, known)
-		if err != nil {
-			return nil, err
-		}
-		tools[name] = tool
-	}
-	return tools, nil
-}
-
-// decide says no to what is named so: every third deletion.
-func decide(_ context.Context, r hitl.Request) (hitl.Decision, error) {
-	if strings.HasSuffix(r.CallID, "-no") {
-		return hitl.Decision{}, nil
-	}
-	return hitl.Decision{Verdict: hitl.Approved, By: "fleet"}, nil
-}
-
 type runner struct {
 	orders
 
-	tools  map[string]*middleware.Tool
+	tools  world.Items
 	caller middleware.ToolCaller
 	mu     sync.Mutex
 	out    *json.Encoder
@@ -186,21 +156,21 @@ func (r *runner) run(ctx context.Context) {
 		workers.Go(func() {
 			dice := rand.New(rand.NewPCG(uint64(r.Replica), uint64(w)))
 			for i := range r.Cold {
-				r.call(ctx, fmt.Sprintf("%d-%d-cold-%d", r.Replica, w, i), "get_item", "cold "+strconv.Itoa(i))
+				r.call(ctx, fmt.Sprintf("%d-%d-cold-%d", r.Replica, w, i), "get", cold+strconv.Itoa(i))
 			}
 			for i := range r.Calls/r.Workers - r.Cold {
 				id, item := fmt.Sprintf("%d-%d-%d", r.Replica, w, i), strconv.Itoa(dice.IntN(r.Items))
 				switch at := dice.IntN(100); {
 				case at < 82:
-					r.call(ctx, id, "get_item", item)
+					r.call(ctx, id, "get", item)
 				case at < 90:
-					r.call(ctx, id, "list_items", "")
+					r.call(ctx, id, "list", "")
 				case at < 97:
-					r.call(ctx, id, "put_item", item)
+					r.call(ctx, id, "put", item)
 				case at < 99:
-					r.call(ctx, id+"-yes", "delete_item", item)
+					r.call(ctx, id+"-yes", "delete", item)
 				default:
-					r.call(ctx, id+"-no", "delete_item", item)
+					r.call(ctx, id+world.Deny, "delete", item)
 				}
 			}
 		})
@@ -210,51 +180,47 @@ func (r *runner) run(ctx context.Context) {
 
 // call makes a call and writes down what came of it.
 func (r *runner) call(ctx context.Context, id, tool, item string) {
-	ctx, cancel := context.WithTimeout(ctx, r.Deadline)
-	defer cancel()
-	arguments := map[string]string{}
-	if item != "" {
-		arguments["id"] = item
+	note := ""
+	if tool == "put" || tool == "delete" {
+		note = id
 	}
-	if tool != "get_item" && tool != "list_items" {
-		arguments["note"] = id
-	}
-	form, _ := json.Marshal(arguments)
-	e := event{Call: id, Tool: tool, Item: item, Began: time.Now().UnixNano()}
-	res, err := r.caller.CallTool(ctx, middleware.Call{ID: id, Tool: r.tools[tool], Arguments: form})
-	e.Ended = time.Now().UnixNano()
-	if err != nil {
-		e.Err, e.Denied, e.NotSent = err.Error(), errors.Is(err, hitl.ErrDenied), middleware.NotSent(err)
-	} else {
-		e.Seq, _ = strconv.ParseInt(res.Content[0].(*mcp.TextContent).Text, 10, 64)
-	}
+	e := r.tools.Call(ctx, r.caller, id, tool, item, note, r.Deadline)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.out.Encode(e)
+	_ = r.out.Encode(line{Event: e})
 }
 
-// execute sends the call to the server.
-func (r *runner) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	var arguments struct{ ID, Note string }
-	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
-		return nil, err
-	}
-	form, _ := json.Marshal(request{call.ID, call.Tool.Name(), arguments.ID})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Server, bytes.NewReader(form))
-	if err != nil {
-		return nil, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server: %s", text)
-	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.TrimSpace(string(text))}}}, nil
+// remote sends calls to the server at a URL.
+func remote(url string) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		q, err := world.RequestOf(call)
+		if err != nil {
+			return nil, err
+		}
+		form, err := json.Marshal(q)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(form))
+		if err != nil {
+			return nil, err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("the server: %s", text)
+		}
+		version, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		return world.Result(version), nil
+	})
 }
