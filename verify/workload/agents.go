@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A policy stands between the agents and the world.
+// A policy stands between the agents and the servers.
 type policy struct {
 	name string
-	make func(w *world, tight bool) caller
+	make func(w *run, tight bool) caller
 }
 
 type caller func(ctx context.Context, r *request) (*mcp.CallToolResult, error)
@@ -26,7 +27,7 @@ const (
 
 // play lets the agents work under a policy, in virtual time: it runs in a bubble.
 func play(seed uint64, p policy, tight bool) tally {
-	w := newWorld(seed, tight)
+	w := newRun(seed, tight)
 	call := p.make(w, tight)
 	var all sync.WaitGroup
 	for agent := range agents {
@@ -38,10 +39,10 @@ func play(seed uint64, p policy, tight bool) tally {
 }
 
 // agent makes its calls one after the other.
-func (w *world) agent(agent int, call caller) {
+func (w *run) agent(agent int, call caller) {
 	plan := chance(w.seed, "plan", agent)
 	zipf := rand.NewZipf(plan, 1.2, 1, things-1)
-	seen := map[string]int{} // what it knows of its own writes
+	seen := map[string]int64{} // what it knows of its own writes
 	// No two agents do anything at one instant, so that a run is like the other.
 	time.Sleep(time.Duration(1+agent) * 1_000_003)
 	for turn := range turns {
@@ -62,10 +63,8 @@ func pick(n int) *tool {
 }
 
 // one makes one call and looks at what came of it.
-func (w *world) one(r *request, seen map[string]int, call caller) {
-	w.mu.Lock()
+func (w *run) one(r *request, seen map[string]int64, call caller) {
 	true0 := w.version(r)
-	w.mu.Unlock()
 	begun := time.Now()
 	res, err := call(context.Background(), r)
 	w.mu.Lock()
@@ -75,20 +74,20 @@ func (w *world) one(r *request, seen map[string]int, call caller) {
 		w.failed++
 		return
 	}
-	var version int
-	if _, scanErr := fmt.Sscan(res.Content[0].(*mcp.TextContent).Text, &version); scanErr != nil {
-		panic(errOdd)
+	version, err := world.VersionOf(res)
+	if err != nil {
+		panic(err)
 	}
 	own := fmt.Sprint(r.about, r.tool.server)
 	switch {
-	case r.tool.nature == reading:
+	case r.tool.kind == world.Read:
 		if version < true0 {
 			w.stale++
 		}
 		if version < seen[own] {
 			w.ownStale++
 		}
-	case w.executed[r.id()] == 0:
+	case w.ledger.Times(r.id()) == 0:
 		w.lost++
 	default:
 		w.remember(r, seen)
@@ -96,9 +95,10 @@ func (w *world) one(r *request, seen map[string]int, call caller) {
 }
 
 // remember notes what the agent may expect to read from now on.
-func (w *world) remember(r *request, seen map[string]int) {
+func (w *run) remember(r *request, seen map[string]int64) {
+	server := w.servers[r.tool.server]
 	for _, name := range r.about {
-		seen[fmt.Sprint([]string{name}, r.tool.server)] = w.versions[name]
+		seen[fmt.Sprint([]string{name}, r.tool.server)] = server.Version(name)
 	}
-	seen[fmt.Sprint([]string(nil), r.tool.server)] = w.versions[r.tool.server]
+	seen[fmt.Sprint([]string(nil), r.tool.server)] = server.Version()
 }

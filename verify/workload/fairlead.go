@@ -8,11 +8,11 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,7 +21,7 @@ type requestKey struct{}
 // chained is the chain in its standard order. The host names the members that name
 // things, and the servers' quotas where there are any; each attempt has the same
 // time as under the other policies.
-func chained(w *world, tight bool) chain.Standard {
+func chained(w *run, tight bool) chain.Standard {
 	entities := map[string][]string{}
 	for _, t := range tools {
 		if len(t.names) > 0 {
@@ -49,9 +49,9 @@ func chained(w *world, tight bool) chain.Standard {
 	}
 }
 
-// executor hands a call to the world, and counts the dangerous ones that nobody was
+// executor hands a call to its server, and counts the dangerous ones that nobody was
 // asked about.
-func executor(w *world) middleware.ToolCaller {
+func executor(w *run) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := ctx.Value(requestKey{}).(*request)
 		if call.Tool.Safety().MustConfirm() { // the guard has spent a yes
@@ -72,7 +72,7 @@ func through(c middleware.ToolCaller, classed func(*tool) *middleware.Tool) call
 }
 
 // fairlead knows of the tools what their words say.
-func fairlead(w *world, tight bool) caller {
+func fairlead(w *run, tight bool) caller {
 	c := chained(w, tight)
 	c.Infer = infer.New(infer.Options{})
 	return through(c.Then(chain.Guard(executor(w))), func(t *tool) *middleware.Tool {
@@ -81,15 +81,10 @@ func fairlead(w *world, tight bool) caller {
 }
 
 // fairleadDeclared is told by trusted servers what their tools do.
-func fairleadDeclared(w *world, tight bool) caller {
-	accepted := map[string]*middleware.Tool{}
-	for i := range tools {
-		accepted[tools[i].String()] = newTool(&tools[i], tools[i].declared().Attribute(annotation.Declared, tools[i].server))
-	}
-	guarded := grant.Guard(executor(w), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
-		return accepted[call.Tool.String()], nil
+func fairleadDeclared(w *run, tight bool) caller {
+	return through(chained(w, tight).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
+		return newTool(t, t.kind.Annotations().Attribute(annotation.Declared, t.server))
 	})
-	return through(chained(w, tight).Then(guarded), func(t *tool) *middleware.Tool { return accepted[t.String()] })
 }
 
 func newTool(t *tool, a annotation.Annotations) *middleware.Tool {

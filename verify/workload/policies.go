@@ -9,6 +9,7 @@ import (
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"github.com/failsafe-go/failsafe-go/timeout"
+	"github.com/fairlead-go/fairlead/verify/world"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
@@ -27,8 +28,8 @@ var policies = []policy{
 }
 
 // send makes one attempt that nobody was asked about.
-func (w *world) send(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
-	if r.tool.nature == wiping {
+func (w *run) send(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+	if r.tool.kind == world.Delete {
 		w.mu.Lock()
 		if w.attempts[r.id()] == 0 {
 			w.unasked++
@@ -38,7 +39,7 @@ func (w *world) send(ctx context.Context, r *request) (*mcp.CallToolResult, erro
 	return w.call(ctx, r)
 }
 
-func bare(w *world, _ bool) caller { return w.send }
+func bare(w *run, _ bool) caller { return w.send }
 
 // retrying is failsafe-go's retry and time limit around every attempt.
 func retrying(send caller) caller {
@@ -51,7 +52,7 @@ func retrying(send caller) caller {
 	}
 }
 
-func retryAll(w *world, _ bool) caller { return retrying(w.send) }
+func retryAll(w *run, _ bool) caller { return retrying(w.send) }
 
 type kept struct {
 	res   *mcp.CallToolResult
@@ -59,7 +60,7 @@ type kept struct {
 }
 
 // cacheAll caches every result for five minutes, writes included.
-func cacheAll(w *world, _ bool) caller {
+func cacheAll(w *run, _ bool) caller {
 	send := retrying(w.send)
 	known, err := lru.New[string, kept](10_000)
 	if err != nil {
@@ -81,7 +82,7 @@ func cacheAll(w *world, _ bool) caller {
 // An oracle knows what every tool does, what every write changed and whether an
 // attempt was executed. Nothing that only reads the wire can do better.
 type oracle struct {
-	w      *world
+	w      *run
 	limits map[string]*rate.Limiter
 
 	mu     sync.Mutex
@@ -91,10 +92,10 @@ type oracle struct {
 
 type versioned struct {
 	res     *mcp.CallToolResult
-	version int
+	version int64
 }
 
-func newOracle(w *world, tight bool) caller {
+func newOracle(w *run, tight bool) caller {
 	o := &oracle{w: w, known: map[string]versioned{}, flying: map[string]chan struct{}{}}
 	if tight {
 		o.limits = map[string]*rate.Limiter{}
@@ -106,18 +107,18 @@ func newOracle(w *world, tight bool) caller {
 }
 
 func (o *oracle) call(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
-	if r.tool.nature == wiping {
+	if r.tool.kind == world.Delete {
 		if err := o.w.ask(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	if r.tool.nature != reading {
+	if r.tool.kind != world.Read {
 		return o.send(ctx, r)
 	}
 	for key := r.tool.String() + string(r.raw); ; {
 		o.mu.Lock()
 		flight := o.flying[key]
-		if k, ok := o.known[key]; ok && k.version == o.now(r) {
+		if k, ok := o.known[key]; ok && k.version == o.w.version(r) {
 			o.mu.Unlock()
 			return k.res, nil
 		}
@@ -132,18 +133,12 @@ func (o *oracle) call(ctx context.Context, r *request) (*mcp.CallToolResult, err
 	}
 }
 
-func (o *oracle) now(r *request) int {
-	o.w.mu.Lock()
-	defer o.w.mu.Unlock()
-	return o.w.version(r)
-}
-
 func (o *oracle) fly(ctx context.Context, r *request, key string, flight chan struct{}) (*mcp.CallToolResult, error) {
-	before := o.now(r)
+	before := o.w.version(r)
 	res, err := o.send(ctx, r)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err == nil && before == o.now(r) {
+	if err == nil && before == o.w.version(r) {
 		o.known[key] = versioned{res, before}
 	}
 	delete(o.flying, key)
@@ -163,8 +158,8 @@ func (o *oracle) send(ctx context.Context, r *request) (res *mcp.CallToolResult,
 		attempt, cancel := context.WithTimeout(ctx, attemptTime)
 		res, err = o.w.call(attempt, r)
 		cancel()
-		f, _ := errors.AsType[*fault](err)
-		if err == nil || f != nil && f.status == 400 || o.done(r) {
+		f, _ := errors.AsType[*world.Fault](err)
+		if err == nil || f != nil && f.Status == 400 || o.done(r) {
 			return res, err
 		}
 		time.Sleep(pause)
@@ -175,7 +170,5 @@ func (o *oracle) send(ctx context.Context, r *request) (res *mcp.CallToolResult,
 
 // done reports whether a write was executed that must not be twice.
 func (o *oracle) done(r *request) bool {
-	o.w.mu.Lock()
-	defer o.w.mu.Unlock()
-	return r.tool.nature >= adding && o.w.executed[r.id()] > 0
+	return r.tool.kind > world.Update && o.w.ledger.Times(r.id()) > 0
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 )
@@ -44,16 +45,16 @@ const (
 
 const outageAt, outageFor = 100 * time.Second, 15 * time.Second
 
-// A world is the three servers. It keeps what is true, and counts what was done.
-type world struct {
-	seed   uint64
-	begun  time.Time
-	quotas map[string]*rate.Limiter // nil for none
+// A run is the three servers under one policy. It counts what was done.
+type run struct {
+	seed    uint64
+	begun   time.Time
+	quotas  map[string]*rate.Limiter // nil for none
+	servers map[string]*world.Server
+	ledger  world.Ledger
 
 	mu       sync.Mutex
-	versions map[string]int
 	attempts map[string]int
-	executed map[string]int // by request
 	tally
 }
 
@@ -68,8 +69,11 @@ type tally struct {
 // quotas are calls a second, by server.
 var quotas = map[string]float64{"crm": 12, "billing": 8, "notes": 3}
 
-func newWorld(seed uint64, tight bool) *world {
-	w := &world{seed: seed, begun: time.Now(), versions: map[string]int{}, attempts: map[string]int{}, executed: map[string]int{}}
+func newRun(seed uint64, tight bool) *run {
+	w := &run{seed: seed, begun: time.Now(), attempts: map[string]int{}, servers: map[string]*world.Server{}}
+	for server := range quotas {
+		w.servers[server] = &world.Server{Ledger: &w.ledger}
+	}
 	if tight {
 		w.quotas = map[string]*rate.Limiter{}
 		for server, n := range quotas {
@@ -79,28 +83,8 @@ func newWorld(seed uint64, tight bool) *world {
 	return w
 }
 
-// A fault is how a server fails.
-type fault struct {
-	status   int
-	executed bool
-	after    time.Duration
-}
-
-func (f *fault) Error() string {
-	if f.status == 0 {
-		return "connection reset"
-	}
-	return fmt.Sprintf("HTTP %d", f.status)
-}
-
-// What the chain may know of an HTTP answer: 429 means that nothing was done, 400
-// that it would be of no use.
-func (f *fault) Refused() bool             { return f.status == 429 }
-func (f *fault) Permanent() bool           { return f.status == 400 }
-func (f *fault) RetryAfter() time.Duration { return f.after }
-
 // call is one attempt.
-func (w *world) call(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+func (w *run) call(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
 	w.mu.Lock()
 	w.server++
 	w.attempts[r.id()]++
@@ -110,7 +94,7 @@ func (w *world) call(ctx context.Context, r *request) (*mcp.CallToolResult, erro
 	if limit := w.quotas[r.tool.server]; limit != nil && !limit.AllowN(now, 1) {
 		w.tooMany++
 		w.mu.Unlock()
-		return nil, &fault{status: 429, after: time.Second}
+		return nil, &world.Fault{Status: 429, After: time.Second}
 	}
 	w.mu.Unlock()
 	took := time.Duration(float64(r.tool.median) * math.Exp(0.5*luck.NormFloat64()))
@@ -118,75 +102,53 @@ func (w *world) call(ctx context.Context, r *request) (*mcp.CallToolResult, erro
 	since := now.Sub(w.begun)
 	switch {
 	case chance(w.seed, "bad", r.agent, r.turn).Float64() < bad:
-		return nil, wait(ctx, took/2, &fault{status: 400})
+		return nil, failing(ctx, took/2, 400)
 	case r.tool.server == "billing" && since >= outageAt && since < outageAt+outageFor:
-		return nil, wait(ctx, took/20, &fault{status: 503})
+		return nil, failing(ctx, took/20, 503)
 	case kind < unavailable:
-		return nil, wait(ctx, took/10, &fault{status: 503})
+		return nil, failing(ctx, took/10, 503)
 	case kind < unavailable+hangs:
-		return nil, wait(ctx, time.Minute+took, &fault{})
+		return nil, failing(ctx, time.Minute+took, 0)
 	}
-	if err := wait(ctx, took/2, nil); err != nil {
+	if err := world.Wait(ctx, took/2); err != nil {
 		return nil, err
 	}
 	res := w.execute(r)
-	if err := wait(ctx, took/2, nil); err != nil {
+	if err := world.Wait(ctx, took/2); err != nil {
 		return nil, err
 	}
 	if kind < unavailable+hangs+answerLost {
-		return nil, &fault{executed: true}
+		return nil, &world.Fault{}
 	}
 	return res, nil
 }
 
-func wait(ctx context.Context, d time.Duration, then error) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return then
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// failing fails after a time.
+func failing(ctx context.Context, after time.Duration, status int) error {
+	return cmp.Or[error](world.Wait(ctx, after), &world.Fault{Status: status})
 }
 
 // execute does what the tool does and answers with the version that it saw.
-func (w *world) execute(r *request) *mcp.CallToolResult {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r.tool.nature != reading {
-		w.executed[r.id()]++
-		if w.executed[r.id()] > 1 && r.tool.nature != updating {
-			w.duplicates++
-		}
-		for _, name := range append(r.about, r.tool.server) {
-			w.versions[name]++
-		}
+func (w *run) execute(r *request) *mcp.CallToolResult {
+	version := w.servers[r.tool.server].Execute(r.id(), r.tool.kind, nil, r.about...)
+	if r.tool.kind > world.Update && w.ledger.Times(r.id()) > 1 {
+		w.mu.Lock()
+		w.duplicates++
+		w.mu.Unlock()
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(w.version(r))}}}
+	return world.Result(version)
 }
 
-// version of what the request is about; that of a list changes with every write to
-// its server.
-func (w *world) version(r *request) (v int) {
-	if len(r.about) == 0 {
-		return w.versions[r.tool.server]
-	}
-	for _, name := range r.about {
-		v += w.versions[name]
-	}
-	return v
-}
+// version returns that of what the request is about.
+func (w *run) version(r *request) int64 { return w.servers[r.tool.server].Version(r.about...) }
 
 // ask is a person who takes five seconds and agrees.
-func (w *world) ask(ctx context.Context, r *request) error {
+func (w *run) ask(ctx context.Context, r *request) error {
 	w.mu.Lock()
 	w.asked++
-	if r.tool.nature != wiping {
+	if r.tool.kind != world.Delete {
 		w.needless++
 	}
 	w.mu.Unlock()
-	return wait(ctx, 5*time.Second, nil)
+	return world.Wait(ctx, 5*time.Second)
 }
-
-var errOdd = errors.New("an answer that no tool gives")
