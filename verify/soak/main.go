@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ func main() {
 
 func run(lasts time.Duration, agents int) error {
 	before := runtime.NumGoroutine()
-	w, err := newWorld()
+	w, err := newSoak()
 	if err != nil {
 		return err
 	}
@@ -50,10 +51,10 @@ func run(lasts time.Duration, agents int) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if left := runtime.NumGoroutine() - before; left > 0 {
-		w.law.brokef("%d goroutines are left", left)
+		w.broken.Addf("%d goroutines are left", left)
 	}
 	fmt.Println(w)
-	return w.law.verdict(grown)
+	return errors.Join(w.broken.Err(), grown)
 }
 
 // A sample is what there was at one moment.
@@ -64,7 +65,7 @@ type sample struct {
 
 // watch takes a sample forty times, prints it, and says what has grown since it was
 // warm: the first quarter is not looked at, and the last is compared with the second.
-func watch(ctx context.Context, lasts time.Duration, w *world) error {
+func watch(ctx context.Context, lasts time.Duration, w *soak) error {
 	const samples = 40
 	tick := time.NewTicker(lasts / (samples + 1))
 	defer tick.Stop()
@@ -92,7 +93,7 @@ func watch(ctx context.Context, lasts time.Duration, w *world) error {
 }
 
 // sample waits for the calls that are on their way.
-func (w *world) sample() sample {
+func (w *soak) sample() sample {
 	w.pause.Lock()
 	defer w.pause.Unlock()
 	time.Sleep(time.Millisecond) // flights whose callers have gone

@@ -2,17 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestAShortSoakBreaksNoLaw(t *testing.T) {
 	t.Parallel()
-	w, err := newWorld()
+	w, err := newSoak()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +23,7 @@ func TestAShortSoakBreaksNoLaw(t *testing.T) {
 		w.agent(ctx, n)
 		cancel()
 	}
-	if err := w.law.verdict(w.close()); err != nil {
+	if err := errors.Join(w.broken.Err(), w.close()); err != nil {
 		t.Error(err)
 	}
 	if w.calls.Load() == 0 || w.server.calls.Load() == 0 {
@@ -64,24 +66,24 @@ func TestBreachesAreSeen(t *testing.T) {
 		},
 		"nothing": func(next middleware.ToolCaller) middleware.ToolCaller { return next },
 	} {
-		w, err := newWorld()
+		w, err := newSoak()
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.caller = wrap(w.caller)
-		for i, verb := range []int{read, add, read, wipe} {
-			w.call(t.Context(), verb, 0, 2, middleware.Call{ID: fmt.Sprintf("1/%d", i+1), Tool: w.tools[verb][0], Arguments: []byte(`{"id":2}`)}, 0)
+		for i, kind := range []world.Kind{world.Read, world.Add, world.Read, world.Delete} {
+			w.call(t.Context(), kind, 0, 2, middleware.Call{ID: fmt.Sprintf("1/%d", i+1), Tool: w.tools[kind][0], Arguments: []byte(`{"id":2}`)}, 0)
 		}
-		if seen := w.law.verdict(w.close()) != nil; seen != (name != "nothing") {
+		if seen := errors.Join(w.broken.Err(), w.close()) != nil; seen != (name != "nothing") {
 			t.Errorf("%s: a breach is seen: %v", name, seen)
 		}
 	}
-	w, err := newWorld()
+	w, err := newSoak()
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := middleware.Call{ID: "1/1", Tool: w.tools[wipe][0], Arguments: []byte(`{"id":1}`)}
-	if _, err := w.server.CallTool(t.Context(), call); err != nil || w.law.verdict(nil) == nil {
+	call := middleware.Call{ID: "1/1", Tool: w.tools[world.Delete][0], Arguments: []byte(`{"id":1}`)}
+	if _, err := w.server.CallTool(t.Context(), call); err != nil || w.broken.Err() == nil {
 		t.Errorf("a deletion without a yes is not seen (%v)", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
@@ -22,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -35,12 +35,12 @@ const (
 
 const server = "crm"
 
-// A world is the chain with the server behind it, and what is known of both.
-type world struct {
+// A soak is the chain with the server behind it, and what is known of both.
+type soak struct {
 	caller middleware.ToolCaller
-	tools  [3][things]*middleware.Tool
+	tools  [world.Delete + 1][things]*middleware.Tool
 	server *store
-	law    law
+	broken world.Breaches
 	close  func() error
 
 	// pause is held for writing while a sample is taken, and for reading during a call.
@@ -49,9 +49,9 @@ type world struct {
 	calls, stopped, failed, denied atomic.Int64
 }
 
-func newWorld() (*world, error) {
-	w := &world{server: new(store)}
-	w.server.law = &w.law
+func newSoak() (*soak, error) {
+	w := &soak{server: new(store)}
+	w.server.broken = &w.broken
 	c := catalog.New(catalog.Options{})
 	w.close = c.Close
 	var definitions []*mcp.Tool
@@ -64,13 +64,13 @@ func newWorld() (*world, error) {
 		return nil, err
 	}
 	entities := map[string][]string{}
-	for verb, class := range []annotation.Safety{annotation.Safe, annotation.Moderate, annotation.Dangerous} {
+	for kind, verb := range verbs {
 		for i := range things {
-			tool, ok := c.Lookup(server, fmt.Sprintf("%s_thing_%d", verbs[verb], i))
-			if !ok || tool.Safety() != class {
-				return nil, fmt.Errorf("%s is %v, want %v", tool, tool.Safety(), class)
+			tool, ok := c.Lookup(server, fmt.Sprintf("%s_thing_%d", verb, i))
+			if !ok || !kind.Agrees(tool.Annotations) {
+				return nil, fmt.Errorf("%s is %v, and it %v", tool, tool.Safety(), kind)
 			}
-			w.tools[verb][i] = tool
+			w.tools[kind][i] = tool
 			entities[tool.String()] = []string{"id"}
 		}
 	}
@@ -90,34 +90,34 @@ func newWorld() (*world, error) {
 
 // agree is a person who says yes to what has an even id.
 func agree(_ context.Context, r hitl.Request) (hitl.Decision, error) {
-	if _, id, err := asked(r.Tool, r.Arguments); err != nil || id%2 != 0 {
+	if _, _, id, err := asked(r.Tool, r.Arguments); err != nil || id%2 != 0 {
 		return hitl.Decision{Reason: "an odd one"}, err
 	}
 	return hitl.Decision{Verdict: hitl.Approved, By: "the soak"}, nil
 }
 
 // agent makes calls until the context is done: four of five read.
-func (w *world) agent(ctx context.Context, n int) {
+func (w *soak) agent(ctx context.Context, n int) {
 	random := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := 1; ctx.Err() == nil; i++ {
 		thing, id := int(float64(things)*random.Float64()*random.Float64()), random.IntN(ids)
-		verb := read
+		kind := world.Read
 		switch dice := random.IntN(100); {
 		case dice < 3:
-			verb = wipe
+			kind = world.Delete
 		case dice < 20:
-			verb = add
+			kind = world.Add
 		}
 		call := middleware.Call{
 			ID: fmt.Sprintf("%d/%d", n, i), Scope: fmt.Sprint("user", n%scopes),
-			Tool: w.tools[verb][thing], Arguments: fmt.Appendf(nil, `{"id":%d}`, thing*ids+id),
+			Tool: w.tools[kind][thing], Arguments: fmt.Appendf(nil, `{"id":%d}`, thing*ids+id),
 		}
-		w.call(ctx, verb, thing, id, call, time.Duration(random.IntN(50))*100*time.Microsecond)
+		w.call(ctx, kind, thing, id, call, time.Duration(random.IntN(50))*100*time.Microsecond)
 	}
 }
 
 // call makes one call and holds its end against the law. Some have little time.
-func (w *world) call(ctx context.Context, verb, thing, id int, call middleware.Call, within time.Duration) {
+func (w *soak) call(ctx context.Context, kind world.Kind, thing, id int, call middleware.Call, within time.Duration) {
 	w.pause.RLock()
 	defer w.pause.RUnlock()
 	if within > 0 && within < time.Millisecond {
@@ -135,31 +135,31 @@ func (w *world) call(ctx context.Context, verb, thing, id int, call middleware.C
 		w.stopped.Add(1)
 	case errors.Is(err, hitl.ErrDenied):
 		if w.denied.Add(1); id%2 == 0 {
-			w.law.brokef("a yes to %s was taken for a no", call.Arguments)
+			w.broken.Addf("a yes to %s was taken for a no", call.Arguments)
 		}
 	case err != nil:
 		w.failed.Add(1)
 	default:
-		w.answered(verb, thing, id, least, res)
+		w.answered(kind, thing, id, least, res)
 	}
 }
 
 // answered holds an answer against what the server has acknowledged before the call
 // was made.
-func (w *world) answered(verb, thing, id int, least int64, res *mcp.CallToolResult) {
+func (w *soak) answered(kind world.Kind, thing, id int, least int64, res *mcp.CallToolResult) {
 	var got answer
 	text, ok := res.Content[0].(*mcp.TextContent)
 	if !ok || json.Unmarshal([]byte(text.Text), &got) != nil {
-		w.law.brokef("an answer that nobody gave: %v", res.Content[0])
+		w.broken.Addf("an answer that nobody gave: %v", res.Content[0])
 		return
 	}
 	switch {
-	case got.Verb != verb || got.Thing != thing || got.ID != id:
-		w.law.brokef("asked for %d %d %d and got %+v", verb, thing, id, got)
+	case got.Kind != kind || got.Thing != thing || got.ID != id:
+		w.broken.Addf("asked for %v %d %d and got %+v", kind, thing, id, got)
 	case got.Version < least:
-		w.law.brokef("version %d of %d/%d is known, and %d was answered", least, thing, id, got.Version)
+		w.broken.Addf("version %d of %d/%d is known, and %d was answered", least, thing, id, got.Version)
 	}
-	if verb != read {
+	if kind != world.Read {
 		raise(&w.server.acknowledged[thing][id], got.Version)
 	}
 	text.Text = strings.Repeat("x", len(text.Text)) // it is the caller's own
@@ -170,7 +170,7 @@ func raise(to *atomic.Int64, n int64) {
 	}
 }
 
-func (w *world) String() string {
+func (w *soak) String() string {
 	return fmt.Sprintf("%d calls, of which %d reached the server, %d failed, %d were denied, %d stopped as loops",
 		w.calls.Load(), w.server.calls.Load(), w.failed.Load(), w.denied.Load(), w.stopped.Load())
 }
