@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/verify/world"
 )
 
 // A manner is how the person, or what stands between, answers a question.
@@ -62,10 +63,8 @@ func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Deci
 			time.Sleep(time.Until(deadline))
 		}
 	default:
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return hitl.Decision{}, ctx.Err()
+		if err := world.Wait(ctx, wait); err != nil {
+			return hitl.Decision{}, err
 		}
 	}
 	return w.answer(ctx, r, how, request)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -124,14 +125,7 @@ func (e *exec) wait(ctx context.Context, latency time.Duration) error {
 		time.Sleep(latency)
 		return nil
 	}
-	timer := time.NewTimer(latency)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return world.Wait(ctx, latency)
 }
 
 // retryAfter asks to be left alone for a while, or until the deadline exactly.

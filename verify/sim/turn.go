@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -116,10 +117,8 @@ func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 		defer w.answered()
 		all, last = append(all, asked{r, how, request}), max(last, wait)
 	}
-	select {
-	case <-time.After(last):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := world.Wait(ctx, last); err != nil {
+		return nil, err
 	}
 	said := map[string]hitl.Decision{"of nobody": {Verdict: hitl.Approved}}
 	for _, a := range slices.Backward(all) {
