@@ -3,10 +3,10 @@ package fleet
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -23,12 +23,13 @@ type Options struct {
 	// PerMinute and Burst are the quota of all replicas; 0 means 60,000 and 100.
 	PerMinute float64
 	Burst     int
-	Trouble   Trouble       // happens to the engine while calls are under way
-	After     time.Duration // the beginning, when Trouble comes
+	Trouble   Trouble       `json:"-"` // happens to the engine while calls are under way
+	After     time.Duration `json:"-"` // the beginning, when Trouble comes
 	Patience  time.Duration // of the replicas with Redis; 0 is what they have by themselves
 }
 
 const (
+	items    = 300
 	workers  = 8 // of each replica, and so many calls may be on their way
 	deadline = 10 * time.Second
 	// slack is what a machine with much else to do may add to a deadline.
@@ -53,15 +54,7 @@ type Result struct {
 
 // Run plays a fleet on the engine.
 func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
-	if o.Replicas == 0 {
-		o.Replicas = 4
-	}
-	if o.Calls == 0 {
-		o.Calls = 20_000
-	}
-	if o.Cold == 0 {
-		o.Cold = 100
-	}
+	o.Replicas, o.Calls, o.Cold = cmp.Or(o.Replicas, 4), cmp.Or(o.Calls, 20_000), cmp.Or(o.Cold, 100)
 	if o.PerMinute == 0 {
 		o.PerMinute, o.Burst = 60_000, 100
 	}
@@ -70,10 +63,6 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.http.Close()
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	begin := time.Now().Add(700 * time.Millisecond)
 	type child struct {
 		cmd      *exec.Cmd
@@ -81,15 +70,11 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	}
 	children := make([]*child, o.Replicas)
 	for i := range children {
-		text, err := json.Marshal(orders{
-			Redis: e.URL(), Server: s.URL, Prefix: "fleet", Key: bytes.Repeat([]byte("k"), 32), Replica: i, Replicas: o.Replicas,
-			Calls: o.Calls / o.Replicas, Workers: workers, Cold: o.Cold, Begin: begin, Items: 300, PerMinute: o.PerMinute, Burst: o.Burst, Deadline: deadline, Patience: o.Patience,
-		})
+		cmd, err := (&Replica{Redis: e.URL(), Server: s.URL, Options: o, Number: i, Begin: begin}).Command(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c := &child{cmd: exec.CommandContext(ctx, self)}
-		c.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+		c := &child{cmd: cmd}
 		c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.log
 		if err := c.cmd.Start(); err != nil {
 			return nil, err

@@ -2,7 +2,6 @@ package fleet_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"html"
@@ -36,12 +35,11 @@ type replica struct {
 
 func start(t *testing.T, e *redistest.Server, l *fleet.Server) *replica {
 	t.Helper()
-	self, err := os.Executable()
+	cmd, err := (&fleet.Replica{Redis: e.URL(), Server: l.URL, Asks: true, Options: fleet.Options{Patience: patient}}).Command(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{t: t, cmd: exec.CommandContext(context.Background(), self), lines: make(chan string, 100)}
-	r.cmd.Env = append(os.Environ(), fleet.Asker{Redis: e.URL(), Server: l.URL, Key: bytes.Repeat([]byte("k"), 32), Timeout: 5 * time.Minute, Patience: patient}.Environment())
+	r := &replica{t: t, cmd: cmd, lines: make(chan string, 100)}
 	r.cmd.Stderr = os.Stderr
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

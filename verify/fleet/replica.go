@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -28,22 +30,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// childVariable holds the orders of a process that is a replica.
-const childVariable = "FAIRLEAD_FLEET_REPLICA"
+// A Replica is a process of this program that makes calls.
+type Replica struct {
+	Redis, Server string // their URLs
+	Options
 
-// orders are what a replica does.
-type orders struct {
-	Redis, Server, Prefix string
-	Key                   []byte
-	Replica, Replicas     int
-	Calls, Workers        int
-	Cold                  int       // keys that all replicas ask for at once, first
-	Begin                 time.Time // when all replicas begin
-	Items                 int
-	PerMinute             float64
-	Burst                 int
-	Deadline              time.Duration // of a call
-	Patience              time.Duration // with Redis, for redis.Options.Timeout
+	// Asks is for one whose dangerous calls wait for a person: it prints the link to its page
+	// first, and then, for each line that it reads, makes the call that the line names and
+	// prints "done …" or "denied …".
+	Asks bool
+
+	Number int       // of this one
+	Begin  time.Time // when all replicas begin
+
+	tools  world.Items
+	caller middleware.ToolCaller
+	mu     sync.Mutex
+	out    *json.Encoder
 }
 
 // A line is what a replica prints of a call, and at its end how long it stood still.
@@ -53,24 +56,35 @@ type line struct {
 	Stood time.Duration `json:",omitempty"`
 }
 
+// variable holds the orders of a process that is a replica.
+const variable = "FAIRLEAD_FLEET_REPLICA"
+
+// Command returns a command that runs the replica.
+func (r *Replica) Command(ctx context.Context) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	return cmd, nil
+}
+
 // Main makes this process a replica where it was started as one, and does not
 // return then.
 func Main() {
-	asker, text := os.Getenv(askerVariable), os.Getenv(childVariable)
-	if text == "" && asker == "" {
+	text := os.Getenv(variable)
+	if text == "" {
 		return
 	}
-	var err error
-	if asker != "" {
-		var a Asker
-		if err = json.Unmarshal([]byte(asker), &a); err == nil {
-			err = a.run()
-		}
-	} else {
-		var o orders
-		if err = json.Unmarshal([]byte(text), &o); err == nil {
-			err = replica(o)
-		}
+	var r Replica
+	err := json.Unmarshal([]byte(text), &r)
+	if err == nil {
+		err = r.run(context.Background())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "replica:", err)
@@ -79,34 +93,60 @@ func Main() {
 	os.Exit(0)
 }
 
-func replica(o orders) error {
-	ctx := context.Background()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	store, err := open(ctx, o.Redis, redis.Options{Key: o.Key, Prefix: o.Prefix, Timeout: o.Patience, Logger: log})
+func (r *Replica) run(ctx context.Context) error {
+	store, err := open(ctx, r.Redis, redis.Options{
+		Key: bytes.Repeat([]byte("k"), 32), Prefix: "fleet", Timeout: r.Patience, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	tools, err := world.NewItems()
-	if err != nil {
+	if r.tools, err = world.NewItems(); err != nil {
 		return err
+	}
+	if r.Asks {
+		return r.ask(ctx, store)
 	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
-	r := &runner{orders: o, tools: tools, out: json.NewEncoder(out)}
+	r.out = json.NewEncoder(out)
 	r.caller = chain.Standard{
 		Confirm: hitl.New(hitl.ConfirmerFunc(world.Decide), hitl.Options{Store: store.Approvals(), MaxPending: 10_000}),
 		Cache:   cache.New(cache.Options{Remote: store.Cache(), Entities: world.ItemEntities}),
 		Retry:   retry.New(retry.Options{}),
 		RateLimit: ratelimit.New(ratelimit.Options{
-			PerMinute: o.PerMinute, Burst: o.Burst, Shared: store.Limiter(), Replicas: o.Replicas,
+			PerMinute: r.PerMinute, Burst: r.Burst, Shared: store.Limiter(), Replicas: r.Replicas,
 		}),
 		Timeout: timeout.New(timeout.Options{}),
-	}.Then(world.Guard(remote(o.Server)))
-	time.Sleep(time.Until(o.Begin))
+	}.Then(world.Guard(remote(r.Server)))
+	time.Sleep(time.Until(r.Begin))
 	stood := still()
-	r.run(ctx)
+	r.work(ctx)
 	return r.out.Encode(line{Stood: max(stood(), 1)})
+}
+
+// ask makes the calls that it reads.
+func (r *Replica) ask(ctx context.Context, store *redis.Store) error {
+	in := inbox.New(inbox.Options{Board: store.Board()})
+	served := make(chan error, 1)
+	go func() {
+		served <- in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { fmt.Println("link", in.Link(origin, "ada")) })
+	}()
+	caller := chain.Standard{Confirm: hitl.New(in, hitl.Options{Store: store.Approvals(), Timeout: 5 * time.Minute})}.
+		Then(world.Guard(remote(r.Server)))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		e, said := r.tools.Call(ctx, caller, lines.Text(), "delete", lines.Text(), "", time.Hour), "done"
+		if e.Denied {
+			said = "denied"
+		}
+		fmt.Println(said, e.Call, e.Err)
+	}
+	select {
+	case err := <-served:
+		return err
+	default:
+		return nil
+	}
 }
 
 // still measures from now on for how long this process does not come to run, and
@@ -140,26 +180,17 @@ func open(ctx context.Context, url string, o redis.Options) (store *redis.Store,
 	return store, err
 }
 
-type runner struct {
-	orders
-
-	tools  world.Items
-	caller middleware.ToolCaller
-	mu     sync.Mutex
-	out    *json.Encoder
-}
-
-// run asks for the cold keys, as all others do, and then for whatever comes.
-func (r *runner) run(ctx context.Context) {
-	var workers sync.WaitGroup
-	for w := range r.Workers {
-		workers.Go(func() {
-			dice := rand.New(rand.NewPCG(uint64(r.Replica), uint64(w)))
+// work asks for the cold keys, as all others do, and then for whatever comes.
+func (r *Replica) work(ctx context.Context) {
+	var working sync.WaitGroup
+	for w := range workers {
+		working.Go(func() {
+			dice := rand.New(rand.NewPCG(uint64(r.Number), uint64(w)))
 			for i := range r.Cold {
-				r.call(ctx, fmt.Sprintf("%d-%d-cold-%d", r.Replica, w, i), "get", cold+strconv.Itoa(i))
+				r.call(ctx, fmt.Sprintf("%d-%d-cold-%d", r.Number, w, i), "get", cold+strconv.Itoa(i))
 			}
-			for i := range r.Calls/r.Workers - r.Cold {
-				id, item := fmt.Sprintf("%d-%d-%d", r.Replica, w, i), strconv.Itoa(dice.IntN(r.Items))
+			for i := range r.Calls/r.Replicas/workers - r.Cold {
+				id, item := fmt.Sprintf("%d-%d-%d", r.Number, w, i), strconv.Itoa(dice.IntN(items))
 				switch at := dice.IntN(100); {
 				case at < 82:
 					r.call(ctx, id, "get", item)
@@ -175,16 +206,16 @@ func (r *runner) run(ctx context.Context) {
 			}
 		})
 	}
-	workers.Wait()
+	working.Wait()
 }
 
 // call makes a call and writes down what came of it.
-func (r *runner) call(ctx context.Context, id, tool, item string) {
+func (r *Replica) call(ctx context.Context, id, tool, item string) {
 	note := ""
 	if tool == "put" || tool == "delete" {
 		note = id
 	}
-	e := r.tools.Call(ctx, r.caller, id, tool, item, note, r.Deadline)
+	e := r.tools.Call(ctx, r.caller, id, tool, item, note, deadline)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.out.Encode(line{Event: e})

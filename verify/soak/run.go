@@ -90,7 +90,7 @@ func newSoak() (*soak, error) {
 
 // agree is a person who says yes to what has an even id.
 func agree(_ context.Context, r hitl.Request) (hitl.Decision, error) {
-	if _, _, id, err := asked(r.Tool, r.Arguments); err != nil || id%2 != 0 {
+	if t, err := asked(r.Tool, r.Arguments); err != nil || t.ID%2 != 0 {
 		return hitl.Decision{Reason: "an odd one"}, err
 	}
 	return hitl.Decision{Verdict: hitl.Approved, By: "the soak"}, nil
@@ -112,12 +112,12 @@ func (w *soak) agent(ctx context.Context, n int) {
 			ID: fmt.Sprintf("%d/%d", n, i), Scope: fmt.Sprint("user", n%scopes),
 			Tool: w.tools[kind][thing], Arguments: fmt.Appendf(nil, `{"id":%d}`, thing*ids+id),
 		}
-		w.call(ctx, kind, thing, id, call, time.Duration(random.IntN(50))*100*time.Microsecond)
+		w.call(ctx, call, time.Duration(random.IntN(50))*100*time.Microsecond)
 	}
 }
 
 // call makes one call and holds its end against the law. Some have little time.
-func (w *soak) call(ctx context.Context, kind world.Kind, thing, id int, call middleware.Call, within time.Duration) {
+func (w *soak) call(ctx context.Context, call middleware.Call, within time.Duration) {
 	w.pause.RLock()
 	defer w.pause.RUnlock()
 	if within > 0 && within < time.Millisecond {
@@ -126,7 +126,12 @@ func (w *soak) call(ctx context.Context, kind world.Kind, thing, id int, call mi
 		ctx = hurried
 	}
 	w.calls.Add(1)
-	least := w.server.acknowledged[thing][id].Load()
+	t, err := asked(call.Tool, call.Arguments)
+	if err != nil {
+		w.broken.Addf("%v: %s", err, call.Arguments)
+		return
+	}
+	least := w.server.acknowledged[t.Thing][t.ID].Load()
 	res, err := w.caller.CallTool(ctx, call)
 	var ended *budget.StoppedError
 	switch {
@@ -134,19 +139,19 @@ func (w *soak) call(ctx context.Context, kind world.Kind, thing, id int, call mi
 	case errors.As(err, &ended):
 		w.stopped.Add(1)
 	case errors.Is(err, hitl.ErrDenied):
-		if w.denied.Add(1); id%2 == 0 {
+		if w.denied.Add(1); t.ID%2 == 0 {
 			w.broken.Addf("a yes to %s was taken for a no", call.Arguments)
 		}
 	case err != nil:
 		w.failed.Add(1)
 	default:
-		w.answered(kind, thing, id, least, res)
+		w.answered(t, least, res)
 	}
 }
 
 // answered holds an answer against what the server has acknowledged before the call
 // was made.
-func (w *soak) answered(kind world.Kind, thing, id int, least int64, res *mcp.CallToolResult) {
+func (w *soak) answered(t target, least int64, res *mcp.CallToolResult) {
 	var got answer
 	text, ok := res.Content[0].(*mcp.TextContent)
 	if !ok || json.Unmarshal([]byte(text.Text), &got) != nil {
@@ -154,20 +159,17 @@ func (w *soak) answered(kind world.Kind, thing, id int, least int64, res *mcp.Ca
 		return
 	}
 	switch {
-	case got.Kind != kind || got.Thing != thing || got.ID != id:
-		w.broken.Addf("asked for %v %d %d and got %+v", kind, thing, id, got)
+	case got.target != t:
+		w.broken.Addf("asked for %v and got %+v", t, got)
 	case got.Version < least:
-		w.broken.Addf("version %d of %d/%d is known, and %d was answered", least, thing, id, got.Version)
+		w.broken.Addf("version %d of %v is known, and %d was answered", least, t, got.Version)
 	}
-	if kind != world.Read {
-		raise(&w.server.acknowledged[thing][id], got.Version)
+	if t.Kind != world.Read {
+		known := &w.server.acknowledged[t.Thing][t.ID]
+		for have := known.Load(); have < got.Version && !known.CompareAndSwap(have, got.Version); have = known.Load() {
+		}
 	}
 	text.Text = strings.Repeat("x", len(text.Text)) // it is the caller's own
-}
-
-func raise(to *atomic.Int64, n int64) {
-	for have := to.Load(); have < n && !to.CompareAndSwap(have, n); have = to.Load() {
-	}
 }
 
 func (w *soak) String() string {

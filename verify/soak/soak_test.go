@@ -72,7 +72,7 @@ func TestBreachesAreSeen(t *testing.T) {
 		}
 		w.caller = wrap(w.caller)
 		for i, kind := range []world.Kind{world.Read, world.Add, world.Read, world.Delete} {
-			w.call(t.Context(), kind, 0, 2, middleware.Call{ID: fmt.Sprintf("1/%d", i+1), Tool: w.tools[kind][0], Arguments: []byte(`{"id":2}`)}, 0)
+			w.call(t.Context(), middleware.Call{ID: fmt.Sprintf("1/%d", i+1), Tool: w.tools[kind][0], Arguments: []byte(`{"id":2}`)}, 0)
 		}
 		if seen := errors.Join(w.broken.Err(), w.close()) != nil; seen != (name != "nothing") {
 			t.Errorf("%s: a breach is seen: %v", name, seen)

@@ -28,31 +28,38 @@ type store struct {
 // maxAgents is how many may call.
 const maxAgents = 256
 
+// A target is what a call is about.
+type target struct {
+	Kind      world.Kind
+	Thing, ID int
+}
+
+func (t target) String() string { return fmt.Sprint(t.Thing, "/", t.ID) }
+
+// An answer repeats what was asked.
 type answer struct {
-	Kind    world.Kind `json:"kind"`
-	Thing   int        `json:"thing"`
-	ID      int        `json:"id"`
-	Version int64      `json:"version"`
+	target
+
+	Version int64
 }
 
 // asked reads a call.
-func asked(tool *middleware.Tool, arguments []byte) (kind world.Kind, thing, id int, err error) {
+func asked(tool *middleware.Tool, arguments []byte) (t target, err error) {
 	for kind, verb := range verbs {
-		if n, _ := fmt.Sscanf(tool.Name(), verb+"_thing_%d", &thing); n == 1 {
-			var of struct {
-				ID int `json:"id"`
-			}
+		if n, _ := fmt.Sscanf(tool.Name(), verb+"_thing_%d", &t.Thing); n == 1 {
+			var of struct{ ID int }
 			err = json.Unmarshal(arguments, &of)
-			return kind, thing, of.ID % ids, err
+			t.Kind, t.ID = kind, of.ID%ids
+			return t, err
 		}
 	}
-	return 0, 0, 0, errors.New("soak: no such tool")
+	return t, errors.New("soak: no such tool")
 }
 
 // CallTool fails now and then: before it has done anything, or after.
 func (s *store) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	n := s.calls.Add(1)
-	kind, thing, id, err := asked(call.Tool, call.Arguments)
+	t, err := asked(call.Tool, call.Arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -64,17 +71,17 @@ func (s *store) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 			return nil, err
 		}
 	}
-	if kind != world.Read {
+	if t.Kind != world.Read {
 		s.writes(&call)
 	}
-	if kind == world.Delete && id%2 != 0 {
+	if t.Kind == world.Delete && t.ID%2 != 0 {
 		s.broken.Addf("%s %s without a yes", call.Tool, call.Arguments)
 	}
-	version := s.things.Execute(call.ID, kind, nil, fmt.Sprint(thing, id))
+	version := s.things.Execute(call.ID, t.Kind, nil, t.String())
 	if n%193 == 0 {
 		return nil, &world.Fault{}
 	}
-	text, err := json.Marshal(answer{kind, thing, id, version})
+	text, err := json.Marshal(answer{t, version})
 	if err != nil {
 		return nil, err
 	}
