@@ -1,5 +1,5 @@
-// Package batchtest is what the tests of the adapters under contrib/ have in common:
-// tools that count their executions, a chain in front of them, and a person.
+// Package batchtest is a kit for the tests of adapters of model APIs: tools that record
+// their executions, a chain in front of them, and a person who approves or denies.
 package batchtest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What the tools answer and the person says.
+// The results of the tools, and the reason of a denial.
 const (
 	Text       = "Note read."              // get_note, in its content
 	Structured = `{"title":"fresh paint"}` // and in its structured content
@@ -26,19 +26,19 @@ const (
 	Picture    = "\x89PNG pixels" // get_picture
 )
 
-// A Desk is a catalogue of a server "notes" behind a chain: get_note and get_picture
-// read, create_note writes, delete_note needs a yes.
+// A Desk is a catalog of a server "notes" behind a chain. The tools get_note and
+// get_picture read, create_note writes, and delete_note needs an approval.
 type Desk struct {
 	Tools  *catalog.Catalog
 	Caller middleware.ToolCaller
-	Yes    bool // what the person says
+	Yes    bool // the person approves; false denies
 
 	mu    sync.Mutex
 	calls []middleware.Call
 	asked []hitl.Request
 }
 
-// New returns a desk that ends with the test.
+// New returns a Desk, which is closed when the test ends.
 func New(tb testing.TB) *Desk {
 	tb.Helper()
 	d := &Desk{Tools: catalog.New(catalog.Options{})}
@@ -80,14 +80,14 @@ func (d *Desk) confirm(_ context.Context, r hitl.Request) (hitl.Decision, error)
 	return hitl.Decision{Reason: Reason}, nil
 }
 
-// Calls returns what was executed.
+// Calls returns the calls that were executed.
 func (d *Desk) Calls() []middleware.Call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]middleware.Call(nil), d.calls...)
 }
 
-// Asked returns what the person was asked about.
+// Asked returns the requests for approval.
 func (d *Desk) Asked() []hitl.Request {
 	d.mu.Lock()
 	defer d.mu.Unlock()

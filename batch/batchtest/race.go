@@ -2,5 +2,5 @@
 
 package batchtest
 
-// Race is true where the race detector looks on, which allocates by itself.
+// Race reports whether the race detector is on, which allocates by itself.
 const Race = true

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 )
 
-// layerRows say where the time of a call goes: each adds one room to the chain of the
+// layerRows say where the time of a call goes: each adds one middleware to the chain of the
 // row before it, and its ratio is how much of the whole the chain takes so far.
 func layerRows() []benchmark {
 	all := standard(cache.Options{})

@@ -16,11 +16,11 @@ import (
 )
 
 // The floor of a call is what its promises cost at least, with the libraries that
-// are asked for and nothing decided: a frame that recovers and a link for each room;
+// are asked for and nothing decided: a frame that recovers and a middleware for each policy;
 // the session found in an LRU under a lock, with the arguments and the answer hashed,
 // and once more when it is over; the mark that a write begins and the one that it
 // ended, each under a lock; and a token from a bucket that is found in an LRU under a
-// lock. Each room reads the clock once, budget twice: it is the monotonic one alone where
+// lock. Each reads the clock once, budget twice: it is the monotonic one alone where
 // that is enough.
 type floor struct {
 	next    middleware.ToolCaller

@@ -23,7 +23,7 @@ import (
 const plenty = 1e9
 
 // naive is the libraries put together as their own examples show it, a middleware
-// for each of our rooms and in the order of our chain: recover, budget, confirm,
+// for each of our policies and in the order of our chain: recover, budget, confirm,
 // cache, retry, rate limit, time limit. A request goes by pointer, as in the SDK.
 type naive func(ctx context.Context, req *request) (*mcp.CallToolResult, error)
 

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// store is the cache room alone, which reads the arguments, against stores that are
+// store is the cache alone, which reads the arguments, against stores that are
 // handed a key. There is no goal: they do less.
 func store() contest {
 	plain, err := lru.New[string, *mcp.CallToolResult](1000)

@@ -1,5 +1,5 @@
 // Package sim plays seeded scenarios in virtual time over the real chain of the
-// real rooms, and checks after each what the chain promises.
+// real packages, and checks after each what the chain promises.
 //
 // A scenario is drawn from its seed: tenants, a trusted server, one whose
 // definitions are the same and one that lies, some dozens of calls with their
@@ -12,7 +12,7 @@
 // answers are cut, callers see a part of the tools, definitions must be accepted,
 // arguments name what they are about, a yes is remembered, or calls come by turns
 // as a model asks for them. A recorder inside the fake servers knows what was really handed over, and
-// works out what must hold without asking the rooms.
+// works out what must hold without asking them.
 //
 // [RunSpread] plays two replicas of a host over one engine that is slow, loses
 // requests and answers, and is away for a while.
@@ -32,12 +32,12 @@ type Invariant struct {
 	Name string
 	Says string
 	// Comes is empty where the simulation checks it, or else names what is missing
-	// for that: "comes with <room>", or the kind of test that proves it instead.
+	// for that: "comes with <package>", or the kind of test that proves it instead.
 	Comes string
 }
 
 // Invariants lists all promises, those included that the simulation cannot check
-// before their room stands.
+// before their package is there.
 var Invariants = []Invariant{
 	{Name: "I1", Says: "what needs a yes is executed with one to exactly this, unexpired, and while its call is under way"},
 	{Name: "I1 policy", Says: "a yes is bound to the version of the policy", Comes: "comes with policy files"},

@@ -33,7 +33,7 @@ const tampered = `{"id":"tampered"}`
 
 // settings are drawn for each scenario.
 type settings struct {
-	rooms
+	slots
 
 	nested     nesting
 	perMinute  float64
@@ -75,7 +75,7 @@ const (
 	forApprover
 	forBackoff
 	forHost
-	forRooms
+	forSlots
 	forSink
 	forResolver
 )

@@ -15,7 +15,7 @@ import (
 )
 
 // A scenario is servers, tenants, a host and a person, around one
-// chain of the real rooms.
+// chain of the real packages.
 type scenario struct {
 	seed     uint64
 	start    time.Time
@@ -87,7 +87,7 @@ func Run(t *testing.T, seed uint64) (out Outcome) {
 func (w *scenario) play(t *testing.T) {
 	w.start = time.Now()
 	w.settings = drawSettings(w.dice(forSettings, 0, 0))
-	w.settings.rooms = drawRooms(w.dice(forRooms, 0, 0))
+	w.settings.slots = drawSlots(w.dice(forSlots, 0, 0))
 	w.build(t)
 	for _, r := range w.plan() {
 		r.narrow = w.settings.viewed && r.n%2 == 1
@@ -132,7 +132,7 @@ func (w *scenario) enlist(r *record) {
 	w.order = append(w.order, r)
 }
 
-// build puts the real rooms together.
+// build puts the real packages together.
 func (w *scenario) build(t *testing.T) {
 	for _, server := range servers {
 		for i := range toolSpecs {

@@ -23,9 +23,9 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 )
 
-// rooms are those that a chain may do without, and what of them stands in a
+// slots are those of a chain that may be empty, and what of them is filled in a
 // scenario.
-type rooms struct {
+type slots struct {
 	judged   bool // the arguments decide the class
 	careful  bool // writes are asked about too
 	standing bool // a yes may be remembered
@@ -39,9 +39,9 @@ type rooms struct {
 	entities bool // the arguments of trusty's tools name what they are about
 }
 
-func drawRooms(r *rand.Rand) rooms {
+func drawSlots(r *rand.Rand) slots {
 	one := func(in int) bool { return r.IntN(in) == 0 }
-	s := rooms{
+	s := slots{
 		judged: one(2), careful: one(6), standing: one(5), pooled: one(3), audited: one(2), required: one(4),
 		shown: one(3), viewed: one(3), locked: one(4), entities: one(3),
 	}
@@ -156,7 +156,7 @@ func (w *scenario) pool(t *testing.T) middleware.Middleware {
 		w.replicas[id] = r
 		all = append(all, route.Replica{ID: id, Caller: r, Weight: weights[id]})
 	}
-	strategy := route.Strategy(w.dice(forRooms, 1, 0).IntN(int(route.Affinity) + 1))
+	strategy := route.Strategy(w.dice(forSlots, 1, 0).IntN(int(route.Affinity) + 1))
 	return route.New(route.Options{}, route.NewPool(trusty, strategy, all...))
 }
 
