@@ -12,14 +12,14 @@
 // answers are cut, callers see a part of the tools, definitions must be accepted,
 // arguments name what they are about, a yes is remembered, or calls come by turns
 // as a model asks for them. A recorder inside the fake servers knows what was really handed over, and
-// works out what must hold without asking them.
+// works out what must hold without asking the chain.
 //
 // [RunSpread] plays two replicas of a host over one engine that is slow, loses
 // requests and answers, and is away for a while.
 //
 //	go -C verify test -v ./sim -seeds 20000
 //	go -C verify test -v ./sim -seed=4711     # one scenario, again
-//	go -C verify run ./mutants             # is the simulation any good?
+//	go -C verify run ./mutants                # is the simulation any good?
 //
 // All chance is drawn from the seed and the identity of what it is for, and
 // events lie at instants of their own, so that a replay nearly always takes the
