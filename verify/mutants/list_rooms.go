@@ -22,7 +22,7 @@ var preflightMutants = []mutant{
 	{"raise-lost-on-a-change", answerFile, `if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a.static == nil {`},
 	{"guard-not-told-of-an-edit", "hitl/run.go", `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
 	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
-	{"panic-of-a-judged-call-is-known", standardFile, `return middleware.Recover()`, `return nil`},
+	{"panic-of-a-judged-call-is-known", standardFile, `return chain.Recover()`, `return nil`},
 	{"remembered-yes-for-any-arguments", "hitl/approvals/standing.go", `return err == nil && exact == s.Arguments && s.Pattern == nil`, `return err == nil && exact != "" && s.Pattern == nil`},
 }
 
@@ -65,7 +65,7 @@ var catalogMutants = []mutant{
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if known && p.digest == e.tool.Digest && class <= annotation.Safe {`},
 	{"always-brings-back-what-is-kept-out", "catalog/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
 	{"unsent-calls-are-counted", "catalog/stats.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
-	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(grant.Guard(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
+	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -108,7 +109,7 @@ var errSkipped = errors.New("the host's middleware did not call next")
 
 // contained keeps a panic from ending the program.
 func (*scenario) contained(next middleware.ToolCaller) middleware.ToolCaller {
-	return middleware.Recover()(next)
+	return fault.Recover(next)
 }
 
 func otherServer(server string) string {

@@ -115,7 +115,7 @@ func (w *scenario) assemble(t *testing.T) {
 // guarding is a catalogue, or a view of one.
 type guarding interface {
 	middleware.ToolCaller
-	middleware.Admitter
+	chain.Admitter
 
 	Guard(executor middleware.ToolCaller) middleware.ToolCaller
 }

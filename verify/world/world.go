@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -56,7 +56,7 @@ func (k Kind) Agrees(a annotation.Annotations) bool {
 
 // Guard guards an executor of tools that no catalog knows: it accepts each as the call has it.
 func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+	return guard.New(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 // A Fault is how a server fails.

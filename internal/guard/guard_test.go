@@ -1,0 +1,518 @@
+package guard_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func tool(tb testing.TB, name string, a annotation.Annotations) *middleware.Tool {
+	tb.Helper()
+	t, err := middleware.NewTool("files", &mcp.Tool{Name: name}, a)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+func deletes(tb testing.TB) middleware.Call {
+	tb.Helper()
+	return middleware.Call{Scope: "ann", Tool: tool(tb, "delete", annotation.Destructive()), Arguments: json.RawMessage(`{"path":"a.txt"}`)}
+}
+
+// An executor counts its calls and answers with err.
+type executor struct {
+	calls atomic.Int64
+	err   error
+	do    func(ctx context.Context, call middleware.Call)
+}
+
+var done = new(mcp.CallToolResult)
+
+func (e *executor) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	e.calls.Add(1)
+	if e.do != nil {
+		e.do(ctx, call)
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	return done, nil
+}
+
+func (e *executor) want(tb testing.TB, executions int64) {
+	tb.Helper()
+	if got := e.calls.Load(); got != executions {
+		tb.Errorf("executed %d times, want %d", got, executions)
+	}
+}
+
+// as accepts every call as one of the tool given.
+func as(tool *middleware.Tool) guard.Accepted {
+	return func(context.Context, middleware.Call) (*middleware.Tool, error) { return tool, nil }
+}
+
+func give(ctx context.Context, call middleware.Call) (context.Context, *callstate.Grant) {
+	return callstate.WithGrant(ctx, &call, annotation.Dangerous, 5*time.Minute, nil)
+}
+
+func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		a    annotation.Annotations
+		runs bool
+		text string
+	}{
+		{"safe", annotation.ReadOnly(), true, ""},
+		{"moderate", annotation.Write(), true, ""},
+		{"dangerous", annotation.Destructive(), false, "files/tool was refused: it is dangerous and nobody approved it"},
+		{"needs confirmation", annotation.Annotations{ReadOnly: annotation.Yes, RequiresConfirmation: annotation.Yes}, false, "it is dangerous"},
+		{"unknown", annotation.Annotations{}, false, "files/tool was refused: nothing is known about what it does"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, on := new(executor), tool(t, "tool", tt.a)
+			res, err := guard.New(e, as(on)).CallTool(t.Context(), middleware.Call{Tool: on})
+			if tt.runs {
+				e.want(t, 1)
+				if res != done || err != nil {
+					t.Errorf("got %v and error %v", res, err)
+				}
+				return
+			}
+			e.want(t, 0)
+			if res != nil || !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %v and error %v, want a final refusal that says %q", res, err, tt.text)
+			}
+		})
+	}
+}
+
+// The class is the accepted tool's, whatever the call carries.
+func TestKinderCopyOfAToolGainsNothing(t *testing.T) {
+	t.Parallel()
+	accepted := tool(t, "delete", annotation.Destructive())
+	kinder := *accepted
+	kinder.Annotations = annotation.ReadOnly()
+	e := new(executor)
+	_, err := guard.New(e, as(accepted)).CallTool(t.Context(), middleware.Call{Tool: &kinder})
+	if !errors.Is(err, guard.ErrRefused) {
+		t.Errorf("got error %v", err)
+	}
+	e.want(t, 0)
+
+	// A sterner copy gains nothing either, and the executor gets the accepted one.
+	safe := tool(t, "list", annotation.ReadOnly())
+	sterner := *safe
+	sterner.Annotations = annotation.Destructive()
+	e = &executor{do: func(_ context.Context, call middleware.Call) {
+		if call.Tool != safe {
+			t.Error("the executor got another tool than the accepted one")
+		}
+	}}
+	if _, err := guard.New(e, as(safe)).CallTool(t.Context(), middleware.Call{Tool: &sterner}); err != nil {
+		t.Error(err)
+	}
+	e.want(t, 1)
+}
+
+func TestGrantIsBoundToExactlyWhatWasShown(t *testing.T) {
+	t.Parallel()
+	base := deletes(t)
+	for _, tt := range []struct {
+		name   string
+		change func(*middleware.Call)
+		covers bool
+	}{
+		{"nothing changed", func(*middleware.Call) {}, true},
+		{"another call ID", func(c *middleware.Call) { c.ID = "2" }, true},
+		{"other annotations", func(c *middleware.Call) {
+			other := *c.Tool
+			other.Annotations = annotation.Annotations{}
+			c.Tool = &other
+		}, true},
+		{"scope", func(c *middleware.Call) { c.Scope = "bob" }, false},
+		{"no scope", func(c *middleware.Call) { c.Scope = "" }, false},
+		{"arguments", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"b.txt"}`) }, false},
+		{"a space in the arguments", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path": "a.txt"}`) }, false},
+		{"server", func(c *middleware.Call) { other := *c.Tool; other.Server = "mail"; c.Tool = &other }, false},
+		{"name", func(c *middleware.Call) { other := *c.Tool; other.Definition = &mcp.Tool{Name: "x"}; c.Tool = &other }, false},
+		{"digest", func(c *middleware.Call) { other := *c.Tool; other.Digest[31]++; c.Tool = &other }, false},
+		{"a byte moved from the scope to the arguments", func(c *middleware.Call) {
+			c.Scope, c.Arguments = "an", json.RawMessage(`n{"path":"a.txt"}`)
+		}, false},
+		{"a byte moved from the name to the server", func(c *middleware.Call) {
+			other := *c.Tool
+			other.Server, other.Definition = "filesd", &mcp.Tool{Name: "elete"}
+			c.Tool = &other
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			changed := base
+			tt.change(&changed)
+			ctx, _ := give(t.Context(), base)
+			if got := callstate.Covers(ctx, &changed); got != tt.covers {
+				t.Errorf("covers: got %t, want %t", got, tt.covers)
+			}
+			e := new(executor)
+			sterner := *changed.Tool
+			sterner.Annotations = annotation.Destructive()
+			_, err := guard.New(e, as(&sterner)).CallTool(ctx, changed)
+			if got := err == nil; got != tt.covers {
+				t.Errorf("executed: got %t, want %t (%v)", got, tt.covers, err)
+			}
+		})
+	}
+}
+
+func TestGrantIsGoodForOneHandOver(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	e := new(executor)
+	g := guard.New(e, as(its.Tool))
+	ctx, _ := give(t.Context(), its)
+	var refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if _, err := g.CallTool(ctx, its); errors.Is(err, guard.ErrRefused) {
+				refused.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	e.want(t, 1)
+	if refused.Load() != 199 {
+		t.Errorf("%d refused, want 199", refused.Load())
+	}
+	if callstate.Covers(ctx, &its) {
+		t.Error("a spent grant still covers")
+	}
+}
+
+// Of those who come at the same moment one wins, every time.
+func TestGrantIsSpentAtomically(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	e := new(executor)
+	g := guard.New(e, as(its.Tool))
+	const rounds = 5000
+	for range rounds {
+		ctx, _ := give(t.Context(), its)
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		for range 4 {
+			wg.Go(func() {
+				<-begin
+				_, _ = g.CallTool(ctx, its)
+			})
+		}
+		close(begin)
+		wg.Wait()
+	}
+	e.want(t, rounds)
+}
+
+// It is marked as spent before the call is handed over, not after.
+func TestGrantIsSpentBeforeTheHandOver(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	var outer context.Context
+	e := new(executor)
+	e.do = func(context.Context, middleware.Call) {
+		if callstate.Covers(outer, &its) {
+			t.Error("the grant can be spent again while the call is under way")
+		}
+	}
+	outer, _ = give(t.Context(), its)
+	if _, err := guard.New(e, as(its.Tool)).CallTool(outer, its); err != nil {
+		t.Fatal(err)
+	}
+	e.want(t, 1)
+}
+
+// A group of calls ends because one of them was not sent: that is the cause of the
+// others' end, and no reason to give their grants back.
+func TestGrantIsNotGivenBackBecauseAnotherCallWasNotSent(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	ctx, yes := give(t.Context(), its)
+	ctx, cancel := context.WithCancelCause(ctx)
+	sent := middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+		cancel(fact{notSent: true})
+		return nil, fmt.Errorf("posting: %w", context.Cause(ctx)) // as net/http does
+	})
+	_, err := guard.New(sent, as(its.Tool)).CallTool(ctx, its)
+	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
+	if callstate.Covers(context.WithoutCancel(ctx), &its) || !unknown {
+		t.Errorf("a delete that was under way may be made again with the same yes: %v", err)
+	}
+	yes.Void()
+}
+
+type fact struct{ notSent, refused bool }
+
+func (fact) Error() string   { return "it failed" }
+func (f fact) NotSent() bool { return f.notSent }
+func (f fact) Refused() bool { return f.refused }
+
+func TestGrantIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		err  error
+		back bool
+	}{
+		{"not sent", fact{notSent: true}, true},
+		{"not sent, further down", fmt.Errorf("sending: %w", fact{notSent: true}), true},
+		{"refused", fact{refused: true}, true},
+		{"a plain error", errors.New("lost"), false},
+		{"an error that says no", fact{}, false},
+		{"no error", nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			its, e := deletes(t), &executor{err: tt.err}
+			ctx, yes := give(t.Context(), its)
+			_, err := guard.New(e, as(its.Tool)).CallTool(ctx, its)
+			if got := callstate.Covers(ctx, &its); got != tt.back {
+				t.Errorf("given back: got %t, want %t", got, tt.back)
+			}
+			_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
+			if want := tt.err != nil && !tt.back; unknown != want {
+				t.Errorf("an unknown outcome: got %t, want %t (%v)", unknown, want, err)
+			}
+			yes.Void()
+			if callstate.Covers(ctx, &its) {
+				t.Error("a void grant covers")
+			}
+		})
+	}
+}
+
+func TestVoidGrantStaysVoid(t *testing.T) {
+	t.Parallel()
+	its := deletes(t)
+	ctx, yes := give(t.Context(), its)
+	e := &executor{err: fact{notSent: true}, do: func(context.Context, middleware.Call) { yes.Void() }}
+	g := guard.New(e, as(its.Tool))
+	for range 2 {
+		_, _ = g.CallTool(ctx, its)
+	}
+	e.want(t, 1)
+}
+
+func TestGrantExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		its, e := deletes(t), &executor{err: fact{notSent: true}}
+		g := guard.New(e, as(its.Tool))
+		ctx, _ := give(t.Context(), its)
+		time.Sleep(5*time.Minute - 1)
+		_, _ = g.CallTool(ctx, its)
+		e.want(t, 1)
+		time.Sleep(1)
+		if callstate.Covers(ctx, &its) {
+			t.Error("it covers after its time")
+		}
+		_, err := g.CallTool(ctx, its)
+		e.want(t, 1)
+		if !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), "used or has expired") {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+func TestGrantOfAnEnclosingCallIsFound(t *testing.T) {
+	t.Parallel()
+	left, right := deletes(t), deletes(t)
+	right.Arguments = json.RawMessage(`{"path":"b.txt"}`)
+	ctx, _ := give(t.Context(), left)
+	ctx, _ = give(ctx, right)
+	for _, its := range []middleware.Call{left, right} {
+		e := new(executor)
+		if _, err := guard.New(e, as(its.Tool)).CallTool(ctx, its); err != nil {
+			t.Errorf("%s: %v", its.Arguments, err)
+		}
+		e.want(t, 1)
+	}
+}
+
+// Guards stand at every executor of ours; two in a row need one yes, and what
+// stands between them cannot use it twice.
+func TestNestedGuardsNeedOneYes(t *testing.T) {
+	t.Parallel()
+	var kept context.Context
+	its, e := deletes(t), new(executor)
+	inner := guard.New(e, as(its.Tool))
+	outer := guard.New(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		res, err := inner.CallTool(ctx, call)
+		if _, again := inner.CallTool(ctx, call); !errors.Is(again, guard.ErrRefused) {
+			t.Errorf("the second hand-over: got error %v", again)
+		}
+		kept = ctx
+		return res, err
+	}), as(its.Tool))
+	ctx, _ := give(t.Context(), its)
+	if _, err := outer.CallTool(ctx, its); err != nil {
+		t.Error(err)
+	}
+	e.want(t, 1)
+	if _, err := inner.CallTool(kept, its); !errors.Is(err, guard.ErrRefused) {
+		t.Errorf("after the return: got error %v", err)
+	}
+	e.want(t, 1)
+}
+
+// A yes that was handed on and not used is void when the call has returned.
+func TestInnerGrantIsVoidAfterTheReturn(t *testing.T) {
+	t.Parallel()
+	var kept context.Context
+	its, e := deletes(t), new(executor)
+	outer := &executor{do: func(ctx context.Context, _ middleware.Call) { kept = ctx }}
+	ctx, _ := give(t.Context(), its)
+	if _, err := guard.New(outer, as(its.Tool)).CallTool(ctx, its); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := guard.New(e, as(its.Tool)).CallTool(kept, its); !errors.Is(err, guard.ErrRefused) {
+		t.Errorf("got error %v", err)
+	}
+	e.want(t, 0)
+}
+
+func TestInnerGrantLivesNoLongerThanTheOuter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		its, e := deletes(t), new(executor)
+		inner := guard.New(e, as(its.Tool))
+		outer := guard.New(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			time.Sleep(3 * time.Minute)
+			return inner.CallTool(ctx, call)
+		}), as(its.Tool))
+		ctx, _ := give(t.Context(), its)
+		time.Sleep(2 * time.Minute)
+		if _, err := outer.CallTool(ctx, its); !errors.Is(err, guard.ErrRefused) {
+			t.Errorf("got error %v", err)
+		}
+		e.want(t, 0)
+	})
+}
+
+func TestGuardedCallOfADoneContextIsGivenUp(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("the caller has gone")
+	its, e := deletes(t), new(executor)
+	ctx, _ := give(t.Context(), its)
+	over, cancel := context.WithCancelCause(ctx)
+	cancel(gone)
+	if _, err := guard.New(e, as(its.Tool)).CallTool(over, its); !errors.Is(err, gone) || !middleware.NotSent(err) {
+		t.Errorf("B311: got error %v", err)
+	}
+	e.want(t, 0)
+	if !callstate.Covers(ctx, &its) {
+		t.Error("the yes was used up")
+	}
+}
+
+func TestGuardRefusesWhatIsNotAccepted(t *testing.T) {
+	t.Parallel()
+	foreign := errors.New("no such tool")
+	e := new(executor)
+	its := deletes(t)
+	ctx, _ := give(t.Context(), its)
+	_, err := guard.New(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, foreign }).CallTool(ctx, its)
+	if !errors.Is(err, foreign) {
+		t.Errorf("got error %v", err)
+	}
+	for name, its := range map[string]middleware.Call{"no tool": {}, "no definition": {Tool: new(middleware.Tool)}} {
+		if _, err := guard.Classified(e).CallTool(ctx, its); !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), "names no tool") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+	e.want(t, 0)
+}
+
+func TestGuardNeedsAnExecutor(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if got := fmt.Sprint(recover()); !strings.Contains(got, "a guard needs an executor") {
+			t.Errorf("got panic %q", got)
+		}
+	}()
+	guard.Classified(nil)
+}
+
+// Without a catalogue the class is the one that inference gave, and it stands for
+// exactly this definition.
+func TestClassIsTheOneThatInferenceGave(t *testing.T) {
+	t.Parallel()
+	safe := tool(t, "list", annotation.ReadOnly())
+	dangerous := tool(t, "delete", annotation.Destructive())
+	change := func(tool *middleware.Tool, f func(*middleware.Tool)) *middleware.Tool {
+		other := *tool
+		f(&other)
+		return &other
+	}
+	classes := func(tools ...*middleware.Tool) func(context.Context) context.Context {
+		return func(ctx context.Context) context.Context {
+			for _, tool := range tools {
+				ctx = callstate.WithClass(ctx, tool)
+			}
+			return ctx
+		}
+	}
+	kinder := change(dangerous, func(t *middleware.Tool) { t.Annotations = annotation.ReadOnly() })
+	for _, tt := range []struct {
+		name    string
+		classed func(context.Context) context.Context
+		tool    *middleware.Tool
+		runs    bool
+	}{
+		{"classed as safe", classes(safe), safe, true},
+		{"classed as dangerous", classes(dangerous), dangerous, false},
+		{"never classed", classes(), safe, false},
+		{"another tool was classed", classes(safe), tool(t, "read", annotation.ReadOnly()), false},
+		{"another server", classes(safe), change(safe, func(t *middleware.Tool) { t.Server = "mail" }), false},
+		{"another definition", classes(safe), change(safe, func(t *middleware.Tool) { t.Definition = dangerous.Definition }), false},
+		{"another digest", classes(safe), change(safe, func(t *middleware.Tool) { t.Digest = dangerous.Digest }), false},
+		{"a kinder copy", classes(dangerous), kinder, false},
+		{"a kinder copy of a tool that was never classed", classes(), kinder, false},
+		{"a kinder copy, classed further in", classes(dangerous, kinder), kinder, false},
+		{"a kinder definition, classed further in", classes(dangerous, tool(t, "delete", annotation.ReadOnly())), kinder, false},
+		{"a sterner copy, classed further in", classes(kinder, dangerous), kinder, false},
+		{"another tool, classed further in", classes(dangerous, safe), safe, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := new(executor)
+			_, err := guard.Classified(e).CallTool(tt.classed(t.Context()), middleware.Call{Tool: tt.tool})
+			if got := err == nil; got != tt.runs {
+				t.Errorf("executed: got %t, want %t (%v)", got, tt.runs, err)
+			}
+		})
+	}
+}
+
+func TestGuardCostsNextToNothingForASafeCall(t *testing.T) {
+	its := middleware.Call{Tool: tool(t, "list", annotation.ReadOnly())}
+	g := guard.New(new(executor), as(its.Tool))
+	ctx := t.Context()
+	if got := testing.AllocsPerRun(100, func() { _, _ = g.CallTool(ctx, its) }); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+}
