@@ -12,14 +12,14 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // BenchmarkHit times in turn, by the clock, a bare GET of so many bytes, the same
 // and AES-GCM's opening of them, and hits; it reports medians as multiples of the
 // bare GET's. What is sealed cannot cost less than GET and open.
 func BenchmarkHit(b *testing.B) {
-	e := enginetest.Of(b)
+	e := redistest.New(b)
 	bare := raw(b, e)
 	block, err := aes.NewCipher(key)
 	if err != nil {

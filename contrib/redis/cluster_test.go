@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/storetest"
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -18,10 +17,10 @@ import (
 func cluster(t *testing.T) string {
 	t.Helper()
 	const slots = 16384
-	var nodes []*engine.Engine
+	var nodes []*redistest.Server
 	var clients []*goredis.Client
 	for i := range 3 {
-		e := enginetest.Of(t, "--cluster-enabled", "yes")
+		e := redistest.New(t, "--cluster-enabled", "yes")
 		c := raw(t, e)
 		if err := c.ClusterAddSlotsRange(t.Context(), slots*i/3, slots*(i+1)/3-1).Err(); err != nil {
 			t.Fatal(err)

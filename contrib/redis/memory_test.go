@@ -6,7 +6,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // looks returns what is found again and again for a while.
@@ -27,7 +27,7 @@ func looks(t *testing.T, c cache.Remote, text string, d time.Duration) (found []
 // noticed: a write may have come since the snapshot.
 func TestSnapshotIsNotBelieved(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	o := redis.Options{Key: key, Timeout: patient}
 	a, b := open(t, e.URL(), o).Cache(), open(t, e.URL(), o).Cache()
 	keep(t, a, "one", "old")
@@ -61,7 +61,7 @@ func TestSnapshotIsNotBelieved(t *testing.T) {
 // what was known before.
 func TestWriteDuringAPause(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	a, b := open(t, e.URL(), redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
 	keep(t, a, "one", "old")
 	for range 2 { // by the script, and by the plain read
@@ -94,7 +94,7 @@ func TestWriteDuringAPause(t *testing.T) {
 // they keep a value, they may answer what is older. Nobody promises more.
 func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	w := newWire(t, e.Port)
 	a, b := open(t, w.url, redis.Options{Key: key}).Cache(), open(t, e.URL(), redis.Options{Key: key}).Cache()
 	keep(t, b, "one", "old")
@@ -127,7 +127,7 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 // at another server or about other things.
 func TestHitsAreNotMixedUp(t *testing.T) {
 	t.Parallel()
-	s := open(t, enginetest.Of(t).URL(), redis.Options{Plain: true, Timeout: patient})
+	s := open(t, redistest.New(t).URL(), redis.Options{Plain: true, Timeout: patient})
 	c := s.Cache()
 	value := func(q cache.Question) string {
 		f, err := c.Look(t.Context(), q)

@@ -12,8 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // A virtual address leads to the primary, whichever that is.
@@ -25,7 +24,7 @@ type virtual struct {
 	conns []net.Conn
 }
 
-func newVirtual(t *testing.T, e *engine.Engine) *virtual {
+func newVirtual(t *testing.T, e *redistest.Server) *virtual {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -65,7 +64,7 @@ func (v *virtual) hangUp() {
 }
 
 // move leads to another engine from now on.
-func (v *virtual) move(e *engine.Engine) { v.to.Store(int64(e.Port)); v.hangUp() }
+func (v *virtual) move(e *redistest.Server) { v.to.Store(int64(e.Port)); v.hangUp() }
 
 func (v *virtual) url() string { return "redis://" + v.listener.Addr().String() + "/0" }
 
@@ -73,7 +72,7 @@ func (v *virtual) url() string { return "redis://" + v.listener.Addr().String() 
 // its predecessor's id is not believed, though it was answered from here before.
 func TestPromotedCopyIsNotBelieved(t *testing.T) {
 	t.Parallel()
-	primary, second := enginetest.Of(t), enginetest.Of(t)
+	primary, second := redistest.New(t), redistest.New(t)
 	address := newVirtual(t, primary)
 	o := redis.Options{Key: key, Timeout: patient}
 	reads, writes := open(t, address.url(), o), open(t, address.url(), o)
@@ -131,7 +130,7 @@ func TestFormerMasterIsNotBelieved(t *testing.T) {
 func TestPromotedCopyGivesNoBurst(t *testing.T) {
 	t.Parallel()
 	const burst = 5
-	primary, second := enginetest.Of(t), enginetest.Of(t)
+	primary, second := redistest.New(t), redistest.New(t)
 	address := newVirtual(t, primary)
 	l := open(t, address.url(), redis.Options{Timeout: patient}).Limiter()
 	if got := passes(t, l, "before", burst); got != burst {

@@ -6,31 +6,30 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // A Redis that answers reads and takes no writes hears of no write either: nobody
 // believes what it knew.
 func TestRedisThatOnlyReadsIsNotBelieved(t *testing.T) {
 	t.Parallel()
-	for name, trouble := range map[string]func(t *testing.T, e *engine.Engine) error{
-		"its writes are paused": func(t *testing.T, e *engine.Engine) error {
+	for name, trouble := range map[string]func(t *testing.T, e *redistest.Server) error{
+		"its writes are paused": func(t *testing.T, e *redistest.Server) error {
 			t.Helper()
 			return raw(t, e).Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err()
 		},
-		"it lacks copies": func(t *testing.T, e *engine.Engine) error {
+		"it lacks copies": func(t *testing.T, e *redistest.Server) error {
 			t.Helper()
 			return raw(t, e).ConfigSet(t.Context(), "min-replicas-to-write", "1").Err()
 		},
-		"it is a copy now": func(t *testing.T, e *engine.Engine) error {
+		"it is a copy now": func(t *testing.T, e *redistest.Server) error {
 			t.Helper()
 			return raw(t, e).ReplicaOf(t.Context(), "127.0.0.1", "1").Err()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Of(t)
+			e := redistest.New(t)
 			o := redis.Options{Key: key, Timeout: 500 * time.Millisecond}
 			a, b := open(t, e.URL(), o).Cache(), open(t, e.URL(), o).Cache()
 			keep(t, b, "one", "old")

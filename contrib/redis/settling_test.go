@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // Replicas find Redis again one after the other. Who is first believes nothing before
@@ -26,7 +26,7 @@ func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Of(t)
+			e := redistest.New(t)
 			first, last := newWire(t, e.Port), newWire(t, e.Port)
 			o := redis.Options{Key: key, Timeout: 2 * time.Second}
 			b, a := open(t, first.url, o).Cache(), open(t, last.url, o).Cache()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
@@ -15,7 +15,7 @@ import (
 // copy that had not heard of it.
 func TestForgottenYesStaysForgotten(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Approvals()
 	y := approvals.Standing{
 		ID: "Y", Scope: "ann", Server: "bank", Tool: "pay", Definition: "d", Class: "dangerous", Arguments: "{}",
@@ -49,7 +49,7 @@ func TestForgottenYesStaysForgotten(t *testing.T) {
 // down.
 func TestQuestionsOfAnotherHostStay(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	ours := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Board()
 	theirs := open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient}).Board()
 	must(t, ours.Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("may I?")}))
@@ -67,7 +67,7 @@ func TestQuestionsOfAnotherHostStay(t *testing.T) {
 // The time of a question is Redis' affair, whatever the clocks say.
 func TestQuestionsWithAnotherClock(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	b := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Board()
 	must(t, b.Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("may I?")}))
 	client := raw(t, e)

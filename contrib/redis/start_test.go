@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
 // answers is a server that answers each command as the func says, and does not
@@ -49,11 +49,11 @@ func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), t
 // Whatever cannot be used is a clear error at the start, without the password.
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	locked := enginetest.Of(t, "--requirepass", "right")
-	primary := enginetest.Of(t)
-	follower := enginetest.Of(t, "--replicaof", fmt.Sprint("127.0.0.1 ", primary.Port))
-	full := enginetest.Of(t, "--maxmemory", "1")
-	node := enginetest.Of(t, "--cluster-enabled", "yes")
+	locked := redistest.New(t, "--requirepass", "right")
+	primary := redistest.New(t)
+	follower := redistest.New(t, "--replicaof", fmt.Sprint("127.0.0.1 ", primary.Port))
+	full := redistest.New(t, "--maxmemory", "1")
+	node := redistest.New(t, "--cluster-enabled", "yes")
 	silent := answers(t, func(string) string { return "" })
 	web := answers(t, func(string) string { return "HTTP/1.1 400 Bad Request\r\n\r\n" })
 	old := answers(t, func(command string) string {
@@ -123,7 +123,7 @@ func TestOpenRefusesWhatHasNoMeaning(t *testing.T) {
 // Contents are stored only where the host allows it.
 func TestContentsNeedTheHostsWord(t *testing.T) {
 	t.Parallel()
-	s := open(t, enginetest.Of(t).URL(), redis.Options{})
+	s := open(t, redistest.New(t).URL(), redis.Options{})
 	for name, f := range map[string]func(){"the cache": func() { s.Cache() }, "the board": func() { s.Board() }} {
 		func() {
 			defer func() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/storetest"
 )
 
@@ -47,7 +47,7 @@ func TestStores(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Of(t)
+			e := redistest.New(t)
 			var n atomic.Int64
 			storetest.Run(t, func(t *testing.T) (a, b storetest.Stores) {
 				t.Helper()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
@@ -154,7 +154,7 @@ func (w *wire) trips() string {
 // itself, once, to a Redis that does not know it.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	w := newWire(t, e.Port)
 	s, other := open(t, w.url, redis.Options{Key: key, Timeout: patient}), open(t, e.URL(), redis.Options{Key: key, Timeout: patient}) // the other one is not counted
 	written := func(c cache.Remote, id string) {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/engine"
-	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -26,7 +26,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-func raw(t testing.TB, e *engine.Engine) *goredis.Client {
+func raw(t testing.TB, e *redistest.Server) *goredis.Client {
 	t.Helper()
 	o, err := goredis.ParseURL(e.URL())
 	if err != nil {
@@ -133,7 +133,7 @@ func TestPoisonIsAMiss(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, ", sealed ", sealed), func(t *testing.T) {
 				t.Parallel()
-				e, o := enginetest.Of(t), redis.Options{Plain: true, Timeout: patient}
+				e, o := redistest.New(t), redis.Options{Plain: true, Timeout: patient}
 				if sealed {
 					o = redis.Options{Key: key, Timeout: patient}
 				}
@@ -162,7 +162,7 @@ func TestPoisonIsAMiss(t *testing.T) {
 // stands in Redis.
 func TestSealed(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	ours := open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
 	theirs := open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient})
 	keep(t, ours.Cache(), "one", "secret answer")
@@ -192,7 +192,7 @@ func TestSealed(t *testing.T) {
 // An answer that was forged in Redis is a no.
 func TestForgedAnswerIsANo(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
 	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute), Question: []byte("may I?")}); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestPoisonedBucketIsEmpty(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Of(t)
+			e := redistest.New(t)
 			l := open(t, e.URL(), redis.Options{Timeout: patient}).Limiter()
 			w := ratelimit.Waiter{ID: "1", Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 5}}, Longest: time.Hour, Most: 10}
 			if _, err := l.Take(t.Context(), w); err != nil {
@@ -268,13 +268,13 @@ func (l *lines) count(text string) int {
 // change, and its return is noticed.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ away, back func(*engine.Engine) error }{
-		"killed": {func(e *engine.Engine) error { e.Kill(); return nil }, (*engine.Engine).Start},
-		"paused": {(*engine.Engine).Pause, (*engine.Engine).Resume},
+	for name, c := range map[string]struct{ away, back func(*redistest.Server) error }{
+		"killed": {func(e *redistest.Server) error { e.Kill(); return nil }, (*redistest.Server).Start},
+		"paused": {(*redistest.Server).Pause, (*redistest.Server).Resume},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, log := enginetest.Of(t), new(lines)
+			e, log := redistest.New(t), new(lines)
 			s := open(t, e.URL(), redis.Options{Key: key, Timeout: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			remote, limiter := s.Cache(), s.Limiter()
 			keep(t, remote, "one", "v")
@@ -316,7 +316,7 @@ var errMissed = errors.New("nothing is known")
 // A call never hangs on Redis past its own deadline.
 func TestNothingHangsPastItsDeadline(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: time.Minute})
 	if err := s.Board().Post(t.Context(), approvals.Notice{ID: "Q", Until: time.Now().Add(time.Minute)}); err != nil {
 		t.Fatal(err)
@@ -367,19 +367,19 @@ func TestNothingHangsPastItsDeadline(t *testing.T) {
 func TestApprovalsWithoutRedisAreDenied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before, asked func(t *testing.T, e *engine.Engine)
+		before, asked func(t *testing.T, e *redistest.Server)
 	}{
-		"gone before":                {func(_ *testing.T, e *engine.Engine) { e.Kill() }, nil},
-		"gone while a person thinks": {nil, func(_ *testing.T, e *engine.Engine) { e.Kill() }},
-		"emptied while a person thinks": {nil, func(t *testing.T, e *engine.Engine) {
+		"gone before":                {func(_ *testing.T, e *redistest.Server) { e.Kill() }, nil},
+		"gone while a person thinks": {nil, func(_ *testing.T, e *redistest.Server) { e.Kill() }},
+		"emptied while a person thinks": {nil, func(t *testing.T, e *redistest.Server) {
 			t.Helper()
 			raw(t, e).FlushAll(t.Context())
 		}},
-		"full": {func(t *testing.T, e *engine.Engine) {
+		"full": {func(t *testing.T, e *redistest.Server) {
 			t.Helper()
 			raw(t, e).ConfigSet(t.Context(), "maxmemory", "1")
 		}, nil},
-		"restarted with what it knew": {nil, func(t *testing.T, e *engine.Engine) {
+		"restarted with what it knew": {nil, func(t *testing.T, e *redistest.Server) {
 			t.Helper()
 			raw(t, e).Save(t.Context())
 			e.Kill()
@@ -391,12 +391,17 @@ func TestApprovalsWithoutRedisAreDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Of(t)
+			e := redistest.New(t)
 			s, made := open(t, e.URL(), redis.Options{}), 0
-			tool, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay"}, annotation.Destructive())
-			if err != nil {
+			tools := catalog.New(catalog.Options{})
+			t.Cleanup(func() { _ = tools.Close() })
+			if err := tools.AddTools("bank", middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				made++
+				return &mcp.CallToolResult{}, nil
+			}), annotation.Declare(&mcp.Tool{Name: "pay", InputSchema: map[string]any{"type": "object"}}, annotation.Destructive())); err != nil {
 				t.Fatal(err)
 			}
+			tool, _ := tools.Lookup("bank", "pay")
 			yes := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 				if c.asked != nil {
 					c.asked(t, e)
@@ -445,13 +450,13 @@ func eventually(t testing.TB, what string, is func() bool) {
 // bucket is full, give a token.
 func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 	t.Parallel()
-	away := func(t *testing.T, l ratelimit.Shared, e *engine.Engine) {
+	away := func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {
 		t.Helper()
 		eventually(t, "it is not noticed", func() bool { return !answered(t, l) })
 		time.Sleep(500 * time.Millisecond)
 	}
-	for name, trouble := range map[string]func(t *testing.T, l ratelimit.Shared, e *engine.Engine){
-		"killed": func(t *testing.T, l ratelimit.Shared, e *engine.Engine) {
+	for name, trouble := range map[string]func(t *testing.T, l ratelimit.Shared, e *redistest.Server){
+		"killed": func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {
 			t.Helper()
 			e.Kill()
 			away(t, l, e)
@@ -459,7 +464,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"paused": func(t *testing.T, l ratelimit.Shared, e *engine.Engine) {
+		"paused": func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {
 			t.Helper()
 			if err := e.Pause(); err != nil {
 				t.Error(err)
@@ -469,7 +474,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"restarted at once with what it knew": func(t *testing.T, _ ratelimit.Shared, e *engine.Engine) {
+		"restarted at once with what it knew": func(t *testing.T, _ ratelimit.Shared, e *redistest.Server) {
 			t.Helper()
 			e.Kill()
 			if err := e.Start(); err != nil {
@@ -480,7 +485,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const burst = 5
-			e := enginetest.Of(t)
+			e := redistest.New(t)
 			o := redis.Options{Timeout: 2 * time.Second} // a bucket is shut for somewhat longer
 			a, b := open(t, e.URL(), o).Limiter(), open(t, e.URL(), o).Limiter()
 			eventually(t, "it does not answer", func() bool { return answered(t, a) })
@@ -518,7 +523,7 @@ func answered(t *testing.T, l ratelimit.Shared) bool {
 func TestLossOfMemoryGivesOneBurst(t *testing.T) {
 	t.Parallel()
 	const burst = 5
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	a, b := open(t, e.URL(), redis.Options{Timeout: patient}).Limiter(), open(t, e.URL(), redis.Options{Timeout: patient}).Limiter()
 	for loss := range 3 {
 		if got := passes(t, a, "a", burst) + passes(t, b, "b", burst); got != burst {
@@ -531,7 +536,7 @@ func TestLossOfMemoryGivesOneBurst(t *testing.T) {
 // A clock that was set back costs what is missing, and no more.
 func TestClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
-	e := enginetest.Of(t)
+	e := redistest.New(t)
 	l := open(t, e.URL(), redis.Options{Timeout: patient}).Limiter()
 	w := ratelimit.Waiter{ID: "1", Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 50, Burst: 5}}, Longest: time.Hour, Most: 10}
 	if _, err := l.Take(t.Context(), w); err != nil {

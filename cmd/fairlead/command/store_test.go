@@ -3,58 +3,17 @@ package command_test
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// startRedis starts a redis-server for a test and returns its URL. Without one the test
-// is skipped, and says so.
-func startRedis(t *testing.T) (url string) {
-	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: %v; apt-get install -y redis-server\n", t.Name(), err)
-		t.Skip(err)
-	}
-	dir := t.TempDir()
-	socket := filepath.Join(dir, "redis.sock")
-	server := exec.CommandContext(t.Context(), program, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "eady to accept connections") {
-			break
-		}
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = io.Copy(io.Discard, out)
-		_ = server.Wait()
-	}()
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		<-ended
-	})
-	return "unix://" + socket
-}
 
 // startProxy runs the program until the test ends, and returns where it serves. A Redis
 // whose answer is late at the start is tried again.
@@ -146,7 +105,7 @@ func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 	}
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(web.Close)
-	store := startRedis(t)
+	store := redistest.New(t).URL()
 	var sessions []*mcp.ClientSession
 	for range 2 {
 		url := startProxy(t, store, web.URL)

@@ -1,0 +1,4 @@
+package redistest
+
+// NextPort returns the port that New tries next.
+func NextPort() int { return portOf(given.Load() + 1) }

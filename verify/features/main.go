@@ -1,0 +1,111 @@
+// Command features checks docs/features.md: that each row has an id of its own, a
+// page that is there, and tests that are there and pass. A test that is skipped
+// does not pass.
+//
+//	go -C verify run ./features
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
+)
+
+func main() {
+	if err := features(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "features:", err)
+		os.Exit(1)
+	}
+}
+
+func features(ctx context.Context) error {
+	root, err := repo.Root()
+	if err != nil {
+		return err
+	}
+	docs := filepath.Join(root, "docs")
+	rows, err := read(filepath.Join(docs, "features.md"))
+	if err != nil {
+		return err
+	}
+	faults := check(rows, docs)
+	more, err := run(ctx, root, rows)
+	if err != nil {
+		return err
+	}
+	for _, fault := range append(faults, more...) {
+		fmt.Println(fault)
+		err = errors.New("docs/features.md promises what is not shown")
+	}
+	fmt.Printf("%d rows, %d different tests\n", len(rows), len(users(rows)))
+	return err
+}
+
+// run runs the named tests, package by package, and says which did not pass.
+func run(ctx context.Context, root string, rows []row) ([]string, error) {
+	byPackage := make(map[string][]string)
+	for test := range users(rows) {
+		dir, name := split(test)
+		byPackage[dir] = append(byPackage[dir], name)
+	}
+	var faults []string
+	for _, dir := range slices.Sorted(maps.Keys(byPackage)) {
+		names := byPackage[dir]
+		slices.Sort(names)
+		results, err := test(ctx, filepath.Join(root, dir), names)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if got := results[name]; got != "pass" {
+				faults = append(faults, fmt.Sprintf("%s.%s: %s", dir, name, orMissing(got)))
+			}
+		}
+	}
+	return faults, nil
+}
+
+func orMissing(result string) string {
+	switch result {
+	case "":
+		return "there is no such test"
+	case "skip":
+		return "it is skipped"
+	}
+	return result
+}
+
+// test returns what came of each test of one package.
+func test(ctx context.Context, dir string, names []string) (map[string]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "-C", dir, "test", "-json", "-run", "^("+strings.Join(names, "|")+")$", ".")
+	out, err := cmd.Output()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		return nil, fmt.Errorf("go test in %s: %w", dir, err)
+	}
+	results := make(map[string]string)
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		var event struct {
+			Action string `json:"Action"`
+			Test   string `json:"Test"`
+		}
+		if json.Unmarshal(lines.Bytes(), &event) != nil {
+			continue
+		}
+		switch event.Action {
+		case "pass", "fail", "skip":
+			results[event.Test] = event.Action
+		}
+	}
+	return results, nil
+}

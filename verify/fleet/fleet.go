@@ -1,0 +1,153 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/verify/world"
+)
+
+// Options are what a fleet does. The zero value is four replicas and 20,000 calls.
+type Options struct {
+	Replicas int // 0 means 4
+	Calls    int // of all of them; 0 means 20,000
+	Cold     int // keys that each worker asks for first; 0 means 100
+	// PerMinute and Burst are the quota of all replicas; 0 means 60,000 and 100.
+	PerMinute float64
+	Burst     int
+	Trouble   Trouble       `json:"-"` // happens to the engine while calls are under way
+	After     time.Duration `json:"-"` // the beginning, when Trouble comes
+	Patience  time.Duration // of the replicas with Redis; 0 is what they have by themselves
+}
+
+const (
+	items    = 300
+	workers  = 8 // of each replica, and so many calls may be on their way
+	deadline = 10 * time.Second
+	// slack is what a machine with much else to do may add to a deadline.
+	slack = 20 * time.Second
+)
+
+// A Result is what came of it.
+type Result struct {
+	Calls, Server, Failed, Denied int
+	P50, P99, Max                 time.Duration
+	Took                          time.Duration
+	Over                          float64  // by how many calls the quota was exceeded at most
+	Twice                         int      // cold keys that were fetched more than once
+	Broken                        []string // promises, in words
+	// Stood is how long a process stood still at most, and Excused how many of the broken
+	// promises count on processes that do not: what a replica could not say, the others
+	// believe after half a second that it need not say.
+	Stood   time.Duration
+	Excused int
+	Log     string // what the replicas logged
+}
+
+// Run plays a fleet on the engine.
+func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
+	o.Replicas, o.Calls, o.Cold = cmp.Or(o.Replicas, 4), cmp.Or(o.Calls, 20_000), cmp.Or(o.Cold, 100)
+	if o.PerMinute == 0 {
+		o.PerMinute, o.Burst = 60_000, 100
+	}
+	s, err := NewServer()
+	if err != nil {
+		return nil, err
+	}
+	defer s.http.Close()
+	begin := time.Now().Add(700 * time.Millisecond)
+	type child struct {
+		cmd      *exec.Cmd
+		out, log bytes.Buffer
+	}
+	children := make([]*child, o.Replicas)
+	for i := range children {
+		cmd, err := (&Replica{Redis: e.URL(), Server: s.URL, Options: o, Number: i, Begin: begin}).Command(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c := &child{cmd: cmd}
+		c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.log
+		if err := c.cmd.Start(); err != nil {
+			return nil, err
+		}
+		children[i] = c
+	}
+	stood := still() // the server is in this process
+	var trouble error
+	if o.Trouble.Do != nil {
+		time.Sleep(time.Until(begin.Add(o.After)))
+		trouble = o.Trouble.Do(e)
+	}
+	r := &Result{}
+	var events []world.Event
+	for i, c := range children {
+		if err := c.cmd.Wait(); err != nil {
+			return nil, fmt.Errorf("replica %d: %w\n%s", i, err, c.log.String())
+		}
+		r.Log += c.log.String()
+		lines := bufio.NewScanner(&c.out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var e line
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+				return nil, fmt.Errorf("replica %d: %w", i, err)
+			}
+			if e.Stood > 0 {
+				r.Stood = max(r.Stood, e.Stood)
+				continue
+			}
+			events = append(events, e.Event)
+		}
+	}
+	r.Stood = max(r.Stood, stood())
+	r.Took = time.Since(begin)
+	r.judge(o, events, s.Ledger.All())
+	return r, trouble
+}
+
+// judge looks for broken promises.
+func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution) {
+	r.Calls, r.Server = len(events), len(ledger)
+	var broken, late world.Breaches // late is what a process that stands still may cost
+	var took []time.Duration
+	for _, e := range events {
+		took = append(took, e.Ended.Sub(e.Began))
+		if e.Err != "" {
+			r.Failed++
+		}
+		if e.Denied {
+			r.Denied++
+		}
+		if took := e.Ended.Sub(e.Began); took > deadline+slack {
+			late.Addf("the call %s took %v, and had %v", e.Call, took, deadline)
+		}
+	}
+	if slices.Sort(took); len(took) > 0 {
+		r.P50, r.P99, r.Max = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
+	}
+	r.Twice = world.Again(ledger, cold)
+	r.Over = world.Peak(ledger, o.PerMinute) - float64(o.Burst)
+	// What arrives at once was let through one after the other: the server is behind by what is on its way.
+	if most := float64(o.Replicas*workers + o.Trouble.Bursts*o.Burst); r.Over > most {
+		late.Addf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, o.Burst, o.Replicas*workers)
+	}
+	world.Reads(events, &late)
+	world.Writes(events, ledger, &broken)
+	r.Excused = len(late.List())
+	r.Broken = append(broken.List(), late.List()...)
+}
+
+// cold is how the names of items begin that all replicas ask for at once.
+const cold = "cold "
+
+// InTheMiddle is when a trouble comes of which both sides are to be seen.
+const InTheMiddle = 800 * time.Millisecond

@@ -1,0 +1,257 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Replica is a process of this program that makes calls.
+type Replica struct {
+	Redis, Server string // their URLs
+	Options
+
+	// Asks is for one whose dangerous calls wait for a person: it prints the link to its page
+	// first, and then, for each line that it reads, makes the call that the line names and
+	// prints "done …" or "denied …".
+	Asks bool
+
+	Number int       // of this one
+	Begin  time.Time // when all replicas begin
+
+	tools  world.Items
+	caller middleware.ToolCaller
+	mu     sync.Mutex
+	out    *json.Encoder
+}
+
+// A line is what a replica prints of a call, and at its end how long it stood still.
+type line struct {
+	world.Event
+
+	Stood time.Duration `json:",omitempty"`
+}
+
+// variable holds the orders of a process that is a replica.
+const variable = "FAIRLEAD_FLEET_REPLICA"
+
+// Command returns a command that runs the replica.
+func (r *Replica) Command(ctx context.Context) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	return cmd, nil
+}
+
+// Main makes this process a replica where it was started as one, and does not
+// return then.
+func Main() {
+	text := os.Getenv(variable)
+	if text == "" {
+		return
+	}
+	var r Replica
+	err := json.Unmarshal([]byte(text), &r)
+	if err == nil {
+		err = r.run(context.Background())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "replica:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (r *Replica) run(ctx context.Context) error {
+	store, err := open(ctx, r.Redis, redis.Options{
+		Key: bytes.Repeat([]byte("k"), 32), Prefix: "fleet", Timeout: r.Patience, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if r.tools, err = world.NewItems(); err != nil {
+		return err
+	}
+	if r.Asks {
+		return r.ask(ctx, store)
+	}
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	r.out = json.NewEncoder(out)
+	r.caller = chain.Standard{
+		Confirm: hitl.New(hitl.ConfirmerFunc(world.Decide), hitl.Options{Store: store.Approvals(), MaxPending: 10_000}),
+		Cache:   cache.New(cache.Options{Remote: store.Cache(), Entities: world.ItemEntities}),
+		Retry:   retry.New(retry.Options{}),
+		RateLimit: ratelimit.New(ratelimit.Options{
+			PerMinute: r.PerMinute, Burst: r.Burst, Shared: store.Limiter(), Replicas: r.Replicas,
+		}),
+		Timeout: timeout.New(timeout.Options{}),
+	}.Then(world.Guard(remote(r.Server)))
+	time.Sleep(time.Until(r.Begin))
+	stood := still()
+	r.work(ctx)
+	return r.out.Encode(line{Stood: max(stood(), 1)})
+}
+
+// ask makes the calls that it reads.
+func (r *Replica) ask(ctx context.Context, store *redis.Store) error {
+	in := inbox.New(inbox.Options{Board: store.Board()})
+	served := make(chan error, 1)
+	go func() {
+		served <- in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { fmt.Println("link", in.Link(origin, "ada")) })
+	}()
+	caller := chain.Standard{Confirm: hitl.New(in, hitl.Options{Store: store.Approvals(), Timeout: 5 * time.Minute})}.
+		Then(world.Guard(remote(r.Server)))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		e, said := r.tools.Call(ctx, caller, lines.Text(), "delete", lines.Text(), "", time.Hour), "done"
+		if e.Denied {
+			said = "denied"
+		}
+		fmt.Println(said, e.Call, e.Err)
+	}
+	select {
+	case err := <-served:
+		return err
+	default:
+		return nil
+	}
+}
+
+// still measures from now on for how long this process does not come to run, and
+// returns what says how long that was at most.
+func still() (longest func() time.Duration) {
+	const every = 5 * time.Millisecond
+	over, most := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		found := time.Duration(0)
+		for last := time.Now(); ; {
+			select {
+			case <-time.After(every):
+				now := time.Now()
+				found, last = max(found, now.Sub(last)-every), now
+			case <-over:
+				most <- max(found, time.Since(last)-every)
+				return
+			}
+		}
+	}()
+	return func() time.Duration { close(over); return <-most }
+}
+
+// open tries again where an answer was late, on a machine that does much else.
+func open(ctx context.Context, url string, o redis.Options) (store *redis.Store, err error) {
+	for range 20 {
+		if store, err = redis.Open(ctx, url, o); err == nil {
+			break
+		}
+	}
+	return store, err
+}
+
+// work asks for the cold keys, as all others do, and then for whatever comes.
+func (r *Replica) work(ctx context.Context) {
+	var working sync.WaitGroup
+	for w := range workers {
+		working.Go(func() {
+			dice := rand.New(rand.NewPCG(uint64(r.Number), uint64(w)))
+			for i := range r.Cold {
+				r.call(ctx, fmt.Sprintf("%d-%d-cold-%d", r.Number, w, i), "get", cold+strconv.Itoa(i))
+			}
+			for i := range r.Calls/r.Replicas/workers - r.Cold {
+				id, item := fmt.Sprintf("%d-%d-%d", r.Number, w, i), strconv.Itoa(dice.IntN(items))
+				switch at := dice.IntN(100); {
+				case at < 82:
+					r.call(ctx, id, "get", item)
+				case at < 90:
+					r.call(ctx, id, "list", "")
+				case at < 97:
+					r.call(ctx, id, "put", item)
+				case at < 99:
+					r.call(ctx, id+"-yes", "delete", item)
+				default:
+					r.call(ctx, id+world.Deny, "delete", item)
+				}
+			}
+		})
+	}
+	working.Wait()
+}
+
+// call makes a call and writes down what came of it.
+func (r *Replica) call(ctx context.Context, id, tool, item string) {
+	note := ""
+	if tool == "put" || tool == "delete" {
+		note = id
+	}
+	e := r.tools.Call(ctx, r.caller, id, tool, item, note, deadline)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.out.Encode(line{Event: e})
+}
+
+// remote sends calls to the server at a URL.
+func remote(url string) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		q, err := world.RequestOf(call)
+		if err != nil {
+			return nil, err
+		}
+		form, err := json.Marshal(q)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(form))
+		if err != nil {
+			return nil, err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("the server: %s", text)
+		}
+		version, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		return world.Result(version), nil
+	})
+}

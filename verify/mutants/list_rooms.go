@@ -1,0 +1,116 @@
+package main
+
+const (
+	poolFile     = "route/pool.go"
+	routeFile    = "route/route.go"
+	answerFile   = "internal/grant/answer.go"
+	standardFile = "chain/standard.go"
+)
+
+var routeMutants = []mutant{
+	{"dangerous-at-any-replica", poolFile, `found, why = p.primaries, "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
+	{"failover-of-what-may-have-happened", routeFile, `return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)`, `return call.Tool != nil`},
+	{"replica-of-another-version", "catalog/replica.go", `return ok && digest == tool.Digest`, `return ok && len(digest) > 0`},
+	{"view-not-before-replicas", standardFile, `return s.admit`, `return nil`},
+}
+
+var preflightMutants = []mutant{
+	{"untrusted-answer-lowers", "preflight/preflight.go", `over := raising`, `over := believing`},
+	{"answer-beats-the-host", "preflight/answer.go", `return annotation.Raise(annotation.Merge(a, layer), hosts(a))`, `return annotation.Merge(a, layer)`},
+	{"untrusted-not-asked-about-writes", "preflight/resolver.go", `return !class.MustConfirm()`, `return class == annotation.Safe`},
+	{"answer-over-the-callers-copy", answerFile, `tool.Annotations = exactly.over(accepted.Annotations)`, `tool.Annotations = exactly.found`},
+	{"raise-lost-on-a-change", answerFile, `if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a.static == nil {`},
+	{"guard-not-told-of-an-edit", "hitl/run.go", `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
+	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
+	{"panic-of-a-judged-call-is-known", standardFile, `return chain.Recover()`, `return nil`},
+	{"remembered-yes-for-any-arguments", "hitl/approvals/standing.go", `return err == nil && exact == s.Arguments && s.Pattern == nil`, `return err == nil && exact != "" && s.Pattern == nil`},
+}
+
+const linksFile = "audit/links.go"
+
+var auditMutants = []mutant{
+	{"guard-needs-no-record", guardFile, `if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {`, `if tool.Annotations.AuditRequired == annotation.Yes && call.Tool == nil {`},
+	{"dangerous-goes-on-without-intent", linksFile, `case err != nil && durable(level, call.Tool):`, `case err != nil && level == full:`},
+	{"marked-before-it-is-written", linksFile, `case err != nil && durable(level, call.Tool):`, `case err != nil && level != full && durable(level, call.Tool):`},
+	{"intent-not-written", linksFile, `err := p.trail.write(ctx, r)`, `err, _ := error(nil), r`},
+	{"intent-after-the-end", linksFile, `if p.over {`, `if p.trail == nil {`},
+	{"unknown-outcome-not-recorded", "audit/outcome.go", `case has[*middleware.OutcomeUnknownError](err):`, `case err == nil && has[*middleware.OutcomeUnknownError](err):`},
+}
+
+const ledgerFile = "budget/ledger.go"
+
+var budgetMutants = []mutant{
+	{"budget-not-reserved", ledgerFile, `s.all.add(1, cost, 0)`, `s.all.add(0, cost, 0)`},
+	{"budget-not-given-back", ledgerFile, `calls, cost = -1, -t.cost`, `calls, cost = 0, 0`},
+	{"budget-given-back-for-answers", ledgerFile, `if e.returned {`, `if e.returned || e.answer > 0 {`},
+}
+
+var outputMutants = []mutant{
+	{"cut-before-it-is-remembered", standardFile, `links{s.Intent, s.Cache},`, `links{s.Intent, s.Cache, s.Output},`},
+	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && (asks || ctx != nil):`},
+	{"too-much-is-shown", "output/output.go", `a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}`, `a := answer{unit: trim.Unit(c.Unit), limit: 9 * c.Limit, call: call, res: res, page: page}`},
+}
+
+const (
+	viewFile    = "catalog/view.go"
+	pinsFile    = "catalog/pins.go"
+	serverFile  = "mount/serve/serve.go"
+	listedState = `if known && p.digest == e.tool.Digest && class <= max(p.class, annotation.Dangerous) {`
+)
+
+var catalogMutants = []mutant{
+	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.needs(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
+	{"view-admits-everything", viewFile, `return &admitter{next: next, c: v.c, sees: v.sees}`, `return &admitter{next: next, c: v.c, sees: everyTool}`},
+	{"lock-takes-another-definition", pinsFile, listedState, `if known && class <= max(p.class, annotation.Dangerous) {`},
+	{"lock-takes-a-milder-class", pinsFile, listedState, `if known && p.digest == e.tool.Digest && class <= annotation.Safe {`},
+	{"always-brings-back-what-is-kept-out", "catalog/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
+	{"unsent-calls-are-counted", "catalog/stats.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
+	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
+	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
+}
+
+var entityMutants = []mutant{
+	{"written-entity-stays-known", writesFile, `if at > since {`, `if at > since && s.wholly > s.over.Load() {`},
+	{"entity-under-write-is-read", writesFile, `if s.named[name] > 0 {`, `if s.named[name] > 1 {`},
+	{"write-to-all-ends-no-entity", writesFile, `if s.whole > since {`, `if s.whole > since && s.wholly > s.over.Load() {`},
+}
+
+// byTests has the mutants that scenarios miss or meet too seldom, and the package and
+// tests that catch them.
+var byTests = map[string]tests{
+	"key-without-definition":              {"cache", "TestKeyIsScopeServerDefinitionAndArguments"},
+	"answer-beats-the-host":               {"preflight", "TestTheHostsWordOutweighsTheServers"},
+	"always-brings-back-what-is-kept-out": {"catalog", "TestSelect$"},
+	"unsent-calls-are-counted":            {"catalog", "TestStatisticsCountWhatReachedTheServer"},
+	"served-tools-without-guard":          {"mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
+	"served-tool-of-another-definition":   {"mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
+	"view-not-before-replicas":            {"chain", "TestViewHoldsBeforeReplicas"},
+	"sterner-edit-not-asked-about":        {"hitl", "TestEditIsClassedAgain"},
+	"poisoned-values-are-believed":        {"cache", "TestPoisonedValueIsAMiss"},
+	"near-outlives-its-time":              {"cache", "TestNearIsBoundedInItsStaleness"},
+	"outage-lets-through":                 {"ratelimit", "TestOutageIsAsTheHostChose"},
+	"outage-gives-the-whole-to-each":      {"ratelimit", "TestOutageIsAsTheHostChose"},
+	"outage-gives-a-burst":                {"ratelimit", "TestOutagesGiveNoBurst"},
+	"share-saves-between-outages":         {"ratelimit", "TestOutagesGiveNoBurst"},
+	"replicas-join-old-flights":           {"storetest", "TestMemory"},
+	"newcomers-overtake":                  {"storetest", "TestMemory"},
+	"who-left-stays-in-line":              {"storetest", "TestMemory"},
+	"silent-waiters-stay":                 {"storetest", "TestMemory"},
+	"second-answer-counts":                {"storetest", "TestMemory"},
+	"answer-with-nobody-there":            {"storetest", "TestMemory"},
+	"another-question-is-shown":           {"hitl/inbox", "TestBoardIsNotBelieved"},
+	"answer-to-another-question":          {"hitl/inbox", "TestBoardIsNotBelieved"},
+	"asked-during-a-write-and-kept":       {"cache", "TestReadThatOverlappedAWriteIsNotStored"},
+	"entity-under-write-is-read":          {"cache", "TestWriteUnderWayBlocksOnlyWhatItMayChange"},
+}
+
+var turnMutants = []mutant{
+	{
+		"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
+		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`,
+	},
+	{
+		"decisions-by-position", "hitl/group.go", `return g.decisions[request.ID], g.err`,
+		`for i := range g.requests { if g.requests[i].ID == request.ID { return g.decisions[g.requests[len(g.requests)-1-i].ID], g.err } }; return Decision{}, g.err`,
+	},
+}

@@ -1,0 +1,36 @@
+package main
+
+const (
+	remoteFile = "cache/remote.go"
+	valueFile  = "cache/value.go"
+	sharedFile = "cache/memory_remote.go"
+	paceFile   = "ratelimit/shared.go"
+	lineFile   = "ratelimit/memory.go"
+	boardFile  = "hitl/approvals/board.go"
+	pageFile   = "hitl/inbox/board.go"
+)
+
+// spreadMutants are bugs that need more than one replica.
+var spreadMutants = []mutant{
+	{"replicas-end-of-write-not-said", remoteFile, `if err := c.remote.End(ctx, w); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`, `if err := ctx.Err(); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`},
+	{"replicas-lead-never-given-away", remoteFile, `r.remote.Drop(ctx, r.q, ticket)`, `_ = r.remote`},
+	{"replicas-follow-nobody", remoteFile, `case !found.Busy:`, `default:`},
+	{"replicas-keep-late-fills", sharedFile, `if on := m.server(q.Server); ticket == "" || on.changed(names, since) || on.busy(names) {`, `if since = m.now; ticket == "" {`},
+	{"replicas-values-outlive-writes", sharedFile, `if now.Before(v.expires) && !on.changed(v.names, v.since) {`, `if now.Before(v.expires) {`},
+	{"replicas-join-old-flights", sharedFile, `if f, ok := m.flights[q.ID]; ok && now.Before(f.until) && !on.changed(names, momentOf(f.ticket)) {`, `if f, ok := m.flights[q.ID]; ok && now.Before(f.until) {`},
+	{"replicas-lost-beginning-forgets-the-end", sharedFile, "return nil\n\t}\n\tm.now++", `return nil`},
+	{"outage-lets-through", paceFile, `return own.Take(ctx, w.part(l.part))`, `return 0, nil`},
+	{"outage-gives-the-whole-to-each", paceFile, `b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)`, `b.Burst *= min(n, 1)`},
+	{"outage-gives-a-burst", paceFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
+	{"share-saves-between-outages", paceFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
+	{"replicas-tokens-not-taken", lineFile, `lines[i].tokens--`, `_ = lines[i].tokens`},
+	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil || !storable(res) {`, `if json.Unmarshal(value[1:], res) != nil && storable(res) {`},
+	{"near-outlives-its-time", remoteFile, `kept, size, left)`, `r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, r.ttl)`},
+	{"newcomers-overtake", lineFile, `return len(l.waiters), len(l.waiters) >= most`, `return 0, len(l.waiters) >= most`},
+	{"who-left-stays-in-line", lineFile, `l.waiters = slices.DeleteFunc(l.waiters, func(in inLine) bool { return in.id == w.ID })`, `_ = l.waiters`},
+	{"silent-waiters-stay", lineFile, `return in.id != id && now.Sub(in.seen) > waiterLease })`, `_ = id`},
+	{"second-answer-counts", boardFile, "\tcase p.answer != nil:", `case p.answer != nil && len(answer) == 0:`},
+	{"answer-with-nobody-there", boardFile, `return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)`, `return !p.ended && now.Before(p.Until)`},
+	{"another-question-is-shown", pageFile, `if q.digest = digestOf(q.request); q.digest != s.Digest {`, `if q.digest = digestOf(q.request); q.digest == "" {`},
+	{"answer-to-another-question", pageFile, `case a.Digest != q.digest:`, `case a.Digest == "":`},
+}

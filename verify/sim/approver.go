@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/verify/world"
+)
+
+// A manner is how the person, or what stands between, answers a question.
+type manner uint8
+
+const (
+	approves     manner = iota
+	denies              //
+	silent              // until the question ends, with the error of its context
+	stuck               // for long after the question has ended, and then yes
+	late                // says yes a little after the question has ended
+	tied                // says yes at the very moment at which it ends
+	hurried             // turns the end of the question into a yes
+	zero                // no decision
+	odd                 // a verdict that is none
+	yesWithError        //
+	panics              //
+	exits               // ends its goroutine
+	edits               // other arguments, and yes
+	editsBadly          // arguments that cannot be sent, and yes
+	twice               // no, and a moment later yes
+	scrawls             // writes over the bytes that it was shown, and yes
+	lastManner          //
+)
+
+var mannerNames = [...]string{"yes", "no", "silent", "stuck", "late yes", "yes at the deadline", "yes when it was over", "zero", "odd verdict",
+	"yes with an error", "panic", "Goexit", "edit", "bad edit", "no, then yes", "scrawl, then yes"}
+
+func (m manner) String() string { return mannerNames[m] }
+
+var errDesk = errors.New("the desk is closed")
+
+// Confirm is the approver.
+func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+	r, how, wait := w.question(request)
+	defer w.answered()
+	switch how {
+	case silent:
+		asked := time.Now()
+		<-ctx.Done()
+		w.silence(r, time.Since(asked))
+		return hitl.Decision{}, ctx.Err()
+	case hurried:
+		<-ctx.Done()
+	case stuck:
+		time.Sleep(wait + time.Hour)
+	case late:
+		<-ctx.Done()
+		time.Sleep(wait)
+	case tied:
+		if deadline, ok := ctx.Deadline(); ok {
+			time.Sleep(time.Until(deadline))
+		}
+	default:
+		if err := world.Wait(ctx, wait); err != nil {
+			return hitl.Decision{}, err
+		}
+	}
+	return w.answer(ctx, r, how, request)
+}
+
+// answer puts the manner into a decision, and notes a yes that counts.
+func (w *scenario) answer(ctx context.Context, r *record, how manner, request hitl.Request) (hitl.Decision, error) {
+	yes := hitl.Decision{Verdict: hitl.Approved, By: "sim"}
+	bytes := string(request.Arguments)
+	switch how {
+	case denies:
+		return hitl.Decision{Reason: "not today", By: "sim"}, nil
+	case zero:
+		return hitl.Decision{}, nil
+	case odd:
+		return hitl.Decision{Verdict: 7}, nil
+	case yesWithError:
+		return yes, errDesk
+	case panics:
+		panic("the desk burns")
+	case exits:
+		runtime.Goexit()
+	case edits:
+		bytes = w.edit(r, bytes)
+		yes.Arguments = json.RawMessage(bytes)
+	case editsBadly:
+		yes.Arguments = json.RawMessage(ambiguous)
+		return yes, nil
+	case twice:
+		desk := make(chan hitl.Decision, 2)
+		desk <- hitl.Decision{Reason: "no"}
+		desk <- yes
+		return <-desk, nil
+	case scrawls:
+		smear(request.Arguments)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	deadline, ok := ctx.Deadline()
+	if ctx.Err() != nil || ok && !time.Now().Before(deadline) {
+		return yes, nil
+	}
+	w.say(r.id, "approved", bytes)
+	if how == edits && r.worse == "" && !request.Tool.Safety().MustConfirm() && w.wild(r, bytes) {
+		r.worse = bytes // nobody has been shown what this is
+		return yes, nil
+	}
+	r.yes = &approval{at: time.Now(), bytes: bytes}
+	if w.settings.standing && how == approves && r.n%2 == 0 && len(request.Offers) > 0 {
+		yes.Remember = hitl.Session
+		w.standing[r.question(bytes, w.meaningOf(r, bytes))] = true
+	}
+	return yes, nil
+}
+
+// smear writes over arguments; what comes of it is still an object.
+func smear(arguments []byte) {
+	for i, c := range arguments {
+		if '1' <= c && c <= '8' || c == 'x' {
+			arguments[i]++
+		}
+	}
+}
+
+// question notes that somebody is asked, and draws how they will answer.
+func (w *scenario) question(request hitl.Request) (*record, manner, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.calls[request.CallID]
+	dice, shown, before := w.dice(forApprover, uint64(r.n), 0), r.text, 0
+	if r.worse != "" {
+		dice, shown, before = w.dice(forApprover, uint64(r.n), 1), r.worse, 1
+	}
+	how, wait := approves, span(dice, 10*time.Millisecond, 12*time.Second)
+	if !w.epilogue && dice.IntN(100) < 50 {
+		how = manner(dice.IntN(int(lastManner)))
+	}
+	if how == late {
+		wait = span(dice, time.Millisecond, 10*time.Second)
+	}
+	if r.turn != nil && r.yes != nil && time.Since(r.yes.at) >= w.settings.lifetime {
+		before, shown = before+1, r.yes.bytes // the yes has ended while the call waited for those before it
+	}
+	w.say(r.id, "asked", how.String())
+	r.asked++
+	w.asking++
+	switch {
+	case r.asked > 1+before:
+		w.badf("I1", r, "was asked about %d times", r.asked)
+	case w.asking > w.settings.maxPending && !w.epilogue:
+		w.badf("I19", r, "%d questions wait, more than %d", w.asking, w.settings.maxPending)
+	case request.Scope != r.scope || request.Tool.Server != r.server || request.Tool.Name() != r.tool.name || request.Tool.Digest != r.digest:
+		w.badf("I1", r, "a person was shown %v of %q", request.Tool, request.Scope)
+	case string(request.Arguments) != shown:
+		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, shown)
+	case r.narrow && r.server == trusty:
+		w.badf("I22", r, "a person was asked about what its caller may not see")
+	}
+	if r.smears {
+		smear(r.sent)
+	}
+	return r, how, wait
+}
+
+func (w *scenario) answered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asking--
+}
+
+// silence checks that a question which nobody answers does not outlive its time.
+func (w *scenario) silence(r *record, lasted time.Duration) {
+	if lasted <= askTimeout {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.badf("I13", r, "a question stood unanswered for %v", lasted)
+}

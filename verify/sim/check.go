@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// begin notes what the call was made for, and that the catalogue gave its tool
+// the class that it must have.
+func (w *scenario) begin(r *record, tool *middleware.Tool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.begun = time.Now()
+	r.revision = revisionOf(tool.Definition)
+	r.digest = tool.Digest
+	r.static = w.policy.law(r.server, r.tool, r.revision)
+	r.trusted = w.policy.trusted[r.server]
+	r.law = w.lawOf(r, r.server, r.revision, r.text)
+	r.epoch = len(w.writes[r.server])
+	w.say(r.id, "begins", fmt.Sprintf("%q %s/%s@%d %s %s %v", r.scope, r.server, r.tool.name, r.revision, r.text, r.law, r.rogue))
+	if !r.static.Agrees(tool.Annotations) {
+		w.badf("I5", r, "is %v and must be under the law %q", tool.Safety(), r.static)
+	}
+}
+
+// gone notes that the call never returned, since its goroutine ended; panicked is
+// nil where it was not for a panic.
+func (w *scenario) gone(r *record, panicked any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.ended = time.Now()
+	w.say(r.id, "ended its goroutine", "")
+	if panicked != nil || !slices.ContainsFunc(r.execs, func(e *exec) bool { return e.fault == goexit }) {
+		w.badf("contract", r, "ended its goroutine: %v", panicked)
+	}
+	r.counts = true
+	w.checkRecorded(r, nil, errGone)
+}
+
+// end checks what came back.
+func (w *scenario) end(ctx context.Context, r *record, res *mcp.CallToolResult, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.ended = time.Now()
+	w.say(r.id, "returns", outcome(res, err))
+	if (res == nil) == (err == nil) {
+		w.badf("contract", r, "returned %v and %v", res, err)
+		return
+	}
+	if w.settings.shown {
+		if res, err = w.checkShown(ctx, r, res, err); res == nil && err == nil {
+			return
+		}
+	}
+	w.checkRecorded(r, res, err)
+	w.checkBudget(r, err)
+	w.checkPrompt(r)
+	if err != nil {
+		w.checkError(ctx, r, err)
+		return
+	}
+	w.checkAnswer(r, res)
+}
+
+func outcome(res *mcp.CallToolResult, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(res.Content) > 0:
+		if text, ok := res.Content[0].(*mcp.TextContent); ok {
+			return text.Text
+		}
+	}
+	return "an answer without text"
+}
+
+// checkPrompt: I9 and I10. A call is back when its context ends, unless a server
+// does not heed its own; and it never waits for its end in vain.
+func (w *scenario) checkPrompt(r *record) {
+	limit := r.limit()
+	if limit.IsZero() || r.ended.Before(limit) {
+		return
+	}
+	deaf := r.rogue == twins || r.rogue == doubles
+	for _, e := range r.execs {
+		deaf = deaf || e.fault == stubborn
+	}
+	if r.ended.After(limit) && !deaf {
+		w.badf("I9", r, "was back %v after its end", r.ended.Sub(limit))
+	}
+	if r.ended.Equal(r.deadline) && r.rogue == honest && !w.occupied(r) {
+		w.badf("I10", r, "waited for its deadline in vain")
+	}
+}
+
+// occupied reports whether the call had a reason to stay until its deadline: it
+// was being executed, or somebody was being asked, or it may have waited for
+// another's answer, or for a tool with a limit of its own, whose queue nobody can
+// foretell.
+func (w *scenario) occupied(r *record) bool {
+	if last := r.last(); last != nil && (last.end.IsZero() || last.end.Equal(r.ended)) {
+		return true
+	}
+	if r.asked > 0 && r.passes == 0 || r.law == reads && r.meaning < distinctMeanings {
+		return true
+	}
+	if (r.law == asks || w.settings.careful && r.law != reads) && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
+		return true // it waited for the answer to another's question, which was like its own
+	}
+	return w.hinted(r.server, r.tool.name) || r.passes == 0 && r.hasItsTurn()
+}
+
+func (w *scenario) hinted(server, tool string) bool {
+	return w.settings.hinted && server == liar && tool == "get_note"
+}
+
+// checkError: whose error it is, and whether it tells the truth.
+func (w *scenario) checkError(ctx context.Context, r *record, err error) {
+	if end, ok := errors.AsType[*endError](err); ok && end.call != r.id {
+		w.badf("I8", r, "got the end of another call: %v", err)
+	}
+	over := ctx.Err() != nil || !r.deadline.IsZero() && !r.ended.Before(r.deadline)
+	if errors.Is(err, context.Canceled) && !over {
+		w.badf("I8", r, "was cancelled by somebody else: %v", err)
+	}
+	if _, own := errors.AsType[*timeout.Error](err); errors.Is(err, context.DeadlineExceeded) && !own && !over {
+		w.badf("I8", r, "got a deadline that is not its own: %v", err)
+	}
+	if e, ok := errors.AsType[*serverError](err); ok && e.exec.call != r && e.exec.end.Before(r.begun) {
+		w.badf("I3", r, "got an error from memory, of execution %d", e.exec.n)
+	}
+	if r.rogue != honest || r.law == reads {
+		return
+	}
+	last := r.last()
+	if last == nil || last.law == reads { // the host may have said so meanwhile
+		return
+	}
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); !unknown && last.open() {
+		w.badf("I2", r, "may have happened, and the error does not say so: %v", err)
+	}
+	if middleware.NotSent(err) {
+		for _, e := range r.execs {
+			if e.delivered() {
+				w.badf("I2", r, "says that it was not sent, and execution %d was: %v", e.n, err)
+				return
+			}
+		}
+	}
+}
+
+// open reports whether nobody can know how the execution ended.
+func (e *exec) open() bool {
+	switch e.fault {
+	case failed, dropped, neither, panicked:
+		return true
+	}
+	return false
+}
+
+// checkAnswer: whose answer it is, and how old.
+func (w *scenario) checkAnswer(r *record, res *mcp.CallToolResult) {
+	e := w.answerOf(r, res)
+	if e == nil {
+		return
+	}
+	w.checkSeen(r, e)
+	if r.rogue != honest && (r.law == asks && e.law != asks || r.lowered()) {
+		return // the host led its call to another tool, which needs no yes
+	}
+	if e.call != r {
+		w.checkShared(r, res, e)
+	}
+	if e.epoch < r.epoch && e.server == r.server && touch(w.writes[r.server][e.epoch:r.epoch], w.names(r.server, r.tool.name, r.text)) {
+		w.badf("I4", r, "got execution %d, after which %d writes had gone out before it began", e.n, r.epoch-e.epoch)
+	}
+	if r.rogue == honest && r.law >= writes && e.law >= writes {
+		delivered := 0
+		for _, x := range r.execs {
+			if x.delivered() {
+				delivered++
+			}
+		}
+		if delivered != 1 {
+			w.badf("I6", r, "succeeded and was executed %d times", delivered)
+		}
+	}
+}
+
+// answerOf finds the execution that the answer names, and checks that the answer
+// is whole.
+func (w *scenario) answerOf(r *record, res *mcp.CallToolResult) *exec {
+	text := outcome(res, nil)
+	word, _, _ := strings.Cut(text, ":")
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 0 || n >= len(w.execs) || w.execs[n].text != text {
+		w.badf("I15", r, "got the answer %q, which no server gave", text)
+		return nil
+	}
+	e := w.execs[n]
+	m, _ := res.StructuredContent.(map[string]any)
+	list, _ := m["list"].([]any)
+	if m["text"] != text || len(list) != 1 || list[0] != text || res.IsError != (e.fault == isError) {
+		w.badf("I15", r, "got an answer that is not as the server gave it: %v", res.StructuredContent)
+	}
+	return e
+}
+
+// checkShared: I3, I6 and what must never be shared.
+func (w *scenario) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
+	remembered := w.settings.remembered && r.server == trusty && r.tool.name == "set_note" && (r.law == writes || r.law == repeats)
+	fromMemory := e.end.Before(r.begun)
+	c := e.call
+	switch {
+	case r.law != reads && !remembered:
+		w.badf("I6", r, "got the answer to %v", c)
+	case e.scope != r.scope || e.server != r.server || c.tool != r.tool || e.digest != r.digest || e.meaning != r.meaning:
+		w.badf("I3", r, "got the answer to another question, %v of revision %d, %q", c, c.revision, c.text)
+	case fromMemory && r.begun.Sub(e.end) >= ttl:
+		w.badf("I3", r, "got an answer %v old", r.begun.Sub(e.end))
+	case fromMemory && e.fault == isError:
+		w.badf("I3", r, "got the error of execution %d from memory", e.n)
+	case res.RequestState != "":
+		w.badf("I3", r, "got what execution %d asks another", e.n)
+	case fromMemory && r.touched && !remembered:
+		w.badf("I4", r, "was answered from memory while a write was under way")
+	}
+}
+
+// checkRest: after all has come to rest, a call is made as if it were the first.
+func (w *scenario) checkRest(r *record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.begun.IsZero() {
+		return // dropped by its server
+	}
+	before := w.order[r.n-1]
+	again := before.text == r.text && before.tool == r.tool && before.server == r.server
+	if again && r.law == asks && w.hinted(r.server, r.tool.name) {
+		return // its tool's own limit may outlast the yes
+	}
+	want := 1
+	if again && r.law == reads {
+		want = 0
+	}
+	if len(r.execs) != want {
+		w.badf("I19", r, "was executed %d times after all had come to rest, want %d", len(r.execs), want)
+	}
+}

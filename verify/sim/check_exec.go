@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// handOver notes that a call is in the hands of a server, and checks that it may
+// be.
+func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallToolParams) (*exec, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	server := at.name
+	id, _ := params.Meta["call"].(string)
+	r := w.calls[id]
+	if r == nil {
+		r = w.order[0]
+		w.badf("I15", r, "a call with the metadata of nobody was sent: %v", params.Meta)
+	}
+	bytes, _ := params.Arguments.(json.RawMessage)
+	sent := string(bytes)
+	e := &exec{n: len(w.execs), call: r, server: server, replica: at.replica, start: time.Now(), meaning: w.meaningOf(r, sent)}
+	if seen, ok := ctx.Value(seenKey{}).(*middleware.Call); ok {
+		e.scope, e.digest = seen.Scope, seen.Tool.Digest
+	}
+	accepted, ok := w.tools.Lookup(server, params.Name)
+	if ok {
+		e.revision = revisionOf(accepted.Definition)
+	}
+	e.law = w.lawOf(r, server, e.revision, sent)
+	var latency time.Duration
+	e.fault, latency = w.drawFault(r, len(r.execs), at.replica)
+	e.text = fmt.Sprintf("%d: %v %s", e.n, r, sent)
+	if w.settings.shown && e.n%3 == 0 {
+		e.text += long
+	}
+	w.say(r.id, "executes", fmt.Sprintf("%d %s %v %v %s", e.n, server, e.fault, e.law, sent))
+
+	// A middleware of the host that goes round the cache is its own affair, as long
+	// as nobody needs to be asked.
+	if r.rogue == honest || e.law == asks {
+		w.checkConsent(r, e, sent)
+		w.checkOnce(r, e)
+		w.checkPatience(r, e)
+		w.checkTime(ctx, r, e)
+		if !ok || accepted.Digest != r.digest || params.Name != r.tool.name {
+			w.badf("I7", r, "was sent, and its definition is no longer the accepted one")
+		}
+		w.checkStampede(r)
+		w.checkIntended(r, e)
+		w.checkPinned(r, e)
+	}
+	w.checkPlace(r, e)
+	if e.law != reads && r.law != reads && r.rogue != kinder {
+		w.writes[server] = append(w.writes[server], w.names(server, r.tool.name, sent))
+	}
+	e.epoch = len(w.writes[server])
+	w.execs = append(w.execs, e)
+	r.execs = append(r.execs, e)
+	return e, latency
+}
+
+// over notes that the server is done with it, whatever way.
+func (w *scenario) over(e *exec) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.end = time.Now()
+	w.say(e.call.id, "executed", fmt.Sprintf("%d %v", e.n, e.fault))
+}
+
+// meaningOf returns what the bytes mean, -1 for what is none of ours.
+func (w *scenario) meaningOf(r *record, sent string) int {
+	if sent == r.text {
+		return r.meaning
+	}
+	for meaning, texts := range arguments {
+		if slices.Contains(texts, sent) {
+			return meaning
+		}
+	}
+	return -1
+}
+
+// checkConsent: I1, I13 and I15. What needs a yes has one, to exactly this, that
+// still counts; and the bytes are those that were handed in or approved.
+func (w *scenario) checkConsent(r *record, e *exec, sent string) {
+	want := r.text
+	if r.yes != nil {
+		want = r.yes.bytes
+	}
+	if sent != want && (r.yes == nil || e.law == asks || r.rogue == honest) {
+		w.badf("I15", r, "was sent as %s and not as %s", sent, want)
+	}
+	if r.bad {
+		w.badf("I3", r, "was sent with ambiguous arguments")
+	}
+	if e.law != asks && r.law != asks {
+		return
+	}
+	yes := r.yes
+	switch {
+	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.standing[r.question(sent, e.meaning)]:
+	case yes == nil:
+		w.badf("I1", r, "was executed without a yes")
+	case e.scope != r.scope:
+		w.badf("I1", r, "was executed for %q, and the yes was to %q", e.scope, r.scope)
+	case e.server != r.server:
+		w.badf("I1", r, "was executed at %s, and the yes was to %s", e.server, r.server)
+	case e.law == asks && !e.start.Before(yes.at.Add(w.settings.lifetime)):
+		w.badf("I1", r, "was executed %v after the yes, which had expired", e.start.Sub(yes.at))
+	case !r.ended.IsZero():
+		w.badf("I1", r, "was executed after it had returned")
+	}
+}
+
+// checkOnce: I2. What may have happened is not sent again, unless the law says
+// that it may be repeated.
+func (w *scenario) checkOnce(r *record, e *exec) {
+	if e.law < writes || r.law < writes && e.law < asks {
+		return
+	}
+	for _, before := range r.execs {
+		if before.delivered() {
+			w.badf("I2", r, "is executed again, after execution %d (%v)", before.n, before.fault)
+			return
+		}
+	}
+}
+
+// checkPatience: I11. A server that asked to be left alone is, by this call.
+func (w *scenario) checkPatience(r *record, e *exec) {
+	last := r.last()
+	if last == nil || r.rogue != honest || last.replica != e.replica {
+		return
+	}
+	if early := last.end.Add(last.after).Sub(e.start); early > time.Microsecond {
+		w.badf("I11", r, "is sent %v before the server wanted to be called again", early)
+	}
+}
+
+// checkTime: I9. Nothing is sent whose time is over, or without a limit.
+func (w *scenario) checkTime(ctx context.Context, r *record, e *exec) {
+	deadline, ok := ctx.Deadline()
+	switch {
+	case ctx.Err() != nil:
+		w.badf("I9", r, "was sent with a context that is done")
+	case !ok || deadline.Sub(e.start) > attemptTimeout:
+		w.badf("I9", r, "was sent without the time limit of an attempt")
+	case !e.start.Before(deadline) || !r.deadline.IsZero() && !e.start.Before(r.deadline):
+		w.badf("I9", r, "was sent at its deadline or after it")
+	case r.law != reads && !r.cancelled.IsZero():
+		w.badf("I9", r, "was sent after it had been cancelled")
+	case r.law == reads && !r.ended.IsZero() && !w.awaited(r, e):
+		w.badf("I19", r, "was sent when nobody waited for it any more")
+	}
+}
+
+// awaited reports whether anybody waits for the answer to this question.
+func (w *scenario) awaited(r *record, e *exec) bool {
+	return slices.ContainsFunc(w.order, func(o *record) bool {
+		return o != r && o.asksTheSame(r) && o.live(e.start)
+	})
+}
+
+func (r *record) asksTheSame(o *record) bool {
+	if (r.lowered() && r.rogue != honest) || (o.lowered() && o.rogue != honest) {
+		return false
+	}
+	return r.law == reads && o.law == reads && r.scope == o.scope && r.server == o.server && r.tool == o.tool && r.digest == o.digest && r.meaning == o.meaning
+}
+
+// checkStampede: I14. A read is not made while the same one is under way that
+// began before it, ends no earlier, and is of the same generation.
+func (w *scenario) checkStampede(r *record) {
+	if r.law != reads || len(r.execs) > 0 || r.overlaps {
+		return
+	}
+	var under *record
+	for _, o := range w.order {
+		if o == r || !o.asksTheSame(r) || o.begun.IsZero() || !o.begun.Before(r.entered) || o.turn != nil && o.passes == 0 {
+			continue // the last one waits for its place in its turn
+		}
+		if !o.live(r.entered) {
+			if o.ended.After(r.entered.Add(-time.Minute)) {
+				return // what it left behind is hard to say
+			}
+			continue
+		}
+		if under != nil {
+			return
+		}
+		under = o
+	}
+	if under == nil || under.overlaps || !under.deadline.IsZero() && (r.deadline.IsZero() || under.deadline.Before(r.deadline)) {
+		return
+	}
+	if last := under.last(); !under.live(time.Now()) || last != nil && last.fault == asksInput {
+		return // half an answer is nobody else's
+	}
+	for _, at := range w.writeEvents[r.server] {
+		if !at.Before(under.entered) && !at.After(r.entered) {
+			return
+		}
+	}
+	w.badf("I14", r, "is executed while %v is under way", under)
+}

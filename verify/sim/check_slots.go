@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// long is what makes an answer too long to be shown.
+var long = strings.Repeat(" and so on", 150)
+
+// An edge is what came out of the chain before it was made presentable.
+type edge struct {
+	res *mcp.CallToolResult
+	err error
+}
+
+// atEdge stands right inside of what makes answers presentable.
+func (w *scenario) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		r := w.find(call.ID)
+		res, err := next.CallTool(ctx, call)
+		w.mu.Lock()
+		r.edge = &edge{res, err}
+		w.mu.Unlock()
+		return res, err
+	})
+}
+
+// checkShown: I23. Who calls gets no error while his time lasts, and no more than
+// fits; what is behind it is returned, for the other invariants.
+func (w *scenario) checkShown(ctx context.Context, r *record, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
+	came := r.edge
+	switch {
+	case came == nil:
+		w.badf("I23", r, "was answered without being made: %v", err)
+		return nil, nil
+	case err != nil && ctx.Err() == nil:
+		w.badf("I23", r, "came back as an error, and its time was not over: %v", err)
+	case err != nil:
+	case came.err != nil:
+		if !res.IsError {
+			w.badf("I23", r, "failed and came back as if it had not: %v", came.err)
+		}
+		if middleware.ForModel(came.err) == "" && strings.Contains(outcome(res, nil), came.err.Error()) {
+			w.badf("I23", r, "shows what is for the log: %v", came.err)
+		}
+	default:
+		shown, whole := outcome(res, nil), outcome(came.res, nil)
+		if len(shown) > shownLimit {
+			w.badf("I23", r, "shows %d characters", len(shown))
+		}
+		if len(whole) < shownLimit/2 && (shown != whole || res.IsError != came.res.IsError) {
+			w.badf("I23", r, "shows %q for %q", shown, whole)
+		}
+	}
+	return came.res, came.err
+}
+
+// Write is the trail's sink, which fails now and then, and panics.
+func (w *scenario) Write(_ context.Context, record audit.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.calls[record.Call]
+	dice := w.dice(forSink, uint64(r.n), uint64(r.records))
+	r.records++
+	fails := !w.epilogue && dice.IntN(8) == 0
+	switch record.Kind {
+	case audit.Intent:
+		if r.ends > 0 {
+			w.badf("I16", r, "is intended after its end")
+		}
+		r.intents++
+		r.intended = r.intended || !fails
+	case audit.End:
+		r.ends++
+		r.outcome = record.Outcome
+	}
+	w.say(r.id, "recorded", string(record.Kind)+" "+string(record.Outcome))
+	switch {
+	case fails && dice.IntN(3) == 0:
+		panic("the disk burns")
+	case fails:
+		return errDisk
+	}
+	return nil
+}
+
+var (
+	errDisk = errors.New("the disk is full")
+	errGone = errors.New("its goroutine ended")
+)
+
+// checkRecorded: I16. A call that has come back has one record of its end, and it
+// is true.
+func (w *scenario) checkRecorded(r *record, res *mcp.CallToolResult, err error) {
+	if !w.settings.audited {
+		return
+	}
+	if r.ends != 1 {
+		w.badf("I16", r, "has %d records of its end", r.ends)
+	}
+	answered := r.outcome == audit.OK || r.outcome == audit.ToolError || r.outcome == audit.InputRequired
+	if answered != (err == nil) || err == nil && res.IsError != (r.outcome == audit.ToolError) {
+		w.badf("I16", r, "is recorded as %q and ended with %v", r.outcome, err)
+	}
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown != (r.outcome == audit.Unknown) && err != errGone {
+		w.badf("I16", r, "is recorded as %q and ended with %v", r.outcome, err)
+	}
+}
+
+// checkIntended: I13 and I16. What cannot be recorded is not done, and what is done
+// was recorded before, or at least tried to be.
+func (w *scenario) checkIntended(r *record, e *exec) {
+	required := w.settings.required && e.server == replica && r.tool.name == "create_note"
+	switch {
+	case required && !r.intended:
+		w.badf("I13", r, "was executed and had to be recorded before, and was not")
+	case !w.settings.audited:
+	case r.rogue == kinder: // audit is shown another class; what must be recorded, the guard demands all the same
+	case e.law == asks && !r.intended:
+		w.badf("I13", r, "was executed and could not be recorded before")
+	case e.law != reads && r.law != reads && r.intents == 0:
+		w.badf("I16", r, "was executed, and nobody had tried to record it before")
+	}
+}
+
+// checkPinned: I7. What somebody has to look at first is not executed before.
+func (w *scenario) checkPinned(r *record, e *exec) {
+	at := place{e.server, r.tool.name}
+	if pinned, ok := w.pinned[at]; ok {
+		if now := w.listed[at]; now != pinned.revision || e.revision != now {
+			w.badf("I7", r, "was executed under revision %d, and %d was accepted", now, pinned.revision)
+		}
+		if static := w.policy.law(e.server, r.tool, e.revision); milder(static, pinned.law) {
+			w.badf("I7", r, "was executed as %v, and was accepted as %v", static, pinned.law)
+		}
+	}
+}
+
+// checkPlace: I22 and I24. Nobody is served what he may not see, and nothing is
+// sent where it may not go.
+func (w *scenario) checkPlace(r *record, e *exec) {
+	static := w.policy.law(e.server, r.tool, e.revision)
+	if !r.sees(e.server, max(static, e.law)) {
+		w.badf("I22", r, "was executed, and its caller may not see it")
+	}
+	if e.replica == "" {
+		if e.server == trusty && w.settings.pooled {
+			w.badf("I24", r, "was executed at none of the replicas")
+		}
+		return
+	}
+	if now := w.listed[place{e.server + e.replica, r.tool.name}]; now != e.revision {
+		w.badf("I24", r, "was executed at %s, whose definition is of revision %d and not %d", e.replica, now, e.revision)
+	}
+	if e.law == asks && weights[e.replica] < 50 && r.rogue != freshens && r.rogue != kinder { // who show route another class
+		w.badf("I24", r, "was executed at %s, which is no primary", e.replica)
+	}
+}
+
+// checkSeen: I22. Nobody is answered what he may not see.
+func (w *scenario) checkSeen(r *record, e *exec) {
+	now := max(w.policy.law(r.server, r.tool, r.revision), w.lawOf(r, r.server, r.revision, r.text))
+	if !r.sees(r.server, max(r.static, r.law)) && !r.sees(r.server, now) {
+		w.badf("I22", r, "got execution %d, and may not see it", e.n)
+	}
+}
+
+// checkBudget: I25. A session makes no more calls than it may, and as many.
+func (w *scenario) checkBudget(r *record, err error) {
+	limit := w.settings.limit
+	if limit == 0 || w.epilogue {
+		return
+	}
+	r.counts = err == nil || !middleware.NotSent(err) && !middleware.Refused(err)
+	now, answered, most := time.Now(), 0, 0
+	for _, o := range w.order {
+		if o.scope != r.scope || o.begun.IsZero() {
+			continue
+		}
+		if o.counts {
+			answered++
+		}
+		if o != r && (o.counts || o.ended.IsZero() || o.ended.Equal(now)) {
+			most++
+		}
+	}
+	stopped, ok := errors.AsType[*budget.StoppedError](err)
+	switch {
+	case answered > limit:
+		w.badf("I25", r, "is call %d of its session, which may make %d", answered, limit)
+	case ok && stopped.Reason == budget.Calls && most < limit:
+		w.badf("I25", r, "was stopped, and its session has made no more than %d of %d calls", most, limit)
+	}
+}

@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/preflight"
+)
+
+// A mode is what the arguments of a call make of it, where they decide.
+type mode uint8
+
+const (
+	plain  mode = iota // as the tool is
+	looks              // it only reads
+	purges             // it destroys
+)
+
+func modeOf(text string) mode {
+	switch {
+	case strings.Contains(text, `"mode":"read"`):
+		return looks
+	case strings.Contains(text, `"mode":"purge"`):
+		return purges
+	}
+	return plain
+}
+
+// rules are the host's word on arguments.
+var rules = preflight.Rules{
+	liar + "/frobnicate":     rule,
+	liar + "/set_note":       rule,
+	replica + "/get_note":    rule,
+	replica + "/create_note": rule,
+}
+
+var rule = preflight.Strictest(preflight.When("mode", "read").Safe(), preflight.When("mode", "purge").Dangerous())
+
+// Resolve is what servers say of arguments, where the host has no rule: the honest
+// ones the truth, and the liar that everything only reads. Now and then nobody
+// answers.
+func (w *scenario) Resolve(_ context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
+	m := modeOf(string(call.Arguments))
+	switch {
+	case m == plain:
+		return annotation.Annotations{}, false, nil
+	case !w.answers(w.find(call.ID)):
+		return annotation.Annotations{}, true, errSilent
+	case m == looks || call.Tool.Server == liar:
+		return annotation.Annotations{ReadOnly: annotation.Yes}, true, nil
+	}
+	return annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes}, true, nil
+}
+
+var errSilent = errors.New("no answer")
+
+// answers reports whether servers answer questions about the call.
+func (w *scenario) answers(r *record) bool { return w.dice(forResolver, uint64(r.n), 0).IntN(6) > 0 }
+
+// trusts is what the host tells preflight.
+func (w *scenario) trusts(server string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.policy.trusted[server]
+}
+
+// lawOf returns what must hold for a call with these arguments. The caller holds
+// the mutex.
+func (w *scenario) lawOf(r *record, server string, revision int, text string) law {
+	static, m := w.policy.law(server, r.tool, revision), modeOf(text)
+	if !w.settings.judged || m == plain || server != r.server { // whoever goes elsewhere goes unjudged
+		return static
+	}
+	at := place{server, r.tool.name}
+	switch _, ruled := rules[server+"/"+r.tool.name]; {
+	case w.wild(r, text):
+		return asks
+	case ruled:
+		return reads
+	case m == purges || !w.answers(r) || !w.policy.trusted[server]:
+		return static
+	}
+	return max(reads, w.policy.word[at]) // what the host said stands
+}
+
+// wild reports whether the arguments make the call one that needs a yes, whatever
+// its tool is. A server that nobody trusts is not asked about what needs one
+// anyway.
+func (w *scenario) wild(r *record, text string) bool {
+	_, ruled := rules[r.server+"/"+r.tool.name]
+	return w.settings.judged && modeOf(text) == purges && (ruled || r.server != liar && (r.trusted || r.static != asks) && w.answers(r))
+}
+
+// lowered reports whether the arguments spare the call a yes.
+func (r *record) lowered() bool { return r.static == asks && r.law < asks }
+
+// A question is what a yes that stands is the answer to.
+type question struct {
+	scope, server, tool, text string
+	digest                    middleware.Digest
+	narrow                    bool // each chain has its own memory
+}
+
+func (r *record) question(text string, meaning int) question {
+	if meaning >= 0 && meaning < len(arguments) {
+		text = arguments[meaning][0]
+	}
+	return question{r.scope, r.server, r.tool.name, text, r.digest, r.narrow}
+}
+
+// edit returns the arguments that an approver puts instead of those that were
+// shown. They are never tamer.
+func (w *scenario) edit(r *record, shown string) string {
+	if w.settings.judged && (modeOf(shown) == purges || r.n%2 == 0) {
+		return editedWorse
+	}
+	return edited
+}
+
+// naming are the tools of trusty whose arguments name what they are about.
+var naming = []string{"get_note", "set_note", "create_note"}
+
+// names returns what a call is about, "" for anything.
+func (w *scenario) names(server, tool, text string) string {
+	if !w.settings.entities || server != trusty || !slices.Contains(naming, tool) {
+		return ""
+	}
+	var a struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if text == ambiguous || json.Unmarshal([]byte(text), &a) != nil {
+		return ""
+	}
+	return string(a.ID)
+}
+
+// touch reports whether one of the writes may change what is named.
+func touch(writes []string, named string) bool {
+	return slices.ContainsFunc(writes, func(w string) bool { return w == "" || named == "" || w == named })
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A law is what must hold for the calls of a tool, mildest first. It is worked
+// out here by hand, from what the plan knows, and never from the library's own
+// classes: the recorder and the chain must come to the same answer on two ways.
+type law = world.Kind
+
+const (
+	reads   = world.Read
+	repeats = world.Update
+	writes  = world.Add
+	asks    = world.Delete
+)
+
+// A toolSpec is one tool that every server has.
+type toolSpec struct {
+	name   string
+	byName law // what the words of the name give away
+	honest law // what a server says that does not lie
+	lie    law // what one says that does
+}
+
+var toolSpecs = []toolSpec{
+	{name: "get_note", byName: reads, honest: reads, lie: reads},
+	{name: "set_note", byName: writes, honest: repeats, lie: reads},
+	{name: "create_note", byName: writes, honest: writes, lie: repeats},
+	{name: "delete_note", byName: asks, honest: asks, lie: reads},
+	{name: "frobnicate", byName: asks, honest: reads, lie: reads},
+}
+
+// The servers. The first two have the same definitions, so that only the
+// server's id tells their tools apart; and with the scopes "to" and "tow" their
+// ids make one text where lengths are forgotten.
+const (
+	trusty  = "west" // trusted, honest
+	replica = "est"  // honest, and nobody trusts it at first
+	liar    = "mid"  // says that everything reads
+)
+
+var servers = []string{trusty, replica, liar}
+
+var scopes = []string{"to", "tow", ""}
+
+// revisions of a definition: the first; one whose text differs; one that turns
+// what it declares round. 0 is no definition: the server has dropped the tool.
+const lastRevision = 3
+
+// declared is what the server says of the tool in this revision.
+func (t *toolSpec) declared(server string, revision int) law {
+	said := t.honest
+	if server == liar {
+		said = t.lie
+	}
+	if revision == 3 {
+		if said == asks {
+			return reads
+		}
+		return asks
+	}
+	return said
+}
+
+type place struct{ server, tool string }
+
+// A pin is what was accepted of a tool: its definition, and what held for it then.
+type pin struct {
+	revision int
+	law      law
+}
+
+// milder reports whether a law is of a milder class than another.
+func milder(l, than law) bool { return l < than && (l == reads || than == asks) }
+
+// A policy is what the host has said up to now.
+type policy struct {
+	trusted    map[string]bool
+	word       map[place]law  // the host's word on one tool
+	idempotent map[place]bool // the host's word that a write may be repeated
+	rule       bool           // liar/* are updates
+}
+
+// law returns what must hold for a tool in the revision that was accepted.
+func (p *policy) law(server string, t *toolSpec, revision int) law {
+	at := place{server, t.name}
+	if l, ok := p.word[at]; ok {
+		return l
+	}
+	if p.rule && server == liar && t.name != "delete_note" {
+		return repeats // a rule lowers anything but what the name calls dangerous
+	}
+	said := t.declared(server, revision)
+	if !p.trusted[server] {
+		if said == repeats {
+			said = writes // nobody's word counts for that but a trusted one's
+		}
+		said = max(said, t.byName)
+	}
+	if said == writes && p.idempotent[at] {
+		said = repeats
+	}
+	return said
+}
+
+// definitions holds every revision of every tool, as an honest server and as a
+// liar declare it. They are shared by all scenarios, as the SDK shares its list.
+var definitions = func() map[place][]*mcp.Tool {
+	all := make(map[place][]*mcp.Tool)
+	for _, server := range []string{trusty, liar} {
+		for i := range toolSpecs {
+			t := &toolSpecs[i]
+			list := make([]*mcp.Tool, lastRevision+1)
+			for revision := 1; revision <= lastRevision; revision++ {
+				list[revision] = &mcp.Tool{
+					Name:        t.name,
+					Description: fmt.Sprintf("Notes, revision %d.", revision),
+					InputSchema: map[string]any{"type": "object"},
+					Annotations: t.declared(server, revision).Hints(),
+				}
+			}
+			all[place{server, t.name}] = list
+		}
+	}
+	return all
+}()
+
+// definition returns what the server lists, nil where it has dropped the tool.
+func definition(server, tool string, revision int) *mcp.Tool {
+	if server == replica {
+		server = trusty
+	}
+	return definitions[place{server, tool}][revision]
+}
+
+// revisionOf reads the revision from a definition.
+func revisionOf(def *mcp.Tool) int { return int(def.Description[len(def.Description)-2] - '0') }
+
+func spec(name string) *toolSpec {
+	for i := range toolSpecs {
+		if toolSpecs[i].name == name {
+			return &toolSpecs[i]
+		}
+	}
+	panic("sim: no tool " + name)
+}

@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+)
+
+// arguments by what they mean: the texts of one row say the same in different
+// bytes, and no two rows say the same.
+var arguments = [][]string{
+	{`{"id":9007199254740992}`, ` {"id" : 9007199254740992}`},
+	{`{"id":9007199254740993}`, `{"\u0069d":9007199254740993}`}, // one more than a float64 tells apart
+	{`{"a":1,"b":{"d":2,"c":3}}`, `{"b":{"c":3,"d":2},"a":1}`, `{ "b":{"c":3,"d":2}, "a":1 }`},
+	{``, `{}`},
+	{`{"id":"x"}`},
+	{`{"id":"x","mode":"read"}`, `{"mode":"read", "id":"x"}`},
+	{`{"id":"x","mode":"purge"}`},
+}
+
+// ambiguous is what two parsers read differently; it must never be sent.
+const ambiguous = `{"id":1,"id":2}`
+
+// edited is what an approver puts instead of the arguments.
+const edited = `{"id":"edited"}`
+
+// editedWorse is the same where it makes of a tame call a wild one.
+const editedWorse = `{"id":"edited","mode":"purge"}`
+
+// tampered is what a middleware of the host puts there after the yes.
+const tampered = `{"id":"tampered"}`
+
+// settings are drawn for each scenario.
+type settings struct {
+	slots
+
+	nested     nesting
+	perMinute  float64
+	burst      int
+	hinted     bool // liar/get_note bears 30 calls a minute
+	attempts   int
+	lifetime   time.Duration
+	maxPending int
+	remembered bool // trusty/set_note may be answered from memory
+}
+
+// A nesting is how many chains stand in front of the catalogue.
+type nesting uint8
+
+const (
+	single  nesting = iota
+	twoAsk          // a chain that asks around a chain that asks
+	guarded         // the same with a guard of the catalogue's in between
+)
+
+const (
+	ttl            = 20 * time.Second // of the cache
+	attemptTimeout = 8 * time.Second
+	askTimeout     = 25 * time.Second
+	hintPerMinute  = 30.0
+)
+
+// dice returns numbers that depend on the seed and the two parts alone, so that
+// who throws first does not matter.
+func (w *scenario) dice(kind, n, m uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(w.seed*0x9e3779b97f4a7c15+kind, n<<20|m))
+}
+
+// Kinds of dice.
+const (
+	forSettings = iota
+	forPlan
+	forFault
+	forApprover
+	forBackoff
+	forHost
+	forSlots
+	forSink
+	forResolver
+)
+
+// span draws a duration with a part of nanoseconds, so that no two events share
+// an instant unless somebody means them to.
+func span(r *rand.Rand, from, to time.Duration) time.Duration {
+	return from + time.Duration(r.Int64N(int64(to-from)))
+}
+
+func drawSettings(r *rand.Rand) settings {
+	s := settings{
+		nested:     single,
+		attempts:   2 + r.IntN(3),
+		lifetime:   5 * time.Minute,
+		maxPending: 100,
+		hinted:     r.IntN(3) == 0,
+		remembered: r.IntN(4) == 0,
+	}
+	switch r.IntN(6) {
+	case 0:
+		s.nested = twoAsk
+	case 1:
+		s.nested = guarded
+	}
+	switch r.IntN(4) {
+	case 0: // no limit
+	case 1:
+		s.perMinute, s.burst = 30, 3
+	case 2:
+		s.perMinute, s.burst = 120, 1
+	case 3:
+		s.perMinute, s.burst = 600, 5
+	}
+	if r.IntN(4) == 0 {
+		s.lifetime = span(r, time.Second, 4*time.Second)
+	}
+	if r.IntN(4) == 0 {
+		s.maxPending = 2
+	}
+	return s
+}
+
+// shape is what the calls of a scenario have in common.
+type shape uint8
+
+const (
+	mixed     shape = iota
+	same            // a burst of one read, identical
+	distinct        // a burst of one server, all different
+	sameAsked       // a burst of one dangerous call
+	around          // one read again and again, with writes to its server in between
+)
+
+// plan draws the calls of a scenario.
+func (w *scenario) plan() []*record {
+	r := w.dice(forPlan, 0, 0)
+	kind := shape(max(0, r.IntN(14)-9)) // mixed, most of the time
+	calls := make([]*record, 0, 48)
+	for range 10 + r.IntN(22) {
+		calls = append(calls, w.draw(r, len(calls), mixed))
+	}
+	if kind != mixed {
+		first := w.draw(r, len(calls), kind)
+		if kind == around && w.settings.remembered { // then the writes that may be left out, and not reads
+			first.server, first.tool = trusty, spec("set_note")
+		}
+		meaning := r.IntN(len(arguments))
+		for range 8 + r.IntN(10) {
+			c := w.draw(r, len(calls), kind)
+			c.server, c.scope = first.server, first.scope
+			if kind != distinct {
+				c.tool = first.tool
+				c.says(r, meaning)
+				c.bad = false
+			}
+			c.at = first.at + time.Duration(r.IntN(40))*time.Millisecond + time.Duration(c.n)
+			if kind == around {
+				c.at = first.at + span(r, 0, 15*time.Second)
+				if r.IntN(4) == 0 {
+					c.tool = &toolSpecs[1+r.IntN(2)]
+				}
+			}
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
+	c := &record{n: n, id: callID(n)}
+	c.server = servers[r.IntN(len(servers))]
+	c.tool = &toolSpecs[[...]int{0, 0, 0, 1, 1, 2, 2, 3, 3, 4}[r.IntN(10)]]
+	c.scope = scopes[r.IntN(len(scopes))]
+	c.at = span(r, 0, 60*time.Second)
+	if r.IntN(3) == 0 {
+		c.at = span(r, 0, 6*time.Second)
+	}
+	switch kind {
+	case same, around:
+		c.tool = spec("get_note")
+	case distinct:
+		c.tool = &toolSpecs[r.IntN(3)]
+	case sameAsked:
+		c.tool = spec("delete_note")
+	}
+	if r.IntN(8) > 0 {
+		c.timeout = span(r, time.Second, 50*time.Second)
+	}
+	if kind == distinct {
+		c.timeout = span(r, time.Second, 5*time.Second)
+	}
+	if r.IntN(4) == 0 || kind == same && r.IntN(2) == 0 {
+		c.cancelAfter = span(r, time.Millisecond, 12*time.Second)
+	}
+	c.bad = r.IntN(60) == 0
+	c.scribbles = r.IntN(3) == 0
+	c.smears = r.IntN(4) == 0
+	c.rogue = drawRogue(r)
+	c.says(r, r.IntN(len(arguments)))
+	switch {
+	case c.bad:
+		c.text, c.meaning = ambiguous, -1
+	case kind == distinct:
+		c.text, c.meaning = `{"n":`+callID(n)[1:]+`}`, distinctMeanings+n
+	}
+	return c
+}
+
+// distinctMeanings is where the meanings begin that only one call has.
+const distinctMeanings = 1000
+
+// says gives the call arguments of that meaning.
+func (r *record) says(dice *rand.Rand, meaning int) {
+	texts := arguments[meaning]
+	r.meaning, r.text = meaning, texts[dice.IntN(len(texts))]
+}
+
+// A change is something that happens while calls are under way.
+type change struct {
+	at   time.Duration
+	text string
+	do   func(w *scenario)
+}
+
+// changes draws rug pulls, acceptances and swaps of the host's policy.
+func (w *scenario) changes() []change {
+	r := w.dice(forPlan, 1, 0)
+	var all []change
+	for range r.IntN(4) {
+		server, tool := servers[r.IntN(len(servers))], &toolSpecs[r.IntN(len(toolSpecs))]
+		revision := r.IntN(lastRevision + 1)
+		at := span(r, 0, 50*time.Second)
+		all = append(all, change{at, "rug pull of " + server + "/" + tool.name, func(w *scenario) { w.revise(server, tool.name, revision) }})
+		if r.IntN(3) > 0 {
+			at += span(r, 0, 8*time.Second)
+			all = append(all, change{at, "listed " + server, func(w *scenario) { w.refresh(server) }})
+		}
+		if w.settings.locked && r.IntN(2) == 0 {
+			all = append(all, change{at + span(r, 0, 8*time.Second), "accepted", func(w *scenario) { w.accept() }})
+		}
+		if w.settings.pooled && r.IntN(2) == 0 {
+			id := []string{first, losesAnswers, second}[r.IntN(3)]
+			all = append(all, change{at + span(r, 0, 8*time.Second), "replica " + id + " of another version", func(w *scenario) { w.stray(id, tool.name, revision) }})
+		}
+	}
+	for _, c := range w.order {
+		if c.rogue == freshens && c.tool.byName == asks { // as one does where definitions change
+			at := c.at + span(r, 0, 6*time.Second)
+			all = append(all, change{at, "rug pull of " + c.server + "/" + c.tool.name, func(w *scenario) {
+				w.revise(c.server, c.tool.name, 2)
+				w.refresh(c.server)
+			}})
+		}
+	}
+	if r.IntN(3) == 0 {
+		swap := swaps[r.IntN(len(swaps))]
+		swap.at = span(r, 0, 50*time.Second)
+		all = append(all, swap)
+	}
+	return all
+}
+
+// swaps are the changes of policy that a host may make while it runs.
+var swaps = []change{
+	{text: "trust " + replica, do: func(w *scenario) {
+		w.swap(func(p *policy) { p.trusted[replica] = true }, func() error { w.tools.Trust(replica); return nil })
+	}},
+	{text: "ask before " + trusty + "/get_note", do: func(w *scenario) {
+		w.override(trusty, "get_note", asks, annotation.Annotations{RequiresConfirmation: annotation.Yes})
+	}},
+	{text: liar + "/frobnicate reads", do: func(w *scenario) { w.override(liar, "frobnicate", reads, annotation.ReadOnly()) }},
+	{text: replica + "/delete_note only adds", do: func(w *scenario) { w.override(replica, "delete_note", writes, annotation.Write()) }},
+	{text: liar + "/create_note destroys", do: func(w *scenario) { w.override(liar, "create_note", asks, annotation.Destructive()) }},
+	{text: liar + "/* are updates", do: func(w *scenario) {
+		w.swap(func(p *policy) { p.rule = true }, func() error {
+			_, err := w.tools.OverrideMatching(liar+"/*", annotation.Update())
+			return err
+		})
+	}},
+}

@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A record is one call: what was planned, and what became of it. The world's
+// mutex guards what is not planned.
+type record struct {
+	n           int
+	id          string
+	at          time.Duration // from the start of the scenario
+	server      string
+	tool        *toolSpec
+	scope       string
+	meaning     int    // of the arguments; -1 for what must not be sent
+	text        string // the arguments
+	timeout     time.Duration
+	cancelAfter time.Duration
+	bad         bool // the arguments are ambiguous
+	scribbles   bool // writes over everything that was its own, once it has returned
+	smears      bool // writes over its arguments while a person looks at them
+	rogue       rogue
+	narrow      bool      // may not see everything
+	turn        []*record // the calls that a model asks for with it, nil for none
+
+	sent      []byte // the arguments, as they were handed in
+	begun     time.Time
+	ended     time.Time // zero while it runs
+	revision  int       // of the definition that it was made for
+	digest    middleware.Digest
+	static    law       // of the tool, when it began
+	trusted   bool      // its server was, when it began
+	law       law       // of the tool with these arguments, when it began
+	epoch     int       // writes that had been handed over to the server when it began
+	deadline  time.Time // zero for none
+	cancelled time.Time // when it was cancelled
+	entered   time.Time // when it last came to the cache
+	passes    int       // how often it came there
+	overlaps  bool      // a write to the server was under way then
+	touched   bool      // and one that may change what the call reads
+	attempts  int       // how often it came through the rate limit
+	asked     int
+	worse     string // the arguments after an edit that makes it need another yes
+	yes       *approval
+	execs     []*exec
+	edge      *edge // what came out of the chain before it was made presentable
+	counts    bool  // it has used up one of its session's calls
+	records   int   // in the trail
+	intents   int
+	intended  bool // one of them was kept
+	ends      int
+	outcome   audit.Outcome
+}
+
+// An approval is a yes that counts.
+type approval struct {
+	at    time.Time
+	bytes string // of the arguments that were approved
+}
+
+// An exec is one hand-over to a server.
+type exec struct {
+	n        int
+	call     *record
+	server   string
+	replica  string // "" where the server has none
+	scope    string
+	digest   middleware.Digest // of the definition that it was sent for
+	start    time.Time
+	end      time.Time // zero while it runs
+	fault    fault
+	law      law // when it was handed over
+	epoch    int // writes that had been handed over to the server, this one included
+	revision int
+	meaning  int
+	text     string        // what the answer says
+	after    time.Duration // the server asked not to be called again for as long
+}
+
+// delivered reports whether the server may have carried it out, as far as anyone
+// outside can tell.
+func (e *exec) delivered() bool {
+	return e.fault != notSent && e.fault != refused && e.fault != refusedTie
+}
+
+// live reports whether the call was under way at the time.
+func (r *record) live(at time.Time) bool {
+	return !r.begun.IsZero() && r.begun.Before(at) && (r.ended.IsZero() || r.ended.After(at))
+}
+
+// limit is when the call had to be back, zero for never.
+func (r *record) limit() time.Time {
+	if !r.cancelled.IsZero() && (r.deadline.IsZero() || r.cancelled.Before(r.deadline)) {
+		return r.cancelled
+	}
+	return r.deadline
+}
+
+// last returns the last hand-over of the call, nil for none.
+func (r *record) last() *exec {
+	if len(r.execs) == 0 {
+		return nil
+	}
+	return r.execs[len(r.execs)-1]
+}
+
+func (r *record) String() string {
+	return fmt.Sprintf("%s %q %s/%s", r.id, r.scope, r.server, r.tool.name)
+}
+
+func callID(n int) string { return "c" + strconv.Itoa(n) }
+
+// An event is a line of the trace, put into words only when it is printed.
+type event struct {
+	at    time.Duration
+	who   string
+	what  string
+	extra string
+}
+
+// say adds to the trace; the caller holds the mutex.
+func (w *scenario) say(who, what, extra string) {
+	w.trace = append(w.trace, event{w.now(), who, what, extra})
+}
+
+// badf reports a broken invariant; the caller holds the mutex.
+func (w *scenario) badf(invariant string, who fmt.Stringer, format string, args ...any) {
+	text := fmt.Sprintf("%s: %v: %s", invariant, who, fmt.Sprintf(format, args...))
+	w.violations = append(w.violations, text)
+	w.say("!!", text, "")
+}
+
+func (w *scenario) now() time.Duration { return time.Since(w.start) }
+
+// Trace prints what happened, in order.
+func (w *scenario) Trace() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "settings %+v\n", w.settings)
+	slices.SortStableFunc(w.trace, func(a, b event) int { return int(a.at - b.at) })
+	for _, e := range w.trace {
+		fmt.Fprintf(&b, "%15.9f  %-4s %s %s\n", e.at.Seconds(), e.who, e.what, e.extra)
+	}
+	return b.String()
+}

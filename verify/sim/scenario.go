@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A scenario is servers, tenants, a host and a person, around one
+// chain of the real packages.
+type scenario struct {
+	seed     uint64
+	start    time.Time
+	settings settings
+	tools    *catalog.Catalog
+	caller   middleware.ToolCaller
+	narrow   middleware.ToolCaller // for those who may not see everything
+	replicas map[string]*catalog.Replica
+	ledger   *budget.Ledger
+	// background is what the host's own middlewares leave running.
+	background sync.WaitGroup
+
+	mu          sync.Mutex // guards what follows, and the records
+	epilogue    bool
+	policy      policy
+	revision    map[place]int // what each server declares now
+	strays      map[place]int // what a replica declares instead, by replica
+	listed      map[place]int // what was last listed, of servers and replicas
+	pinned      map[place]pin // what was accepted, where that is needed
+	standing    map[question]bool
+	calls       map[string]*record
+	order       []*record // by number
+	execs       []*exec
+	writes      map[string][]string // what each write that was handed over to a server names
+	writing     map[string][]string // what those under way in the cache name
+	writeEvents map[string][]time.Time
+	buckets     map[bucketKey]*bucket
+	asking      int
+	trace       []event
+	violations  []string
+}
+
+// An Outcome is what became of a scenario.
+type Outcome struct {
+	Calls, Executions int
+	Violations        []string
+	Trace             func() string
+}
+
+// Run plays the scenario of a seed in a bubble of its own.
+func Run(t *testing.T, seed uint64) (out Outcome) {
+	w := &scenario{
+		seed:        seed,
+		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},
+		revision:    make(map[place]int),
+		calls:       make(map[string]*record),
+		strays:      make(map[place]int),
+		listed:      make(map[place]int),
+		pinned:      make(map[place]pin),
+		standing:    make(map[question]bool),
+		replicas:    make(map[string]*catalog.Replica),
+		writes:      make(map[string][]string),
+		writing:     make(map[string][]string),
+		writeEvents: make(map[string][]time.Time),
+		buckets:     make(map[bucketKey]*bucket),
+	}
+	defer func() {
+		if v := recover(); v != nil { // a bubble that cannot end panics
+			w.mu.Lock()
+			w.violations = append(w.violations, fmt.Sprintf("I19: the scenario does not end: %v", v))
+			w.mu.Unlock()
+		}
+		out = Outcome{Calls: len(w.order), Executions: len(w.execs), Violations: w.violations, Trace: w.Trace}
+	}()
+	synctest.Test(t, func(t *testing.T) { w.play(t) })
+	return out
+}
+
+func (w *scenario) play(t *testing.T) {
+	w.start = time.Now()
+	w.settings = drawSettings(w.dice(forSettings, 0, 0))
+	w.settings.slots = drawSlots(w.dice(forSlots, 0, 0))
+	w.build(t)
+	for _, r := range w.plan() {
+		r.narrow = w.settings.viewed && r.n%2 == 1
+		w.enlist(r)
+	}
+	var running sync.WaitGroup
+	for _, turn := range w.turns() {
+		running.Go(func() {
+			time.Sleep(turn[0].at)
+			w.runTurn(turn)
+		})
+	}
+	for _, r := range w.order {
+		if r.turn != nil {
+			continue
+		}
+		running.Go(func() {
+			time.Sleep(r.at)
+			w.run(r)
+		})
+	}
+	for _, c := range w.changes() {
+		running.Go(func() {
+			time.Sleep(c.at)
+			w.mu.Lock()
+			w.say("**", c.text, "")
+			w.mu.Unlock()
+			c.do(w)
+		})
+	}
+	running.Wait()
+	w.background.Wait()
+	time.Sleep(2 * time.Hour) // whoever answers late has done so
+	w.close()
+}
+
+// enlist adds a call to the books.
+func (w *scenario) enlist(r *record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[r.id] = r
+	w.order = append(w.order, r)
+}
+
+// build puts the real packages together.
+func (w *scenario) build(t *testing.T) {
+	for _, server := range servers {
+		for i := range toolSpecs {
+			w.revision[place{server, toolSpecs[i].name}] = 1
+		}
+	}
+	w.tools = catalog.New(w.catalogOptions())
+	for _, server := range servers {
+		if err := w.tools.Add(t.Context(), server, &session{w, server, ""}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.tools.Trust(trusty)
+	said := annotation.Annotations{Idempotent: annotation.Yes}
+	if err := w.tools.Override(replica, "set_note", said); err != nil {
+		t.Fatal(err)
+	}
+	w.policy.idempotent[place{replica, "set_note"}] = true
+	if w.settings.hinted {
+		if err := w.tools.Override(liar, "get_note", annotation.Annotations{RateLimitHint: new(hintPerMinute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.settings.required {
+		if err := w.tools.Override(replica, "create_note", annotation.Annotations{AuditRequired: annotation.Yes}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.accept()
+	w.assemble(t)
+}
+
+// jitter depends on the instant, so that a replay draws the same.
+func (w *scenario) jitter() float64 {
+	return w.dice(forBackoff, uint64(w.now()), 0).Float64()
+}
+
+// revise changes what a server declares.
+func (w *scenario) revise(server, tool string, revision int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revision[place{server, tool}] = revision
+}
+
+// stray changes what a replica declares, and lists it again.
+func (w *scenario) stray(id, tool string, revision int) {
+	w.mu.Lock()
+	w.strays[place{id, tool}] = revision
+	w.mu.Unlock()
+	w.refresh(trusty)
+}
+
+// swap changes the host's policy, in the books and in the catalogue at once.
+func (w *scenario) swap(books func(*policy), do func() error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	books(&w.policy)
+	if err := do(); err != nil {
+		w.badf("harness", w.order[0], "policy: %v", err)
+	}
+}
+
+func (w *scenario) override(server, tool string, l law, a annotation.Annotations) {
+	w.swap(func(p *policy) { p.word[place{server, tool}] = l }, func() error { return w.tools.Override(server, tool, a) })
+}
+
+// close makes a few more calls after everything has come to rest: nothing may
+// have stayed behind that keeps them from being asked, made and remembered.
+func (w *scenario) close() {
+	w.mu.Lock()
+	w.epilogue = true
+	clear(w.strays)
+	w.mu.Unlock()
+	for _, server := range servers {
+		w.refresh(server)
+	}
+	w.accept()
+	for _, server := range servers {
+		for _, tool := range []string{"get_note", "get_note", "delete_note"} {
+			n := len(w.order)
+			r := &record{n: n, id: callID(n), server: server, tool: spec(tool), scope: scopes[0], text: `{"id":"epilogue ` + strconv.Itoa(len(server)) + `"}`}
+			r.meaning = distinctMeanings
+			w.enlist(r)
+			w.ledger.Forget(r.scope)
+			w.run(r)
+			w.checkRest(r)
+		}
+	}
+}

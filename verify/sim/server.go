@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A session is a server as the catalogue sees it. It keeps the books: what was
+// really handed over, when, and for whom.
+type session struct {
+	w       *scenario
+	name    string
+	replica string // "" where it has no replicas
+}
+
+// ListTools lists what the server declares now.
+func (s *session) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	var all []*mcp.Tool
+	for i := range toolSpecs {
+		tool := toolSpecs[i].name
+		revision := s.w.revision[place{s.name, tool}]
+		if stray, ok := s.w.strays[place{s.replica, tool}]; ok {
+			revision = stray
+		}
+		s.w.listed[place{s.name + s.replica, tool}] = revision
+		if def := definition(s.name, tool, revision); def != nil {
+			all = append(all, def)
+		}
+	}
+	return &mcp.ListToolsResult{Tools: all}, nil
+}
+
+// A fault is how an execution ends.
+type fault uint8
+
+const (
+	none       fault = iota
+	slow             // answers after a long time
+	notSent          // never left
+	refused          // turned away before execution
+	failed           // before execution, and nobody can tell
+	dropped          // executed, and the answer was lost
+	invalid          // a final error
+	isError          // the tool says that it failed
+	asksInput        // half an answer: the server wants to know more
+	neither          // nil, nil
+	panicked         //
+	goexit           // ends the goroutine
+	stubborn         // does not heed its context
+	refusedTie       // turned away, to come again at the very moment of the deadline
+	lastFault        //
+)
+
+var faultNames = [...]string{"ok", "slow", "not sent", "refused", "failed before", "executed, answer lost", "invalid", "isError",
+	"asks for input", "nil and nil", "panic", "Goexit", "stubborn", "refused until the deadline"}
+
+func (f fault) String() string { return faultNames[f] }
+
+// A serverError is how the transport or the server puts a fault. It names the
+// execution, so that whoever gets it can be asked whether it is theirs.
+type serverError struct {
+	exec *exec
+	err  error
+}
+
+func (e *serverError) Error() string { return e.err.Error() }
+func (e *serverError) Unwrap() error { return e.err }
+
+const codeRateLimited, codeTransport = -32023, -32005
+
+var errLeft = errors.New("connection reset by peer")
+
+// CallTool executes a call as its fault has it.
+func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	e, latency := s.w.handOver(ctx, s, params)
+	defer s.w.over(e)
+	if err := e.wait(ctx, latency); err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*mcp.CallToolResult, error) { return nil, &serverError{e, err} }
+	switch e.fault {
+	case notSent:
+		return fail(fmt.Errorf("%w: calling \"tools/call\": client is closing", mcp.ErrConnectionClosed))
+	case refused, refusedTie:
+		return fail(&jsonrpc.Error{Code: codeRateLimited, Message: "too many", Data: s.w.retryAfter(ctx, e)})
+	case failed, dropped:
+		if e.n%2 == 0 {
+			return fail(errLeft)
+		}
+		return fail(&jsonrpc.Error{Code: codeTransport, Message: "bad gateway"})
+	case invalid:
+		return fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no"})
+	case neither:
+		return nil, nil
+	case panicked:
+		panic(fmt.Sprintf("execution %d", e.n))
+	case goexit:
+		runtime.Goexit()
+	}
+	res := &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: e.text}},
+		StructuredContent: map[string]any{"text": e.text, "list": []any{e.text}},
+		IsError:           e.fault == isError,
+	}
+	if e.fault == asksInput {
+		res.RequestState = "more"
+	}
+	return res, nil
+}
+
+// wait is how long the server takes; the error is that of a context that ends.
+func (e *exec) wait(ctx context.Context, latency time.Duration) error {
+	if e.fault == stubborn {
+		time.Sleep(latency)
+		return nil
+	}
+	return world.Wait(ctx, latency)
+}
+
+// retryAfter asks to be left alone for a while, or until the deadline exactly.
+func (w *scenario) retryAfter(ctx context.Context, e *exec) json.RawMessage {
+	after := time.Duration(e.n%7) * 777 * time.Millisecond
+	deadline, ok := ctx.Deadline()
+	if d := e.call.deadline; !d.IsZero() {
+		deadline, ok = d, true
+	}
+	if e.fault == refusedTie && ok {
+		after = time.Until(deadline)
+	}
+	w.mu.Lock()
+	e.after = after
+	w.mu.Unlock()
+	millis := float64(after) / float64(time.Millisecond)
+	return json.RawMessage(`{"retryAfterMs":` + strconv.FormatFloat(millis, 'g', -1, 64) + `}`)
+}
+
+// drawFault says how an attempt ends and how long it takes.
+func (w *scenario) drawFault(r *record, attempt int, replica string) (fault, time.Duration) {
+	dice := w.dice(forFault, uint64(r.n), uint64(attempt))
+	latency := span(dice, time.Millisecond, 1500*time.Millisecond)
+	if w.epilogue {
+		return none, latency
+	}
+	f := none
+	if dice.IntN(100) < 45 {
+		f = fault(1 + dice.IntN(int(lastFault)-1))
+	}
+	if replica == losesAnswers && dice.IntN(3) == 0 {
+		f = dropped
+	}
+	switch f {
+	case slow, stubborn:
+		latency = span(dice, 2*time.Second, 14*time.Second)
+	case notSent, refused, refusedTie:
+		latency = span(dice, 0, 20*time.Millisecond)
+	}
+	return f, latency
+}

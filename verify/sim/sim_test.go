@@ -1,0 +1,105 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/verify/sim"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 300, "how many scenarios are played")
+	first = flag.Uint64("first", 0, "the seed of the first one")
+	seed  = flag.Int64("seed", -1, "play this one only, and print what happens")
+)
+
+func TestScenarios(t *testing.T) { play(t, "scenarios", sim.Run) }
+
+// Two replicas over one engine that is slow, loses and is away keep the promises.
+func TestSpread(t *testing.T) { play(t, "scenarios over replicas", sim.RunSpread) }
+
+// play runs scenarios on all processors until one breaks a promise.
+func play(t *testing.T, what string, run func(*testing.T, uint64) sim.Outcome) {
+	t.Helper()
+	name := t.Name()
+	if *seed >= 0 {
+		replay(t, name, uint64(*seed), run)
+		return
+	}
+	var next, scenarios, calls, executions atomic.Int64
+	var stop atomic.Bool
+	t.Run("workers", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				for !stop.Load() {
+					n := uint64(next.Add(1) - 1)
+					if n >= *seeds {
+						return
+					}
+					out := run(t, *first+n)
+					scenarios.Add(1)
+					calls.Add(int64(out.Calls))
+					executions.Add(int64(out.Executions))
+					if len(out.Violations) > 0 && !stop.Swap(true) {
+						report(t, name, *first+n, out)
+					}
+				}
+			})
+		}
+	})
+	violations := 0
+	if stop.Load() {
+		violations = 1
+	}
+	fmt.Printf("%s=%d calls=%d executions=%d violations=%d\n", what, scenarios.Load(), calls.Load(), executions.Load(), violations)
+}
+
+// replay plays one scenario until it fails, for events of one instant may come
+// in another order.
+func replay(t *testing.T, name string, seed uint64, run func(*testing.T, uint64) sim.Outcome) {
+	t.Helper()
+	const tries = 20
+	var out sim.Outcome
+	for range tries {
+		if out = run(t, seed); len(out.Violations) > 0 {
+			report(t, name, seed, out)
+			return
+		}
+	}
+	if testing.Verbose() {
+		fmt.Print(out.Trace())
+	}
+	fmt.Printf("seed %d was played %d times without a violation\n", seed, tries)
+}
+
+func report(t *testing.T, name string, seed uint64, out sim.Outcome) {
+	t.Helper()
+	fmt.Print(out.Trace())
+	for _, v := range out.Violations {
+		fmt.Printf("violation at seed %d: %s\n", seed, v)
+	}
+	fmt.Printf("replay: go -C verify test -v ./sim -run '^%s$' -seed=%d\n", name, seed)
+	t.Errorf("seed %d breaks %d invariants", seed, len(out.Violations))
+}
+
+// Every promise is checked, or says what is missing for that.
+func TestInvariantsAreCheckedOrComeWithSomething(t *testing.T) {
+	t.Parallel()
+	for _, i := range sim.Invariants {
+		switch {
+		case i.Name == "" || i.Says == "":
+			t.Errorf("%+v says nothing", i)
+		case i.Comes == "":
+			t.Logf("%-10s checked: %s", i.Name, i.Says)
+		case !strings.HasPrefix(i.Comes, "comes with "):
+			t.Errorf("%s: %q does not say what it comes with", i.Name, i.Comes)
+		default:
+			t.Logf("%-10s %s: %s", i.Name, i.Comes, i.Says)
+		}
+	}
+}

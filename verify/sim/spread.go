@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What a scenario over replicas is made of.
+const (
+	spreadReplicas = 2
+	spreadCalls    = 60
+	spreadItems    = 4
+	spreadPerMin   = 1200.0
+	spreadBurst    = 5
+	spreadDeadline = 4 * time.Second
+)
+
+// A spread is one scenario over two replicas, which share an engine that is slow,
+// loses requests and answers, and is away for a while.
+type spread struct {
+	dice   *rand.Rand
+	engine *engine
+	tools  world.Items
+	server world.Server
+	ledger world.Ledger
+	names  bool // calls name what they are about
+	quiet  bool // nothing is written, and the engine is well
+
+	mu     sync.Mutex // guards dice while calls run, and events
+	events []world.Event
+	broken world.Breaches
+}
+
+// RunSpread plays the scenario of a seed in a bubble of its own.
+func RunSpread(t *testing.T, seed uint64) (out Outcome) {
+	s := &spread{dice: rand.New(rand.NewPCG(seed, 16))}
+	s.server.Ledger = &s.ledger
+	defer func() {
+		if v := recover(); v != nil {
+			s.broken.Addf("I19: the scenario does not end: %v", v)
+		}
+		out = Outcome{Calls: len(s.events), Executions: len(s.ledger.All()), Violations: s.broken.List(), Trace: s.trace}
+	}()
+	synctest.Test(t, func(t *testing.T) { s.play(t) })
+	return out
+}
+
+func (s *spread) trace() string {
+	var text strings.Builder
+	slices.SortFunc(s.events, func(a, b world.Event) int { return a.Began.Compare(b.Began) })
+	for _, e := range s.events {
+		fmt.Fprintf(&text, "%s..%s %s %v %q: %d %s\n", e.Began.Format("05.000"), e.Ended.Format("05.000"), e.Call, e.Kind, e.Item, e.Version, e.Err)
+	}
+	return text.String()
+}
+
+func (s *spread) play(t *testing.T) {
+	s.quiet, s.names = s.dice.IntN(4) == 0, s.dice.IntN(2) == 0
+	s.engine = newEngine(rand.New(rand.NewPCG(s.dice.Uint64(), 1)), s.quiet)
+	var err error
+	if s.tools, err = world.NewItems(); err != nil {
+		t.Fatal(err)
+	}
+	replicas := make([]middleware.ToolCaller, spreadReplicas)
+	for i := range replicas {
+		replicas[i] = s.replica()
+	}
+	var calls []func() // all are planned before one begins: the dice are theirs from then on
+	for i := range spreadCalls {
+		at, id := time.Duration(s.dice.IntN(3000))*time.Millisecond+time.Duration(i), strconv.Itoa(i)
+		name, item := "get", strconv.Itoa(s.dice.IntN(spreadItems))
+		if at := s.dice.IntN(10); !s.quiet && at >= 6 {
+			name = []string{"list", "put", "put", "delete"}[at-6]
+		}
+		if name == "delete" && s.dice.IntN(3) == 0 {
+			id += world.Deny
+		}
+		deadline := spreadDeadline
+		if s.dice.IntN(8) == 0 && !s.quiet {
+			deadline = time.Duration(1+s.dice.IntN(200)) * time.Millisecond
+		}
+		calls = append(calls, func() {
+			time.Sleep(at)
+			s.call(replicas[i%spreadReplicas], name, id, item, deadline)
+		})
+	}
+	var running sync.WaitGroup
+	for _, call := range calls {
+		running.Go(call)
+	}
+	running.Wait()
+	s.engine.rest()
+	s.call(replicas[0], "get", "rest 0", "0", spreadDeadline)
+	before := len(s.ledger.All())
+	s.call(replicas[1], "get", "rest 1", "0", spreadDeadline)
+	ledger := s.ledger.All()
+	if len(ledger) != before {
+		s.broken.Addf("I19: after all had come to rest a replica asks for what another knows")
+	}
+	world.Reads(s.events, &s.broken)
+	world.Writes(s.events, ledger, &s.broken)
+	if n := world.Again(ledger, ""); s.quiet && n > 0 {
+		s.broken.Addf("I14: %d items were fetched more than once", n)
+	}
+	if peak, most := world.Peak(ledger, spreadPerMin), float64(spreadBurst*(1+s.engine.outages)); peak > most+1 {
+		s.broken.Addf("I11: %.1f calls more than the rate gives, which is above %.0f", peak, most)
+	}
+}
+
+// replica is a chain as one process has it.
+func (s *spread) replica() middleware.ToolCaller {
+	o := cache.Options{Remote: (*lossyMemory)(s.engine)}
+	if s.names {
+		o.Entities = world.ItemEntities
+	}
+	decide := func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		time.Sleep(time.Duration(len(r.CallID)) * 13 * time.Millisecond)
+		return world.Decide(ctx, r)
+	}
+	return chain.Standard{
+		Confirm: hitl.New(hitl.ConfirmerFunc(decide), hitl.Options{Store: s.engine}),
+		Cache:   cache.New(o),
+		RateLimit: ratelimit.New(ratelimit.Options{
+			PerMinute: spreadPerMin, Burst: spreadBurst, Shared: (*lossyLimiter)(s.engine), Replicas: spreadReplicas,
+		}),
+	}.Then(world.Guard(middleware.ToolCallerFunc(s.execute)))
+}
+
+func (s *spread) call(at middleware.ToolCaller, name, id, item string, deadline time.Duration) {
+	e := s.tools.Call(context.Background(), at, id, name, item, "", deadline)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+	late := opTimeout
+	if e.Kind == world.Delete { // what came of a question is written down, whoever has gone
+		late *= 3
+	}
+	if over := e.Ended.Sub(e.Began) - deadline; over > late {
+		s.broken.Addf("I9: %s was back %v after its end", id, over)
+	}
+}
+
+// execute is the server: its effect comes in the middle.
+func (s *spread) execute(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	r, err := world.RequestOf(call)
+	if err != nil {
+		return nil, err
+	}
+	version := s.server.Execute(r.Call, r.Kind, func() {
+		s.mu.Lock()
+		took := time.Duration(s.dice.IntN(40)) * time.Millisecond
+		s.mu.Unlock()
+		time.Sleep(took)
+	}, r.Things()...)
+	if call.Tool.Name() != "get" && version%7 == 3 {
+		return nil, errors.New("the answer was lost")
+	}
+	return world.Result(version), nil
+}

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/verify/world"
+)
+
+const (
+	opTimeout = 100 * time.Millisecond // of one operation
+	settling  = 300 * time.Millisecond // after an outage nothing is believed
+)
+
+var errLost = errors.New("sim: the engine gave no answer")
+
+// An engine is the embedded stores behind a network that delays and loses, and
+// away for a while in some scenarios. What it was not told of the end of a write
+// it is told later, and until then nobody believes it, as contrib/redis does.
+type engine struct {
+	approvals.Store
+
+	memory  *cache.Memory
+	limiter *ratelimit.Memory
+	lossy   bool
+	away    []outage
+	outages int
+
+	mu   sync.Mutex
+	dice *rand.Rand
+	owed []cache.Write
+	well bool // nothing is lost any more
+}
+
+type outage struct{ from, to time.Time }
+
+func newEngine(dice *rand.Rand, well bool) *engine {
+	e := &engine{Store: approvals.NewMemory(), memory: cache.NewMemory(), limiter: ratelimit.NewMemory(), dice: dice, well: well}
+	if !well {
+		e.lossy = dice.IntN(2) == 0
+		if dice.IntN(2) == 0 {
+			from := time.Now().Add(time.Duration(dice.IntN(2000)) * time.Millisecond)
+			e.away, e.outages = []outage{{from, from.Add(time.Duration(200+dice.IntN(1000)) * time.Millisecond)}}, 1 // it has saved tokens meanwhile
+		}
+	}
+	return e
+}
+
+// rest ends all troubles.
+func (e *engine) rest() {
+	time.Sleep(10 * time.Second)
+	e.mu.Lock()
+	e.well = true
+	e.mu.Unlock()
+	e.pay()
+}
+
+func (e *engine) isAway(now time.Time) bool {
+	for _, o := range e.away {
+		if !now.Before(o.from) && now.Before(o.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// believed reports whether what it knows may be told.
+func (e *engine) believed(now time.Time) bool {
+	for _, o := range e.away {
+		if !now.Before(o.from) && now.Before(o.to.Add(settling)) {
+			return false
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.owed) == 0
+}
+
+// do carries an operation over the network.
+func (e *engine) do(ctx context.Context, operation func() error) error {
+	e.mu.Lock()
+	there, back := time.Duration(e.dice.IntN(10))*time.Millisecond, time.Duration(e.dice.IntN(10))*time.Millisecond
+	loses := e.lossy && !e.well && e.dice.IntN(12) == 0
+	before := e.dice.IntN(2) == 0
+	e.mu.Unlock()
+	if err := world.Wait(ctx, there); err != nil {
+		return err
+	}
+	if e.isAway(time.Now()) || loses && before {
+		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
+	}
+	err := operation()
+	if loses {
+		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
+	}
+	return errors.Join(err, world.Wait(ctx, back))
+}
+
+// pay tells of the ends that could not be told.
+func (e *engine) pay() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.owed {
+		_ = e.memory.End(context.Background(), w)
+	}
+	e.owed = nil
+}
+
+// Add implements [approvals.Store].
+func (e *engine) Add(ctx context.Context, a approvals.Approval) error {
+	return e.do(ctx, func() error { return e.Store.Add(ctx, a) })
+}
+
+// Advance implements [approvals.Store].
+func (e *engine) Advance(ctx context.Context, id string, change approvals.Change) error {
+	return e.do(ctx, func() error { return e.Store.Advance(ctx, id, change) })
+}
+
+type lossyMemory engine
+
+func (m *lossyMemory) Look(ctx context.Context, q cache.Question) (found cache.Found, err error) {
+	e := (*engine)(m)
+	err = e.do(ctx, func() (err error) {
+		if !e.believed(time.Now()) {
+			return nil
+		}
+		found, err = e.memory.Look(ctx, q)
+		return err
+	})
+	if err != nil { // whoever leads without knowing has its place taken
+		e.memory.Drop(ctx, q, found.Ticket)
+		return cache.Found{}, err
+	}
+	return found, nil
+}
+
+func (m *lossyMemory) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
+	e := (*engine)(m)
+	err := e.do(ctx, func() error { return e.memory.Keep(ctx, q, ticket, value, ttl) })
+	if err != nil {
+		e.memory.Drop(ctx, q, ticket)
+	}
+	return err
+}
+
+func (m *lossyMemory) Drop(ctx context.Context, q cache.Question, ticket string) {
+	m.memory.Drop(ctx, q, ticket)
+}
+
+func (m *lossyMemory) Begin(ctx context.Context, w cache.Write) error {
+	e := (*engine)(m)
+	return e.do(ctx, func() error { return e.memory.Begin(ctx, w) })
+}
+
+// End owes what it cannot tell, so that nobody believes what is known until it is
+// told.
+func (m *lossyMemory) End(ctx context.Context, w cache.Write) error {
+	e := (*engine)(m)
+	e.mu.Lock()
+	e.owed = append(e.owed, w)
+	e.mu.Unlock()
+	err := e.do(ctx, func() error { return e.memory.End(ctx, w) })
+	if !e.isAway(time.Now()) {
+		e.pay()
+	}
+	return err
+}
+
+type lossyLimiter engine
+
+func (l *lossyLimiter) Take(ctx context.Context, w ratelimit.Waiter) (wait time.Duration, err error) {
+	e := (*engine)(l)
+	err = e.do(ctx, func() (err error) {
+		wait, err = e.limiter.Take(ctx, w)
+		return err
+	})
+	return wait, err
+}
+
+func (l *lossyLimiter) Leave(ctx context.Context, w ratelimit.Waiter) { l.limiter.Leave(ctx, w) }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type requestKey struct{}
+
+// chained is the chain in its standard order. The host names the members that name
+// things, and the servers' quotas where there are any; each attempt has the same
+// time as under the other policies.
+func chained(w *run, tight bool) chain.Standard {
+	entities := map[string][]string{}
+	for _, t := range tools {
+		if len(t.names) > 0 {
+			entities[t.String()] = t.names
+		}
+	}
+	limits := map[string]ratelimit.Limit{}
+	for server, n := range quotas {
+		if tight {
+			limits[server] = ratelimit.Limit{PerMinute: n * 60, Burst: int(n)}
+		}
+	}
+	person := hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+		if err := w.ask(ctx, ctx.Value(requestKey{}).(*request)); err != nil {
+			return hitl.Decision{}, err
+		}
+		return hitl.Decision{Verdict: hitl.Approved, By: "the host"}, nil
+	})
+	return chain.Standard{
+		Confirm:   hitl.New(person, hitl.Options{}),
+		Cache:     cache.New(cache.Options{Entries: 10_000, Entities: entities}),
+		Retry:     retry.New(retry.Options{Rand: func() float64 { return 1 }}),
+		RateLimit: ratelimit.New(ratelimit.Options{Servers: limits}),
+		Timeout:   timeout.New(timeout.Options{Default: attemptTime}),
+	}
+}
+
+// executor hands a call to its server, and counts the dangerous ones that nobody was
+// asked about.
+func executor(w *run) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		r := ctx.Value(requestKey{}).(*request)
+		if call.Tool.Safety().MustConfirm() { // the guard has spent a yes
+			return w.call(ctx, r)
+		}
+		return w.send(ctx, r)
+	})
+}
+
+func through(c middleware.ToolCaller, classed func(*tool) *middleware.Tool) caller {
+	known := map[*tool]*middleware.Tool{}
+	for i := range tools {
+		known[&tools[i]] = classed(&tools[i])
+	}
+	return func(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+		return c.CallTool(context.WithValue(ctx, requestKey{}, r), middleware.Call{ID: r.id(), Tool: known[r.tool], Arguments: r.raw})
+	}
+}
+
+// fairlead knows of the tools what their words say.
+func fairlead(w *run, tight bool) caller {
+	c := chained(w, tight)
+	c.Infer = infer.New(infer.Options{})
+	return through(c.Then(chain.Guard(executor(w))), func(t *tool) *middleware.Tool {
+		return newTool(t, annotation.Annotations{})
+	})
+}
+
+// fairleadDeclared is told by trusted servers what their tools do.
+func fairleadDeclared(w *run, tight bool) caller {
+	return through(chained(w, tight).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
+		return newTool(t, t.kind.Annotations().Attribute(annotation.Declared, t.server))
+	})
+}
+
+func newTool(t *tool, a annotation.Annotations) *middleware.Tool {
+	made, err := middleware.NewTool(t.server, &mcp.Tool{Name: t.name, Description: t.description, InputSchema: map[string]any{"type": "object"}}, a)
+	if err != nil {
+		panic(err)
+	}
+	return made
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+)
+
+// A request is one call that an agent wants, with its place in the run, from which
+// its chance is drawn.
+type request struct {
+	agent, turn int
+	tool        *tool
+	raw         json.RawMessage
+	about       []string
+}
+
+func (r *request) id() string { return fmt.Sprintf("%d/%d", r.agent, r.turn) }
+
+// chance is a source of its own for each purpose, so that no policy changes the
+// luck of another.
+func chance(seed uint64, of ...any) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, of...)
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// The faults, each attempt's own; bad arguments are bad each time.
+const (
+	unavailable = 0.03  // 503, before anything was done
+	hangs       = 0.01  // a minute
+	answerLost  = 0.02  // done, and nobody is told
+	bad         = 0.015 // 400
+)
+
+const outageAt, outageFor = 100 * time.Second, 15 * time.Second
+
+// A run is the three servers under one policy. It counts what was done.
+type run struct {
+	seed    uint64
+	begun   time.Time
+	quotas  map[string]*rate.Limiter // nil for none
+	servers map[string]*world.Server
+	ledger  world.Ledger
+
+	mu       sync.Mutex
+	attempts map[string]int
+	tally
+}
+
+// tally counts what became of the calls.
+type tally struct {
+	server, failed, tooMany           int
+	duplicates, lost, stale, ownStale int
+	asked, needless, unasked          int
+	waited, lasted                    time.Duration
+}
+
+// quotas are calls a second, by server.
+var quotas = map[string]float64{"crm": 12, "billing": 8, "notes": 3}
+
+func newRun(seed uint64, tight bool) *run {
+	w := &run{seed: seed, begun: time.Now(), attempts: map[string]int{}, servers: map[string]*world.Server{}}
+	for server := range quotas {
+		w.servers[server] = &world.Server{Ledger: &w.ledger}
+	}
+	if tight {
+		w.quotas = map[string]*rate.Limiter{}
+		for server, n := range quotas {
+			w.quotas[server] = rate.NewLimiter(rate.Limit(n), int(n))
+		}
+	}
+	return w
+}
+
+// call is one attempt.
+func (w *run) call(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
+	w.mu.Lock()
+	w.server++
+	w.attempts[r.id()]++
+	attempt := w.attempts[r.id()]
+	luck := chance(w.seed, "attempt", r.agent, r.turn, attempt)
+	now := time.Now()
+	if limit := w.quotas[r.tool.server]; limit != nil && !limit.AllowN(now, 1) {
+		w.tooMany++
+		w.mu.Unlock()
+		return nil, &world.Fault{Status: 429, After: time.Second}
+	}
+	w.mu.Unlock()
+	took := time.Duration(float64(r.tool.median) * math.Exp(0.5*luck.NormFloat64()))
+	kind := luck.Float64()
+	since := now.Sub(w.begun)
+	switch {
+	case chance(w.seed, "bad", r.agent, r.turn).Float64() < bad:
+		return nil, failing(ctx, took/2, 400)
+	case r.tool.server == "billing" && since >= outageAt && since < outageAt+outageFor:
+		return nil, failing(ctx, took/20, 503)
+	case kind < unavailable:
+		return nil, failing(ctx, took/10, 503)
+	case kind < unavailable+hangs:
+		return nil, failing(ctx, time.Minute+took, 0)
+	}
+	if err := world.Wait(ctx, took/2); err != nil {
+		return nil, err
+	}
+	res := w.execute(r)
+	if err := world.Wait(ctx, took/2); err != nil {
+		return nil, err
+	}
+	if kind < unavailable+hangs+answerLost {
+		return nil, &world.Fault{}
+	}
+	return res, nil
+}
+
+// failing fails after a time.
+func failing(ctx context.Context, after time.Duration, status int) error {
+	return cmp.Or[error](world.Wait(ctx, after), &world.Fault{Status: status})
+}
+
+// execute does what the tool does and answers with the version that it saw.
+func (w *run) execute(r *request) *mcp.CallToolResult {
+	version := w.servers[r.tool.server].Execute(r.id(), r.tool.kind, nil, r.about...)
+	if r.tool.kind > world.Update && w.ledger.Times(r.id()) > 1 {
+		w.mu.Lock()
+		w.duplicates++
+		w.mu.Unlock()
+	}
+	return world.Result(version)
+}
+
+// version returns that of what the request is about.
+func (w *run) version(r *request) int64 { return w.servers[r.tool.server].Version(r.about...) }
+
+// ask is a person who takes five seconds and agrees.
+func (w *run) ask(ctx context.Context, r *request) error {
+	w.mu.Lock()
+	w.asked++
+	if r.tool.kind != world.Delete {
+		w.needless++
+	}
+	w.mu.Unlock()
+	return world.Wait(ctx, 5*time.Second)
+}

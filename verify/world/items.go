@@ -1,0 +1,115 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Items are the tools of a server of items, for hosts of several replicas. They are called
+// "get", "list", "put" and "delete".
+type Items map[string]*middleware.Tool
+
+const itemServer = "ledger"
+
+// NewItems makes the tools.
+func NewItems() (Items, error) {
+	tools := make(Items)
+	for name, kind := range map[string]Kind{"get": Read, "list": Read, "put": Add, "delete": Delete} {
+		tool, err := middleware.NewTool(itemServer, &mcp.Tool{Name: name}, kind.Annotations())
+		if err != nil {
+			return nil, err
+		}
+		tools[name] = tool
+	}
+	return tools, nil
+}
+
+// ItemEntities is what cache.Options.Entities needs to know of the tools.
+var ItemEntities = map[string][]string{"ledger/get": {"id"}, "ledger/put": {"id"}, "ledger/delete": {"id"}}
+
+// A Request is a call of such a tool as the server has it.
+type Request struct {
+	Call string `json:"call"`
+	Kind Kind   `json:"kind"`
+	Item string `json:"item"` // empty for all
+}
+
+// Things returns the items that it is about, none for all.
+func (r Request) Things() []string {
+	if r.Item == "" {
+		return nil
+	}
+	return []string{r.Item}
+}
+
+// RequestOf reads a call.
+func RequestOf(call middleware.Call) (Request, error) {
+	var arguments struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
+		return Request{}, err
+	}
+	return Request{call.ID, kindOf(call.Tool.Name()), arguments.ID}, nil
+}
+
+func kindOf(name string) Kind {
+	switch name {
+	case "put":
+		return Add
+	case "delete":
+		return Delete
+	}
+	return Read
+}
+
+// Call makes a call of a tool within a time. A note makes its arguments differ from those
+// of others.
+func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name, item, note string, within time.Duration) Event {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	arguments := map[string]string{}
+	if name != "list" {
+		arguments["id"] = item
+	} else {
+		item = ""
+	}
+	if note != "" {
+		arguments["note"] = note
+	}
+	form, err := json.Marshal(arguments)
+	if err != nil {
+		panic(err) // texts only
+	}
+	e := Event{Call: id, Kind: kindOf(name), Item: item, Began: time.Now()}
+	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: t[name], Arguments: form, Meta: mcp.Meta{"id": id}})
+	e.Ended = time.Now()
+	if err == nil {
+		e.Version, err = VersionOf(res)
+	}
+	if err != nil {
+		e.Err, e.Denied, e.NotSent = err.Error(), errors.Is(err, hitl.ErrDenied), middleware.NotSent(err)
+	}
+	return e
+}
+
+// denied reports whether a call is one that the person denies: its id says so.
+func denied(call string) bool { return strings.HasSuffix(call, Deny) }
+
+// Deny is the end of the ids of calls that Decide denies.
+const Deny = "-no"
+
+// Decide is a person who approves all other calls.
+func Decide(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+	if denied(r.CallID) {
+		return hitl.Decision{}, nil
+	}
+	return hitl.Decision{Verdict: hitl.Approved, By: "the world"}, nil
+}

@@ -1,0 +1,140 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Breaches are what breaks the laws. They count all and keep the first few.
+type Breaches struct {
+	mu    sync.Mutex
+	count int
+	first []string
+}
+
+const mostBreaches = 20
+
+// Addf notes a breach.
+func (b *Breaches) Addf(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.count++; b.count <= mostBreaches {
+		b.first = append(b.first, fmt.Sprintf(format, args...))
+	}
+}
+
+// List returns the first breaches, and how many there are beside.
+func (b *Breaches) List() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := slices.Clone(b.first)
+	if more := b.count - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return list
+}
+
+// Err returns the breaches as an error, nil for none.
+func (b *Breaches) Err() error {
+	if list := b.List(); len(list) > 0 {
+		return errors.New(strings.Join(list, "\n"))
+	}
+	return nil
+}
+
+// An Event is a call of the items' tools, as its caller saw it.
+type Event struct {
+	Call         string
+	Kind         Kind
+	Item         string // empty for all
+	Version      int64
+	Began, Ended time.Time
+	Denied       bool   `json:",omitempty"`
+	NotSent      bool   `json:",omitempty"`
+	Err          string `json:",omitempty"`
+}
+
+// Reads notes the reads that are older than a write that was over before they began.
+func Reads(events []Event, broken *Breaches) {
+	type write struct {
+		ended   time.Time
+		version int64
+	}
+	writes := make(map[string][]write) // by item; "" has all of them
+	for _, e := range events {
+		if e.Version > 0 && e.Kind != Read {
+			writes[e.Item] = append(writes[e.Item], write{e.Ended, e.Version})
+			writes[""] = append(writes[""], write{e.Ended, e.Version})
+		}
+	}
+	for _, list := range writes {
+		slices.SortFunc(list, func(a, b write) int { return a.ended.Compare(b.ended) })
+		for i := 1; i < len(list); i++ { // the newest of all that were over by then
+			list[i].version = max(list[i].version, list[i-1].version)
+		}
+	}
+	for _, e := range events {
+		if e.Err != "" || e.Kind != Read {
+			continue
+		}
+		list := writes[e.Item]
+		at, _ := slices.BinarySearchFunc(list, e.Began, func(w write, t time.Time) int { return w.ended.Compare(t) })
+		if at > 0 && e.Version < list[at-1].version {
+			broken.Addf("I4: the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Version, list[at-1].version, e.Began.Sub(list[at-1].ended))
+		}
+	}
+}
+
+// Writes notes what was executed twice, without an approval, or although its error says
+// that it was not.
+func Writes(events []Event, ledger []Execution, broken *Breaches) {
+	times := make(map[string]int)
+	for _, x := range ledger {
+		if x.Kind == Read {
+			continue
+		}
+		if times[x.Call]++; times[x.Call] == 2 {
+			broken.Addf("I2: %s, which %v, was executed twice", x.Call, x.Kind)
+		}
+		if denied(x.Call) {
+			broken.Addf("I1: %s was executed, which was denied", x.Call)
+		}
+	}
+	for _, e := range events {
+		if (e.Denied || e.NotSent) && times[e.Call] > 0 {
+			broken.Addf("I2: %s was executed, and its error says that it was not: %s", e.Call, e.Err)
+		}
+		if e.Kind == Delete && e.Err == "" && times[e.Call] != 1 {
+			broken.Addf("I6: %s succeeded and was executed %d times", e.Call, times[e.Call])
+		}
+	}
+}
+
+// Again returns how many of the items that begin with a prefix were fetched more than once.
+func Again(ledger []Execution, prefix string) (n int) {
+	times := make(map[string]int)
+	for _, x := range ledger {
+		if x.Kind == Read && len(x.Things) == 1 && strings.HasPrefix(x.Things[0], prefix) {
+			if times[x.Things[0]]++; times[x.Things[0]] == 2 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Peak returns the most calls that any stretch of time has beyond what the rate gives it, as
+// in a bucket that leaks.
+func Peak(ledger []Execution, perMinute float64) (most float64) {
+	ledger = slices.SortedFunc(slices.Values(ledger), func(a, b Execution) int { return a.Began.Compare(b.Began) })
+	level, last := 0.0, time.Time{}
+	for _, x := range ledger {
+		level = max(0, level-x.Began.Sub(last).Seconds()*perMinute/60) + 1
+		most, last = max(most, level), x.Began
+	}
+	return most
+}

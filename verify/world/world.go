@@ -1,0 +1,202 @@
+// Package world is what the simulation, the workload, the soak and the fleet have in
+// common: tools of each kind, a server whose things have versions, its faults, a ledger of
+// what it executed, and the laws that hold for what was answered and executed.
+package world
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Kind is what a tool really does, the least harmful first. What must hold for its calls
+// follows from that and not from the library's own classes.
+type Kind uint8
+
+// The kinds of tools.
+const (
+	Read   Kind = iota // may be cached, and repeated
+	Update             // a write that may be repeated
+	Add                // a write, at most once
+	Delete             // at most once, and only with an approval
+)
+
+func (k Kind) String() string { return [...]string{"reads", "repeats", "writes", "asks"}[k] }
+
+// Annotations returns what the author of such a tool declares.
+func (k Kind) Annotations() annotation.Annotations {
+	return [...]func() annotation.Annotations{annotation.ReadOnly, annotation.Update, annotation.Write, annotation.Destructive}[k]()
+}
+
+// Hints returns what a server that has no more than MCP's own hints declares.
+func (k Kind) Hints() *mcp.ToolAnnotations {
+	return &mcp.ToolAnnotations{ReadOnlyHint: k == Read, DestructiveHint: new(k == Delete), IdempotentHint: k <= Update}
+}
+
+// Agrees reports whether annotations give a tool of this kind the class that it must have,
+// and whether they are right about repeating it.
+func (k Kind) Agrees(a annotation.Annotations) bool {
+	switch k {
+	case Read:
+		return a.Safety() == annotation.Safe
+	case Update:
+		return a.Safety() == annotation.Moderate && a.SafeToRetry()
+	case Add:
+		return a.Safety() == annotation.Moderate && !a.SafeToRetry()
+	}
+	return a.Safety().MustConfirm() && !a.SafeToRetry()
+}
+
+// Guard guards an executor of tools that no catalog knows: it accepts each as the call has it.
+func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
+	return guard.New(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+}
+
+// A Fault is how a server fails.
+type Fault struct {
+	Status int           // of HTTP; 0 for a connection that broke
+	After  time.Duration // it wants to be left alone for as long
+}
+
+func (f *Fault) Error() string {
+	if f.Status == 0 {
+		return "connection reset"
+	}
+	return fmt.Sprintf("HTTP %d", f.Status)
+}
+
+// Refused reports whether nothing was done.
+func (f *Fault) Refused() bool { return f.Status == 429 }
+
+// Permanent reports whether sending the call again is of no use.
+func (f *Fault) Permanent() bool { return f.Status == 400 }
+
+// RetryAfter returns After.
+func (f *Fault) RetryAfter() time.Duration { return f.After }
+
+// Wait waits for as long as something takes, or returns the error of a context that ends.
+func Wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A Server has things with versions: the number of the last write to each.
+type Server struct {
+	Ledger *Ledger // of what it executes; nil keeps none
+
+	mu       sync.Mutex
+	writes   int64
+	versions map[string]int64
+}
+
+// Execute does what a call of a kind asks for with some things, or with all of the server's,
+// and returns their version then. It works before and after that; nil is no work.
+func (s *Server) Execute(call string, kind Kind, work func(), things ...string) int64 {
+	e := Execution{Call: call, Kind: kind, Things: things, Began: time.Now()}
+	if work == nil {
+		work = func() {}
+	}
+	work()
+	s.mu.Lock()
+	if kind != Read {
+		if s.versions == nil {
+			s.versions = make(map[string]int64)
+		}
+		s.writes++
+		for _, thing := range things {
+			s.versions[thing] = s.writes
+		}
+	}
+	version := s.version(things)
+	s.mu.Unlock()
+	work()
+	if e.Ended = time.Now(); s.Ledger != nil {
+		s.Ledger.add(e)
+	}
+	return version
+}
+
+// Version returns the version of some things, or of all of the server's: it grows with
+// every write to one of them.
+func (s *Server) Version(things ...string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version(things)
+}
+
+func (s *Server) version(things []string) (latest int64) {
+	if len(things) == 0 {
+		return s.writes
+	}
+	for _, thing := range things {
+		latest = max(latest, s.versions[thing])
+	}
+	return latest
+}
+
+// Result is the answer of a server.
+func Result(version int64) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strconv.FormatInt(version, 10)}}}
+}
+
+// VersionOf reads the version from an answer.
+func VersionOf(res *mcp.CallToolResult) (int64, error) {
+	if len(res.Content) == 1 {
+		if text, ok := res.Content[0].(*mcp.TextContent); ok {
+			return strconv.ParseInt(text.Text, 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("an answer that no server gives: %v", res.Content)
+}
+
+// An Execution is a line of the ledger.
+type Execution struct {
+	Call         string
+	Kind         Kind
+	Things       []string // none for all
+	Began, Ended time.Time
+}
+
+// A Ledger is what servers executed.
+type Ledger struct {
+	mu    sync.Mutex
+	all   []Execution
+	times map[string]int
+}
+
+func (l *Ledger) add(e Execution) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.times == nil {
+		l.times = make(map[string]int)
+	}
+	l.all = append(l.all, e)
+	l.times[e.Call]++
+}
+
+// All returns a copy of the ledger.
+func (l *Ledger) All() []Execution {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Execution(nil), l.all...)
+}
+
+// Times returns how often a call was executed.
+func (l *Ledger) Times(call string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times[call]
+}
