@@ -9,28 +9,29 @@ func all() []mutant {
 }
 
 const (
-	guardFile = "internal/grant/guard.go"
-	grantFile = "internal/grant/grant.go"
+	guardFile   = "internal/guard/guard.go"
+	grantFile   = "internal/callstate/grant.go"
+	bindingFile = "internal/callstate/binding.go"
 )
 
 var guardMutants = []mutant{
 	{"guard-removed", guardFile, `if !tool.Safety().MustConfirm() {`, `if tool != nil {`},
 	{"guard-believes-the-call", guardFile, `call.Tool = tool`, `tool = call.Tool`},
-	{"guard-ignores-a-spent-yes", guardFile, `if err := yes.spend(ctx); err != nil {`, `if err := yes.spend(ctx); err != nil && yes == nil {`},
+	{"guard-ignores-a-spent-yes", guardFile, `if err := grant.Consume(ctx); err != nil {`, `if err := grant.Consume(ctx); err != nil && grant == nil {`},
 	{"yes-back-on-unknown-outcome", guardFile, `if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {`, `if err != nil {`},
 	{
-		"yes-never-expires", grantFile, `if !time.Now().Before(g.expires) || !g.state.CompareAndSwap(unspent, spent) {`,
-		`if g.expires = time.Now().Add(time.Hour); !g.state.CompareAndSwap(unspent, spent) {`,
+		"yes-never-expires", grantFile, `if !time.Now().Before(g.expires) || !g.use.CompareAndSwap(unused, consumed) {`,
+		`if g.expires = time.Now().Add(time.Hour); !g.use.CompareAndSwap(unused, consumed) {`,
 	},
 	{
-		"spend-is-not-atomic", grantFile, `if !time.Now().Before(g.expires) || !g.state.CompareAndSwap(unspent, spent) {`,
-		`open := time.Now().Before(g.expires) && g.state.Load() == unspent; time.Sleep(1); g.state.Store(spent); if !open {`,
+		"spend-is-not-atomic", grantFile, `if !time.Now().Before(g.expires) || !g.use.CompareAndSwap(unused, consumed) {`,
+		`open := time.Now().Before(g.expires) && g.use.Load() == unused; time.Sleep(1); g.use.Store(consumed); if !open {`,
 	},
-	{"yes-not-voided", grantFile, `func (g *Grant) Void() { g.state.Store(void) }`, `func (g *Grant) Void() {}`},
-	{"yes-for-any-scope", grantFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name()} {`},
-	{"yes-for-any-arguments", grantFile, `arguments := sha256.Sum256(call.Arguments)`, `arguments := sha256.Sum256(nil)`},
-	{"yes-for-any-definition", grantFile, `text = append(text, call.Tool.Digest[:]...)`, `text = append(text, 0)`},
-	{"yes-for-any-server", grantFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Name(), call.Scope} {`},
+	{"yes-not-voided", grantFile, `func (g *Grant) Void() { g.use.Store(void) }`, `func (g *Grant) Void() {}`},
+	{"yes-for-any-scope", bindingFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name()} {`},
+	{"yes-for-any-arguments", bindingFile, `arguments := sha256.Sum256(call.Arguments)`, `arguments := sha256.Sum256(nil)`},
+	{"yes-for-any-definition", bindingFile, `text = append(text, call.Tool.Digest[:]...)`, `text = append(text, 0)`},
+	{"yes-for-any-server", bindingFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Name(), call.Scope} {`},
 }
 
 const (

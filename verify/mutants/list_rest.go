@@ -59,12 +59,15 @@ var edgeMutants = []mutant{
 	{"outcome-not-named", errorsFile, `if err == nil || call.Tool.Safety() == annotation.Safe || NotSent(err) || Refused(err) || Permanent(err) {`, `if err == nil || call.Tool.Safety() != annotation.Unknown || NotSent(err) || Refused(err) || Permanent(err) {`},
 	{"lost-answers-count-as-refused", "internal/sdkerr/sdkerr.go", `case status == http.StatusTooManyRequests || status == 0 && tooManyRequests(err, reply):`, `case status == http.StatusTooManyRequests || status == 0:`},
 	{
-		"ambiguous-arguments-are-sent", "internal/session/session.go", "(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {\n\t\tif err := CheckArguments(call); err != nil {",
-		`if err := CheckArguments(call); err != nil && session == nil {`,
+		"ambiguous-arguments-are-sent", "internal/session/session.go", `if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil {`,
+		`if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil && session == nil {`,
 	},
 	{
-		"retry-outside-confirm", "chain/standard.go", `links{s.Preflight, s.admit, s.Confirm, turn.Gate(), s.recoverJudged()}, s.PerCall,`,
-		`func(r middleware.Middleware) links { s.Retry = nil; return links{r, s.Confirm, turn.Gate(), s.recoverJudged()} }(s.Retry), s.PerCall,`,
+		"retry-outside-confirm", slotsFile, `return one(s.Confirm) }`,
+		`name: "Confirm", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.Retry, s.Confirm}; s.Retry = nil; return all },`,
 	},
-	{"limit-outside-retry", "chain/standard.go", `links{s.Retry, s.RateLimit},`, `links{s.RateLimit, s.Retry},`},
+	{
+		"limit-outside-retry", slotsFile, `return one(s.Retry) }`,
+		`name: "Retry", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.RateLimit, s.Retry}; s.RateLimit = nil; return all },`,
+	},
 }

@@ -1,17 +1,17 @@
 package main
 
 const (
-	poolFile     = "route/pool.go"
-	routeFile    = "route/route.go"
-	answerFile   = "internal/grant/answer.go"
-	standardFile = "chain/standard.go"
+	poolFile   = "route/pool.go"
+	routeFile  = "route/route.go"
+	answerFile = "internal/callstate/class.go"
+	slotsFile  = "chain/slots.go"
 )
 
 var routeMutants = []mutant{
 	{"dangerous-at-any-replica", poolFile, `found, why = p.primaries, "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
 	{"failover-of-what-may-have-happened", routeFile, `return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)`, `return call.Tool != nil`},
 	{"replica-of-another-version", "catalog/replica.go", `return ok && digest == tool.Digest`, `return ok && len(digest) > 0`},
-	{"view-not-before-replicas", standardFile, `return s.admit`, `return nil`},
+	{"view-not-before-replicas", viewFile, `if a.limits {`, `if a.limits && a.c == nil {`},
 }
 
 var preflightMutants = []mutant{
@@ -19,17 +19,17 @@ var preflightMutants = []mutant{
 	{"answer-beats-the-host", "preflight/answer.go", `return annotation.Raise(annotation.Merge(a, layer), hosts(a))`, `return annotation.Merge(a, layer)`},
 	{"untrusted-not-asked-about-writes", "preflight/resolver.go", `return !class.MustConfirm()`, `return class == annotation.Safe`},
 	{"answer-over-the-callers-copy", answerFile, `tool.Annotations = exactly.over(accepted.Annotations)`, `tool.Annotations = exactly.found`},
-	{"raise-lost-on-a-change", answerFile, `if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a.static == nil {`},
+	{"raise-lost-on-a-change", answerFile, `a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a := s.answer; a != nil && a.static == nil {`},
 	{"guard-not-told-of-an-edit", "hitl/run.go", `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
 	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
-	{"panic-of-a-judged-call-is-known", standardFile, `return chain.Recover()`, `return nil`},
+	{"panic-of-a-judged-call-is-known", "internal/fault/fault.go", `return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })`, `return Call(ctx, r.next, call, func() *middleware.Tool { callstate.Of(ctx); return call.Tool })`},
 	{"remembered-yes-for-any-arguments", "hitl/approvals/standing.go", `return err == nil && exact == s.Arguments && s.Pattern == nil`, `return err == nil && exact != "" && s.Pattern == nil`},
 }
 
 const linksFile = "audit/links.go"
 
 var auditMutants = []mutant{
-	{"guard-needs-no-record", guardFile, `if tool.Annotations.AuditRequired == annotation.Yes && !recorded(ctx, &call) {`, `if tool.Annotations.AuditRequired == annotation.Yes && call.Tool == nil {`},
+	{"guard-needs-no-record", guardFile, `if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, &call) {`, `if tool.Annotations.AuditRequired == annotation.Yes && call.Tool == nil {`},
 	{"dangerous-goes-on-without-intent", linksFile, `case err != nil && durable(level, call.Tool):`, `case err != nil && level == full:`},
 	{"marked-before-it-is-written", linksFile, `case err != nil && durable(level, call.Tool):`, `case err != nil && level != full && durable(level, call.Tool):`},
 	{"intent-not-written", linksFile, `err := p.trail.write(ctx, r)`, `err, _ := error(nil), r`},
@@ -46,7 +46,7 @@ var budgetMutants = []mutant{
 }
 
 var outputMutants = []mutant{
-	{"cut-before-it-is-remembered", standardFile, `links{s.Intent, s.Cache},`, `links{s.Intent, s.Cache, s.Output},`},
+	{"cut-before-it-is-remembered", slotsFile, `return one(s.Cache) }`, `name: "Cache", in: func(s *Standard) []middleware.Middleware { return []middleware.Middleware{s.Cache, s.Output} },`},
 	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && (asks || ctx != nil):`},
 	{"too-much-is-shown", "output/output.go", `a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}`, `a := answer{unit: trim.Unit(c.Unit), limit: 9 * c.Limit, call: call, res: res, page: page}`},
 }
@@ -60,7 +60,7 @@ const (
 
 var catalogMutants = []mutant{
 	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.needs(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
-	{"view-admits-everything", viewFile, `return &admitter{next: next, c: v.c, sees: v.sees}`, `return &admitter{next: next, c: v.c, sees: everyTool}`},
+	{"view-admits-everything", viewFile, `sees: v.sees, limits: true}`, `return &admitter{next: next, c: v.c, sees: everyTool, limits: true}`},
 	{"lock-takes-another-definition", pinsFile, listedState, `if known && class <= max(p.class, annotation.Dangerous) {`},
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if known && p.digest == e.tool.Digest && class <= annotation.Safe {`},
 	{"always-brings-back-what-is-kept-out", "catalog/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
@@ -82,8 +82,8 @@ var byTests = map[string]tests{
 	"answer-beats-the-host":               {"preflight", "TestTheHostsWordOutweighsTheServers"},
 	"always-brings-back-what-is-kept-out": {"catalog", "TestSelect$"},
 	"unsent-calls-are-counted":            {"catalog", "TestStatisticsCountWhatReachedTheServer"},
-	"served-tools-without-guard":          {"mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
-	"served-tool-of-another-definition":   {"mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
+	"served-tools-without-guard":          {"mount/serve", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
+	"served-tool-of-another-definition":   {"mount/serve", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"chain", "TestViewHoldsBeforeReplicas"},
 	"sterner-edit-not-asked-about":        {"hitl", "TestEditIsClassedAgain"},
 	"poisoned-values-are-believed":        {"cache", "TestPoisonedValueIsAMiss"},
