@@ -18,41 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestGroupsBySafetyAndThoseToConfirm(t *testing.T) {
-	t.Parallel()
-	c := office(t)
-	groups := c.BySafety()
-	for class, want := range map[annotation.Safety]string{
-		annotation.Safe:      "acme/getRefundStatus acme/list_invoices files/list_files",
-		annotation.Moderate:  "files/create_file",
-		annotation.Dangerous: "acme/send_invoice files/delete_file",
-		annotation.Unknown:   "files/frobnicate",
-	} {
-		if got := of(groups[class]); got != want {
-			t.Errorf("%s: got %q, want %q", class, got, want)
-		}
-	}
-	if got, want := of(c.MustConfirm()), "acme/send_invoice files/delete_file files/frobnicate"; got != want {
-		t.Errorf("to confirm: got %q, want %q", got, want)
-	}
-	if got := catalog.New(catalog.Options{}).BySafety(); len(got) != 0 {
-		t.Errorf("an empty catalogue: got %v", got)
-	}
-}
-
-func TestWhereYieldsWhatIsKept(t *testing.T) {
-	t.Parallel()
-	c, asked := office(t), 0
-	var got []string
-	for tool := range c.Where(func(t *middleware.Tool) bool { asked++; return strings.HasPrefix(t.Name(), "list") }) {
-		got = append(got, tool.String())
-		break
-	}
-	if len(got) != 1 || got[0] != "acme/list_invoices" || asked != 2 {
-		t.Errorf("got %v after %d questions", got, asked)
-	}
-}
-
 func TestStatisticsCountTools(t *testing.T) {
 	t.Parallel()
 	c := office(t)
@@ -202,37 +167,4 @@ func ExampleCatalog_Statistics() {
 	// Output:
 	// 3 tools: 1 safe, 1 moderate, 1 dangerous
 	// 3 calls, 0 failures
-}
-
-func ExampleCatalog_MustConfirm() {
-	tools := catalog.New(catalog.Options{})
-	session := listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", ""), mcptest.Tool("frobnicate", ""))
-	if err := tools.Add(context.Background(), "files", session); err != nil {
-		panic(err)
-	}
-	for _, tool := range tools.MustConfirm() {
-		fmt.Println(tool, tool.Safety())
-	}
-	// Output:
-	// files/delete_file dangerous
-	// files/frobnicate unknown
-}
-
-// Which tools must be recorded in full and take something away?
-func ExampleCatalog_Where() {
-	tools := catalog.New(catalog.Options{})
-	session := listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", ""), mcptest.Tool("delete_draft", ""))
-	if err := tools.Add(context.Background(), "files", session); err != nil {
-		panic(err)
-	}
-	if err := tools.Override("files", "delete_file", annotation.Annotations{AuditRequired: annotation.Yes}); err != nil {
-		panic(err)
-	}
-	for tool := range tools.Where(func(t *middleware.Tool) bool {
-		return t.Annotations.Destructive == annotation.Yes && t.Annotations.AuditRequired == annotation.Yes
-	}) {
-		fmt.Println(tool)
-	}
-	// Output:
-	// files/delete_file
 }

@@ -1,4 +1,6 @@
-package catalog
+// Package gofunc makes tools of Go funcs, for catalog.Catalog.AddFuncs: the schema follows from the
+// func's argument, and nothing of MCP stands between the chain and the func.
+package gofunc
 
 import (
 	"bytes"
@@ -11,39 +13,40 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/refusal"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Func is a Go func as a tool, made by [NewFunc].
+// A Func is a Go func as a tool, made by [New]. It is the executor of the tool as well.
 type Func struct {
+	middleware.ToolCaller
+
 	tool  *mcp.Tool
 	own   annotation.Annotations
 	input *jsonschema.Resolved
-	run   middleware.ToolCallerFunc
-	err   error // why it is none; AddFuncs says so
+	err   error // why it is no tool
 }
 
-// NewFunc makes a tool of a Go func. In is a struct (or a map with string keys), from
-// which the input schema follows: the members' names from their json tags, their
-// descriptions from jsonschema tags. What own says of the tool is believed, and wins
-// over what its words give away: the presets of package annotation say it in one. The
-// zero value says nothing. [Catalog.Override] still has the last word.
+// New makes a tool of a Go func. In is a struct (or a map with string keys), from which the input
+// schema follows: the members' names from their json tags, their descriptions from jsonschema tags.
+// What own says of the tool is trusted, and wins over what its words imply: the presets of package
+// annotation say it in one. The zero value says nothing. An override of the catalogue's has the last
+// word.
 //
-// Arguments that the schema does not allow never reach f. What f returns is the
-// answer's text, as JSON where Out is no string, and its structured content where Out
-// is a struct or a map; a *mcp.CallToolResult is the answer itself.
+// Arguments that the schema does not allow never reach f. What f returns is the result's text, as
+// JSON unless Out is a string, and its structured content if Out is a struct or a map; a
+// *mcp.CallToolResult is the result itself.
 //
-// An error of f that has something to say to a model ([middleware.ForModel]; [Failed]
-// makes one) is the tool's own answer that it failed. Any other is an error in the
-// chain: the model does not see its text, a read may be repeated, and of anything else
-// nobody knows whether it happened. What an error of a call that f itself made says of
-// that call, as that it was not sent, it does not say of f.
+// An error of f that has something to say to a model ([middleware.ForModel]; [Failed] makes one)
+// becomes a result that reports the failure. Any other is an error in the chain: the model does not
+// see its text, a read may be repeated, and of anything else the outcome is unknown. What an error of
+// a call that f itself made says of that call, as that it was not sent, it does not say of f.
 //
-// What is wrong with a Func, [Catalog.AddFuncs] says.
-func NewFunc[In, Out any](name, description string, own annotation.Annotations, f func(ctx context.Context, in In) (Out, error)) Func {
+// [Func.Tool] reports what is wrong with a Func.
+func New[In, Out any](name, description string, own annotation.Annotations, f func(ctx context.Context, in In) (Out, error)) Func {
 	t := Func{tool: &mcp.Tool{Name: name, Description: description}, own: own}
 	input, err := jsonschema.For[In](nil)
 	switch {
@@ -64,7 +67,7 @@ func NewFunc[In, Out any](name, description string, own annotation.Annotations, 
 		allowNil(output)
 		t.tool.OutputSchema = output
 	}
-	t.run = func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	t.ToolCaller = middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		var in In
 		if err := t.decode(call, &in); err != nil {
 			if invalid, ok := errors.AsType[*invalidError](err); ok {
@@ -80,8 +83,19 @@ func NewFunc[In, Out any](name, description string, own annotation.Annotations, 
 			return failed(err)
 		}
 		return answer(out, structured)
-	}
+	})
 	return t
+}
+
+// Tool returns the definition of the tool. An error names what keeps the func from being one.
+func (f Func) Tool() (*mcp.Tool, error) {
+	if f.tool == nil {
+		return &mcp.Tool{}, errors.New("the zero Func is no tool; make one with gofunc.New")
+	}
+	if f.own.Summary() == (annotation.Annotations{}).Summary() {
+		return f.tool, f.err
+	}
+	return annotation.Declare(f.tool, f.own), errors.Join(f.err, f.own.Validate())
 }
 
 // allowNil lets the maps within a schema be null, which a nil one is written as. That of
@@ -122,7 +136,7 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
-		return nil, fmt.Errorf("catalog: what the func returned cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("gofunc: what the func returned cannot be written as JSON: %w", err)
 	}
 	if structured && string(raw) == "null" {
 		raw = []byte("{}") // a nil map, and structured content is an object
@@ -134,7 +148,7 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// Failed returns an error by which a func of [NewFunc] tells the model that it failed,
+// Failed returns an error by which a func of [New] tells the model that it failed,
 // and why: words that hold nothing of the host's inside.
 func Failed(format string, args ...any) error { return &failedError{fmt.Sprintf(format, args...)} }
 
@@ -142,43 +156,6 @@ type failedError struct{ text string }
 
 func (e *failedError) Error() string    { return e.text }
 func (e *failedError) ForModel() string { return e.text }
-
-// AddFuncs adds Go funcs as the tools of one server, under the id that the host
-// chooses, as [Catalog.AddTools] does. Nothing of MCP stands between the chain and
-// them. An error names all that is wrong, and then nothing was added.
-func (c *Catalog) AddFuncs(id string, funcs ...Func) error {
-	tools, byName := make([]*mcp.Tool, 0, len(funcs)), make(functions, len(funcs))
-	var errs []error
-	for i, f := range funcs {
-		if f.tool == nil {
-			errs = append(errs, errors.New("the zero Func is no tool; make one with NewFunc"))
-			continue
-		}
-		if err := errors.Join(f.err, f.own.Validate()); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", which(i, f.tool.Name), err))
-		}
-		tool := f.tool
-		if f.own.Summary() != (annotation.Annotations{}).Summary() {
-			tool = annotation.Declare(f.tool, f.own)
-		}
-		tools, byName[tool.Name] = append(tools, tool), f
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("catalog: the funcs of %q: %w", id, err)
-	}
-	return c.addTools(id, byName, true, tools)
-}
-
-// functions are the executor of Go funcs, by their names.
-type functions map[string]Func
-
-func (fs functions) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	f, ok := fs[call.Tool.Name()]
-	if !ok {
-		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
-	}
-	return f.run(ctx, call)
-}
 
 // decode checks the arguments by the schema and reads them.
 func (f Func) decode(call middleware.Call, in any) error {
@@ -190,21 +167,26 @@ func (f Func) decode(call middleware.Call, in any) error {
 		arguments = json.RawMessage("{}")
 	}
 	var members map[string]any
-	if err := json.Unmarshal(arguments, &members); err != nil {
-		return &invalidError{tool: call.Tool, err: err}
+	err := json.Unmarshal(arguments, &members)
+	if err == nil {
+		err = f.input.Validate(members)
 	}
-	if err := f.input.Validate(members); err != nil {
-		return &invalidError{tool: call.Tool, err: err}
+	if err == nil {
+		err = json.Unmarshal(arguments, in)
 	}
-	if err := json.Unmarshal(arguments, in); err != nil {
+	if err != nil {
 		return &invalidError{tool: call.Tool, err: err}
 	}
 	return nil
 }
 
-// An invalidError is about arguments that the schema of a func does not allow. The
-// model can mend its own, and not those that a person made of them.
+type refused = refusal.Final
+
+// An invalidError is about arguments that the schema of a func does not allow. The model can correct
+// its own, and not those that a person made of them.
 type invalidError struct {
+	refused
+
 	tool   *middleware.Tool
 	err    error
 	edited bool
@@ -212,9 +194,9 @@ type invalidError struct {
 
 func (e *invalidError) Error() string {
 	if e.edited {
-		return fmt.Sprintf("catalog: the arguments of %s, as a person edited them, are not what its schema allows: %v", e.tool, e.err)
+		return fmt.Sprintf("gofunc: the arguments of %s, as a person edited them, are not what its schema allows: %v", e.tool, e.err)
 	}
-	return fmt.Sprintf("catalog: the arguments of %s are not what its schema allows: %v", e.tool, e.err)
+	return fmt.Sprintf("gofunc: the arguments of %s are not what its schema allows: %v", e.tool, e.err)
 }
 
 func (e *invalidError) ForModel() string {
@@ -225,9 +207,3 @@ func (e *invalidError) ForModel() string {
 }
 
 func (e *invalidError) Unwrap() error { return e.err }
-
-// NotSent reports that the func was not called.
-func (*invalidError) NotSent() bool { return true }
-
-// Permanent reports that the same arguments would only be refused again.
-func (*invalidError) Permanent() bool { return true }

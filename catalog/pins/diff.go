@@ -1,11 +1,9 @@
-// Package defdiff shows a person in which fields two definitions of a tool differ, in
-// words that no server can make dangerous to look at.
-package defdiff
+package pins
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -26,55 +25,48 @@ const (
 	shortText = 160 // bytes of a value that is shown whole
 )
 
-// An edit is one field in which two definitions differ. A value that is not there
-// is nil.
+// An edit is one field in which two definitions differ. A value that is not there is nil.
 type edit struct {
+	member  string // of the definition, in which the field is
 	path    string
 	was, is any
 }
 
-// Members returns the members of a definition, its numbers as they are written.
-func Members(form []byte) (map[string]any, error) {
+// members returns the members of a definition, its numbers as they are written; nil if it is no
+// object.
+func members(form []byte) (members map[string]any) {
 	d := json.NewDecoder(bytes.NewReader(form))
 	d.UseNumber()
-	var members map[string]any
-	if err := d.Decode(&members); err != nil {
-		return nil, err
+	if d.Decode(&members) != nil {
+		return nil
 	}
-	if members == nil {
-		return nil, errors.New("null")
-	}
-	return members, nil
+	return members
 }
 
-// edits returns in what two definitions differ, sorted by path. Lists are values:
-// where one differs, all of it is shown.
-func edits(before, after map[string]any) []edit {
-	var found []edit
-	var walk func(path string, old, now map[string]any)
-	walk = func(path string, old, now map[string]any) {
-		keys := make(map[string]bool)
-		for key := range old {
-			keys[key] = true
-		}
-		for key := range now {
-			keys[key] = true
-		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
+// edits returns the fields in which two definitions differ, sorted by path. Lists are values: if
+// one differs, all of it is shown.
+func edits(before, after map[string]any) (found []edit) {
+	var walk func(member, path string, old, now map[string]any)
+	walk = func(member, path string, old, now map[string]any) {
+		keys := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(now))
+		slices.Sort(keys)
+		for _, key := range slices.Compact(keys) {
 			was, had := old[key]
 			is, has := now[key]
 			wasMembers, wasObject := was.(map[string]any)
 			isMembers, isObject := is.(map[string]any)
-			switch at := path + shownKey(path, key); {
+			at := path + shownKey(path, key)
+			in := cmp.Or(member, at)
+			switch {
 			case wasObject && isObject:
-				walk(at, wasMembers, isMembers)
+				walk(in, at, wasMembers, isMembers)
 			case had && has && reflect.DeepEqual(was, is):
 			default:
-				found = append(found, edit{path: at, was: present(was, had), is: present(is, has)})
+				found = append(found, edit{in, at, present(was, had), present(is, has)})
 			}
 		}
 	}
-	walk("", before, after)
+	walk("", "", before, after)
 	return found
 }
 
@@ -101,31 +93,20 @@ func shownKey(path, key string) string {
 	return "." + key
 }
 
-// Fields returns which members of a definition differ, safe to show.
-func Fields(was, is []byte) []string {
-	before, _ := Members(was) // none before the first, none after the last
-	after, _ := Members(is)
+// fields returns the members in which two definitions differ, safe to show.
+func fields(was, is []byte) []string {
 	var fields []string
-	for _, e := range edits(before, after) {
-		for _, members := range []map[string]any{before, after} {
-			for key := range members {
-				if shown := shownKey("", key); e.path == shown || strings.HasPrefix(e.path, shown+".") || strings.HasPrefix(e.path, shown+"[") {
-					fields = append(fields, shown)
-				}
-			}
-		}
+	for _, e := range edits(members(was), members(is)) {
+		fields = append(fields, e.member)
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
 }
 
-// Write writes each field in which two definitions differ on lines of its own, the
-// old value after a minus and the new one after a plus. Long values are cut to what
-// differs.
-func Write(b *strings.Builder, was, is []byte) {
-	before, _ := Members(was)
-	after, _ := Members(is)
-	found := edits(before, after)
+// writeDiff writes each field in which two definitions differ on lines of its own, the old value
+// after a minus and the new one after a plus. Long values are cut to what differs.
+func writeDiff(b *strings.Builder, was, is []byte) {
+	found := edits(members(was), members(is))
 	for i, e := range found {
 		if i == maxEdits {
 			fmt.Fprintf(b, "  … and %d more\n", len(found)-i)
@@ -152,13 +133,7 @@ func text(v any) string {
 	case string:
 		return `"` + v + `"`
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil { // it was JSON
-		return err.Error()
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return jsontree.Encode(v)
 }
 
 // around shows two texts, safe and cut to what differs and a little around it.

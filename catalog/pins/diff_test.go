@@ -1,7 +1,6 @@
-package catalog_test
+package pins_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,20 +8,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // changed returns the change from one definition to another, each as JSON.
-func changed(t testing.TB, was, is string) catalog.Change {
+func changed(t testing.TB, was, is string) pins.Change {
 	t.Helper()
 	current := was
-	s := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
+	s := &fake{func() []*mcp.Tool {
 		tool := new(mcp.Tool)
 		if err := json.Unmarshal([]byte(current), tool); err != nil {
 			t.Fatal(err)
 		}
-		return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool}}, nil
+		return []*mcp.Tool{tool}
 	}}
 	c := locked()
 	add(t, c, "srv", s)

@@ -1,21 +1,25 @@
-package catalog
+// Package pins remembers which definitions of tools were accepted, in a file that is reviewed like
+// code. A [Lock] is the value of catalog.Options.Lock: the catalogue neither lists nor calls a tool
+// that is not as it was accepted.
+package pins
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A Lock is the definitions that were accepted. It never changes; the zero value
-// accepts none. As text it is JSON, sorted, one block for each tool, so that what
-// changes in it can be read in a review:
+// A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value
+// accepts none; a nil Lock accepts all. As text it is JSON, sorted, one block for each tool, so
+// that a review shows what changes in it:
 //
 //	{
 //	  "version": 1,
@@ -27,9 +31,16 @@ import (
 //	        "description": "Lists customers.",
 //	        …
 //
-// The definition stands there so that a later one can be shown beside it; the
-// digest is over its canonical form.
-type Lock struct{ pins map[name]pin }
+// The definition is there so that a later one can be shown beside it; the digest is over its
+// canonical form.
+type Lock struct {
+	mu   sync.RWMutex
+	pins map[name]pin
+}
+
+type name struct{ server, tool string }
+
+func (n name) String() string { return n.server + "/" + n.tool }
 
 // A pin is one accepted definition.
 type pin struct {
@@ -38,56 +49,105 @@ type pin struct {
 	form   []byte // the definition in its canonical form
 }
 
-const (
-	lockVersion = 1
-	maxLock     = 64 << 20 // bytes
-)
-
-// with returns a lock that differs in one tool; a pin without a form takes it out.
-func (l *Lock) with(id name, p pin) *Lock {
-	pins := make(map[name]pin)
-	if l != nil {
-		maps.Copy(pins, l.pins)
-	}
-	if p.form == nil {
-		delete(pins, id)
-	} else {
-		pins[id] = p
-	}
-	return &Lock{pins: pins}
-}
-
-// MarshalText returns the text of a lock file. The same lock has the same text; a nil
-// one, as [Catalog.Lock] returns without [Options.Lock], has none.
-func (l *Lock) MarshalText() ([]byte, error) {
+// Check returns a [*NotAcceptedError] if the tool is not as it was accepted, and nil if it is. A
+// class that has become less strict counts as a change: other tools of the server, or another
+// version of this module, may have lowered it.
+func (l *Lock) Check(tool *middleware.Tool, form []byte) error {
 	if l == nil {
-		return nil, errors.New("catalog: there is no lock to write; give the catalogue one as Options.Lock, an empty one to begin with")
+		return nil
 	}
-	type block struct {
-		Class      string          `json:"class"`
-		Digest     string          `json:"digest"`
-		Definition json.RawMessage `json:"definition"`
+	p, class := l.pin(name{tool.Server, tool.Name()}), tool.Safety()
+	if p.form != nil && p.digest == tool.Digest && class <= max(p.class, annotation.Dangerous) {
+		return nil
 	}
-	tools := make(map[string]block, len(l.pins))
-	for id, p := range l.pins {
-		tools[id.server+"/"+id.tool] = block{p.class.String(), p.digest.String(), p.form}
+	c := Change{Server: tool.Server, Tool: tool.Name(), Kind: New, Was: p.class, Is: class, accepted: p, tool: tool}
+	c.now = pin{class: class, digest: tool.Digest, form: form}
+	if p.form != nil {
+		c.Kind = Changed
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(struct {
-		Version int              `json:"version"`
-		Tools   map[string]block `json:"tools"`
-	}{lockVersion, tools}); err != nil {
-		return nil, fmt.Errorf("catalog: the lock: %w", err)
-	}
-	text := []byte(safetext.JSON(shortEscapes.Replace(b.String()))) // with the ends of lines as a reader knows them
-	if len(text) > maxLock {
-		return nil, fmt.Errorf("catalog: the lock has %d bytes, more than the %d that can be read again", len(text), maxLock)
-	}
-	return text, nil
+	return &NotAcceptedError{Change: c}
 }
 
-// shortEscapes has the backslash first, so that one that was escaped begins none.
-var shortEscapes = strings.NewReplacer(`\\`, `\\`, `\u000a`, `\n`, `\u000d`, `\r`, `\u0009`, `\t`)
+// pin returns what was accepted under a name, the zero value for nothing.
+func (l *Lock) pin(id name) pin {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.pins[id]
+}
+
+// Accepted returns the names of a server's tools that were accepted, sorted.
+func (l *Lock) Accepted(server string) []string {
+	if l == nil {
+		return nil
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var names []string
+	for id := range l.pins {
+		if id.server == server {
+			names = append(names, id.tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A Catalog is what a [Lock] is compared with; *catalog.Catalog is one.
+type Catalog interface {
+	// Held returns what Lock.Check said of each tool that is held back, and by server the accepted
+	// tools that are no longer listed.
+	Held() (held []error, gone map[string][]string)
+	// Recheck asks the catalogue's lock about every tool again.
+	Recheck()
+}
+
+// Changes returns what differs from the accepted definitions, sorted. The catalogue neither lists
+// nor calls a new or changed tool until it is accepted.
+func (l *Lock) Changes(c Catalog) []Change {
+	var changes []Change
+	held, gone := c.Held()
+	for _, err := range held {
+		if refused, ok := errors.AsType[*NotAcceptedError](err); ok {
+			changes = append(changes, refused.Change)
+		}
+	}
+	for server, tools := range gone {
+		for _, tool := range tools {
+			p := l.pin(name{server, tool})
+			changes = append(changes, Change{Server: server, Tool: tool, Kind: Removed, Was: p.class, accepted: p})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool))
+	})
+	return changes
+}
+
+// Accept accepts the definitions that the changes show, and no others. If a server has changed a
+// tool again since [Lock.Changes] was called, Accept fails and accepts none of them. Accepting a
+// tool that was removed deletes its entry. Call [Lock.Save] afterwards: what is accepted is lost
+// with the process otherwise.
+//
+//	lock.Accept(tools, lock.Changes(tools)...) // trust on first use
+func (l *Lock) Accept(c Catalog, changes ...Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	current := l.Changes(c)
+	accepted := make(map[name]pin, len(changes))
+	for _, change := range changes {
+		if !slices.ContainsFunc(current, change.same) {
+			return fmt.Errorf("pins: %s is no longer as this change shows it, so nothing was accepted; look at Lock.Changes again", safetext.Cut(safetext.Line(change.name().String()), 200))
+		}
+		accepted[change.name()] = change.now
+	}
+	l.mu.Lock()
+	if l.pins == nil {
+		l.pins = make(map[name]pin)
+	}
+	maps.Copy(l.pins, accepted)
+	maps.DeleteFunc(l.pins, func(_ name, p pin) bool { return p.form == nil })
+	l.mu.Unlock()
+	c.Recheck()
+	return nil
+}

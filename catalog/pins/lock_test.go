@@ -1,22 +1,18 @@
-package catalog_test
+package pins_test
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/mcptest"
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -26,10 +22,10 @@ func lockOf(t testing.TB, s catalog.Session) string {
 	c := locked()
 	add(t, c, "crm", s)
 	accept(t, c)
-	return lockText(t, c.Lock())
+	return lockText(t, c.lock)
 }
 
-func lockText(t testing.TB, l *catalog.Lock) string {
+func lockText(t testing.TB, l *pins.Lock) string {
 	t.Helper()
 	text, err := l.MarshalText()
 	if err != nil {
@@ -81,7 +77,7 @@ func TestLockCanBeReadInAReview(t *testing.T) {
 	if want := fmt.Sprintf(want, digestIn(t, got, "frobnicate"), digestIn(t, got, "list_customers")); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	l, err := catalog.ParseLock([]byte(got))
+	l, err := pins.Parse([]byte(got))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,15 +116,15 @@ func TestLockHoldsWhatTheDigestIsOver(t *testing.T) {
 	c := locked()
 	add(t, c, "crm", listing(tool))
 	accept(t, c)
-	text := lockText(t, c.Lock())
+	text := lockText(t, c.lock)
 	if want := lookup(t, c, "crm", "list_a").Digest.String(); !strings.Contains(text, want) || !strings.Contains(text, "9007199254740993") {
 		t.Errorf("got\n%s\nwithout %s", text, want)
 	}
-	l, err := catalog.ParseLock([]byte(text))
+	l, err := pins.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := catalog.New(catalog.Options{Lock: l})
+	again := pinnedBy(l)
 	add(t, again, "crm", listing(tool))
 	if got := again.Changes(); len(got) != 0 {
 		t.Errorf("got %v", got)
@@ -144,14 +140,14 @@ func TestLockOfADeepDefinitionIsReadAgain(t *testing.T) {
 	if len(text) < canonical.MaxBytes {
 		t.Fatalf("got %d bytes: the test tests nothing", len(text))
 	}
-	if _, err := catalog.ParseLock([]byte(text)); err != nil {
+	if _, err := pins.Parse([]byte(text)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 	good := lockOf(t, listing(mcptest.Tool("list_a", "Lists."), mcptest.Tool("list_b", "Lists.")))
-	if _, err := catalog.ParseLock([]byte(good)); err != nil {
+	if _, err := pins.Parse([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
 	digest := digestIn(t, good, "list_b")
@@ -205,11 +201,11 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 			if tt.text == good {
 				t.Fatal("the text is the good one")
 			}
-			l, err := catalog.ParseLock([]byte(tt.text))
+			l, err := pins.Parse([]byte(tt.text))
 			if l != nil || err == nil {
 				t.Fatalf("got %v and %v", l, err)
 			}
-			if !strings.HasPrefix(err.Error(), "catalog: ") || len(err.Error()) > 500 || strings.ContainsAny(err.Error(), "\n\x1b\u202e") {
+			if !strings.HasPrefix(err.Error(), "pins: ") || len(err.Error()) > 500 || strings.ContainsAny(err.Error(), "\n\x1b\u202e") {
 				t.Errorf("got %q, want one short line", err)
 			}
 			if missing := slices.IndexFunc(tt.want, func(w string) bool { return !strings.Contains(err.Error(), w) }); missing >= 0 {
@@ -218,12 +214,12 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 		})
 	}
 	t.Run("larger than any", func(t *testing.T) {
-		if _, err := catalog.ParseLock(bytes.Repeat([]byte(" "), 64<<20+1)); err == nil || !strings.Contains(err.Error(), "bytes") {
+		if _, err := pins.Parse(bytes.Repeat([]byte(" "), 64<<20+1)); err == nil || !strings.Contains(err.Error(), "bytes") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("the order of tools and members is free", func(t *testing.T) {
-		l, err := catalog.ParseLock([]byte(`{"tools":{` + blockB + `},"version":1}`))
+		l, err := pins.Parse([]byte(`{"tools":{` + blockB + `},"version":1}`))
 		if err != nil || !strings.Contains(good, lockText(t, l)[40:200]) {
 			t.Errorf("got %v, %v", l, err)
 		}
@@ -239,7 +235,7 @@ func FuzzParseLock(f *testing.F) {
 	f.Add([]byte(`{"version":1,"tools":{"a/b":{"definition":{"name":"b","name":"b"}}}}`))
 	f.Add([]byte("{\"version\":1,\n\"tools\":[\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l, err := catalog.ParseLock(text)
+		l, err := pins.Parse(text)
 		if err != nil {
 			if l != nil || len(err.Error()) > 600 || strings.ContainsAny(err.Error(), "\n\x1b") {
 				t.Fatalf("got %v and %q", l, err)
@@ -247,47 +243,31 @@ func FuzzParseLock(f *testing.F) {
 			return
 		}
 		once := lockText(t, l)
-		again, err := catalog.ParseLock([]byte(once))
+		again, err := pins.Parse([]byte(once))
 		if err != nil {
 			t.Fatalf("%v in what was written:\n%s", err, once)
 		}
 		if twice := lockText(t, again); twice != once {
 			t.Fatalf("got\n%s\nand then\n%s", once, twice)
 		}
-		c := catalog.New(catalog.Options{Lock: l})
+		c := pinnedBy(l)
 		for _, change := range c.Changes() {
 			t.Errorf("of no server: %v", change)
 		}
 	})
 }
 
-// A lock is a value: what is accepted later is not in the one that was handed in.
-// A catalogue without a lock has none to save, and says so.
-func TestNoLockIsNotSaved(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock.json")
-	if err := catalog.New(catalog.Options{}).Lock().Save(path); err == nil || !strings.Contains(err.Error(), "Options.Lock") {
-		t.Errorf("got %v", err)
+// A catalogue sees what was accepted through another one once it is asked to look.
+func TestLockOfTwoCatalogues(t *testing.T) {
+	one := locked()
+	other := pinnedBy(one.lock)
+	for _, c := range []pinned{one, other} {
+		add(t, c, "crm", listing(mcptest.Tool("list_a", "")))
 	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file is there: %v", err)
+	accept(t, one)
+	if got := other.List(); len(got) != 0 {
+		t.Errorf("got %v before it was asked to look", got)
 	}
-}
-
-func TestLockDoesNotChange(t *testing.T) {
-	given := new(catalog.Lock)
-	before := lockText(t, given)
-	c := catalog.New(catalog.Options{Lock: given})
-	add(t, c, "crm", listing(mcptest.Tool("list_a", "")))
-	other := catalog.New(catalog.Options{Lock: given})
-	add(t, other, "crm", listing(mcptest.Tool("list_a", "")))
-	accept(t, c)
-	if got := lockText(t, given); got != before {
-		t.Errorf("got %s", got)
-	}
-	if len(other.Changes()) != 1 {
-		t.Error("what one catalogue accepted, another took")
-	}
-	if tool := lookup(t, c, "crm", "list_a"); tool.Digest == (middleware.Digest{}) {
-		t.Error("no digest")
-	}
+	other.Recheck()
+	lookup(t, other, "crm", "list_a")
 }

@@ -1,4 +1,4 @@
-package catalog_test
+package pins_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -22,28 +23,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// locked is a catalogue that refuses what nobody has accepted.
-func locked() *catalog.Catalog { return catalog.New(catalog.Options{Lock: new(catalog.Lock)}) }
-
-func accept(t testing.TB, c *catalog.Catalog) {
-	t.Helper()
-	if err := c.Accept(c.Changes()...); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Changes(); len(got) != 0 {
-		t.Fatalf("still to accept: %v", got)
-	}
-}
-
-func refresh(t testing.TB, c *catalog.Catalog, id string) {
-	t.Helper()
-	if err := c.Refresh(mcptest.Context(t), id); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // change returns the one change that there is.
-func change(t testing.TB, c *catalog.Catalog) catalog.Change {
+func change(t testing.TB, c pinned) pins.Change {
 	t.Helper()
 	all := c.Changes()
 	if len(all) != 1 {
@@ -54,13 +35,13 @@ func change(t testing.TB, c *catalog.Catalog) catalog.Change {
 
 // wantRefused checks that a tool is neither listed nor called until it is accepted,
 // and returns the change that says why.
-func wantRefused(t *testing.T, c *catalog.Catalog, tool *middleware.Tool) catalog.Change {
+func wantRefused(t *testing.T, c pinned, tool *middleware.Tool) pins.Change {
 	t.Helper()
 	if got, ok := c.Lookup(tool.Server, tool.Name()); ok {
 		t.Errorf("Lookup has %v", got)
 	}
-	if got, ok := c.LookupModelName(tool.ModelName()); ok {
-		t.Errorf("LookupModelName has %v", got)
+	if got, err := c.Find(tool.ModelName()); err == nil {
+		t.Errorf("Find has %v", got)
 	}
 	if got := names(c); strings.Contains(strings.Join(got, " ")+" ", tool.String()+" ") {
 		t.Errorf("List has %v", got)
@@ -68,8 +49,8 @@ func wantRefused(t *testing.T, c *catalog.Catalog, tool *middleware.Tool) catalo
 	call := middleware.Call{Tool: tool}
 	for _, caller := range []middleware.ToolCaller{c, chain.Standard{}.Then(c), view(t, c, "*.all")} {
 		_, err := caller.CallTool(agree(t, call), call)
-		var refused *catalog.NotAcceptedError
-		if !errors.As(err, &refused) || !errors.Is(err, catalog.ErrNotAccepted) || !middleware.NotSent(err) || !middleware.Permanent(err) {
+		var refused *pins.NotAcceptedError
+		if !errors.As(err, &refused) || !errors.Is(err, pins.ErrNotAccepted) || !middleware.NotSent(err) || !middleware.Permanent(err) {
 			t.Fatalf("got %v, want a NotAcceptedError", err)
 		}
 		if got, want := refused.Change.Diff(), change(t, c).Diff(); got != want {
@@ -111,7 +92,7 @@ func rugPull(t *testing.T, connect func(*testing.T, *mcp.Server) *mcp.ClientSess
 	c := locked()
 	add(t, c, "crm", connect(t, l.server))
 
-	if got := change(t, c); got.Kind != catalog.ToolNew || got.Is != annotation.Safe {
+	if got := change(t, c); got.Kind != pins.New || got.Is != annotation.Safe {
 		t.Errorf("got %v", got)
 	}
 	accept(t, c)
@@ -210,9 +191,9 @@ func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
 	if got := names(c); fmt.Sprint(got) != "[srv/list_a]" {
 		t.Errorf("got %v", got)
 	}
-	for name, made := range map[string]catalog.Change{
+	for name, made := range map[string]pins.Change{
 		"a second time": shown[0],
-		"by hand":       {Server: "srv", Tool: "list_b", Kind: catalog.ToolNew, Is: annotation.Safe},
+		"by hand":       {Server: "srv", Tool: "list_b", Kind: pins.New, Is: annotation.Safe},
 		"of no tool":    {},
 		"hostile":       {Server: "\x1b[2J", Tool: "\n"},
 	} {
@@ -231,15 +212,18 @@ func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
 			t.Errorf("got %v and %v", err, names(c))
 		}
 	})
-	if err := catalog.New(catalog.Options{}).Accept(shown[0]); err == nil {
+	if err := (pinned{Catalog: catalog.New(catalog.Options{})}).Accept(shown[0]); err == nil {
 		t.Error("accepted without a lock")
 	}
 }
 
 func TestWithoutALockWhateverIsListedIsTaken(t *testing.T) {
-	c := raw(t)
-	if c.Lock() != nil || c.Changes() != nil || len(notable(c)) != 0 {
-		t.Errorf("got %v, %v", c.Changes(), c.Findings())
+	for name, c := range map[string]pinned{"no lock": {Catalog: catalog.New(catalog.Options{})}, "a nil lock": pinnedBy(nil)} {
+		add(t, c, "srv", listing(mcptest.Tool("delete_a", "")))
+		lookup(t, c, "srv", "delete_a")
+		if len(c.Changes()) != 0 || len(c.Findings()) != 0 || c.Accept() != nil {
+			t.Errorf("%s: got %v, %v", name, c.Changes(), c.Findings())
+		}
 	}
 }
 
@@ -255,7 +239,7 @@ func TestNewToolIsRefusedUntilItIsAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := wantRefused(t, c, b)
-	if got.Kind != catalog.ToolNew || !strings.Contains(got.Diff(), "new, nobody has accepted it (dangerous)") ||
+	if got.Kind != pins.New || !strings.Contains(got.Diff(), "new, nobody has accepted it (dangerous)") ||
 		!strings.Contains(got.Diff(), `inferred: "delete"`) || !strings.Contains(got.Diff(), `    + "Deletes all."`) {
 		t.Errorf("got\n%s", got.Diff())
 	}
@@ -278,7 +262,7 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 	l.server.RemoveTools("list_b")
 	refresh(t, c, "srv")
 	got := change(t, c)
-	if got.Kind != catalog.ToolRemoved || got.Tool != "list_b" || got.Was != annotation.Safe || strings.Count(got.Diff(), "\n") != 1 {
+	if got.Kind != pins.Removed || got.Tool != "list_b" || got.Was != annotation.Safe || strings.Count(got.Diff(), "\n") != 1 {
 		t.Errorf("got %s", got.Diff())
 	}
 	finding(t, c, "srv/list_b", "no longer lists it")
@@ -296,12 +280,12 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 		accept(t, c)
 		l.set(mcptest.Tool("list_b", ""))
 		refresh(t, c, "srv")
-		if got := wantRefused(t, c, gone); got.Kind != catalog.ToolNew {
+		if got := wantRefused(t, c, gone); got.Kind != pins.New {
 			t.Errorf("got %v", got)
 		}
 	})
 	t.Run("of a server that is not there, none is missing", func(t *testing.T) {
-		other := catalog.New(catalog.Options{Lock: c.Lock()})
+		other := pinnedBy(c.lock)
 		add(t, other, "other", listing())
 		if got := other.Changes(); len(got) != 0 {
 			t.Errorf("got %v", got)
@@ -402,15 +386,15 @@ func TestLockHoldsAcrossARestart(t *testing.T) {
 	first := locked()
 	add(t, first, "srv", mcptest.Connect(t, l.server, nil))
 	accept(t, first)
-	if err := first.Lock().Save(path); err != nil {
+	if err := first.lock.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	start := func() *catalog.Catalog {
-		lock, err := catalog.LoadLock(path)
+	start := func() pinned {
+		lock, err := pins.Load(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := catalog.New(catalog.Options{Lock: lock})
+		c := pinnedBy(lock)
 		add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 		return c
 	}
@@ -426,7 +410,7 @@ func TestLockHoldsAcrossARestart(t *testing.T) {
 	if got := len(start().Changes()); got != 1 {
 		t.Errorf("what was accepted and not saved: got %d changes, want 1", got)
 	}
-	if err := second.Lock().Save(path); err != nil {
+	if err := second.lock.Save(path); err != nil {
 		t.Fatal(err)
 	}
 	if got := start().Changes(); len(got) != 0 {
@@ -437,23 +421,23 @@ func TestLockHoldsAcrossARestart(t *testing.T) {
 func TestSaveReplacesTheWholeFileOrNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "fairlead.lock")
-	if _, err := catalog.LoadLock(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := pins.Load(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: got %v", err)
 	}
 	if err := os.WriteFile(path, []byte("old"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.LoadLock(path); err == nil || !strings.Contains(err.Error(), "fairlead.lock") || !strings.Contains(err.Error(), "line 1") {
+	if _, err := pins.Load(path); err == nil || !strings.Contains(err.Error(), "fairlead.lock") || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("no lock: got %v", err)
 	}
-	if err := new(catalog.Lock).Save(path); err != nil {
+	if err := new(pins.Lock).Save(path); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("got %v, %v: the mode is the owner's", info.Mode(), err)
 	}
-	if _, err := catalog.LoadLock(path); err != nil {
+	if _, err := pins.Load(path); err != nil {
 		t.Error(err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
@@ -464,7 +448,7 @@ func TestSaveReplacesTheWholeFileOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{target, filepath.Join(dir, "none", "fairlead.lock")} {
-		if err := new(catalog.Lock).Save(bad); err == nil || !strings.HasPrefix(err.Error(), "catalog: the lock was not saved") {
+		if err := new(pins.Lock).Save(bad); err == nil || !strings.HasPrefix(err.Error(), "pins: the lock was not saved") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -473,18 +457,17 @@ func TestSaveReplacesTheWholeFileOrNothing(t *testing.T) {
 	}
 }
 
-func ExampleCatalog_Accept() {
+func ExampleLock() {
 	description := "Lists customers."
-	crm := &fake{list: func(context.Context, string) (*mcp.ListToolsResult, error) {
-		return &mcp.ListToolsResult{Tools: []*mcp.Tool{mcptest.Tool("list_customers", description)}}, nil
-	}} // an *mcp.ClientSession is a Session too
+	crm := &fake{func() []*mcp.Tool { return []*mcp.Tool{mcptest.Tool("list_customers", description)} }} // an *mcp.ClientSession is a Session too
 
 	ctx := context.Background()
-	tools := catalog.New(catalog.Options{Lock: new(catalog.Lock)}) // of a file: LoadLock
+	lock := new(pins.Lock) // of a file: pins.Load
+	tools := catalog.New(catalog.Options{Lock: lock})
 	if err := tools.Add(ctx, "crm", crm); err != nil {
 		panic(err)
 	}
-	if err := tools.Accept(tools.Changes()...); err != nil { // the first time
+	if err := lock.Accept(tools, lock.Changes(tools)...); err != nil { // the first time
 		panic(err)
 	}
 	listed, _ := tools.Lookup("crm", "list_customers")
@@ -495,11 +478,11 @@ func ExampleCatalog_Accept() {
 	}
 	_, err := tools.CallTool(ctx, middleware.Call{Tool: listed})
 	fmt.Println(err)
-	for _, change := range tools.Changes() {
+	for _, change := range lock.Changes(tools) {
 		fmt.Print(change.Diff())
 	}
 	// Output:
-	// catalog: refused: crm/list_customers: changed since it was accepted (description; safe → dangerous); the host must look at Catalog.Changes and accept it
+	// pins: refused: crm/list_customers: changed since it was accepted (description; safe → dangerous); the host must look at Lock.Changes and accept it
 	// crm/list_customers: changed since it was accepted (description; safe → dangerous)
 	//   class
 	//     - safe
@@ -509,4 +492,30 @@ func ExampleCatalog_Accept() {
 	//   description
 	//     - "Lists customers."
 	//     + "Lists customers and deletes those who have left."
+}
+
+func ExampleLoad() {
+	dir, err := os.MkdirTemp("", "lock")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "fairlead.lock")
+	_, err = pins.Load(path)
+	fmt.Println(errors.Is(err, os.ErrNotExist))
+	if err := new(pins.Lock).Save(path); err != nil {
+		panic(err)
+	}
+	lock, err := pins.Load(path)
+	fmt.Println(lock.Accepted("crm"), err)
+	// Output:
+	// true
+	// [] <nil>
+}
+
+func ExampleParse() {
+	_, err := pins.Parse([]byte("{\n  \"version\": 1,\n  \"trusted\": true\n}"))
+	fmt.Println(err)
+	// Output:
+	// pins: the lock, line 3: the lock has the unknown key "trusted"; it knows version, tools; restore the file, or accept the tool again
 }

@@ -1,4 +1,7 @@
-package catalog
+// Package search finds tools in what a catalogue or a view of it lists: those that a person looks
+// for, a page at a time, and those that fit a message, for a model to choose from. It decides nothing
+// about calls.
+package search
 
 import (
 	"bytes"
@@ -12,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/terms"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -71,72 +73,76 @@ type Page struct {
 }
 
 // ErrCursor is in the tree of the error about a cursor that does not belong to
-// this query and these tools. Nothing is wrong with the catalogue: search again
-// from the first page.
-var ErrCursor = errors.New("catalog: the cursor is out of date: the tools or the query have changed since it was given; search again without a cursor")
+// this query and these tools. Nothing is wrong with the tools: search again from the first page.
+var ErrCursor = errors.New("search: the cursor is out of date: the tools or the query have changed since it was given; search again without a cursor")
 
-// Search returns the tools that the query finds, a page at a time. A cursor is good
-// as long as the tools stay what they were; after that it is an [ErrCursor] and
-// never a page on which something is missing or stands twice.
-func (c *Catalog) Search(q Query) (Page, error) {
+// Search returns the tools that the query finds, a page at a time. A cursor is good as long as the
+// tools stay what they were; after that it is an [ErrCursor] and never a page on which something is
+// missing or stands twice.
+func (x *Index) Search(q Query) (Page, error) {
 	switch {
 	case q.Limit < 0:
-		return Page{}, fmt.Errorf("catalog: Query.Limit is %d; use 0 for %d, or a number above it", q.Limit, defaultLimit)
+		return Page{}, fmt.Errorf("search: Query.Limit is %d; use 0 for %d, or a number above it", q.Limit, defaultLimit)
 	case q.Sort > BySafety:
-		return Page{}, fmt.Errorf("catalog: Query.Sort is %d, which is no order; use one of ByRelevance, ByName, ByServer, BySafety", q.Sort)
+		return Page{}, fmt.Errorf("search: Query.Sort is %d, which is no order; use one of ByRelevance, ByName, ByServer, BySafety", q.Sort)
 	}
-	x := c.current.Load().index()
-	found, order := x.find(&q)
-	start := 0
+	s := x.now()
+	found, start := s.find(&q), 0
+	digest := s.digest(&q, found)
 	if q.Cursor != "" {
-		var err error
-		if start, err = x.resume(&q, found); err != nil {
-			return Page{}, err
+		raw, err := base64.RawURLEncoding.DecodeString(q.Cursor)
+		if err != nil || len(raw) != placeSize+digestSize || !bytes.Equal(raw[placeSize:], digest) {
+			return Page{}, ErrCursor
+		}
+		if start = int(binary.BigEndian.Uint32(raw)); start > len(found) {
+			return Page{}, ErrCursor
 		}
 	}
 	end := start + min(cmp.Or(q.Limit, defaultLimit), len(found)-start)
-	page := Page{Tools: placed(x.tools, first(found, end, order)[start:]), Total: len(found)}
+	page := Page{Tools: s.at(found[start:end]), Total: len(found)}
 	if end < len(found) {
-		page.NextCursor = x.cursor(&q, found, end)
+		page.NextCursor = base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint32(nil, uint32(end)), digest...))
 	}
 	return page, nil
 }
 
-// find returns the places of the tools that a query finds, as listed, and the
-// order that it asks for.
-func (x *index) find(q *Query) (found []int32, order func(a, b int32) int) {
-	relevance := cmp.Compare[int32] // as listed
-	if q.Text == "" {
-		found = make([]int32, len(x.tools))
-		for i := range found {
-			found[i] = int32(i)
-		}
+// A cursor is the place where the next page begins, and a digest of what the pages depend on.
+const (
+	placeSize  = 4
+	digestSize = 12
+)
+
+// digest is over what the pages depend on: all the tools, since the rarity of a word is over all of
+// them; text and order; and which tools were found, since what Where does cannot be known.
+func (s *state) digest(q *Query, found []int32) []byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%x %q %d ", s.sum, q.Text, q.Sort)
+	_ = binary.Write(h, binary.BigEndian, found) // a hash takes all
+	return h.Sum(nil)[:digestSize]
+}
+
+// find returns the places of the tools that a query finds, in its order.
+func (s *state) find(q *Query) []int32 {
+	var found []int32
+	if q.Text != "" {
+		found = ranked(s.scores(q.Text), func(at int32) bool { return q.holds(s.tools[at]) })
 	} else {
-		scores := x.words.Scores(terms.Of(x.words, q.Text))
-		found, relevance = positive(scores), byScore(scores)
+		for at, t := range s.tools {
+			if q.holds(t) {
+				found = append(found, int32(at))
+			}
+		}
 	}
-	if q.narrows() {
-		found = slices.DeleteFunc(found, func(at int32) bool { return !q.holds(x.tools[at]) })
+	if q.Sort != ByRelevance {
+		slices.Sort(found) // as listed
 	}
 	switch q.Sort {
 	case ByName:
-		return found, func(a, b int32) int {
-			return cmp.Or(strings.Compare(x.tools[a].Name(), x.tools[b].Name()), cmp.Compare(a, b))
-		}
-	case ByServer: // as listed
-		return found, cmp.Compare[int32]
+		slices.SortStableFunc(found, func(a, b int32) int { return strings.Compare(s.tools[a].Name(), s.tools[b].Name()) })
 	case BySafety:
-		return found, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(x.tools[a].Safety(), x.tools[b].Safety()), cmp.Compare(a, b))
-		}
+		slices.SortStableFunc(found, func(a, b int32) int { return cmp.Compare(s.tools[a].Safety(), s.tools[b].Safety()) })
 	}
-	return found, relevance
-}
-
-// narrows reports whether anything but a text is asked for.
-func (q *Query) narrows() bool {
-	return q.Category != "" || q.Tags != nil || q.Safety != nil || q.Where != nil ||
-		q.ReadOnly|q.Destructive|q.Idempotent|q.OpenWorld|q.RequiresConfirmation != annotation.Unset
+	return found
 }
 
 // holds reports whether everything but the text of a query holds for a tool.
@@ -177,44 +183,4 @@ func known(a *annotation.Annotations) (readOnly, destructive annotation.Hint) {
 		return annotation.Yes, annotation.No
 	}
 	return a.ReadOnly, a.Destructive
-}
-
-// A cursor is the place where the next page begins, and a digest of what the pages
-// depend on.
-const (
-	placeSize  = 4
-	digestSize = 12
-)
-
-func (x *index) cursor(q *Query, found []int32, start int) string {
-	raw := binary.BigEndian.AppendUint32(nil, uint32(start))
-	return base64.RawURLEncoding.EncodeToString(append(raw, x.digest(q, found)...))
-}
-
-// resume returns where the page of a cursor begins.
-func (x *index) resume(q *Query, found []int32) (int, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(q.Cursor)
-	if err != nil || len(raw) != placeSize+digestSize || !bytes.Equal(raw[placeSize:], x.digest(q, found)) {
-		return 0, ErrCursor
-	}
-	start := int(binary.BigEndian.Uint32(raw))
-	if start > len(found) {
-		return 0, ErrCursor
-	}
-	return start, nil
-}
-
-// digest is over what the pages depend on: all the tools, since the rarity of a
-// word is over all of them; text and order; and which tools were found, since what
-// Where does cannot be known.
-func (x *index) digest(q *Query, found []int32) []byte {
-	h := sha256.New()
-	h.Write(x.state[:])
-	fmt.Fprintf(h, "%q %d ", q.Text, q.Sort)
-	raw := make([]byte, 0, placeSize*len(found))
-	for _, at := range found {
-		raw = binary.BigEndian.AppendUint32(raw, uint32(at))
-	}
-	h.Write(raw)
-	return h.Sum(nil)[:digestSize]
 }

@@ -1,4 +1,4 @@
-package catalog_test
+package search_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/search"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -53,26 +54,27 @@ func BenchmarkSearch(b *testing.B) {
 	for _, t := range c.List() {
 		texts = append(texts, strings.ToLower(t.Name()+" "+t.Definition.Description))
 	}
-	search := func(text string) func() {
+	x := search.New(c)
+	find := func(text string) func() {
 		return func() {
-			if _, err := c.Search(catalog.Query{Text: text}); err != nil {
+			if _, err := x.Search(search.Query{Text: text}); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
 	start := time.Now()
-	search("customer")()
+	find("customer")()
 	index := time.Since(start)
 	for _, bb := range []struct {
 		name string
 		run  func()
 		text string
 	}{
-		{"one common word", search("customer"), "customer"},
-		{"one rare word", search("cjw470"), "cjw470"},
-		{"a question", search("Which customers have an overdue invoice in this project?"), "customers overdue invoice project"},
+		{"one common word", find("customer"), "customer"},
+		{"one rare word", find("cjw470"), "cjw470"},
+		{"a question", find("Which customers have an overdue invoice in this project?"), "customers overdue invoice project"},
 		{"select", func() {
-			if _, err := c.Select(b.Context(), "Which customers have an overdue invoice in this project?", catalog.SelectOptions{}); err != nil {
+			if _, err := x.Select(b.Context(), "Which customers have an overdue invoice in this project?", search.SelectOptions{}); err != nil {
 				b.Fatal(err)
 			}
 		}, "customers overdue invoice project"},

@@ -1,4 +1,4 @@
-package catalog_test
+package search_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/search"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,9 +49,9 @@ func office(tb testing.TB) *catalog.Catalog {
 	return c
 }
 
-func search(tb testing.TB, c *catalog.Catalog, q catalog.Query) catalog.Page {
+func find(tb testing.TB, in search.Lister, q search.Query) search.Page {
 	tb.Helper()
-	page, err := c.Search(q)
+	page, err := search.New(in).Search(q)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -70,46 +71,46 @@ func TestSearchByTextCategoryTagsHintsAndClass(t *testing.T) {
 	c := office(t)
 	for _, tt := range []struct {
 		name string
-		q    catalog.Query
+		q    search.Query
 		want string
 	}{
-		{"everything", catalog.Query{}, of(c.List())},
-		{"a word of the name", catalog.Query{Text: "frobnicate"}, "files/frobnicate"},
-		{"another form of it", catalog.Query{Text: "Invoicing"}, "acme/send_invoice acme/list_invoices"},
-		{"a part of a camelCase name", catalog.Query{Text: "status"}, "acme/getRefundStatus"},
-		{"the title", catalog.Query{Text: "money back"}, "acme/getRefundStatus acme/list_invoices acme/send_invoice"},
-		{"the description", catalog.Query{Text: "newest"}, "acme/list_invoices"},
-		{"the name of an argument", catalog.Query{Text: "glob"}, "files/list_files"},
-		{"the category", catalog.Query{Text: "finance", Sort: catalog.ByName}, "acme/list_invoices acme/send_invoice"},
-		{"a tag", catalog.Query{Text: "monthly"}, "acme/list_invoices"},
-		{"the server", catalog.Query{Text: "acme", Sort: catalog.ByName}, "acme/getRefundStatus acme/list_invoices acme/send_invoice"},
-		{"a synonym", catalog.Query{Text: "erase"}, "files/delete_file"},
-		{"in one piece what is two words", catalog.Query{Text: "globpattern"}, "files/list_files"},
-		{"in two what is one", catalog.Query{Text: "frob nicate"}, "files/frobnicate"},
-		{"an address is not what it is made of", catalog.Query{Text: "bob@acme.com"}, "acme/send_invoice"},
-		{"nor is a path", catalog.Query{Text: "/acme/refund"}, "files/list_files"},
-		{"nor a URL", catalog.Query{Text: "https://acme.com/refund"}, "files/frobnicate"},
-		{"but its scheme may be", catalog.Query{Text: "glob://acme.com/refund"}, "files/frobnicate files/list_files"},
-		{"no tool has it", catalog.Query{Text: "zebra"}, ""},
-		{"no word at all", catalog.Query{Text: " ?! "}, ""},
-		{"a function word does not count", catalog.Query{Text: "the glob of a"}, "files/list_files"},
-		{"unless there is nothing else", catalog.Query{Text: "there"}, "files/create_file"},
+		{"everything", search.Query{}, of(c.List())},
+		{"a word of the name", search.Query{Text: "frobnicate"}, "files/frobnicate"},
+		{"another form of it", search.Query{Text: "Invoicing"}, "acme/send_invoice acme/list_invoices"},
+		{"a part of a camelCase name", search.Query{Text: "status"}, "acme/getRefundStatus"},
+		{"the title", search.Query{Text: "money back"}, "acme/getRefundStatus acme/list_invoices acme/send_invoice"},
+		{"the description", search.Query{Text: "newest"}, "acme/list_invoices"},
+		{"the name of an argument", search.Query{Text: "glob"}, "files/list_files"},
+		{"the category", search.Query{Text: "finance", Sort: search.ByName}, "acme/list_invoices acme/send_invoice"},
+		{"a tag", search.Query{Text: "monthly"}, "acme/list_invoices"},
+		{"the server", search.Query{Text: "acme", Sort: search.ByName}, "acme/getRefundStatus acme/list_invoices acme/send_invoice"},
+		{"a synonym", search.Query{Text: "erase"}, "files/delete_file"},
+		{"in one piece what is two words", search.Query{Text: "globpattern"}, "files/list_files"},
+		{"in two what is one", search.Query{Text: "frob nicate"}, "files/frobnicate"},
+		{"an address is not what it is made of", search.Query{Text: "bob@acme.com"}, "acme/send_invoice"},
+		{"nor is a path", search.Query{Text: "/acme/refund"}, "files/list_files"},
+		{"nor a URL", search.Query{Text: "https://acme.com/refund"}, "files/frobnicate"},
+		{"but its scheme may be", search.Query{Text: "glob://acme.com/refund"}, "files/frobnicate files/list_files"},
+		{"no tool has it", search.Query{Text: "zebra"}, ""},
+		{"no word at all", search.Query{Text: " ?! "}, ""},
+		{"a function word does not count", search.Query{Text: "the glob of a"}, "files/list_files"},
+		{"unless there is nothing else", search.Query{Text: "there"}, "files/create_file"},
 
-		{"by category, in any case", catalog.Query{Category: "FINANCE"}, "acme/list_invoices acme/send_invoice"},
-		{"by a tag, in any case", catalog.Query{Tags: []string{"money"}}, "acme/list_invoices acme/send_invoice"},
-		{"by all the tags", catalog.Query{Tags: []string{"money", "monthly"}}, "acme/list_invoices"},
-		{"by class", catalog.Query{Safety: []annotation.Safety{annotation.Unknown}}, "files/frobnicate"},
-		{"by classes", catalog.Query{Safety: []annotation.Safety{annotation.Moderate, annotation.Dangerous}}, "acme/send_invoice files/create_file files/delete_file"},
-		{"by no class", catalog.Query{Safety: []annotation.Safety{}}, ""},
-		{"by text and class", catalog.Query{Text: "invoice", Safety: []annotation.Safety{annotation.Safe}}, "acme/list_invoices"},
-		{"by predicate", catalog.Query{Where: func(t *middleware.Tool) bool { return strings.HasSuffix(t.Name(), "e") }}, "acme/send_invoice files/create_file files/delete_file files/frobnicate"},
-		{"idempotent", catalog.Query{Idempotent: annotation.Yes, ReadOnly: annotation.Yes, Text: "status"}, "acme/getRefundStatus"},
-		{"closed world", catalog.Query{OpenWorld: annotation.No, Category: ""}, "acme/getRefundStatus"},
-		{"confirmation required", catalog.Query{RequiresConfirmation: annotation.Yes, Text: "invoice"}, "acme/send_invoice"},
+		{"by category, in any case", search.Query{Category: "FINANCE"}, "acme/list_invoices acme/send_invoice"},
+		{"by a tag, in any case", search.Query{Tags: []string{"money"}}, "acme/list_invoices acme/send_invoice"},
+		{"by all the tags", search.Query{Tags: []string{"money", "monthly"}}, "acme/list_invoices"},
+		{"by class", search.Query{Safety: []annotation.Safety{annotation.Unknown}}, "files/frobnicate"},
+		{"by classes", search.Query{Safety: []annotation.Safety{annotation.Moderate, annotation.Dangerous}}, "acme/send_invoice files/create_file files/delete_file"},
+		{"by no class", search.Query{Safety: []annotation.Safety{}}, ""},
+		{"by text and class", search.Query{Text: "invoice", Safety: []annotation.Safety{annotation.Safe}}, "acme/list_invoices"},
+		{"by predicate", search.Query{Where: func(t *middleware.Tool) bool { return strings.HasSuffix(t.Name(), "e") }}, "acme/send_invoice files/create_file files/delete_file files/frobnicate"},
+		{"idempotent", search.Query{Idempotent: annotation.Yes, ReadOnly: annotation.Yes, Text: "status"}, "acme/getRefundStatus"},
+		{"closed world", search.Query{OpenWorld: annotation.No, Category: ""}, "acme/getRefundStatus"},
+		{"confirmation required", search.Query{RequiresConfirmation: annotation.Yes, Text: "invoice"}, "acme/send_invoice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			page := search(t, c, tt.q)
+			page := find(t, c, tt.q)
 			if got := of(page.Tools); got != tt.want || page.Total != len(page.Tools) || page.NextCursor != "" {
 				t.Errorf("got %q (%d, %q), want %q", got, page.Total, page.NextCursor, tt.want)
 			}
@@ -154,12 +155,12 @@ func TestSearchFindsWhatIsKnownNotToBeDestructive(t *testing.T) {
 		var found []string
 		for _, q := range []struct {
 			name string
-			q    catalog.Query
+			q    search.Query
 		}{
-			{"R+", catalog.Query{ReadOnly: yes}}, {"R-", catalog.Query{ReadOnly: no}},
-			{"D+", catalog.Query{Destructive: yes}}, {"D-", catalog.Query{Destructive: no}},
+			{"R+", search.Query{ReadOnly: yes}}, {"R-", search.Query{ReadOnly: no}},
+			{"D+", search.Query{Destructive: yes}}, {"D-", search.Query{Destructive: no}},
 		} {
-			if search(t, c, q.q).Total == 1 {
+			if find(t, c, q.q).Total == 1 {
 				found = append(found, q.name)
 			}
 		}
@@ -172,24 +173,24 @@ func TestSearchFindsWhatIsKnownNotToBeDestructive(t *testing.T) {
 func TestSearchSorts(t *testing.T) {
 	t.Parallel()
 	c := office(t)
-	for sort, want := range map[catalog.Sort]string{
-		catalog.ByRelevance: "files/delete_file files/create_file files/list_files",
-		catalog.ByName:      "files/create_file files/delete_file files/list_files",
-		catalog.ByServer:    "files/create_file files/delete_file files/list_files",
-		catalog.BySafety:    "files/delete_file files/create_file files/list_files",
+	for sort, want := range map[search.Sort]string{
+		search.ByRelevance: "files/delete_file files/create_file files/list_files",
+		search.ByName:      "files/create_file files/delete_file files/list_files",
+		search.ByServer:    "files/create_file files/delete_file files/list_files",
+		search.BySafety:    "files/delete_file files/create_file files/list_files",
 	} {
-		q := catalog.Query{Text: "delete file", Sort: sort, Where: func(t *middleware.Tool) bool { return t.Name() != "frobnicate" }}
-		if got := of(search(t, c, q).Tools); got != want {
+		q := search.Query{Text: "delete file", Sort: sort, Where: func(t *middleware.Tool) bool { return t.Name() != "frobnicate" }}
+		if got := of(find(t, c, q).Tools); got != want {
 			t.Errorf("order %d: got %q, want %q", sort, got, want)
 		}
 	}
-	for sort, want := range map[catalog.Sort]string{
-		catalog.ByRelevance: of(c.List()), // of nothing: as listed
-		catalog.ByServer:    of(c.List()),
-		catalog.ByName:      "files/create_file files/delete_file files/frobnicate acme/getRefundStatus files/list_files acme/list_invoices acme/send_invoice",
-		catalog.BySafety:    "files/frobnicate acme/send_invoice files/delete_file files/create_file acme/getRefundStatus acme/list_invoices files/list_files",
+	for sort, want := range map[search.Sort]string{
+		search.ByRelevance: of(c.List()), // of nothing: as listed
+		search.ByServer:    of(c.List()),
+		search.ByName:      "files/create_file files/delete_file files/frobnicate acme/getRefundStatus files/list_files acme/list_invoices acme/send_invoice",
+		search.BySafety:    "files/frobnicate acme/send_invoice files/delete_file files/create_file acme/getRefundStatus acme/list_invoices files/list_files",
 	} {
-		if got := of(search(t, c, catalog.Query{Sort: sort}).Tools); got != want {
+		if got := of(find(t, c, search.Query{Sort: sort}).Tools); got != want {
 			t.Errorf("order %d of all: got %q, want %q", sort, got, want)
 		}
 	}
@@ -204,14 +205,14 @@ func TestCursorVisitsEveryToolOnce(t *testing.T) {
 	}
 	add(t, c, "srv", listing(tools...))
 	for _, text := range []string{"", "files"} {
-		for sort := catalog.ByRelevance; sort <= catalog.BySafety; sort++ {
-			q := catalog.Query{Text: text, Sort: sort, Limit: 1000}
-			all := search(t, c, q)
+		for sort := search.ByRelevance; sort <= search.BySafety; sort++ {
+			q := search.Query{Text: text, Sort: sort, Limit: 1000}
+			all := find(t, c, q)
 			for _, limit := range []int{0, 1, 7, 94, 95} {
 				q.Limit, q.Cursor = limit, ""
 				var got []*middleware.Tool
 				for {
-					page := search(t, c, q)
+					page := find(t, c, q)
 					got = append(got, page.Tools...)
 					if page.Total != all.Total || limit > 0 && len(page.Tools) > limit || limit == 0 && len(page.Tools) > 20 {
 						t.Fatalf("got %d tools of %d, want at most %d of %d", len(page.Tools), page.Total, limit, all.Total)
@@ -233,8 +234,8 @@ func TestLimitOfALaterPageMayBeAnyNumber(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", "")))
-	first := search(t, c, catalog.Query{Limit: 1})
-	if rest := search(t, c, catalog.Query{Limit: math.MaxInt, Cursor: first.NextCursor}); of(rest.Tools) != "srv/list_b" || rest.NextCursor != "" {
+	first := find(t, c, search.Query{Limit: 1})
+	if rest := find(t, c, search.Query{Limit: math.MaxInt, Cursor: first.NextCursor}); of(rest.Tools) != "srv/list_b" || rest.NextCursor != "" {
 		t.Errorf("got %s and the cursor %q, want the other one and none", of(rest.Tools), rest.NextCursor)
 	}
 }
@@ -244,37 +245,37 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 	two := []*mcp.Tool{mcptest.Tool("list_a", "One file."), mcptest.Tool("list_b", "One file.")}
 	for _, tt := range []struct {
 		name   string
-		change func(t *testing.T, c *catalog.Catalog, s *fake, q *catalog.Query)
+		change func(t *testing.T, c *catalog.Catalog, s *fake, q *search.Query)
 		good   bool
 	}{
-		{"nothing changed", func(*testing.T, *catalog.Catalog, *fake, *catalog.Query) {}, true},
-		{"the same list again", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) { relist(t, c) }, true},
-		{"another size of page", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Limit = 5 }, true},
-		{"a tool more that is not found", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
-			s.list = listing(append(slices.Clone(two), mcptest.Tool("get_c", "Another thing."))...).list
+		{"nothing changed", func(*testing.T, *catalog.Catalog, *fake, *search.Query) {}, true},
+		{"the same list again", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *search.Query) { relist(t, c) }, true},
+		{"another size of page", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) { q.Limit = 5 }, true},
+		{"a tool more that is not found", func(t *testing.T, c *catalog.Catalog, s *fake, _ *search.Query) {
+			s.tools = listing(append(slices.Clone(two), mcptest.Tool("get_c", "Another thing."))...).tools
 			relist(t, c)
 		}, false},
-		{"a tool less", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
-			s.list = listing(two[:1]...).list
+		{"a tool less", func(t *testing.T, c *catalog.Catalog, s *fake, _ *search.Query) {
+			s.tools = listing(two[:1]...).tools
 			relist(t, c)
 		}, false},
-		{"another definition", func(t *testing.T, c *catalog.Catalog, s *fake, _ *catalog.Query) {
-			s.list = listing(two[0], mcptest.Tool("list_b", "One file or two.")).list
+		{"another definition", func(t *testing.T, c *catalog.Catalog, s *fake, _ *search.Query) {
+			s.tools = listing(two[0], mcptest.Tool("list_b", "One file or two.")).tools
 			relist(t, c)
 		}, false},
-		{"the host's word on a category", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *catalog.Query) {
+		{"the host's word on a category", func(t *testing.T, c *catalog.Catalog, _ *fake, _ *search.Query) {
 			if err := c.Override("srv", "list_b", annotation.Annotations{Category: "new"}); err != nil {
 				t.Fatal(err)
 			}
 		}, false},
-		{"another text", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Text = "files" }, false},
-		{"another order", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Sort = catalog.ByName }, false},
-		{"another predicate", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) {
+		{"another text", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) { q.Text = "files" }, false},
+		{"another order", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) { q.Sort = search.ByName }, false},
+		{"another predicate", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) {
 			q.Where = func(t *middleware.Tool) bool { return t.Name() == "list_a" }
 		}, false},
-		{"no cursor", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Cursor = "?" }, false},
-		{"half a cursor", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) { q.Cursor = q.Cursor[:8] }, false},
-		{"a cursor from elsewhere", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *catalog.Query) {
+		{"no cursor", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) { q.Cursor = "?" }, false},
+		{"half a cursor", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) { q.Cursor = q.Cursor[:8] }, false},
+		{"a cursor from elsewhere", func(_ *testing.T, _ *catalog.Catalog, _ *fake, q *search.Query) {
 			q.Cursor = "_____" + q.Cursor[5:]
 		}, false},
 	} {
@@ -282,17 +283,17 @@ func TestCursorOfAChangedListIsAClearError(t *testing.T) {
 			t.Parallel()
 			c, s := catalog.New(catalog.Options{}), listing(two...)
 			add(t, c, "srv", s)
-			q := catalog.Query{Text: "file", Limit: 1}
-			q.Cursor = search(t, c, q).NextCursor
+			q := search.Query{Text: "file", Limit: 1}
+			q.Cursor = find(t, c, q).NextCursor
 			tt.change(t, c, s, &q)
-			page, err := c.Search(q)
+			page, err := search.New(c).Search(q)
 			if tt.good {
 				if err != nil || of(page.Tools) != "srv/list_b" {
 					t.Errorf("got %q and error %v, want srv/list_b", of(page.Tools), err)
 				}
 				return
 			}
-			if !errors.Is(err, catalog.ErrCursor) || !strings.Contains(err.Error(), "without a cursor") || page.Tools != nil {
+			if !errors.Is(err, search.ErrCursor) || !strings.Contains(err.Error(), "without a cursor") || page.Tools != nil {
 				t.Errorf("got %v and error %v, want ErrCursor", page, err)
 			}
 		})
@@ -308,12 +309,12 @@ func relist(t testing.TB, c *catalog.Catalog) {
 
 func TestSearchRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
-	for field, q := range map[string]catalog.Query{"Query.Limit": {Limit: -1}, "Query.Sort": {Sort: 4}} {
-		if _, err := office(t).Search(q); err == nil || !strings.HasPrefix(err.Error(), "catalog: "+field) {
+	for field, q := range map[string]search.Query{"Query.Limit": {Limit: -1}, "Query.Sort": {Sort: 4}} {
+		if _, err := search.New(office(t)).Search(q); err == nil || !strings.HasPrefix(err.Error(), "search: "+field) {
 			t.Errorf("got error %v, want one about %s", err, field)
 		}
 	}
-	if page := search(t, catalog.New(catalog.Options{}), catalog.Query{Text: "a"}); page.Total != 0 {
+	if page := find(t, catalog.New(catalog.Options{}), search.Query{Text: "a"}); page.Total != 0 {
 		t.Errorf("an empty catalogue: got %v", page)
 	}
 }
@@ -326,11 +327,11 @@ func TestSearchIsNotForStuffing(t *testing.T) {
 	add(t, c, "honest", listing(mcptest.Tool("list_invoices", "Lists invoices.")))
 	add(t, c, "stuffed", listing(mcptest.Tool("frobnicate", strings.Repeat("invoice invoices ", 500))))
 	add(t, c, "vast", listing(mcptest.Tool("twiddle", strings.Repeat("x ", 10_000)+"invoice")))
-	if got, want := of(search(t, c, catalog.Query{Text: "invoices"}).Tools), "honest/list_invoices stuffed/frobnicate"; got != want {
+	if got, want := of(find(t, c, search.Query{Text: "invoices"}).Tools), "honest/list_invoices stuffed/frobnicate"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, text := range []string{strings.Repeat("invoices", 1<<17), strings.Repeat("aB", 1<<19), strings.Repeat("invoices ", 1<<17)} {
-		if _, err := c.Search(catalog.Query{Text: text}); err != nil {
+		if _, err := search.New(c).Search(search.Query{Text: text}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -341,12 +342,13 @@ func TestSearchWhileTheListChanges(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(mcptest.Tool("list_a", "A file."), mcptest.Tool("list_b", "A file.")))
+	x := search.New(c)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 50 {
-				if got := search(t, c, catalog.Query{Text: "file"}); got.Total != 2 {
-					t.Errorf("found %d, want 2", got.Total)
+				if got, err := x.Search(search.Query{Text: "file"}); err != nil || got.Total != 2 {
+					t.Errorf("found %d and error %v, want 2", got.Total, err)
 				}
 			}
 		})
@@ -357,7 +359,7 @@ func TestSearchWhileTheListChanges(t *testing.T) {
 	wg.Wait()
 }
 
-func ExampleCatalog_Search() {
+func ExampleIndex_Search() {
 	tools := catalog.New(catalog.Options{})
 	// A session of the MCP Go SDK stands here in a program.
 	session := listing(
@@ -368,7 +370,7 @@ func ExampleCatalog_Search() {
 	if err := tools.Add(context.Background(), "billing", session); err != nil {
 		panic(err)
 	}
-	page, err := tools.Search(catalog.Query{Text: "the bills of a customer", Destructive: annotation.No, Limit: 1})
+	page, err := search.New(tools).Search(search.Query{Text: "the bills of a customer", Destructive: annotation.No, Limit: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package catalog
+package search
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/terms"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -16,7 +15,7 @@ import (
 // fit. It is only asked about tools that may be selected.
 type Ranker func(ctx context.Context, message string, tools []*middleware.Tool) ([]float64, error)
 
-// SelectOptions are the settings of [Catalog.Select]. The zero value is ready.
+// SelectOptions are the settings of [Index.Select]. The zero value is ready.
 type SelectOptions struct {
 	// Max is how many tools are selected at most; 0 means 20.
 	Max int
@@ -52,25 +51,28 @@ func (o *SelectOptions) holds(t *middleware.Tool) bool { return o.Where == nil |
 // named ones, those that are always there, and then those that fit the message
 // best, the best first. There are fewer than Max where fewer fit. It only shortens
 // a list: what the model may call is for the chain and the guard to say.
-func (c *Catalog) Select(ctx context.Context, message string, o SelectOptions) ([]*middleware.Tool, error) {
+func (x *Index) Select(ctx context.Context, message string, o SelectOptions) ([]*middleware.Tool, error) {
 	if o.Max < 0 {
-		return nil, fmt.Errorf("catalog: SelectOptions.Max is %d; use 0 for %d, or a number above it", o.Max, defaultMax)
+		return nil, fmt.Errorf("search: SelectOptions.Max is %d; use 0 for %d, or a number above it", o.Max, defaultMax)
 	}
-	s, most := c.current.Load(), cmp.Or(o.Max, defaultMax)
+	s, most := x.now(), cmp.Or(o.Max, defaultMax)
 	selected, err := s.picked(&o)
 	if err != nil {
 		return nil, err
 	}
 	if len(selected) > most {
-		return nil, fmt.Errorf("catalog: %d tools are named or always selected and SelectOptions.Max is %d; raise it or name fewer", len(selected), most)
+		return nil, fmt.Errorf("search: %d tools are named or always selected and SelectOptions.Max is %d; raise it or name fewer", len(selected), most)
 	}
 	may := func(t *middleware.Tool) bool { return !slices.Contains(selected, t) && o.allows(t) }
-	fitting, err := s.fitting(ctx, message, o.Rank, may, most-len(selected))
-	return append(selected, fitting...), err
+	fitting, err := s.fitting(ctx, message, o.Rank, may)
+	if err != nil {
+		return nil, err
+	}
+	return append(selected, fitting[:min(len(fitting), most-len(selected))]...), nil
 }
 
 // picked returns the tools that are selected without a look at the message.
-func (s *snapshot) picked(o *SelectOptions) (picked []*middleware.Tool, err error) {
+func (s *state) picked(o *SelectOptions) (picked []*middleware.Tool, err error) {
 	for _, list := range []struct {
 		field string
 		names []string
@@ -79,33 +81,31 @@ func (s *snapshot) picked(o *SelectOptions) (picked []*middleware.Tool, err erro
 		for _, full := range list.names {
 			server, tool, ok := strings.Cut(full, "/")
 			if !ok {
-				return nil, fmt.Errorf(`catalog: SelectOptions.%s has %q; write "server/tool"`, list.field, full)
+				return nil, fmt.Errorf(`search: SelectOptions.%s has %q; write "server/tool"`, list.field, full)
 			}
-			t := s.tools[name{server, tool}].tool
-			if t != nil && list.may(t) && !slices.Contains(picked, t) {
-				picked = append(picked, t)
+			for _, t := range s.tools {
+				if t.Server == server && t.Name() == tool && list.may(t) && !slices.Contains(picked, t) {
+					picked = append(picked, t)
+				}
 			}
 		}
 	}
 	return picked, nil
 }
 
-// fitting returns at most so many tools that may be selected and fit the message,
-// the best first, and of equals the first in the list.
-func (s *snapshot) fitting(ctx context.Context, message string, rank Ranker, may func(*middleware.Tool) bool, most int) ([]*middleware.Tool, error) {
+// fitting returns the tools that may be selected and fit the message, the best first, and of equals
+// the first in the list.
+func (s *state) fitting(ctx context.Context, message string, rank Ranker, may func(*middleware.Tool) bool) ([]*middleware.Tool, error) {
 	if rank == nil {
-		x := s.index()
-		scores := x.words.Scores(terms.Of(x.words, message))
-		at := firstOf(positive(scores), most, byScore(scores), func(at int32) bool { return may(x.tools[at]) })
-		return placed(x.tools, at), nil
+		return s.at(ranked(s.scores(message), func(at int32) bool { return may(s.tools[at]) })), nil
 	}
-	tools := slices.DeleteFunc(slices.Clone(s.list), func(t *middleware.Tool) bool { return !may(t) })
-	scores, err := rank(ctx, message, slices.Clone(tools))
+	those := state{tools: slices.DeleteFunc(slices.Clone(s.tools), func(t *middleware.Tool) bool { return !may(t) })}
+	scores, err := rank(ctx, message, slices.Clone(those.tools))
 	if err != nil {
-		return nil, fmt.Errorf("catalog: SelectOptions.Rank could not rank the tools; leave it out to go on without it: %w", err)
+		return nil, fmt.Errorf("search: SelectOptions.Rank could not rank the tools; leave it out to go on without it: %w", err)
 	}
-	if len(scores) != len(tools) {
-		return nil, fmt.Errorf("catalog: SelectOptions.Rank returned %d scores for %d tools; it must return one for each", len(scores), len(tools))
+	if len(scores) != len(those.tools) {
+		return nil, fmt.Errorf("search: SelectOptions.Rank returned %d scores for %d tools; it must return one for each", len(scores), len(those.tools))
 	}
-	return placed(tools, first(positive(scores), most, byScore(scores))), nil
+	return those.at(ranked(scores, func(int32) bool { return true })), nil
 }

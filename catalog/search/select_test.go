@@ -1,4 +1,4 @@
-package catalog_test
+package search_test
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/search"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func choose(tb testing.TB, c *catalog.Catalog, message string, o catalog.SelectOptions) string {
+func choose(tb testing.TB, c *catalog.Catalog, message string, o search.SelectOptions) string {
 	tb.Helper()
-	tools, err := c.Select(mcptest.Context(tb), message, o)
+	tools, err := search.New(c).Select(mcptest.Context(tb), message, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -29,32 +30,32 @@ func TestSelect(t *testing.T) {
 	c := office(t)
 	for _, tt := range []struct {
 		name, message string
-		o             catalog.SelectOptions
+		o             search.SelectOptions
 		want          string
 	}{
-		{"what fits, the best first", "List the invoices of customer 7", catalog.SelectOptions{}, "acme/list_invoices files/list_files"},
-		{"at most so many", "List the invoices of customer 7", catalog.SelectOptions{Max: 1}, "acme/list_invoices"},
-		{"nothing fits", "zebra", catalog.SelectOptions{}, ""},
-		{"no message", "", catalog.SelectOptions{Always: []string{"files/list_files"}}, "files/list_files"},
+		{"what fits, the best first", "List the invoices of customer 7", search.SelectOptions{}, "acme/list_invoices files/list_files"},
+		{"at most so many", "List the invoices of customer 7", search.SelectOptions{Max: 1}, "acme/list_invoices"},
+		{"nothing fits", "zebra", search.SelectOptions{}, ""},
+		{"no message", "", search.SelectOptions{Always: []string{"files/list_files"}}, "files/list_files"},
 
-		{"the dangerous is kept out", "delete the file", catalog.SelectOptions{}, "files/create_file files/list_files"},
-		{"the unknown is kept out", "frobnicate", catalog.SelectOptions{}, ""},
-		{"it is let in for all", "frobnicate", catalog.SelectOptions{WithDangerous: true}, "files/frobnicate"},
-		{"it is let in by name", "hello", catalog.SelectOptions{Named: []string{"files/delete_file"}}, "files/delete_file"},
-		{"named for one, the others stay out", "frobnicate", catalog.SelectOptions{Named: []string{"files/delete_file"}}, "files/delete_file"},
+		{"the dangerous is kept out", "delete the file", search.SelectOptions{}, "files/create_file files/list_files"},
+		{"the unknown is kept out", "frobnicate", search.SelectOptions{}, ""},
+		{"it is let in for all", "frobnicate", search.SelectOptions{WithDangerous: true}, "files/frobnicate"},
+		{"it is let in by name", "hello", search.SelectOptions{Named: []string{"files/delete_file"}}, "files/delete_file"},
+		{"named for one, the others stay out", "frobnicate", search.SelectOptions{Named: []string{"files/delete_file"}}, "files/delete_file"},
 
-		{"always there", "zebra", catalog.SelectOptions{Always: []string{"files/list_files", "acme/list_invoices"}}, "files/list_files acme/list_invoices"},
-		{"always there counts", "invoices", catalog.SelectOptions{Always: []string{"files/list_files"}, Max: 1}, "files/list_files"},
-		{"always there and fitting", "a new file", catalog.SelectOptions{Always: []string{"files/list_files"}, Max: 2}, "files/list_files files/create_file"},
-		{"what is always there cannot bring back the dangerous", "delete the file", catalog.SelectOptions{Always: []string{"files/delete_file", "files/frobnicate"}}, "files/create_file files/list_files"},
-		{"unless it is named", "zebra", catalog.SelectOptions{Always: []string{"files/delete_file"}, Named: []string{"files/delete_file"}, Max: 1}, "files/delete_file"},
-		{"named and always there is one tool", "zebra", catalog.SelectOptions{Always: []string{"files/list_files"}, Named: []string{"files/list_files"}, Max: 1}, "files/list_files"},
-		{"what Where keeps out does not come back", "zebra", catalog.SelectOptions{
+		{"always there", "zebra", search.SelectOptions{Always: []string{"files/list_files", "acme/list_invoices"}}, "files/list_files acme/list_invoices"},
+		{"always there counts", "invoices", search.SelectOptions{Always: []string{"files/list_files"}, Max: 1}, "files/list_files"},
+		{"always there and fitting", "a new file", search.SelectOptions{Always: []string{"files/list_files"}, Max: 2}, "files/list_files files/create_file"},
+		{"what is always there cannot bring back the dangerous", "delete the file", search.SelectOptions{Always: []string{"files/delete_file", "files/frobnicate"}}, "files/create_file files/list_files"},
+		{"unless it is named", "zebra", search.SelectOptions{Always: []string{"files/delete_file"}, Named: []string{"files/delete_file"}, Max: 1}, "files/delete_file"},
+		{"named and always there is one tool", "zebra", search.SelectOptions{Always: []string{"files/list_files"}, Named: []string{"files/list_files"}, Max: 1}, "files/list_files"},
+		{"what Where keeps out does not come back", "zebra", search.SelectOptions{
 			Always: []string{"files/list_files"}, Named: []string{"files/list_files", "files/delete_file"},
 			Where: func(t *middleware.Tool) bool { return t.Name() != "list_files" },
 		}, "files/delete_file"},
-		{"nor by fitting", "list files", catalog.SelectOptions{Where: func(t *middleware.Tool) bool { return t.Server != "files" }}, "acme/list_invoices"},
-		{"what is not there is passed over", "zebra", catalog.SelectOptions{Always: []string{"gone/list_a", "files/gone"}, Named: []string{"gone/list_a"}}, ""},
+		{"nor by fitting", "list files", search.SelectOptions{Where: func(t *middleware.Tool) bool { return t.Server != "files" }}, "acme/list_invoices"},
+		{"what is not there is passed over", "zebra", search.SelectOptions{Always: []string{"gone/list_a", "files/gone"}, Named: []string{"gone/list_a"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +76,7 @@ func TestSelectHasADefault(t *testing.T) {
 		tools = append(tools, mcptest.Tool(fmt.Sprintf("list_%d", i), ""))
 	}
 	add(t, c, "srv", listing(tools...))
-	if got := strings.Fields(choose(t, c, "list the customers", catalog.SelectOptions{})); len(got) != 20 {
+	if got := strings.Fields(choose(t, c, "list the customers", search.SelectOptions{})); len(got) != 20 {
 		t.Errorf("got %d tools, want 20", len(got))
 	}
 }
@@ -94,7 +95,7 @@ func TestRankerTakesThePlaceOfTheWords(t *testing.T) {
 		}
 		return got, nil
 	}
-	got := choose(t, c, "hello", catalog.SelectOptions{Rank: rank, Always: []string{"files/create_file"}})
+	got := choose(t, c, "hello", search.SelectOptions{Rank: rank, Always: []string{"files/create_file"}})
 	if want := "files/create_file acme/list_invoices files/list_files"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -109,17 +110,17 @@ func TestSelectErrors(t *testing.T) {
 	broken := errors.New("no connection")
 	for _, tt := range []struct {
 		want string
-		o    catalog.SelectOptions
+		o    search.SelectOptions
 	}{
-		{"SelectOptions.Max is -1", catalog.SelectOptions{Max: -1}},
-		{`SelectOptions.Always has "list_files"; write "server/tool"`, catalog.SelectOptions{Always: []string{"list_files"}}},
-		{`SelectOptions.Named has ""`, catalog.SelectOptions{Named: []string{""}}},
-		{"2 tools are named or always selected and SelectOptions.Max is 1", catalog.SelectOptions{Max: 1, Always: []string{"files/list_files", "files/create_file"}}},
-		{"no connection", catalog.SelectOptions{Rank: func(context.Context, string, []*middleware.Tool) ([]float64, error) { return nil, broken }}},
-		{"returned 1 scores for 4 tools", catalog.SelectOptions{Rank: func(context.Context, string, []*middleware.Tool) ([]float64, error) { return []float64{1}, nil }}},
+		{"SelectOptions.Max is -1", search.SelectOptions{Max: -1}},
+		{`SelectOptions.Always has "list_files"; write "server/tool"`, search.SelectOptions{Always: []string{"list_files"}}},
+		{`SelectOptions.Named has ""`, search.SelectOptions{Named: []string{""}}},
+		{"2 tools are named or always selected and SelectOptions.Max is 1", search.SelectOptions{Max: 1, Always: []string{"files/list_files", "files/create_file"}}},
+		{"no connection", search.SelectOptions{Rank: func(context.Context, string, []*middleware.Tool) ([]float64, error) { return nil, broken }}},
+		{"returned 1 scores for 4 tools", search.SelectOptions{Rank: func(context.Context, string, []*middleware.Tool) ([]float64, error) { return []float64{1}, nil }}},
 	} {
-		tools, err := office(t).Select(t.Context(), "a", tt.o)
-		if err == nil || !strings.HasPrefix(err.Error(), "catalog: ") || !strings.Contains(err.Error(), tt.want) || tools != nil {
+		tools, err := search.New(office(t)).Select(t.Context(), "a", tt.o)
+		if err == nil || !strings.HasPrefix(err.Error(), "search: ") || !strings.Contains(err.Error(), tt.want) || tools != nil {
 			t.Errorf("got %v and error %v, want %q", tools, err, tt.want)
 		}
 		if strings.Contains(tt.want, "connection") && !errors.Is(err, broken) {
@@ -128,7 +129,7 @@ func TestSelectErrors(t *testing.T) {
 	}
 }
 
-func ExampleCatalog_Select() {
+func ExampleIndex_Select() {
 	tools := catalog.New(catalog.Options{})
 	// A session of the MCP Go SDK stands here in a program.
 	session := listing(
@@ -141,7 +142,7 @@ func ExampleCatalog_Select() {
 	if err := tools.Add(context.Background(), "acme", session); err != nil {
 		panic(err)
 	}
-	selected, err := tools.Select(context.Background(), "Remove the bill for Bob", catalog.SelectOptions{
+	selected, err := search.New(tools).Select(context.Background(), "Remove the bill for Bob", search.SelectOptions{
 		Max:    3,
 		Always: []string{"acme/get_time"},
 	})
@@ -173,7 +174,7 @@ func ExampleRanker() {
 		}
 		return scores, nil
 	}
-	selected, err := tools.Select(context.Background(), "Do I need an umbrella?", catalog.SelectOptions{Rank: nearness})
+	selected, err := search.New(tools).Select(context.Background(), "Do I need an umbrella?", search.SelectOptions{Rank: nearness})
 	if err != nil {
 		panic(err)
 	}

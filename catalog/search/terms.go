@@ -1,7 +1,4 @@
-// Package terms says what a question in a person's words asks an index of tools for:
-// which of its words tell something, what else they are called, and how the tools
-// write them.
-package terms
+package search
 
 import (
 	"slices"
@@ -13,9 +10,9 @@ import (
 // synonymWeight is what a synonym is worth beside the word itself.
 const synonymWeight = 0.6
 
-// Of returns what a text asks the index for. Words that carry no meaning of their own
-// are left out, unless there are no others.
-func Of(x *bm25.Index, text string) []bm25.Term {
+// terms returns what a text asks the index for: its words, what else they are called, and how the
+// tools write them. Words that carry no meaning of their own are left out, unless there are no others.
+func terms(x *bm25.Index, text string) []bm25.Term {
 	var all, telling []bm25.Term
 	seen := make(map[string]bool)
 	for _, word := range spoken(x, kinds(text)) {

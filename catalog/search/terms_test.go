@@ -1,4 +1,4 @@
-package terms_test
+package search
 
 import (
 	"fmt"
@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/bm25"
-	"github.com/fairlead-go/fairlead/internal/terms"
 )
 
 // What a question asks for: words that tell something, in the pieces in which the
 // tools know them; what an address is in place of its words; what else a word is
 // called, for less.
-func TestOf(t *testing.T) {
+func TestTerms(t *testing.T) {
 	t.Parallel()
 	x := bm25.New([]bm25.Field{{Weight: 1}}, [][]string{{"webpage"}, {"screen shot"}, {"delete"}})
 	for _, tt := range []struct{ text, want string }{
@@ -28,14 +27,14 @@ func TestOf(t *testing.T) {
 		{"frobnicateThing", "frobnicateth frobnic thing"},
 	} {
 		var got []string
-		for _, term := range terms.Of(x, tt.text) {
+		for _, term := range terms(x, tt.text) {
 			got = append(got, term[0].Stem)
 		}
 		if got := strings.Join(got, " "); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
 		}
 	}
-	term := terms.Of(x, "clone")[0]
+	term := terms(x, "clone")[0]
 	if got := fmt.Sprint(term); !strings.HasPrefix(got, "[{clon 1} ") || !strings.Contains(got, "{copi 0.6}") {
 		t.Errorf("got %s", got)
 	}

@@ -1,4 +1,4 @@
-package catalog_test
+package search_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/search"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -21,17 +22,18 @@ func TestSearchAndSelectOfAViewStayWithinItsScopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	x := search.New(v)
 	notSecret := func(t *middleware.Tool) bool { return !strings.Contains(t.Name(), "secret") }
 	for _, tt := range []struct {
-		q    catalog.Query
+		q    search.Query
 		want string
 	}{
-		{catalog.Query{}, "acme/list_bills acme/list_secrets"},
-		{catalog.Query{Text: "list files"}, "acme/list_bills acme/list_secrets"},
-		{catalog.Query{Text: "files"}, ""},
-		{catalog.Query{Where: notSecret}, "acme/list_bills"},
+		{search.Query{}, "acme/list_bills acme/list_secrets"},
+		{search.Query{Text: "list files"}, "acme/list_bills acme/list_secrets"},
+		{search.Query{Text: "files"}, ""},
+		{search.Query{Where: notSecret}, "acme/list_bills"},
 	} {
-		page, err := v.Search(tt.q)
+		page, err := x.Search(tt.q)
 		if got := of(page.Tools); err != nil || got != tt.want || page.Total != len(page.Tools) {
 			t.Errorf("%q: got %q of %d and error %v, want %q", tt.q.Text, got, page.Total, err, tt.want)
 		}
@@ -44,15 +46,15 @@ func TestSearchAndSelectOfAViewStayWithinItsScopes(t *testing.T) {
 		return scores, nil
 	}
 	for _, tt := range []struct {
-		o    catalog.SelectOptions
+		o    search.SelectOptions
 		want string
 	}{
-		{catalog.SelectOptions{}, "acme/list_bills acme/list_secrets"},
-		{catalog.SelectOptions{Rank: all, WithDangerous: true}, "acme/list_bills acme/list_secrets"},
-		{catalog.SelectOptions{Named: []string{"files/delete_file"}, Always: []string{"files/list_files"}}, "acme/list_bills acme/list_secrets"},
-		{catalog.SelectOptions{Where: notSecret}, "acme/list_bills"},
+		{search.SelectOptions{}, "acme/list_bills acme/list_secrets"},
+		{search.SelectOptions{Rank: all, WithDangerous: true}, "acme/list_bills acme/list_secrets"},
+		{search.SelectOptions{Named: []string{"files/delete_file"}, Always: []string{"files/list_files"}}, "acme/list_bills acme/list_secrets"},
+		{search.SelectOptions{Where: notSecret}, "acme/list_bills"},
 	} {
-		tools, err := v.Select(t.Context(), "list the files", tt.o)
+		tools, err := x.Select(t.Context(), "list the files", tt.o)
 		if got := of(tools); err != nil || got != tt.want {
 			t.Errorf("got %q and error %v, want %q", got, err, tt.want)
 		}

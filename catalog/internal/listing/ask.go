@@ -1,4 +1,4 @@
-package catalog
+package listing
 
 import (
 	"context"
@@ -7,42 +7,51 @@ import (
 	"time"
 )
 
-// asking holds a place for each list of one session that has not returned. A session of
-// the SDK looks at no context while it writes, and hangs where the other end reads
-// nothing; so a list is given up without it, and the next ones wait for the place.
-type asking chan struct{}
-
 const (
-	maxAsking = 4
-	grace     = time.Second // in which a session that looks at its context has returned
+	places = 4           // lists of one session that have not returned
+	grace  = time.Second // in which a session that looks at its context has returned
 )
 
-func newAsking() asking { return make(asking, maxAsking) }
+// A Reader lists the tools of one session. It is safe for concurrent use.
+//
+// A session of the SDK does not look at a context while it writes, and hangs if the other end
+// reads nothing; so a list is given up without it, and the next ones wait for its place.
+type Reader struct {
+	id      string
+	session Session
+	limits  Limits
+	places  chan struct{}
+}
 
-// list lists a server's tools, and returns in time whatever the session does.
-func (c *Catalog) list(ctx context.Context, id string, s Session, places asking) (*listing, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout,
-		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", c.timeout))
+// NewReader returns a reader for the server with the id.
+func NewReader(id string, s Session, l Limits) *Reader {
+	return &Reader{id: id, session: s, limits: l, places: make(chan struct{}, places)}
+}
+
+// Read lists the tools, and returns in time whatever the session does.
+func (r *Reader) Read(ctx context.Context) (*Listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Timeout,
+		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", r.limits.Timeout))
 	defer cancel()
 	select {
-	case places <- struct{}{}:
+	case r.places <- struct{}{}:
 	case <-ctx.Done():
-		return nil, unlisted(id, context.Cause(ctx))
+		return nil, r.unlisted(context.Cause(ctx))
 	}
 	type outcome struct {
-		l        *listing
+		l        *Listing
 		err      error
 		panicked any
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		o := outcome{err: unlisted(id, errors.New("its session ended the goroutine"))}
+		o := outcome{err: r.unlisted(errors.New("its session ended the goroutine"))}
 		defer func() {
 			o.panicked = recover()
-			<-places
+			<-r.places
 			done <- o
 		}()
-		o.l, o.err = c.read(ctx, id, s)
+		o.l, o.err = r.read(ctx)
 	}()
 	var o outcome
 	select {
@@ -51,11 +60,11 @@ func (c *Catalog) list(ctx context.Context, id string, s Session, places asking)
 		select {
 		case o = <-done:
 		case <-time.After(grace):
-			return nil, unlisted(id, context.Cause(ctx))
+			return nil, r.unlisted(context.Cause(ctx))
 		}
 	}
 	if o.panicked != nil {
-		panic(o.panicked) // on the goroutine of who asked
+		panic(o.panicked) // on the caller's goroutine
 	}
 	return o.l, o.err
 }

@@ -1,4 +1,6 @@
-package catalog
+// Package listing reads the tools that a server lists, within limits, and leaves out what cannot be
+// taken.
+package listing
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
@@ -30,42 +33,80 @@ const (
 	maxRefused    = 100     // tools that are named as left out; the others are counted
 )
 
+// A Session lists tools.
+type Session interface {
+	ListTools(ctx context.Context, params *mcp.ListToolsParams) (*mcp.ListToolsResult, error)
+}
+
+// Limits bound one list.
+type Limits struct {
+	Timeout            time.Duration
+	MaxTools, MaxBytes int
+	Forms              bool // definitions are kept in their canonical form as well
+}
+
+// A Definition is one tool of a list as it was taken: a copy, since the SDK hands out the list that
+// it caches to everyone who asks.
+type Definition struct {
+	Tool               *middleware.Tool // without annotations
+	Declared, Inferred annotation.Annotations
+	Fault              string // of what it declares, "" for none
+	Form               []byte // its canonical form, which the digest is over, if Limits.Forms
+}
+
+// A Listing is what one server lists.
+type Listing struct {
+	Tools    []*Definition // by name
+	LeftOut  []finding.Finding
+	Prepared bool          // every page was seen as the server wrote it
+	TTL      time.Duration // 0 if the server does not say
+
+	id      string
+	forms   bool
+	listed  int // tools, whether they can be taken or not
+	bytes   int
+	faulty  map[string]int // how often a name is listed among what is refused
+	unnamed int            // how many were refused beyond those in LeftOut
+}
+
 // read reads every page of a server's tools and sorts out what cannot be taken.
-func (c *Catalog) read(ctx context.Context, id string, s Session) (*listing, error) {
-	l := &listing{id: id, prepared: true, forms: c.pinned}
+func (r *Reader) read(ctx context.Context) (*Listing, error) {
+	l := &Listing{id: r.id, forms: r.limits.Forms, Prepared: true}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
-		page, err := s.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
+		page, err := r.session.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, unlisted(id, explain(ctx, err))
+			return nil, r.unlisted(explain(ctx, err))
 		}
 		if page == nil {
-			return nil, fmt.Errorf("catalog: server %q answered its list of tools with nothing at all", id)
+			return nil, r.fault("answered its list of tools with nothing at all")
 		}
-		if l.listed+len(page.Tools) > c.maxTools {
-			return nil, fmt.Errorf("catalog: server %q lists more than %d tools; raise catalog.Options.MaxTools if that is right", id, c.maxTools)
+		if l.listed+len(page.Tools) > r.limits.MaxTools {
+			return nil, r.fault("lists more than %d tools; raise catalog.Options.MaxTools if that is right", r.limits.MaxTools)
 		}
 		l.page(page, raw)
 		cursor = page.NextCursor
 		l.bytes += len(cursor) // all of them are kept to the end of the list
 		switch {
-		case l.bytes > c.maxBytes:
-			return nil, fmt.Errorf("catalog: server %q lists more than %d bytes of tools; raise catalog.Options.MaxBytes if that is right", id, c.maxBytes)
+		case l.bytes > r.limits.MaxBytes:
+			return nil, r.fault("lists more than %d bytes of tools; raise catalog.Options.MaxBytes if that is right", r.limits.MaxBytes)
 		case cursor == "":
 			l.done()
 			return l, nil
 		case seen[cursor]:
-			return nil, fmt.Errorf("catalog: server %q lists without end: it gave the cursor %.40q twice", id, cursor)
+			return nil, r.fault("lists without end: it gave the cursor %.40q twice", cursor)
 		case len(seen) == maxPages:
-			return nil, fmt.Errorf("catalog: server %q lists more than %d pages of tools", id, maxPages)
+			return nil, r.fault("lists more than %d pages of tools", maxPages)
 		}
 		seen[cursor] = true
 	}
 }
 
-func unlisted(id string, err error) error {
-	return fmt.Errorf("catalog: server %q could not list its tools: %w", id, err)
+func (r *Reader) unlisted(err error) error { return r.fault("could not list its tools: %w", err) }
+
+func (r *Reader) fault(format string, args ...any) error {
+	return fmt.Errorf("catalog: server %q %w", r.id, fmt.Errorf(format, args...))
 }
 
 // explain says what to do about a list that failed.
@@ -75,50 +116,26 @@ func explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case isMalformed: // its text repeats all that came after the fault
-		return fmt.Errorf("%s is no %s; connect through mount.Transport, which leaves a malformed tool out", line(errors.New(malformed.Field)), malformed.Type)
+		return fmt.Errorf("%s is no %s; connect through mount.Transport, which leaves a malformed tool out", Line(errors.New(malformed.Field)), malformed.Type)
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
 		return fmt.Errorf("%w; the server is gone: connect to it again and add the new session in place of this one", err)
 	}
 	return err
 }
 
-// A definition is one tool of a server's list as the catalogue took it: a copy,
-// since the SDK hands out the list that it remembers to everyone who asks.
-type definition struct {
-	tool               *middleware.Tool // without annotations
-	declared, inferred annotation.Annotations
-	fault              string // of what it declares, "" for none
-	shown              *shown // what the catalogue makes of it; nil where that has to be worked out again
-	form               []byte // its canonical form, which the digest is over; nil where there is no lock
-}
-
-// A listing is one server's list while it is read.
-type listing struct {
-	id       string
-	prepared bool // every page was seen as the server wrote it
-	forms    bool // definitions are kept in their canonical form as well
-	ttl      time.Duration
-	listed   int // tools, whether they can be taken or not
-	bytes    int
-	accepted []*definition
-	faulty   map[string]int // how often a name is listed among what is refused
-	refused  []Finding
-	unnamed  int // how many were refused beyond those
-}
-
 // page takes in what can be taken, and says of the rest why not.
-func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
+func (l *Listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	ttl := rawlist.Milliseconds(page.TTLMs)
 	if raw.Seen() {
 		ttl = raw.TTL()
 	} else {
-		l.prepared = false
+		l.Prepared = false
 	}
-	if ttl > 0 && (l.ttl == 0 || ttl < l.ttl) {
-		l.ttl = ttl
+	if ttl > 0 && (l.TTL == 0 || ttl < l.TTL) {
+		l.TTL = ttl
 	}
-	if l.accepted == nil { // most lists have one page
-		l.accepted = make([]*definition, 0, len(page.Tools))
+	if l.Tools == nil { // most lists have one page
+		l.Tools = make([]*Definition, 0, len(page.Tools))
 	}
 	faults := raw.Faults(page.Tools)
 	for _, f := range faults {
@@ -137,76 +154,111 @@ func (l *listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			l.refuse(l.listed+i, def.Name, err)
 			continue
 		}
-		if l.forms {
-			d.form, _ = canonical.AppendTool(nil, def) // it had a digest
+		if l.forms { // of the copy it would be another one, whose numbers are float64
+			d.Form, _ = canonical.AppendTool(nil, def) // it had a digest
 		}
 		if raw.Seen() {
-			d.declared, err = annotation.FromRaw(d.tool.Definition, written)
+			d.Declared, err = annotation.FromRaw(d.Tool.Definition, written)
 		} else {
-			d.declared, err = annotation.FromTool(d.tool.Definition)
+			d.Declared, err = annotation.FromTool(d.Tool.Definition)
 		}
 		if err != nil {
-			d.fault = line(err)
+			d.Fault = Line(err)
 		}
-		l.accepted = append(l.accepted, d)
+		l.Tools = append(l.Tools, d)
 	}
 	l.listed += len(page.Tools) + len(faults)
 }
 
-func (l *listing) refuse(i int, name string, err error) {
+func (l *Listing) refuse(i int, name string, err error) {
 	if l.faulty == nil {
 		l.faulty = make(map[string]int)
 	}
 	if l.faulty[name]++; l.faulty[name] == 1 {
 		l.bytes += len(name)
 	}
-	if len(l.refused) == maxRefused {
+	if len(l.LeftOut) == maxRefused {
 		l.unnamed++
 		return
 	}
-	kind := FindingLeftOut
+	kind := finding.LeftOut
 	if _, bad := errors.AsType[*schemaError](err); bad {
-		kind = FindingSchema
+		kind = finding.Schema
 	}
-	l.refused = append(l.refused, Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), line(err))})
+	l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), Line(err))})
 }
 
 // done ends a list.
-func (l *listing) done() {
-	slices.SortFunc(l.accepted, func(a, b *definition) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
+func (l *Listing) done() {
+	slices.SortFunc(l.Tools, func(a, b *Definition) int { return strings.Compare(a.Tool.Name(), b.Tool.Name()) })
 	l.dropTwins()
 	if l.unnamed > 0 {
-		l.refused = append(l.refused, Finding{Server: l.id, Kind: FindingLeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
+		l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: finding.LeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
 	}
 	// All together, since a prefix that they share says nothing.
-	words := make([]*mcp.Tool, len(l.accepted))
-	for i, d := range l.accepted {
-		words[i] = d.tool.Definition
+	words := make([]*mcp.Tool, len(l.Tools))
+	for i, d := range l.Tools {
+		words[i] = d.Tool.Definition
 	}
 	for i, inferred := range infer.Tools(words) {
-		l.accepted[i].inferred = inferred
+		l.Tools[i].Inferred = inferred
 	}
 }
 
 // dropTwins takes out what has the name of another: of two tools with one name
 // neither is taken, since nobody could say which is meant.
-func (l *listing) dropTwins() {
-	kept := l.accepted[:0]
-	for i := 0; i < len(l.accepted); {
-		d, n := l.accepted[i], 1
-		name := d.tool.Name()
-		for i+n < len(l.accepted) && l.accepted[i+n].tool.Name() == name {
+func (l *Listing) dropTwins() {
+	kept := l.Tools[:0]
+	for i := 0; i < len(l.Tools); {
+		d, n := l.Tools[i], 1
+		name := d.Tool.Name()
+		for i+n < len(l.Tools) && l.Tools[i+n].Tool.Name() == name {
 			n++
 		}
 		i += n
 		if n += l.faulty[name]; n > 1 {
-			l.refused = append(l.refused, Finding{Server: l.id, Tool: name, Kind: FindingLeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
+			l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Tool: name, Kind: finding.LeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
 			continue
 		}
 		kept = append(kept, d)
 	}
-	clear(l.accepted[len(kept):])
-	l.accepted = kept
+	clear(l.Tools[len(kept):])
+	l.Tools = kept
+}
+
+// Check reports what a host cannot have meant in its own tools. Of a server it would be a finding.
+func Check(tools []*mcp.Tool) error {
+	var errs []error
+	seen := make(map[string]bool, len(tools))
+	for i, t := range tools {
+		if t == nil {
+			errs = append(errs, fmt.Errorf("number %d is nil", i))
+			continue
+		}
+		if seen[t.Name] {
+			errs = append(errs, fmt.Errorf("%q is there twice", t.Name))
+		}
+		seen[t.Name] = true
+		who := Which(i, t.Name)
+		if w := t.Annotations; w != nil && w.ReadOnlyHint && w.DestructiveHint != nil && *w.DestructiveHint {
+			errs = append(errs, fmt.Errorf("%s: readOnlyHint and destructiveHint are both true: a tool that changes nothing cannot destroy", who))
+		}
+		if _, err := annotation.FromTool(t); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", who, err))
+		}
+		if _, err := take("", t, measure(t)); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", who, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Which names a tool of the host's, which may have left the name out.
+func Which(i int, name string) string {
+	if name == "" {
+		return named(i, name)
+	}
+	return name
 }
 
 // named names a tool whose name may be anything at all.
@@ -217,8 +269,8 @@ func named(i int, name string) string {
 	return strconv.QuoteToASCII(cut(name, 64))
 }
 
-// line returns the text of an error on one line, safe to show.
-func line(err error) string {
+// Line returns the text of an error on one line, safe to show.
+func Line(err error) string {
 	return safetext.Line(cut(strings.ReplaceAll(new(redact.Redactor).Text(err.Error()), "\n", "; "), 300))
 }
 
@@ -265,7 +317,7 @@ func (e *schemaError) Error() string {
 func (e *schemaError) Unwrap() error { return e.err }
 
 // take copies what can be taken, and says what keeps the rest from it.
-func take(id string, def *mcp.Tool, size int) (*definition, error) {
+func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	if err := toolname.Check(def.Name); err != nil {
 		return nil, err
 	}
@@ -284,5 +336,5 @@ func take(id string, def *mcp.Tool, size int) (*definition, error) {
 			return nil, &schemaError{"output", err}
 		}
 	}
-	return &definition{tool: tool}, nil
+	return &Definition{Tool: tool}, nil
 }
