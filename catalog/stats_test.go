@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,23 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// office is a catalogue of two servers with tools of every class.
+func office(tb testing.TB) *catalog.Catalog {
+	tb.Helper()
+	c := catalog.New(catalog.Options{})
+	for id, names := range map[string][]string{"files": {"list_files", "create_file", "delete_file", "frobnicate"}, "acme": {"list_invoices", "send_invoice", "get_status"}} {
+		var tools []*mcp.Tool
+		for _, name := range names {
+			tools = append(tools, mcptest.Tool(name, ""))
+		}
+		add(tb, c, id, listing(tools...))
+	}
+	if err := c.Override("acme", "list_invoices", annotation.Annotations{Category: "Finance"}); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
 
 func TestStatisticsCountTools(t *testing.T) {
 	t.Parallel()
@@ -101,7 +117,9 @@ func TestStatisticsSurviveARefresh(t *testing.T) {
 	call("list_b")
 	mcptest.Add(server, mcptest.Tool("list_a", "It is described now."), nothing)
 	server.RemoveTools("list_b")
-	relist(t, c)
+	if err := c.Refresh(mcptest.Context(t), "srv"); err != nil {
+		t.Fatal(err)
+	}
 	call("list_a")
 	s := c.Statistics()
 	a, b := s.ByTool["srv/list_a"], s.ByTool["srv/list_b"]

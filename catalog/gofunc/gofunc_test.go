@@ -1,4 +1,4 @@
-package catalog_test
+package gofunc_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -31,7 +32,7 @@ type total struct {
 
 func price(_ context.Context, o order) (total, error) {
 	if o.ID == "" {
-		return total{}, catalog.Failed("no order %q; list them first", o.ID)
+		return total{}, gofunc.Failed("no order %q; list them first", o.ID)
 	}
 	return total{Sum: 7 * o.Count}, nil
 }
@@ -48,7 +49,7 @@ func text(res *mcp.CallToolResult) string {
 func addFunc[In, Out any](t *testing.T, c *catalog.Catalog, name string, a annotation.Annotations, f func(context.Context, In) (Out, error)) *middleware.Tool {
 	t.Helper()
 	id := "shop" + fmt.Sprint(len(c.List()))
-	if err := c.AddFuncs(id, catalog.NewFunc(name, "About orders.", a, f)); err != nil {
+	if err := c.AddFuncs(id, gofunc.New(name, "About orders.", a, f)); err != nil {
 		t.Fatal(err)
 	}
 	tool, ok := c.Lookup(id, name)
@@ -195,8 +196,8 @@ func TestWhatAFuncReturns(t *testing.T) {
 		"a list":             {func() (any, error) { return []int{1, 2}, nil }, "[1,2]", false, nil},
 		"nothing":            {func() (any, error) { return nil, nil }, "null", false, nil},
 		"a result":           {func() (any, error) { return own, nil }, "as it is", true, nil},
-		"a failure":          {func() (any, error) { return nil, catalog.Failed("no order %d", 7) }, "no order 7", true, nil},
-		"a failure, wrapped": {func() (any, error) { return nil, fmt.Errorf("x: %w", catalog.Failed("no order")) }, "no order", true, nil},
+		"a failure":          {func() (any, error) { return nil, gofunc.Failed("no order %d", 7) }, "no order 7", true, nil},
+		"a failure, wrapped": {func() (any, error) { return nil, fmt.Errorf("x: %w", gofunc.Failed("no order")) }, "no order", true, nil},
 		"an error":           {func() (any, error) { return nil, errInside }, "", false, errInside},
 		"its context":        {func() (any, error) { return nil, context.Canceled }, "", false, context.Canceled},
 		"no JSON":            {func() (any, error) { return func() {}, nil }, "", false, errors.ErrUnsupported},
@@ -227,11 +228,11 @@ func TestNilMapsOfAFuncAreAsItsSchemaSays(t *testing.T) {
 	}
 	c := catalog.New(catalog.Options{})
 	if err := c.AddFuncs("shop",
-		catalog.NewFunc("get_map", "", annotation.ReadOnly(), func(context.Context, struct{}) (map[string]int, error) { return nil, nil }),
-		catalog.NewFunc("get_maps", "", annotation.ReadOnly(), func(context.Context, struct{}) (map[string]map[string]int, error) {
+		gofunc.New("get_map", "", annotation.ReadOnly(), func(context.Context, struct{}) (map[string]int, error) { return nil, nil }),
+		gofunc.New("get_maps", "", annotation.ReadOnly(), func(context.Context, struct{}) (map[string]map[string]int, error) {
 			return map[string]map[string]int{"a": nil}, nil
 		}),
-		catalog.NewFunc("get_struct", "", annotation.ReadOnly(), func(context.Context, struct{}) (outer, error) {
+		gofunc.New("get_struct", "", annotation.ReadOnly(), func(context.Context, struct{}) (outer, error) {
 			return outer{L: []inner{{}}}, nil
 		}),
 	); err != nil {
@@ -240,7 +241,8 @@ func TestNilMapsOfAFuncAreAsItsSchemaSays(t *testing.T) {
 	for name, want := range map[string]string{
 		"get_map": `{}`, "get_maps": `{"a":null}`, "get_struct": `{"In":{"M":null},"L":[{"M":null}],"M":null}`,
 	} {
-		res, err := output.New(output.Options{})(c).CallTool(t.Context(), middleware.Call{Tool: lookup(t, c, "shop", name)})
+		tool, _ := c.Lookup("shop", name)
+		res, err := output.New(output.Options{})(c).CallTool(t.Context(), middleware.Call{Tool: tool})
 		if err != nil || res.IsError || text(res) != want {
 			t.Errorf("%s: got %s and %v, want %s", name, text(res), err, want)
 		}
@@ -261,7 +263,7 @@ func TestAFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 				paid++
 				return "", fmt.Errorf("paid, and then: %w", inner)
 			})
-			caller := chain.Standard{Confirm: hitl.New(hitl.ConfirmerFunc(yes), hitl.Options{}), Retry: retry.New(retry.Options{})}.Then(c)
+			caller := chain.Standard{Confirm: hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{}), Retry: retry.New(retry.Options{})}.Then(c)
 			_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"id":"a"}`)})
 			if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); paid != 1 || !unknown || !errors.Is(err, inner) {
 				t.Errorf("%s, %s: paid %d times, and told %v; want once, and that nobody knows", name, class, paid, err)
@@ -275,63 +277,18 @@ type tooMany struct{}
 func (tooMany) Error() string { return "too many requests" }
 func (tooMany) Refused() bool { return true }
 
-// What is believed of funcs is not what the host has said of a server.
-func TestServerInThePlaceOfFuncsIsNotTrusted(t *testing.T) {
-	t.Parallel()
-	c := catalog.New(catalog.Options{})
-	if err := c.AddFuncs("shop", catalog.NewFunc("get_price", "", annotation.ReadOnly(), price)); err != nil {
-		t.Fatal(err)
-	}
-	c.Remove("shop")
-	claims := &mcp.Tool{Name: "frobnicate", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-	add(t, c, "shop", listing(claims))
-	if tool := lookup(t, c, "shop", "frobnicate"); tool.Safety() != annotation.Unknown || c.Trusted("shop") {
-		t.Errorf("it is %s, and trusted: %t", tool.Safety(), c.Trusted("shop"))
-	}
-}
-
-func TestAFuncThatCannotBeAToolIsNamed(t *testing.T) {
-	t.Parallel()
-	good := catalog.NewFunc("good_tool", "", annotation.ReadOnly(), price)
-	bad := annotation.ReadOnly()
-	bad.Destructive = annotation.Yes
-	for want, funcs := range map[string][]catalog.Func{
-		"no_struct: its argument is string": {good, catalog.NewFunc("no_struct", "", annotation.ReadOnly(), func(context.Context, string) (string, error) { return "", nil })},
-		"no_schema:":                        {good, catalog.NewFunc("no_schema", "", annotation.ReadOnly(), func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
-		"no_func: it has no func":           {good, catalog.NewFunc[order, total]("no_func", "", annotation.ReadOnly(), nil)},
-		"contradicts:":                      {good, catalog.NewFunc("contradicts", "", bad, price)},
-		`"good_tool" is there twice`:        {good, good},
-		"the zero Func is no tool":          {good, {}},
-		"tool number 1: it has no name":     {good, catalog.NewFunc("", "", annotation.ReadOnly(), price)},
-		"tool number 2: it has no func":     {good, good, catalog.NewFunc[order, total]("", "", annotation.ReadOnly(), nil)},
-	} {
-		c := catalog.New(catalog.Options{})
-		err := c.AddFuncs("shop", funcs...)
-		if err == nil || !strings.HasPrefix(err.Error(), "catalog: ") || !strings.Contains(err.Error(), want) || len(c.List()) > 0 || c.Trusted("shop") {
-			t.Errorf("got %v, want one that says %q", err, want)
-		}
-	}
-	c := catalog.New(catalog.Options{})
-	if err := c.AddTools("crm", middleware.ToolCallerFunc(echoes), &mcp.Tool{Name: "x", InputSchema: map[string]any{"type": "object"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.AddFuncs("crm", good); err == nil || c.Trusted("crm") {
-		t.Errorf("an id that is another's: %v, trusted %v", err, c.Trusted("crm"))
-	}
-}
-
-func ExampleCatalog_AddFuncs() {
+func ExampleNew() {
 	type order struct {
 		ID string `json:"id" jsonschema:"the order's number"`
 	}
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
 	err := tools.AddFuncs("shop",
-		catalog.NewFunc("order_status", "How far is an order?", annotation.ReadOnly(), func(_ context.Context, o order) (string, error) {
+		gofunc.New("order_status", "How far is an order?", annotation.ReadOnly(), func(_ context.Context, o order) (string, error) {
 			return o.ID + " is on its way", nil
 		}),
-		catalog.NewFunc("cancel_order", "Cancels an order.", annotation.Destructive(), func(_ context.Context, o order) (string, error) {
-			return "", catalog.Failed("%s is on its way and cannot be cancelled", o.ID)
+		gofunc.New("cancel_order", "Cancels an order.", annotation.Destructive(), func(_ context.Context, o order) (string, error) {
+			return "", gofunc.Failed("%s is on its way and cannot be cancelled", o.ID)
 		}),
 	)
 	if err != nil {
