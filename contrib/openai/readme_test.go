@@ -23,6 +23,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/loop"
@@ -31,7 +32,7 @@ import (
 
 func main() {
 	tools := catalog.New(catalog.Options{})
-	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
+	_ = tools.AddFuncs("shop", gofunc.New("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
 	host := loop.New(tools, chain.Standard{}.Then(tools), loop.Options{})
 	given, err := fairlead.Tools(host.Tools())
 	calls := []openai.ChatCompletionMessageToolCallUnion{{ID: "1", Function: openai.ChatCompletionMessageFunctionToolCallFunction{Name: given[0].OfFunction.Function.Name, Arguments: `+"`{\"ID\":\"A7\"}`"+`}}}

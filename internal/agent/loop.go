@@ -109,7 +109,7 @@ func (h *host) lookup(name string) (*middleware.Tool, error) {
 	if tool, ok := h.tools.Lookup(h.server, bare); ok {
 		return tool, nil
 	}
-	if tool, ok := h.tools.LookupModelName(name); ok {
+	if tool, err := h.tools.Find(name); err == nil {
 		return tool, nil
 	}
 	var names []string

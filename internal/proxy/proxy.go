@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/policy"
 	"github.com/fairlead-go/fairlead/internal/tail"
@@ -55,7 +56,7 @@ type Options struct {
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
 	// Lock pins the tools' definitions; nil takes what is listed.
-	Lock *catalog.Lock
+	Lock *pins.Lock
 	// Trust believes what all the servers declare; the default is that it only raises.
 	Trust bool
 	// ReadOnly shows the Safe tools alone.

@@ -53,18 +53,18 @@ var outputMutants = []mutant{
 
 const (
 	viewFile    = "catalog/view.go"
-	pinsFile    = "catalog/pins.go"
+	pinsFile    = "catalog/pins/lock.go"
 	serverFile  = "mount/server.go"
-	listedState = `if known && p.digest == e.tool.Digest && class <= max(p.class, annotation.Dangerous) {`
+	listedState = `if p.form != nil && p.digest == tool.Digest && class <= max(p.class, annotation.Dangerous) {`
 )
 
 var catalogMutants = []mutant{
-	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.needs(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
-	{"view-admits-everything", viewFile, `return &admitter{next: next, c: v.c, sees: v.sees}`, `return &admitter{next: next, c: v.c, sees: everyTool}`},
-	{"lock-takes-another-definition", pinsFile, listedState, `if known && class <= max(p.class, annotation.Dangerous) {`},
-	{"lock-takes-a-milder-class", pinsFile, listedState, `if known && p.digest == e.tool.Digest && class <= annotation.Safe {`},
-	{"always-brings-back-what-is-kept-out", "catalog/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
-	{"unsent-calls-are-counted", "catalog/stats.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
+	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.permission(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
+	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, c: v.c, sees: v.sees}`, `return &admitter{next: next, c: v.c, sees: everyTool}`},
+	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
+	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
+	{"always-brings-back-what-is-kept-out", "catalog/search/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
+	{"unsent-calls-are-counted", "catalog/internal/meter/meter.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
 	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(grant.Guard(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
@@ -80,7 +80,7 @@ var entityMutants = []mutant{
 var byTests = map[string]roomTests{
 	"key-without-definition":              {"./cache", "TestKeyIsScopeServerDefinitionAndArguments"},
 	"answer-beats-the-host":               {"./preflight", "TestTheHostsWordOutweighsTheServers"},
-	"always-brings-back-what-is-kept-out": {"./catalog", "TestSelect$"},
+	"always-brings-back-what-is-kept-out": {"./catalog/search", "TestSelect$"},
 	"unsent-calls-are-counted":            {"./catalog", "TestStatisticsCountWhatReachedTheServer"},
 	"served-tools-without-guard":          {"./mount", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
 	"served-tool-of-another-definition":   {"./mount", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
