@@ -47,10 +47,7 @@ const (
 )
 
 var classMutants = []mutant{
-	{
-		"untrusted-claim-lowers", layersFile, "if l.Trusted {\n\t\ta, claim = annotation.Merge(a, claim), annotation.Annotations{}",
-		"if l.Trusted || len(claim.Evidence) > 0 {\n\t\ta, claim = annotation.Merge(a, claim), annotation.Annotations{}",
-	},
+	{"untrusted-claim-lowers", layersFile, "annotation.Declared, l.Server)\n\tif l.Trusted {", `if l.Trusted || len(claim.Evidence) > 0 {`},
 	{"rule-lowers-what-destroys", layersFile, `case l.Inferred.Safety() == annotation.Dangerous:`, `case l.Inferred.Safety() == annotation.Dangerous && l.Trusted:`},
 	{"old-definition-accepted", "catalog/call.go", `case tool != nil && tool.Digest != call.Tool.Digest:`, `case tool != nil && tool.Name() != call.Tool.Name():`},
 	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},
