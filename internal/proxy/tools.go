@@ -81,8 +81,10 @@ func (s *session) named(now *set, name string) (*middleware.Tool, bool) {
 	if len(s.servers) == 1 {
 		return now.shown.Lookup(s.servers[0].Name, name)
 	}
-	t, err := now.shown.Find(name)
-	return t, err == nil && t.ModelName() == name
+	if t, err := now.shown.Find(name); err == nil && t.ModelName() == name {
+		return t, true
+	}
+	return nil, false
 }
 
 // nameOf is the name under which the client knows a tool.
