@@ -37,7 +37,7 @@ func (c *Catalog) Statistics() Statistics {
 		s.BySafety[t.Safety()]++
 	}
 	for _, calls := range s.ByTool {
-		s.Calls = s.Calls.Plus(calls)
+		s.Calls.Add(calls)
 	}
 	return s
 }

@@ -3,6 +3,7 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,13 +66,13 @@ type Listing struct {
 	forms   bool
 	listed  int // tools, whether they can be taken or not
 	bytes   int
-	faulty  map[string]int // how often a name is listed among what is refused
+	named   map[string]int // how often a name is listed, at first among what is refused
 	unnamed int            // how many were refused beyond those in LeftOut
 }
 
 // read reads every page of a server's tools and sorts out what cannot be taken.
 func (r *Reader) read(ctx context.Context) (*Listing, error) {
-	l := &Listing{id: r.id, forms: r.limits.Forms, Prepared: true}
+	l := &Listing{id: r.id, forms: r.limits.Forms, Prepared: true, named: make(map[string]int)}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
@@ -171,10 +172,7 @@ func (l *Listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 }
 
 func (l *Listing) refuse(i int, name string, err error) {
-	if l.faulty == nil {
-		l.faulty = make(map[string]int)
-	}
-	if l.faulty[name]++; l.faulty[name] == 1 {
+	if l.named[name]++; l.named[name] == 1 {
 		l.bytes += len(name)
 	}
 	if len(l.LeftOut) == maxRefused {
@@ -182,7 +180,7 @@ func (l *Listing) refuse(i int, name string, err error) {
 		return
 	}
 	kind := finding.LeftOut
-	if _, bad := errors.AsType[*schemaError](err); bad {
+	if _, bad := errors.AsType[schemaError](err); bad {
 		kind = finding.Schema
 	}
 	l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), Line(err))})
@@ -205,25 +203,22 @@ func (l *Listing) done() {
 	}
 }
 
-// dropTwins takes out what has the name of another: of two tools with one name
-// neither is taken, since nobody could say which is meant.
+// dropTwins takes out what has the name of another: of two tools with one name neither is taken,
+// since it is unknown which is meant.
 func (l *Listing) dropTwins() {
-	kept := l.Tools[:0]
-	for i := 0; i < len(l.Tools); {
-		d, n := l.Tools[i], 1
-		name := d.Tool.Name()
-		for i+n < len(l.Tools) && l.Tools[i+n].Tool.Name() == name {
-			n++
-		}
-		i += n
-		if n += l.faulty[name]; n > 1 {
-			l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Tool: name, Kind: finding.LeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
-			continue
-		}
-		kept = append(kept, d)
+	for _, d := range l.Tools {
+		l.named[d.Tool.Name()]++
 	}
-	clear(l.Tools[len(kept):])
-	l.Tools = kept
+	left := ""
+	l.Tools = slices.DeleteFunc(l.Tools, func(d *Definition) bool {
+		name := d.Tool.Name()
+		n := l.named[name]
+		if n > 1 && name != left { // once for all of them
+			left = name
+			l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Tool: name, Kind: finding.LeftOut, Text: fmt.Sprintf("left out: the server lists %d tools of this name", n)})
+		}
+		return n > 1
+	})
 }
 
 // Check reports what a host cannot have meant in its own tools. Of a server it would be a finding.
@@ -297,24 +292,10 @@ func measure(def *mcp.Tool) int {
 	return n
 }
 
-// cause takes the name of the tool off what NewTool says.
-func cause(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
-}
-
 // A schemaError says that a schema keeps its tool from being taken.
-type schemaError struct {
-	which string
-	err   error
-}
+type schemaError struct{ error }
 
-func (e *schemaError) Error() string {
-	return "its " + e.which + " schema is not usable: " + e.err.Error()
-}
-func (e *schemaError) Unwrap() error { return e.err }
+func (e schemaError) Unwrap() error { return e.error }
 
 // take copies what can be taken, and says what keeps the rest from it.
 func take(id string, def *mcp.Tool, size int) (*Definition, error) {
@@ -326,14 +307,14 @@ func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	}
 	tool, err := middleware.NewTool(id, def, annotation.Annotations{})
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be written as JSON: %w", cause(err))
+		return nil, fmt.Errorf("it cannot be written as JSON: %w", cmp.Or(errors.Unwrap(err), err)) // without the name of the tool
 	}
 	if err := schema.CheckInput(tool.Definition.InputSchema); err != nil {
-		return nil, &schemaError{"input", err}
+		return nil, schemaError{fmt.Errorf("its input schema is not usable: %w", err)}
 	}
 	if tool.Definition.OutputSchema != nil {
 		if err := schema.Check(tool.Definition.OutputSchema); err != nil {
-			return nil, &schemaError{"output", err}
+			return nil, schemaError{fmt.Errorf("its output schema is not usable: %w", err)}
 		}
 	}
 	return &Definition{Tool: tool}, nil

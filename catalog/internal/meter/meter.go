@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -31,50 +30,44 @@ func (c Calls) Mean() time.Duration {
 	return c.Duration / time.Duration(c.Count)
 }
 
-// Plus returns the sum of both.
-func (c Calls) Plus(d Calls) Calls {
-	return Calls{c.Count + d.Count, c.Failures + d.Failures, c.Unknown + d.Unknown, c.Duration + d.Duration}
+// Add adds what others took.
+func (c *Calls) Add(o Calls) {
+	c.Count += o.Count
+	c.Failures += o.Failures
+	c.Unknown += o.Unknown
+	c.Duration += o.Duration
 }
 
 // A Meter counts calls by server and name, so that a new list of tools does not reset them. It holds
 // what was called and not what is listed: no server can make it grow.
 type Meter struct {
-	mu    sync.RWMutex
-	tools map[name]*counter
+	mu    sync.Mutex
+	tools map[name]*Calls
 }
 
 type name struct{ server, tool string }
 
-type counter struct{ count, failures, unknown, nanoseconds atomic.Int64 }
-
 // Read returns what was counted, by "server/tool".
 func (m *Meter) Read() map[string]Calls {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	all := make(map[string]Calls, len(m.tools))
-	for tool, n := range m.tools {
-		all[tool.server+"/"+tool.tool] = Calls{n.count.Load(), n.failures.Load(), n.unknown.Load(), time.Duration(n.nanoseconds.Load())}
+	for tool, calls := range m.tools {
+		all[tool.server+"/"+tool.tool] = *calls
 	}
 	return all
 }
 
-// of returns the counter of a tool.
-func (m *Meter) of(tool name) *counter {
-	m.mu.RLock()
-	n := m.tools[tool]
-	m.mu.RUnlock()
-	if n != nil {
-		return n
-	}
+func (m *Meter) add(tool name, one Calls) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.tools == nil {
-		m.tools = make(map[name]*counter)
+		m.tools = make(map[name]*Calls)
 	}
 	if m.tools[tool] == nil {
-		m.tools[tool] = new(counter)
+		m.tools[tool] = new(Calls)
 	}
-	return m.tools[tool]
+	m.tools[tool].Add(one)
 }
 
 // Metered counts the calls that executor makes. It stands behind the guard, which panics for nil.
@@ -88,15 +81,14 @@ func (m *Meter) Metered(executor middleware.ToolCaller) middleware.ToolCaller {
 		if middleware.NotSent(err) {
 			return res, err
 		}
-		n := m.of(name{call.Tool.Server, call.Tool.Name()})
-		n.count.Add(1)
-		n.nanoseconds.Add(int64(time.Since(start)))
+		one := Calls{Count: 1, Duration: time.Since(start)}
 		if err != nil || res == nil || res.IsError {
-			n.failures.Add(1)
+			one.Failures = 1
 		}
 		if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](middleware.OutcomeUnknown(call, err)); unknown {
-			n.unknown.Add(1)
+			one.Unknown = 1
 		}
+		m.add(name{call.Tool.Server, call.Tool.Name()}, one)
 		return res, err
 	})
 }
