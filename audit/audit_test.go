@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -105,7 +105,7 @@ func answering(res *mcp.CallToolResult, err error) middleware.ToolCaller {
 // guarded is an executor behind the guard of a catalogue that holds what it is
 // called with.
 func guarded(next middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(next, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+	return guard.New(next, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 var yes = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
@@ -138,7 +138,7 @@ func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
 			t.Parallel()
 			s := new(sink)
 			trail := audit.New(s, audit.Options{})
-			caller := chain.Standard{Record: trail.Record, Confirm: hitl.New(yes, hitl.Options{}), Intent: trail.Intent}.Then(guarded(answering(textResult("the answer"), nil)))
+			caller := chain.Standard{Audit: trail, Confirm: hitl.New(yes, hitl.Options{})}.Then(guarded(answering(textResult("the answer"), nil)))
 			call := middleware.Call{ID: "c1", Scope: "ann", Tool: tool(t, "touch", tt.a), Arguments: json.RawMessage(`{"path":"/etc/motd"}`)}
 			if _, err := caller.CallTool(t.Context(), call); err != nil {
 				t.Fatal(err)
@@ -240,7 +240,7 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := new(sink)
 			trail := audit.New(s, audit.Options{})
-			caller := chain.Standard{Record: trail.Record, Confirm: hitl.New(tt.ask, hitl.Options{}), Intent: trail.Intent}.Then(guarded(tt.end))
+			caller := chain.Standard{Audit: trail, Confirm: hitl.New(tt.ask, hitl.Options{})}.Then(guarded(tt.end))
 			ctx := tt.ctx
 			if ctx == nil {
 				ctx = t.Context()
@@ -323,7 +323,7 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		trail := audit.New(s, audit.Options{})
 		fails := 1
 		caller := chain.Standard{
-			Record: trail.Record, Intent: trail.Intent, Infer: infer.New(infer.Options{}),
+			Audit: trail, Infer: infer.New(infer.Options{}),
 			Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 				time.Sleep(20 * time.Second)
 				return hitl.Decision{Verdict: hitl.Approved}, nil
@@ -348,7 +348,7 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		decisions := func(r audit.Record) string {
 			var all []string
 			for _, d := range r.Decisions {
-				all = append(all, d.Room+" "+d.What+d.Why)
+				all = append(all, d.Stage+" "+d.What+d.Why)
 			}
 			return strings.Join(all, ", ")
 		}
@@ -376,7 +376,7 @@ func TestACallThatIsStoppedBeforeItsIntentHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
-	caller := chain.Standard{Record: trail.Record, Intent: trail.Intent, Budget: budget.New(budget.Options{Session: budget.Limit{Calls: 1}})}.
+	caller := chain.Standard{Audit: trail, Budget: budget.New(budget.Options{Session: budget.Limit{Calls: 1}})}.
 		Then(guarded(answering(textResult("x"), nil)))
 	restricted := tool(t, "salaries", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	for range 2 {

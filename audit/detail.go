@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -65,7 +65,7 @@ func reasons(r *Record, tool *middleware.Tool) {
 
 // whole adds what is recorded in full. The arguments stand in one record of a call,
 // before it is made wherever that comes to be.
-func (p *passage) whole(r *Record, call *middleware.Call, facts []note.Fact) {
+func (p *passage) whole(r *Record, call *middleware.Call, facts []callstate.Decision) {
 	if !p.shown {
 		p.shown = true
 		var schema any
@@ -76,7 +76,7 @@ func (p *passage) whole(r *Record, call *middleware.Call, facts []note.Fact) {
 	}
 	r.Decisions = nil
 	for _, f := range facts {
-		r.Decisions = append(r.Decisions, Decision{Room: f.Room, What: f.What, Why: p.redact.Text(f.Why)})
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: p.redact.Text(f.Why)})
 	}
 }
 

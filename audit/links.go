@@ -6,25 +6,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A passage is one call on its way between the two links. It is the context that
-// carries itself and the call's note, so that both cost one allocation.
+// A passage is one call on its way between the two middlewares. It is the context that
+// carries itself and the state of the call, so that both cost one allocation.
 type passage struct {
-	context.Context
+	callstate.Root
 
 	trail *Trail
 	n     int64
 	began time.Time
-	note  *note.Note
-	own   note.Note // where nobody has begun one
 	kept  uncancelled
-	facts [4]note.Fact // room for what most calls decide
+	facts [4]callstate.Decision // room for what most calls decide
 
 	mu     sync.Mutex
 	level  level
@@ -32,15 +29,6 @@ type passage struct {
 	shown  bool // the arguments stand in a record
 	over   bool
 	redact redact.Redactor
-}
-
-type passageKey struct{ trail *Trail }
-
-func (p *passage) Value(key any) any {
-	if key == (passageKey{p.trail}) {
-		return p
-	}
-	return p.Context.Value(key)
 }
 
 // uncancelled is a context that outlives its call, for what is written at the end.
@@ -52,9 +40,19 @@ func (*uncancelled) Err() error                  { return nil }
 
 func (t *Trail) begin(ctx context.Context) *passage {
 	p := &passage{trail: t, n: t.calls.Add(1), began: time.Now()}
-	p.Context, p.note = p.own.Join(ctx, "record")
+	p.Pass(ctx, "record", p)
 	p.kept.Context = ctx
 	return p
+}
+
+// passageOf returns the passage of the call through this trail, nil if it has none.
+func (t *Trail) passageOf(ctx context.Context) *passage {
+	for carried := range callstate.Passages(ctx) {
+		if p, ok := carried.(*passage); ok && p.trail == t {
+			return p
+		}
+	}
+	return nil
 }
 
 // record returns what every record of the call has.
@@ -74,8 +72,10 @@ type recorder struct {
 	trail *Trail
 }
 
-func (*recorder) Kind() string                    { return "record" }
-func (r *recorder) Unwrap() middleware.ToolCaller { return r.next }
+// Describe implements [middleware.Describer].
+func (r *recorder) Describe() middleware.Description {
+	return middleware.Description{Kind: "record", Next: r.next}
+}
 
 func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	p := r.trail.begin(ctx)
@@ -96,28 +96,28 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	said := p.note.ReadInto(p.facts[:0])
+	said := p.Record(p.facts[:0]...)
 	tool := call.Tool
 	if said.Tool != nil {
 		tool = said.Tool
 	}
-	outcome := outcomeOf(p, res, err, said.Facts)
+	outcome := outcomeOf(p, res, err, said.Decisions)
 	p.trail.count(tool.Safety(), outcome)
 	if p.level = max(p.level, asked(call.Tool), levelOf(tool)); p.level == counted {
 		return
 	}
 	r := p.record(End, call, tool)
 	r.Outcome, r.Took, r.Waited = outcome, r.Time.Sub(p.began), said.Waited
-	r.Approval, r.Attempts, r.From = said.Approval, said.Attempts, source(outcome, said.Facts)
+	r.Approval, r.Attempts, r.From = said.Approval.ID, said.Attempts, source(outcome, said.Decisions)
 	r.Durable = p.intent && durable(p.level, tool)
-	for _, f := range said.Facts {
-		r.Decisions = append(r.Decisions, Decision{Room: f.Room, What: f.What})
+	for _, f := range said.Decisions {
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What})
 	}
 	if !p.intent && durable(p.level, tool) {
 		reasons(&r, tool) // which an intent has already
 	}
 	if p.level == full {
-		p.whole(&r, call, said.Facts)
+		p.whole(&r, call, said.Decisions)
 		p.ending(&r, tool, res, err)
 	}
 	_ = p.trail.write(&p.kept, r) // the trail has logged and counted it
@@ -128,17 +128,19 @@ type intender struct {
 	trail *Trail
 }
 
-func (*intender) Kind() string                    { return "intent" }
-func (i *intender) Unwrap() middleware.ToolCaller { return i.next }
+// Describe implements [middleware.Describer].
+func (i *intender) Describe() middleware.Description {
+	return middleware.Description{Kind: "intent", Next: i.next}
+}
 
 func (i *intender) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	p, _ := ctx.Value(passageKey{i.trail}).(*passage)
+	p := i.trail.passageOf(ctx)
 	level, err := p.intend(ctx, &call)
 	switch {
 	case err != nil && durable(level, call.Tool):
 		return nil, &RefusedError{Tool: call.Tool, Err: err}
 	case level == full:
-		ctx = grant.WithRecord(ctx, &call)
+		ctx = callstate.WithMark(ctx, &call)
 	}
 	return i.next.CallTool(ctx, call)
 }
@@ -164,13 +166,13 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 		return p.level, nil
 	}
 	r := p.record(Intent, call, call.Tool)
-	said := p.note.Read()
-	r.Approval, r.Durable = said.Approval, durable(p.level, call.Tool)
+	said := p.Record()
+	r.Approval, r.Durable = said.Approval.ID, durable(p.level, call.Tool)
 	if r.Durable {
 		reasons(&r, call.Tool)
 	}
 	if p.level == full {
-		p.whole(&r, call, said.Facts)
+		p.whole(&r, call, said.Decisions)
 	}
 	err := p.trail.write(ctx, r)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,7 +60,7 @@ func TestB271WhatCannotBeWrittenDownIsNotDone(t *testing.T) {
 			var log bytes.Buffer
 			trail := audit.New(s, audit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			executed := 0
-			caller := chain.Standard{Record: trail.Record, Confirm: hitl.New(yes, hitl.Options{}), Intent: trail.Intent}.Then(guarded(
+			caller := chain.Standard{Audit: trail, Confirm: hitl.New(yes, hitl.Options{})}.Then(guarded(
 				middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					executed++
 					return textResult("x"), nil
@@ -122,7 +122,7 @@ func TestWhatMustBeRecordedIsRefusedWithoutAWorkingTrail(t *testing.T) {
 		{"a softer copy is not recorded in full", []middleware.Middleware{a.Record, softer, a.Intent}, false},
 	} {
 		executed := 0
-		end := grant.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		end := guard.New(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 			executed++
 			return textResult("x"), nil
 		}), func(context.Context, middleware.Call) (*middleware.Tool, error) { return required, nil })
@@ -190,7 +190,7 @@ func TestCallsAtTheSameTimeHaveTheirOwnRecords(t *testing.T) {
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
 	restricted := tool(t, "salaries", with(annotation.Write(), annotation.Restricted, annotation.Yes))
-	caller := chain.Standard{Record: trail.Record, Intent: trail.Intent}.Then(guarded(middleware.ToolCallerFunc(
+	caller := chain.Standard{Audit: trail}.Then(guarded(middleware.ToolCallerFunc(
 		func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			return textResult("of " + call.ID), nil
 		})))

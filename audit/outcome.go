@@ -5,15 +5,16 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // outcomeOf names what came of a call, what matters most first.
-func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []note.Fact) Outcome {
-	_, _, asks := middleware.InputRequired(err)
+func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []callstate.Decision) Outcome {
+	_, _, asks := fault.InputRequired(err)
 	switch {
 	case err == nil:
 		return resultOf(res)
@@ -21,7 +22,7 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []
 		return InputRequired
 	case has[*middleware.OutcomeUnknownError](err):
 		return Unknown
-	case has[*middleware.PanicError](err), errors.Is(err, errPanicked):
+	case has[*fault.PanicError](err), errors.Is(err, errPanicked):
 		return Panicked
 	case !middleware.NotSent(err) && middleware.Refused(err):
 		return Refused // by the server
@@ -58,9 +59,9 @@ func has[T error](err error) bool {
 }
 
 // denied reports whether the last word of those who ask people was a no.
-func denied(facts []note.Fact) bool {
+func denied(facts []callstate.Decision) bool {
 	for _, f := range slices.Backward(facts) {
-		if f.Room == "hitl" {
+		if f.Stage == "hitl" {
 			return f.What == "denied"
 		}
 	}
@@ -68,15 +69,15 @@ func denied(facts []note.Fact) bool {
 }
 
 // source says where a result came from.
-func source(o Outcome, facts []note.Fact) string {
+func source(o Outcome, facts []callstate.Decision) string {
 	if o != OK && o != ToolError && o != InputRequired {
 		return ""
 	}
 	for _, f := range facts {
 		switch {
-		case f.Room == "cache" && (f.What == "hit" || f.What == "joined"):
+		case f.Stage == "cache" && (f.What == "hit" || f.What == "joined"):
 			return "memory"
-		case o == InputRequired && f.Room == "hitl" && f.What == "pending":
+		case o == InputRequired && f.Stage == "hitl" && f.What == "pending":
 			return "" // the question is ours
 		}
 	}

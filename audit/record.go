@@ -92,9 +92,9 @@ type Record struct {
 	Durable bool `json:"-"`
 }
 
-// A Decision is what one room decided about the call.
+// A Decision is what one middleware decided about the call.
 type Decision struct {
-	Room string `json:"room"`
-	What string `json:"what"`
-	Why  string `json:"why,omitempty"`
+	Stage string `json:"stage"`
+	What  string `json:"what"`
+	Why   string `json:"why,omitempty"`
 }

@@ -30,7 +30,7 @@ func written(t *testing.T, o audit.Options, call middleware.Call, res *mcp.CallT
 	t.Helper()
 	s := new(sink)
 	trail := audit.New(s, o)
-	caller := chain.Standard{Record: trail.Record, Intent: trail.Intent}.Then(guarded(answering(res, err)))
+	caller := chain.Standard{Audit: trail}.Then(guarded(answering(res, err)))
 	_, _ = caller.CallTool(t.Context(), call)
 	b, jsonErr := json.Marshal(s.all())
 	if jsonErr != nil {
@@ -147,7 +147,7 @@ func TestNoSentinelIsEverWritten(t *testing.T) {
 			of = broken
 		}
 		caller := chain.Standard{
-			Record: of.Record, Intent: of.Intent, Confirm: hitl.New(yes, hitl.Options{Logger: logger}),
+			Audit: of, Confirm: hitl.New(yes, hitl.Options{Logger: logger}),
 			Budget: budget.New(budget.Options{Logger: logger, Session: budget.Limit{Calls: random.IntN(3)}}),
 		}.Then(guarded(end))
 		for range 1 + random.IntN(2) {

@@ -57,7 +57,7 @@ func TestAWholeChainBeforeARealServer(t *testing.T) {
 	}
 	trail := audit.New(f, audit.Options{})
 	std := chain.Standard{
-		Record: trail.Record, Intent: trail.Intent, Infer: infer.New(infer.Options{}), Budget: budget.New(budget.Options{}), Confirm: hitl.New(yes, hitl.Options{}),
+		Audit: trail, Infer: infer.New(infer.Options{}), Budget: budget.New(budget.Options{}), Confirm: hitl.New(yes, hitl.Options{}),
 		Cache: cache.New(cache.Options{}), Retry: retry.New(retry.Options{}), RateLimit: ratelimit.New(ratelimit.Options{}), Timeout: timeout.New(timeout.Options{}),
 	}
 	if problems := chain.Verify(std); len(problems) > 0 {
@@ -86,7 +86,7 @@ func TestAWholeChainBeforeARealServer(t *testing.T) {
 		t.Errorf("%s", raw)
 	}
 	without := std
-	without.Intent = nil
+	without.Audit, without.Telemetry = nil, trail.Record
 	made, _ := tools.Lookup("hr", "get_salary")
 	if _, err := without.Then(tools).CallTool(t.Context(), middleware.Call{Tool: made, Arguments: json.RawMessage(`{"of":"ann"}`)}); !middleware.NotSent(err) {
 		t.Errorf("without an intent: %v", err)

@@ -23,6 +23,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,7 +78,7 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	if !turn.Gated(caller) {
 		caller = turn.Gate()(caller)
 	}
-	b := &batch{Options: o, caller: middleware.Recover()(caller)}
+	b := &batch{Options: o, caller: fault.Recover(caller)}
 	return b.run(ctx, calls)
 }
 
@@ -132,7 +134,7 @@ func server(tool *middleware.Tool) string {
 
 // admit returns the context of one call.
 func (b *batch) admit(ctx context.Context, k *turn.Ticket) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(turn.With(ctx, k))
+	ctx, cancel := context.WithCancelCause(callstate.WithTicket(ctx, k))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting[k] = cancel; b.stopped {

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -117,7 +118,7 @@ func TestNothingThatMattersIsReordered(t *testing.T) {
 			s := chain.Standard{Confirm: hitl.New(slow, hitl.Options{}), Cache: cache.New(cache.Options{})}
 			caller := s.Then(w.tools)
 			if seed%3 == 0 { // by hand, and so that nobody can look into it
-				inner := chain.New(middleware.Recover(), s.Confirm).Then(w.tools)
+				inner := chain.New(chain.Recover(), s.Confirm).Then(w.tools)
 				caller = middleware.ToolCallerFunc(inner.CallTool)
 			}
 			out := batch.Options{Parallel: 1 + dice.IntN(8)}.Run(t.Context(), caller, calls)
@@ -282,7 +283,7 @@ func TestAPanicIsOneCallsOwn(t *testing.T) {
 		return w.tools.CallTool(ctx, call)
 	})
 	out := batch.Run(t.Context(), caller, w.calls(t, "a get", "a get", "a get"))
-	if _, ok := errors.AsType[*middleware.PanicError](out[1].Err); !ok || out[0].Err != nil || out[2].Err != nil {
+	if _, ok := errors.AsType[*fault.PanicError](out[1].Err); !ok || out[0].Err != nil || out[2].Err != nil {
 		t.Errorf("got %v, %v, %v", out[0].Err, out[1].Err, out[2].Err)
 	}
 }

@@ -40,6 +40,6 @@ func ExampleRun() {
 	}
 	// Output:
 	// 1 get_note{"id":1}
-	// 2 fairlead: notes/delete_note was refused: it is dangerous and nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+	// 2 fairlead: notes/delete_note was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 	// 3 get_note{"id":2}
 }

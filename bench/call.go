@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -85,7 +86,7 @@ func callDeadline() contest {
 type agreeing struct{ next middleware.ToolCaller }
 
 func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	ctx, once := grant.Give(ctx, &call, time.Minute)
+	ctx, once := callstate.WithGrant(ctx, &call, annotation.Dangerous, time.Minute, nil)
 	defer once.Void()
 	return a.next.CallTool(ctx, call)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -35,10 +35,10 @@ func guarded(executor middleware.ToolCaller, tools ...*middleware.Tool) middlewa
 	for _, tool := range tools {
 		accepted[tool.Name()] = tool
 	}
-	return grant.Guard(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+	return guard.New(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 		tool := accepted[call.Tool.Name()]
 		if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {
-			return nil, &grant.RefusedError{Tool: call.Tool, Reason: "it is not the one that was accepted"}
+			return nil, &guard.RefusedError{Tool: call.Tool, Reason: "it is not the one that was accepted"}
 		}
 		return tool, nil
 	})
@@ -60,6 +60,6 @@ func oursInTime(s *server, o cache.Options) middleware.ToolCaller {
 func oursAudited(s *server) middleware.ToolCaller {
 	trail := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
 	c := standard(cache.Options{})
-	c.Record, c.Intent = trail.Record, trail.Intent
+	c.Audit = trail
 	return c.Then(guarded(s, reads, writes, wipes))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,7 +47,7 @@ type bucketName struct{ server string }
 func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
 	f := emptyFloor()
 	f.next = layers(3, next)
-	return layers(3, middleware.Recover()(f))
+	return layers(3, fault.Recover(f))
 }
 
 func emptyFloor() *floor {
@@ -156,7 +157,7 @@ func newKnowing(next middleware.ToolCaller) middleware.ToolCaller {
 	if err != nil {
 		panic(err)
 	}
-	return layers(3, middleware.Recover()(&knowing{next: next, floor: emptyFloor(), memory: memory}))
+	return layers(3, fault.Recover(&knowing{next: next, floor: emptyFloor(), memory: memory}))
 }
 
 func (k *knowing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -210,7 +211,7 @@ func newLearning(next middleware.ToolCaller) middleware.ToolCaller {
 		panic(err)
 	}
 	l := &learning{next: layers(3, next), floor: emptyFloor(), asked: make(map[[sha256.Size]byte]*asked), memory: memory}
-	return layers(3, middleware.Recover()(l))
+	return layers(3, fault.Recover(l))
 }
 
 func (l *learning) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {

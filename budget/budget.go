@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -135,24 +136,26 @@ type budget struct {
 	log     *slog.Logger
 }
 
-func (*budget) Kind() string                    { return "budget" }
-func (b *budget) Unwrap() middleware.ToolCaller { return b.next }
+// Describe implements [middleware.Describer].
+func (b *budget) Describe() middleware.Description {
+	return middleware.Description{Kind: "budget", Next: b.next}
+}
 
 func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	began := b.ledger.now()
-	taken, stopped := b.take(began, &call)
+	taken, stopped := b.take(ctx, began, &call)
 	if stopped != nil {
-		note.Of(ctx).Say("budget", "stopped", string(stopped.Reason))
+		callstate.Of(ctx).Decide("budget", "stopped", string(stopped.Reason))
 		b.log.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.String("reason", string(stopped.Reason)), slog.Duration("after", stopped.After))
 		return nil, stopped
 	}
-	var said *note.Note
+	var said *callstate.State
 	if b.timed {
-		ctx, said = note.Join(ctx, "budget")
+		ctx, said = callstate.Join(ctx, "budget")
 	}
 	waited := said.Waited()
 	var end ending

@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -255,10 +256,10 @@ func TestWhatIsUnderWayIsReserved(t *testing.T) {
 func TestAPanicIsSettled(t *testing.T) {
 	t.Parallel()
 	ledger := budget.NewLedger()
-	caller := middleware.Recover()(budget.New(budget.Options{Ledger: ledger, Idle: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { panic("boo") }}))
+	caller := fault.Recover(budget.New(budget.Options{Ledger: ledger, Idle: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { panic("boo") }}))
 	for range 3 {
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
-		if _, ok := errors.AsType[*middleware.PanicError](err); !ok {
+		if _, ok := errors.AsType[*fault.PanicError](err); !ok {
 			t.Fatal(err)
 		}
 		time.Sleep(2)
@@ -354,11 +355,12 @@ func TestASharedSessionIsNoWayRoundALimit(t *testing.T) {
 func TestWhatIsStoppedIsNoted(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}})(&server{})
-	ctx, n := note.Begin(t.Context())
+	n := callstate.Begin(t.Context())
+	ctx := context.Context(n)
 	for range 2 {
 		_, _ = caller.CallTool(ctx, middleware.Call{Tool: tool(t, "look", annotation.ReadOnly())})
 	}
-	if got := n.Read().Facts; len(got) != 1 || got[0] != (note.Fact{Room: "budget", What: "stopped", Why: "calls"}) {
+	if got := n.Record().Decisions; len(got) != 1 || got[0] != (callstate.Decision{Stage: "budget", What: "stopped", Why: "calls"}) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"hash/maphash"
 	"math"
 	"sync"
@@ -189,8 +190,8 @@ type ending struct {
 }
 
 // take reserves what the call costs, or says why it is stopped.
-func (b *budget) take(now time.Duration, call *middleware.Call) (taking, *StoppedError) {
-	id := b.ledger.identity(call)
+func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
+	id := b.ledger.identity(ctx, call)
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
 	s := b.ledger.enter(call.Scope, now, b.idle)

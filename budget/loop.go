@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"hash/maphash"
@@ -10,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -122,7 +123,7 @@ const maxPooled = 4 << 20
 
 // identity is a digest of which call it is: of which tool, with which arguments,
 // however they are written.
-func (l *Ledger) identity(call *middleware.Call) uint64 {
+func (l *Ledger) identity(ctx context.Context, call *middleware.Call) uint64 {
 	as := maphash.Bytes(l.seed, call.Arguments)
 	if tool := call.Tool; tool != nil {
 		as ^= bits.RotateLeft64(maphash.String(l.seed, tool.Server), 21)
@@ -135,7 +136,7 @@ func (l *Ledger) identity(call *middleware.Call) uint64 {
 	if meant, ok := l.written.load(as); ok {
 		return meant
 	}
-	meant := l.meaning(call)
+	meant := l.meaning(ctx, call)
 	l.written.store(as, meant)
 	return meant
 }
@@ -184,7 +185,7 @@ func (s *spelling) copy(from *spelling) {
 }
 
 // meaning is the digest of a call, however its arguments are written.
-func (l *Ledger) meaning(call *middleware.Call) uint64 {
+func (l *Ledger) meaning(ctx context.Context, call *middleware.Call) uint64 {
 	var h maphash.Hash
 	h.SetSeed(l.seed)
 	if call.Tool != nil {
@@ -192,7 +193,7 @@ func (l *Ledger) meaning(call *middleware.Call) uint64 {
 		text(&h, call.Tool.Name())
 	}
 	buffer := buffers.Get().(*[]byte)
-	form, err := canonical.AppendObject((*buffer)[:0], call.Arguments)
+	form, err := callstate.AppendForm((*buffer)[:0], callstate.Of(ctx), call)
 	if err != nil {
 		form = append(form[:0], call.Arguments...)
 	}

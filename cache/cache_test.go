@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,6 +43,7 @@ func reader(tb testing.TB) *middleware.Tool {
 	tb.Helper()
 	return tool(tb, "read", annotation.ReadOnly())
 }
+
 func writer(tb testing.TB) *middleware.Tool {
 	tb.Helper()
 	return tool(tb, "write", annotation.Write())
@@ -310,7 +312,7 @@ func TestNoAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil }}
 	res, err := cache.New(cache.Options{})(e).CallTool(t.Context(), middleware.Call{Tool: reader(t)})
-	if _, ok := errors.AsType[*middleware.NoAnswerError](err); !ok || res != nil {
+	if _, ok := errors.AsType[*fault.NoResultError](err); !ok || res != nil {
 		t.Errorf("got %v and error %v, want a NoAnswerError", res, err)
 	}
 }

@@ -1,20 +1,17 @@
 package cache
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 )
-
-// An entity is the hash of what names one. Two that fall together are written to
-// together, which costs a read and never an answer that is too old.
-type entity uint64
 
 // maxNames is how many entities one call may name before it counts as one that
 // names none.
@@ -33,42 +30,14 @@ func newNaming(given map[string][]string) naming {
 		if len(members) == 0 {
 			panic("cache: Options.Entities of " + tool + " names no argument; leave the tool out")
 		}
-		n[tool] = append([]string(nil), members...)
+		n[tool] = slices.Clone(members)
 	}
 	return n
 }
 
-// of returns the entities that the call names, none where it does not name them
-// all without a doubt: arguments that a server could read in two ways name
-// nothing.
-func (n naming) of(seed maphash.Seed, call *middleware.Call) []entity {
-	texts := n.texts(call)
-	if len(texts) == 0 {
-		return nil
-	}
-	names := make([]entity, len(texts))
-	for i, text := range texts {
-		names[i] = entity(maphash.String(seed, text))
-	}
-	return names
-}
-
-// shared returns the same for every process.
-func (n naming) shared(call *middleware.Call) []Name {
-	texts := n.texts(call)
-	if len(texts) == 0 {
-		return nil
-	}
-	names := make([]Name, len(texts))
-	for i, text := range texts {
-		sum := sha256.Sum256([]byte(text))
-		names[i] = Name(sum[:len(Name{})])
-	}
-	return names
-}
-
-// texts returns what names them.
-func (n naming) texts(call *middleware.Call) []string {
+// of returns the entities that the call names, none if it does not name them all
+// without a doubt: arguments that a server could read in two ways name nothing.
+func (n naming) of(ctx context.Context, call *middleware.Call) []Name {
 	if len(n) == 0 {
 		return nil
 	}
@@ -76,7 +45,7 @@ func (n naming) texts(call *middleware.Call) []string {
 	if len(members) == 0 {
 		return nil
 	}
-	form, err := canonical.AppendObject(nil, call.Arguments)
+	form, err := callstate.Form(callstate.Of(ctx), call)
 	if err != nil {
 		return nil
 	}
@@ -84,42 +53,30 @@ func (n naming) texts(call *middleware.Call) []string {
 	if json.Unmarshal(form, &given) != nil {
 		return nil
 	}
-	var all []string
+	var names []Name
 	for _, member := range members {
-		for other := range given { // many a server does not mind the case
+		for other := range given { // many servers ignore the case
 			if other != member && strings.EqualFold(other, member) {
 				return nil
 			}
 		}
-		texts := identities(given[member])
-		if len(texts) == 0 || len(all)+len(texts) > maxNames {
+		list := []json.RawMessage{given[member]}
+		if raw := given[member]; len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) != nil {
 			return nil
 		}
-		all = append(all, texts...)
-	}
-	return all
-}
-
-// identities returns the texts of a value that names one entity, or of a list of
-// such values; none if it names none.
-func identities(raw json.RawMessage) []string {
-	var list []json.RawMessage
-	if len(raw) > 0 && raw[0] == '[' {
-		if json.Unmarshal(raw, &list) != nil {
+		if len(list) == 0 || len(names)+len(list) > maxNames {
 			return nil
 		}
-	} else {
-		list = []json.RawMessage{raw}
-	}
-	texts := make([]string, 0, len(list))
-	for _, one := range list {
-		text, ok := identity(one)
-		if !ok {
-			return nil
+		for _, one := range list {
+			text, ok := identity(one)
+			if !ok {
+				return nil
+			}
+			sum := sha256.Sum256([]byte(text))
+			names = append(names, Name(sum[:]))
 		}
-		texts = append(texts, text)
 	}
-	return texts
+	return names
 }
 
 // identity returns the text of one value. A number and its text are one, however

@@ -2,10 +2,6 @@ package cache
 
 import "unsafe"
 
-// Seen returns what notes that a question was asked, by its hash, and says whether it
-// was asked of late.
-func Seen() func(hash uint64) bool { return new(sightings).again }
-
 // QuestionLines returns the first and the last cache line of each of some new questions.
 func QuestionLines() [][2]uintptr {
 	all, lines := make([]*question, 100), make([][2]uintptr, 100)

@@ -9,29 +9,33 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/resultcopy"
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A flight is one call on its way whose answer several callers wait for.
+// A flight is a read in flight whose result several callers share.
 type flight struct {
 	id       key
-	names    []entity           // what is asked about, none for a list
-	since    moment             // when it began
+	names    []Name             // what it is about; none for a list
+	since    versions.Version   // when it began
 	deadline time.Time          // the leader's; zero for none
-	waiting  int                // guarded by the store's mutex
-	done     chan struct{}      // likewise; nil while nobody waits for it
-	cancel   context.CancelFunc // nil where the leader cannot be cancelled
+	waiting  int                // callers; guarded by the store's mutex
+	done     chan struct{}      // likewise; nil while nobody waits
+	cancel   context.CancelFunc // nil if the leader cannot be cancelled
 
 	// Written before done is closed, and only read afterwards.
 	res  *mcp.CallToolResult // the leader's
-	kept *mcp.CallToolResult // everybody else's, to copy from
+	kept *mcp.CallToolResult // the others copy from it
+	size int64               // of kept
 	err  error
 }
 
-// lead makes the call for everybody who asks meanwhile. A leader that can be
-// cancelled must not take the others down, so the call then runs on its own
-// goroutine with the leader's deadline and values but not its cancellation.
+// lead makes the call for all callers that join meanwhile. A leader that can be
+// cancelled must not cancel the others, so the call then runs on its own goroutine
+// with the leader's deadline and values but not its cancellation.
 func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) (*mcp.CallToolResult, error) {
 	if ctx.Done() == nil {
 		c.fly(ctx, call, f, ttl)
@@ -53,10 +57,10 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 	if err := c.await(ctx, f); err != nil {
 		return nil, err
 	}
-	return f.res, f.err
+	return f.res, nil
 }
 
-// fly makes the call and wakes everybody. Whatever next does, a panic and the end
+// fly makes the call and wakes its callers. Whatever next does, a panic and the end
 // of the goroutine included, the flight ends.
 func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) {
 	returned := false
@@ -72,26 +76,27 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 		f.keep(call.Tool)
 	}
 	if storable(f.kept) {
-		c.store.store(f.id, call.Tool, f.names, c.entry(call.Tool, f.since, f.kept, ttl))
+		c.keep(f.id, &call, f.names, f.since, f.kept, f.size, ttl)
 	}
 }
 
-// keep makes the copy that the others get. What cannot be copied is no answer: a
-// type of the host's own panics.
+// keep makes the copy that the others share. A result that cannot be copied is an
+// error: a type of the host's own may panic.
 func (f *flight) keep(tool *middleware.Tool) {
 	defer func() {
 		if v := recover(); v != nil {
-			f.res, f.err = nil, &middleware.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
+			f.res, f.err = nil, &fault.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
 		}
 	}()
-	f.kept = deepCopy(f.res)
+	f.kept, f.size = resultcopy.Copy(f.res)
 }
 
-// await waits for the flight to land, or for the caller's own end.
+// await waits until the flight ends, or the caller's context, and returns the error of
+// either.
 func (c *cacher) await(ctx context.Context, f *flight) error {
 	select {
 	case <-f.done:
-		return nil
+		return f.err
 	case <-ctx.Done():
 		c.store.leave(f)
 		return cause.End(ctx)

@@ -65,23 +65,6 @@ func make5000() []byte {
 	return b
 }
 
-// Two questions that meet in one place are both known again when they take turns.
-func TestTwoQuestionsThatMeetAreBothSeen(t *testing.T) {
-	t.Parallel()
-	const place = 77 << 32
-	seen := cache.Seen()
-	for turn := range 3 {
-		for _, hash := range []uint64{place | 1, place | 2} {
-			if again := seen(hash); again != (turn > 0) {
-				t.Errorf("turn %d of %d: asked before: %v", turn, hash, again)
-			}
-		}
-	}
-	if seen(place|3) || seen(place<<1|1) {
-		t.Error("a question is known that was never asked")
-	}
-}
-
 // Two cores count the hits of two questions, and must not wait for each other.
 func TestQuestionsShareNoCacheLine(t *testing.T) {
 	t.Parallel()

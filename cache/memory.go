@@ -1,178 +1,139 @@
 package cache
 
 import (
+	"bytes"
 	"context"
-	"math"
+	"strconv"
+	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/fairlead-go/fairlead/internal/versions"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// find returns what is believed about the key; the caller holds the mutex.
-func (s *Store) find(id key, now time.Duration) (e entry, ok bool) {
-	if e, ok = s.kept.get(id.half()); !ok {
-		return entry{}, false
-	}
-	// A write under way needs no look: it marked what it may change when it began,
-	// and nothing that was asked for since is kept before it ends.
-	if !e.believed(now) {
-		s.coolAll()
-		s.kept.remove(id.half())
-		s.stats.Ended++
-		return entry{}, false
-	}
-	s.stats.Hits++
-	return e, true
+// How long a write or a flight counts whose caller may have died.
+const (
+	writeLease  = 10 * time.Minute
+	flightLease = 30 * time.Second
+)
+
+// Memory is a [Remote] in this process: for chains that share cached results but not
+// their [Store], and as the measure of others. It holds 10,000 values at most.
+// The zero value is not ready; use [NewMemory].
+type Memory struct {
+	mu      sync.Mutex // guards what follows
+	servers versions.Servers[Name]
+	writes  map[string]Write // those in flight, Until the end of the lease
+	values  *simplelru.LRU[digest, memoryValue]
 }
 
-// lookup returns a result that may be answered again.
-func (s *Store) lookup(at place, call *middleware.Call, id key, now time.Duration) (*mcp.CallToolResult, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, ok := s.find(id, now)
-	if ok {
-		s.warm(at, call, id, &e)
-	}
-	return e.res, ok
+// A memoryValue is a value, or the flight that fetches it.
+type memoryValue struct {
+	value []byte // nil for a flight
+	names []Name
+	since versions.Version
+	until time.Time
 }
 
-// join returns a known result, or a call on its way that the caller now waits
-// for, or a new flight that the caller leads. A caller with more time than the
-// flight flies by itself and takes the key over.
-func (s *Store) join(ctx context.Context, id key, server string, names []entity, now time.Duration) (res *mcp.CallToolResult, f *flight, leads bool) {
-	deadline, _ := ctx.Deadline()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e, ok := s.find(id, now); ok {
-		return e.res, nil, false
-	}
-	if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {
-		f.waiting++
-		if f.done == nil {
-			f.done = make(chan struct{})
+var _ Remote = (*Memory)(nil)
+
+// NewMemory returns an empty memory.
+func NewMemory() *Memory {
+	return &Memory{writes: make(map[string]Write), values: newLRU[digest, memoryValue](10_000, nil)}
+}
+
+// server returns the state of a server, without the writes whose lease is over. The
+// caller holds the lock.
+func (m *Memory) server(name string) *versions.Server[Name] {
+	on := m.servers.Of(name)
+	if on.Busy(nil) {
+		now := time.Now()
+		for _, w := range m.writes {
+			if w.Server == name && !now.Before(w.Until) {
+				m.end(w)
+			}
 		}
-		s.stats.Joined++
-		return nil, f, false
 	}
-	s.stats.Misses++
-	f = &flight{id: id, names: names, since: s.asked(server, names), deadline: deadline, waiting: 1}
-	if ctx.Done() != nil { // the leader will wait, too
-		f.done = make(chan struct{})
-	}
-	s.flights[id] = f
-	return nil, f, true
+	return on
 }
 
-// asked returns the moment of a question that is asked now. While what it names is
-// written to, nobody knows what the answer will show: it is as old as can be, so that
-// it is neither kept nor shared. The caller holds the mutex.
-func (s *Store) asked(server string, names []entity) moment {
-	if s.server(server).busy(names) {
+// end ends a write, also one whose beginning was lost or whose lease was over.
+func (m *Memory) end(w Write) {
+	on := m.servers.Of(w.Server)
+	if open, ok := m.writes[w.ID]; ok {
+		delete(m.writes, w.ID)
+		on.End(open.Names)
+	}
+	m.servers.Mark(on, w.Names)
+}
+
+// Look implements [Remote].
+func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
+	if ctx.Err() != nil {
+		return Found{}, context.Cause(ctx)
+	}
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	on := m.server(q.Server)
+	if on.Busy(q.Names) {
+		return Found{}, nil
+	}
+	if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {
+		return Found{Value: bytes.Clone(v.value), Ticket: ticketOf(v.since), Busy: v.value == nil}, nil
+	}
+	m.values.Add(q.ID, memoryValue{nil, q.Names, m.servers.Now, now.Add(flightLease)})
+	return Found{Ticket: ticketOf(m.servers.Now)}, nil
+}
+
+func ticketOf(v versions.Version) string { return strconv.FormatUint(uint64(v), 10) }
+
+func versionOf(ticket string) versions.Version {
+	n, err := strconv.ParseUint(ticket, 10, 64)
+	if err != nil {
 		return 0
 	}
-	return s.now
+	return versions.Version(n)
 }
 
-// covers reports whether a flight that ends at have serves a caller that has
-// until want; zero means no end.
-func covers(have, want time.Time) bool {
-	return have.IsZero() || !want.IsZero() && !have.Before(want)
+// Keep implements [Remote].
+func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error {
+	m.Drop(ctx, q, ticket)
+	since := versionOf(ticket)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if on := m.server(q.Server); ticket == "" || on.Changed(q.Names, since) || on.Busy(q.Names) {
+		return nil
+	}
+	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, time.Now().Add(ttl)})
+	return nil
 }
 
-// leave counts one caller out; the last one ends the flight, and nobody joins it
-// any more.
-func (s *Store) leave(f *flight) {
-	s.mu.Lock()
-	f.waiting--
-	abandoned := f.waiting == 0
-	if abandoned && s.flights[f.id] == f {
-		delete(s.flights, f.id)
-	}
-	s.mu.Unlock()
-	if abandoned {
-		f.cancel()
-	}
-}
-
-// land ends a flight and wakes its callers.
-func (s *Store) land(f *flight) {
-	s.mu.Lock()
-	if s.flights[f.id] == f {
-		delete(s.flights, f.id)
-	}
-	done := f.done // nobody joins any more
-	s.mu.Unlock()
-	if done != nil {
-		close(done)
+// Drop implements [Remote].
+func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok := m.values.Peek(q.ID); ok && v.value == nil && ticketOf(v.since) == ticket {
+		m.values.Remove(q.ID)
 	}
 }
 
-// fresh reports whether what was asked at the moment since still holds: nothing
-// that it names was written to or forgotten after that. A write that began before it
-// and is still under way needs no look (see asked). The caller holds the mutex.
-func (s *Store) fresh(on *serverState, names []entity, since moment) bool {
-	return since >= s.forgotten && !on.changed(names, since)
+// Begin implements [Remote].
+func (m *Memory) Begin(_ context.Context, w Write) error {
+	if lease := time.Now().Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
+		w.Until = lease
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.servers.Begin(m.server(w.Server), w.Names)
+	m.writes[w.ID] = w
+	return nil
 }
 
-// store keeps a result of the tool that was asked for at e.since, unless what it names may
-// have changed meanwhile.
-func (s *Store) store(id key, tool *middleware.Tool, names []entity, e entry) {
-	size := sizeOf(e.res)
-	if size > min(s.kept.maxBytes, math.MaxUint32) {
-		return
-	}
-	e.size = uint32(size)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.of = s.origin(tool, names)
-	if !s.fresh(e.of.server, e.of.names, e.since) {
-		return
-	}
-	had := s.kept.has(id.half())
-	if had || s.kept.crowded(&e) {
-		s.coolAll() // what has been used is known before something has to go
-	}
-	if had {
-		s.kept.remove(id.half())
-	}
-	s.stats.Evicted += s.kept.add(id.half(), e)
-}
-
-// beginWrite forgets what the write may change, and keeps reads that overlap it
-// from being stored. No names means everything that the server holds. It began at no
-// moment where others are under way.
-func (s *Store) beginWrite(server string, names []entity) (on *serverState, began moment) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Writes++
-	s.now++
-	s.coolAll()
-	on = s.server(server)
-	if !on.busy(names) { // else the others may come last, see alone
-		began = s.now
-	}
-	on.begin(names, s.now)
-	return on, began
-}
-
-// endWrite says that a write has returned. What it ended is forgotten already, and
-// what was asked for meanwhile is not kept (see asked), so one that may have changed
-// anything is counted down without the mutex.
-func (s *Store) endWrite(on *serverState, names []entity) {
-	if len(names) == 0 {
-		on.over.Add(1)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	on.end(names)
-}
-
-// alone reports whether nothing else may have changed what a write names since it
-// began, or before and after that, so that what it wrote is what is there now.
-func (s *Store) alone(server string, names []entity, began moment) (now moment, alone bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now, s.fresh(s.server(server), names, began)
+// End implements [Remote].
+func (m *Memory) End(_ context.Context, w Write) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.end(w)
+	return nil
 }

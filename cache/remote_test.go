@@ -279,6 +279,7 @@ func (gone) Look(context.Context, cache.Question) (cache.Found, error) { return 
 func (gone) Keep(context.Context, cache.Question, string, []byte, time.Duration) error {
 	return errOut
 }
+
 func (gone) Drop(context.Context, cache.Question, string) {}
 func (gone) Begin(context.Context, cache.Write) error     { return errOut }
 func (gone) End(context.Context, cache.Write) error       { return errOut }

@@ -2,11 +2,15 @@ package cache
 
 import (
 	"cmp"
+	"context"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
@@ -18,38 +22,36 @@ type StoreOptions struct {
 	Bytes int64
 }
 
-// A Store holds what is known: results, the calls on their way, and for each
-// server what was written to. A host that wants to look into the memory, or to
-// forget something, makes one and hands it in with [Options.Store]. Chains that
-// share a store see each other's writes and answer each other's reads, so the same
-// server id must mean the same server in all of them.
+// A Store holds cached results, the reads in flight, and the versions of what was
+// written to each server. A host that wants to read its statistics, or to drop
+// results, makes one and passes it in as [Options.Store]. Chains that share a store
+// see each other's writes and answer each other's reads, so the same server id must
+// mean the same server in all of them.
 //
-// It is safe for concurrent use, and needs no closing. The zero value is not ready; use
-// [NewStore].
+// It is safe for concurrent use, and needs no closing. The zero value is not ready;
+// use [NewStore].
 type Store struct {
-	seed maphash.Seed
+	born time.Time
+	hot  *hot
 
-	mu        sync.Mutex // guards all that follows; never held across a call
-	kept      segments
-	flights   map[key]*flight
-	servers   map[string]*serverState
-	lately    *serverState // that of the last look, which is often that of the next
-	now       moment
-	forgotten moment // when Forget was last called
+	mu        sync.Mutex // guards what follows, and what hot says it does; never held across a call
+	kept      *results
+	inFlight  map[key]*flight
+	servers   versions.Servers[Name]
+	forgotten versions.Version // when Forget was last called
 	stats     Stats
-	hot       hot
 }
 
 // Stats counts what a [Store] did since it was made.
 type Stats struct {
-	Hits    uint64 // reads answered from memory
+	Hits    uint64 // reads answered from the cache
 	Joined  uint64 // reads that waited for another's call
 	Misses  uint64 // reads that made the call
-	Writes  uint64 // calls that ended what they may have changed
-	Ended   uint64 // results found to be too old, or written over, when asked for again
-	Evicted uint64 // results that had to go for want of room
-	Entries int    // results that are kept now
-	Bytes   int64  // and what they take
+	Writes  uint64 // calls that invalidated what they may have changed
+	Ended   uint64 // results found to be expired or stale when requested again
+	Evicted uint64 // valid results that had to make room for others
+	Entries int    // results that are cached now
+	Bytes   int64  // and the memory that they take
 }
 
 // NewStore returns an empty store. It panics on a negative number.
@@ -61,15 +63,15 @@ func NewStore(o StoreOptions) *Store {
 		panic("cache: StoreOptions.Bytes is negative")
 	}
 	return &Store{
-		seed:    maphash.MakeSeed(),
-		kept:    newSegments(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
-		flights: make(map[key]*flight),
-		servers: make(map[string]*serverState),
+		born:     time.Now(),
+		hot:      &hot{seed: maphash.MakeSeed()},
+		kept:     newResults(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
+		inFlight: make(map[key]*flight),
 	}
 }
 
-// clock needs no mutex: it never changes.
-func (s *Store) clock() time.Duration { return s.kept.clock() }
+// clock returns the time since the store was made. It needs no lock.
+func (s *Store) clock() time.Duration { return time.Since(s.born) }
 
 // Stats returns the counts as of now.
 func (s *Store) Stats() Stats {
@@ -79,77 +81,189 @@ func (s *Store) Stats() Stats {
 		s.count(q)
 	}
 	stats := s.stats
-	stats.Entries, stats.Bytes = s.kept.len(), s.kept.bytes
+	stats.Entries, stats.Bytes = s.kept.list.Len(), s.kept.bytes
 	return stats
 }
 
 // Forget drops the results of every tool that matches, of every scope, and
 // returns how many they were. In both patterns * stands for any text, so that
 // ("files", "read") is one tool, ("files", "*") a server, ("*", "list_*") a kind
-// of tool and ("*", "*") everything. A read that is under way meanwhile is
-// answered but not kept, and nobody joins it any more.
-func (s *Store) Forget(server, tool string) int {
+// of tool and ("*", "*") everything. A read that is in flight meanwhile is
+// answered but not cached, and no later read joins it.
+func (s *Store) Forget(server, tool string) (forgotten int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now++
-	s.forgotten = s.now
+	s.servers.Now++
+	s.forgotten = s.servers.Now
 	s.coolAll()
-	gone := func(e entry) bool { return match(server, e.of.server.name) && match(tool, e.of.tool) }
-	return s.kept.removeIf(s.kept.quick, gone) + s.kept.removeIf(s.kept.slow, gone)
-}
-
-// match reports whether the text is what the pattern says. It looks at each star
-// once more at most, so that no pattern takes long.
-func match(pattern, text string) bool {
-	p, t, star, from := 0, 0, -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			from++
-			p, t = star+1, from
-		default:
-			return false
+	for _, id := range s.kept.list.Keys() {
+		if e, _ := s.kept.list.Peek(id); match(server, e.tool.Server) && match(tool, e.tool.Name()) {
+			s.kept.list.Remove(id)
+			forgotten++
 		}
 	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
+	return forgotten
 }
 
-// server returns the state of a server; the caller holds the mutex.
-func (s *Store) server(name string) *serverState {
-	if s.lately != nil && s.lately.name == name {
-		return s.lately
+// match reports whether the text matches the pattern, in which * stands for any
+// text.
+func match(pattern, text string) bool {
+	first, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == text
 	}
-	on := s.servers[name]
-	if on == nil {
-		on = &serverState{name: name, tools: make(map[string]*origin)}
-		s.servers[name] = on
+	text, ok := strings.CutPrefix(text, first)
+	for ok {
+		var part string
+		if part, rest, star = strings.Cut(rest, "*"); !star {
+			return strings.HasSuffix(text, part)
+		}
+		_, text, ok = strings.Cut(text, part)
 	}
-	s.lately = on
-	return on
+	return false
 }
 
-// maxOrigins is how many tools of one server share an origin among their entries.
-const maxOrigins = 4096
+// find returns the valid entry of a key. The caller holds the mutex.
+func (s *Store) find(id key, now time.Duration) (e entry, ok bool) {
+	if e, ok = s.kept.list.Get(id); !ok {
+		return entry{}, false
+	}
+	if !e.valid(now) {
+		s.coolAll()
+		s.kept.list.Remove(id)
+		s.stats.Ended++
+		return entry{}, false
+	}
+	s.stats.Hits++
+	return e, true
+}
 
-// origin returns what the entries of a tool are of, which those that name nothing
-// share. The caller holds the mutex.
-func (s *Store) origin(tool *middleware.Tool, names []entity) *origin {
-	on := s.server(tool.Server)
-	if of := on.tools[tool.Name()]; of != nil && len(names) == 0 {
-		return of
+// lookup returns the cached result of a call, nil if there is none.
+func (s *Store) lookup(at place, call *middleware.Call, id digest, now time.Duration) *mcp.CallToolResult {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.find(id.key(), now)
+	if ok {
+		s.warm(at, call, id, &e)
 	}
-	of := &origin{server: on, tool: tool.Name(), names: names}
-	if len(names) == 0 && len(on.tools) < maxOrigins {
-		on.tools[of.tool] = of
+	return e.res
+}
+
+// join returns a cached result, or a call in flight for which the caller now waits,
+// or a new flight that the caller leads. A caller with more time than the flight
+// makes its own call, which later callers join.
+func (s *Store) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (res *mcp.CallToolResult, f *flight, leads bool) {
+	deadline, _ := ctx.Deadline()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.find(id, now); ok {
+		return e.res, nil, false
 	}
-	return of
+	on := s.servers.Of(server)
+	if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {
+		f.waiting++
+		if f.done == nil {
+			f.done = make(chan struct{})
+		}
+		s.stats.Joined++
+		return nil, f, false
+	}
+	s.stats.Misses++
+	f = &flight{id: id, names: names, since: s.servers.Request(on, names), deadline: deadline, waiting: 1}
+	if ctx.Done() != nil { // the leader will wait, too
+		f.done = make(chan struct{})
+	}
+	s.inFlight[id] = f
+	return nil, f, true
+}
+
+// version returns the version of a read that is requested now.
+func (s *Store) version(server string, names []Name) versions.Version {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.servers.Request(s.servers.Of(server), names)
+}
+
+// fresh reports whether what was requested at a version still holds: nothing that
+// it is about was written to or forgotten since. The caller holds the mutex.
+func (s *Store) fresh(on *versions.Server[Name], names []Name, since versions.Version) bool {
+	return since >= s.forgotten && !on.Changed(names, since)
+}
+
+// covers reports whether a flight that ends at have serves a caller that has
+// until want; zero means no end.
+func covers(have, want time.Time) bool {
+	return have.IsZero() || !want.IsZero() && !have.Before(want)
+}
+
+// leave records that one caller no longer waits. When the last one leaves, the
+// flight is cancelled, and no later read joins it.
+func (s *Store) leave(f *flight) {
+	s.mu.Lock()
+	f.waiting--
+	abandoned := f.waiting == 0
+	if abandoned && s.inFlight[f.id] == f {
+		delete(s.inFlight, f.id)
+	}
+	s.mu.Unlock()
+	if abandoned {
+		f.cancel()
+	}
+}
+
+// land ends a flight and wakes its callers.
+func (s *Store) land(f *flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inFlight[f.id] == f {
+		delete(s.inFlight, f.id)
+	}
+	if f.done != nil { // no later read joins
+		close(f.done)
+	}
+}
+
+// store caches a result, unless what it is about may have changed since it was
+// requested.
+func (s *Store) store(id key, e entry) {
+	if e.size > s.kept.maxBytes {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.server = s.servers.Of(e.tool.Server)
+	if !s.fresh(e.server, e.names, e.since) {
+		return
+	}
+	if s.kept.list.Contains(id) || s.kept.full(e.size) {
+		s.coolAll() // which entries were used counts when one has to go
+		s.kept.list.Remove(id)
+	}
+	for now := s.clock(); s.kept.full(e.size); {
+		if s.kept.evict(now) {
+			s.stats.Evicted++
+		}
+	}
+	s.kept.add(id, e)
+}
+
+// beginWrite invalidates what the write may change, and keeps reads that overlap it
+// from being cached. No names means everything that the server holds. It returns the
+// version of what the write returns, which is 0 while others are in flight: they may
+// come last.
+func (s *Store) beginWrite(server string, names []Name) (on *versions.Server[Name], since versions.Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Writes++
+	s.coolAll()
+	on = s.servers.Of(server)
+	return on, s.servers.Begin(on, names)
+}
+
+// endWrite records that a write has returned. It invalidates nothing: no read that
+// was requested meanwhile is cached.
+func (s *Store) endWrite(on *versions.Server[Name], names []Name) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on.End(names)
 }

@@ -64,7 +64,7 @@ func TestForget(t *testing.T) {
 			calls := make([]middleware.Call, len(tools))
 			for i, name := range tools {
 				a := annotation.ReadOnly()
-				a.EstimatedDuration = time.Duration(i) * time.Second // in both segments
+				a.EstimatedDuration = time.Duration(i) * time.Second // slow ones among them
 				calls[i] = middleware.Call{Scope: fmt.Sprint(i), Tool: toolOf(t, name[0], mcp.Tool{Name: name[1]}, a, annotation.Host)}
 				call(t, c, calls[i])
 			}

@@ -5,7 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -17,11 +18,10 @@ func (c *Catalog) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return c.guarded.CallTool(ctx, call)
 }
 
-// Promise says that the catalogue is guarded.
-func (c *Catalog) Promise(p *middleware.Promises) { p.Guards = true }
-
-// Kind returns "guard", since nothing stands between it and the servers.
-func (*Catalog) Kind() string { return "guard" }
+// Describe implements [middleware.Describer].
+func (*Catalog) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
+}
 
 func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
@@ -44,7 +44,7 @@ func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // guard stands before an executor of tools for one who sees some of them.
 func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
-	return grant.Guard(c.meter.Metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+	return guard.New(c.meter.Metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		return c.accepted(ctx, call, sees)
 	})
 }
@@ -54,11 +54,10 @@ func (v *View) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToo
 	return v.guarded.CallTool(ctx, call)
 }
 
-// Promise says that the view is guarded.
-func (*View) Promise(p *middleware.Promises) { p.Guards = true }
-
-// Kind returns "guard", since nothing stands between it and the servers.
-func (*View) Kind() string { return "guard" }
+// Describe implements [middleware.Describer].
+func (*View) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
+}
 
 // Guard is [Catalog.Guard] for this caller.
 func (v *View) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
@@ -71,7 +70,7 @@ func (v *View) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 // chain.Standard puts it where it belongs; in front of a chain of another order,
 // hang it by hand.
 func (v *View) Admit(next middleware.ToolCaller) middleware.ToolCaller {
-	return &admitter{next: next, c: v.c, sees: v.sees}
+	return &admitter{next: next, c: v.c, sees: v.sees, limits: true}
 }
 
 // Admit is [View.Admit] for a caller who may use every tool.
@@ -82,13 +81,16 @@ func (c *Catalog) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 func everyTool(*middleware.Tool) bool { return true }
 
 type admitter struct {
-	next middleware.ToolCaller
-	c    *Catalog
-	sees func(*middleware.Tool) bool
+	next   middleware.ToolCaller
+	c      *Catalog
+	sees   func(*middleware.Tool) bool
+	limits bool
 }
 
-func (*admitter) Kind() string                    { return "admit" }
-func (a *admitter) Unwrap() middleware.ToolCaller { return a.next }
+// Describe implements [middleware.Describer].
+func (a *admitter) Describe() middleware.Description {
+	return middleware.Description{Kind: "admit", Next: a.next}
+}
 
 func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool != nil && call.Tool.Definition != nil { // the guard has words for that
@@ -96,16 +98,20 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 			return nil, err
 		}
 	}
+	if a.limits { // also where a route leads past the view
+		ctx = callstate.WithLimit(ctx, a.sees)
+	}
 	return a.next.CallTool(ctx, call)
 }
 
 // accepted returns the tool that a call names as it is accepted now, or why the
 // call is refused. To one who does not see a tool it is not there.
 func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(*middleware.Tool) bool) (*middleware.Tool, error) {
+	callstate.Observe("lookup")
 	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
 	tool, held := now.tools[id].tool, now.held[id]
 	switch {
-	case tool != nil && !sees(tool), held.tool != nil && !sees(held.tool):
+	case tool != nil && !(sees(tool) && callstate.Sees(ctx, tool)), held.tool != nil && !sees(held.tool):
 		c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a call was refused, since no scope of its caller covers the tool",
 			slog.String("server", id.server), slog.String("tool", id.tool))
 	case held.tool != nil:
@@ -122,7 +128,7 @@ func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(
 // another class, or of a higher level, than the scopes cover.
 func seesArguments(ctx context.Context, call middleware.Call, tool *middleware.Tool, sees func(*middleware.Tool) bool) error {
 	call.Tool = tool
-	found, ok := grant.Answered(ctx, &call)
+	found, ok := callstate.Answered(ctx, &call)
 	if !ok {
 		return nil
 	}

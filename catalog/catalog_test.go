@@ -154,7 +154,7 @@ func Example() {
 	// files/delete_file dangerous
 	// files/list_files safe
 	// files/reset_view safe
-	// fairlead: files/delete_file was refused: it is dangerous and nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 }
 
 // A server that is trusted is believed, in both directions.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/refusal"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // refused is in each error about a call that did not leave and that would only fail again.
-type refused = refusal.Final
+type refused = fault.Final
 
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")

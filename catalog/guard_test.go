@@ -11,7 +11,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,7 +42,7 @@ func (l *ledger) set(tool *mcp.Tool) {
 // agree returns a context with a person's yes to the call.
 func agree(t testing.TB, call middleware.Call) context.Context {
 	t.Helper()
-	ctx, g := grant.Give(mcptest.Context(t), &call, time.Minute)
+	ctx, g := callstate.WithGrant(mcptest.Context(t), &call, annotation.Dangerous, time.Minute, nil)
 	t.Cleanup(g.Void)
 	return ctx
 }
@@ -63,7 +64,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 			kinder := *lookup(t, c, "srv", name)
 			kinder.Annotations = annotation.ReadOnly()
 			_, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: &kinder})
-			if !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
+			if !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
 				t.Errorf("got %v, want a refusal", err)
 			}
 			l.want(t, 0)
@@ -76,7 +77,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.want(t, 1)
-		if _, err := c.CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+		if _, err := c.CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("a second time: got %v", err)
 		}
 		l.want(t, 1)
@@ -85,7 +86,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 		call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a"), Arguments: json.RawMessage(`{"a":1}`)}
 		ctx := agree(t, call)
 		call.Arguments = json.RawMessage(`{"a":2}`)
-		if _, err := c.CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+		if _, err := c.CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("got %v", err)
 		}
 		l.want(t, 1)
@@ -101,15 +102,14 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 		if err := c.Override("srv", "list_a", annotation.Destructive()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: before}); !errors.Is(err, grant.ErrRefused) {
+		if _, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: before}); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("got %v", err)
 		}
 		l.want(t, 2)
 	})
 	t.Run("it promises to guard", func(t *testing.T) {
-		var p middleware.Promises
-		if c.Promise(&p); !p.Guards || c.Kind() != "guard" {
-			t.Errorf("got %+v of a %s", p, c.Kind())
+		if d := c.Describe(); !d.Guards || d.Kind != "guard" {
+			t.Errorf("described as %+v", d)
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T
 			c := catalog.New(catalog.Options{})
 			add(t, c, "srv", mcptest.Connect(t, first.server, nil))
 			call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a")}
-			ctx, g := grant.GiveRecorded(mcptest.Context(t), &call, annotation.Dangerous, time.Minute, func(context.Context) error {
+			ctx, g := callstate.WithGrant(mcptest.Context(t), &call, annotation.Dangerous, time.Minute, func(context.Context) error {
 				c.Remove("srv")
 				return another(t, c, other)
 			})
@@ -228,7 +228,7 @@ func TestUnknownToolIsRefused(t *testing.T) {
 	}
 	t.Run("no tool", func(t *testing.T) {
 		for _, call := range []middleware.Call{{}, {Tool: &middleware.Tool{Server: "srv"}}} {
-			if _, err := c.CallTool(t.Context(), call); !errors.Is(err, grant.ErrRefused) {
+			if _, err := c.CallTool(t.Context(), call); !errors.Is(err, guard.ErrRefused) {
 				t.Errorf("got %v", err)
 			}
 		}

@@ -107,8 +107,7 @@ func (r *Replica) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return r.guarded.CallTool(ctx, call)
 }
 
-// Kind returns "guard", since nothing stands between it and the server.
-func (*Replica) Kind() string { return "guard" }
-
-// Promise says that the replica is guarded.
-func (*Replica) Promise(p *middleware.Promises) { p.Guards = true }
+// Describe implements [middleware.Describer].
+func (*Replica) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
+}

@@ -34,7 +34,7 @@ func TestVerifyNamesATrailThatRecordsNothing(t *testing.T) {
 		read, driven []string
 	}{
 		{"both", func(ask middleware.Middleware) []middleware.Middleware {
-			return []middleware.Middleware{works.Record, middleware.Recover(), infer.New(infer.Options{}), budget.New(budget.Options{}), ask, works.Intent, cache.New(cache.Options{})}
+			return []middleware.Middleware{works.Record, chain.Recover(), infer.New(infer.Options{}), budget.New(budget.Options{}), ask, works.Intent, cache.New(cache.Options{})}
 		}, nil, nil},
 		{"no intent", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{works.Record, ask}
@@ -43,7 +43,7 @@ func TestVerifyNamesATrailThatRecordsNothing(t *testing.T) {
 		{"no record", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{ask, works.Intent}
 		},
-			[]string{"intent stands in the chain without record: what was begun is never seen to end"}, nil},
+			[]string{"intent stands in the chain without record: the end of what was begun is never recorded"}, nil},
 		{"of two trails", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{works.Record, ask, other.Intent}
 		},

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -33,21 +33,16 @@ var answer = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "
 
 // accepting is a guarded executor that does nothing.
 func accepting() middleware.ToolCaller {
-	return grant.Guard(
+	return guard.New(
 		middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil }),
 		func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 // seven is a chain of seven layers: recover, infer, confirm, cache, retry,
 // ratelimit and one of the host's own.
-func seven() middleware.ToolCaller {
-	pass := func(next middleware.ToolCaller) middleware.ToolCaller {
-		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			return next.CallTool(ctx, call)
-		})
-	}
+func six(outermost ...middleware.Middleware) middleware.ToolCaller {
 	return chain.Standard{
-		Outermost: []middleware.Middleware{pass},
+		Outermost: outermost,
 		Infer:     infer.New(infer.Options{}),
 		Confirm:   hitl.New(nil, hitl.Options{}),
 		Cache:     cache.New(cache.Options{}),
@@ -63,7 +58,7 @@ var arguments200 = func() json.RawMessage {
 }()
 
 func BenchmarkSevenLayers(b *testing.B) {
-	caller := seven()
+	caller := six()
 	call := middleware.Call{Tool: tool(b, "update_note", annotation.Update()), Arguments: arguments200}
 	ctx := context.Background()
 	b.ReportAllocs()
@@ -75,7 +70,7 @@ func BenchmarkSevenLayers(b *testing.B) {
 }
 
 func BenchmarkHit200Bytes(b *testing.B) {
-	caller := seven()
+	caller := six()
 	call := middleware.Call{Tool: tool(b, "list_notes", annotation.ReadOnly()), Arguments: arguments200}
 	ctx := context.Background()
 	b.ReportAllocs()
@@ -91,19 +86,24 @@ func TestAllocsOfTheChain(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")
 	}
-	caller := seven()
+	own := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(next.CallTool)
+	}
+	plain, asked := six(), six(own)
 	ctx := context.Background()
 	for _, c := range []struct {
-		name string
-		tool *middleware.Tool
-		want float64
+		name   string
+		caller middleware.ToolCaller
+		tool   *middleware.Tool
+		want   float64
 	}{
-		{"seven layers around a no-op", tool(t, "update_note", annotation.Update()), 0},
-		{"a hit of 200 bytes of arguments", tool(t, "list_notes", annotation.ReadOnly()), 1},
+		{"six layers around a no-op", plain, tool(t, "update_note", annotation.Update()), 0},
+		{"a hit of 200 bytes of arguments", plain, tool(t, "list_notes", annotation.ReadOnly()), 1},
+		{"a record that the host's own middleware may ask for", asked, tool(t, "update_note", annotation.Update()), 1},
 	} {
 		call := middleware.Call{Tool: c.tool, Arguments: arguments200}
 		got := testing.AllocsPerRun(100, func() {
-			if _, err := caller.CallTool(ctx, call); err != nil {
+			if _, err := c.caller.CallTool(ctx, call); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -1,21 +1,25 @@
-// Package chain puts middlewares in order. It knows which order and why, and
-// does no work of its own.
+// Package chain puts middlewares in order. Most callers fill in a [Standard], whose
+// order is argued; [New] composes any middlewares in an order of one's own, which
+// [Verify] checks.
 package chain
 
 import (
+	"context"
 	"slices"
 
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Chain is a list of middlewares, the first one outermost. It never changes;
-// the zero value passes every call through.
+// A Chain is a list of middlewares, the first one outermost. It never changes; the zero
+// value passes every call through.
 type Chain struct{ links []middleware.Middleware }
 
-// New returns a chain of the middlewares in the order given: the first one sees
-// the call first and the answer last. A nil middleware is a mistake in the
-// program, and New panics.
+// New returns a chain of the middlewares in the order given: the first one sees the call
+// first and the result last. It panics on a nil middleware.
 func New(links ...middleware.Middleware) Chain {
 	if slices.ContainsFunc(links, func(m middleware.Middleware) bool { return m == nil }) {
 		panic("chain: New was given a nil middleware")
@@ -23,10 +27,11 @@ func New(links ...middleware.Middleware) Chain {
 	return Chain{links: slices.Clone(links)}
 }
 
-// Then hangs the chain in front of an executor. The result may be used by any
-// number of goroutines; state that a middleware keeps belongs to what Then
-// returned, unless its doc says otherwise (a rate limit holds for all), so call it
-// once and keep the result. c.Then is itself a [middleware.Middleware].
+// Then puts the chain in front of an executor, which should be guarded (see [Guard]).
+// The result may be used by any number of goroutines; state that a middleware keeps
+// belongs to what Then returned, unless its documentation says otherwise (a rate limit
+// holds for all), so call it once and keep the result. c.Then is itself a
+// [middleware.Middleware].
 func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
@@ -34,21 +39,105 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if r, ok := executor.(*reader); ok { // the chain is read and not used
 		return r.read(c.links)
 	}
-	for _, link := range slices.Backward(c.links) {
-		executor = link(executor)
-	}
-	return executor
+	return assemble(c.links, executor, entry{guards: guarded(executor)})
 }
 
-// ErrRefused is in the tree of every error by which a guard turned a call away.
-var ErrRefused = grant.ErrRefused
+// assemble puts the middlewares in front of an executor. The entry stands outside of them
+// if it has something to do.
+func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
+	e.first = executor
+	asks := e.judge != nil
+	for _, link := range slices.Backward(links) {
+		e.first = link(e.first)
+		asks = asks || mayAsk(e.first)
+	}
+	if !asks {
+		return e.first
+	}
+	return &e
+}
 
-// Guard stands before an executor of the host's own, one that is neither a
-// catalogue nor one of package mount's, which are guarded already. It refuses a
-// Dangerous or Unknown call that carries no person's yes for exactly this tool,
-// these arguments and this scope, whatever stands outside it. A tool's class is
-// the one that infer.New gave it further out; a tool that it never saw is
-// Unknown.
+// mayAsk reports whether a link may call [RecordOf]: it is none of Fairlead's own, or
+// one that is documented to.
+func mayAsk(built middleware.ToolCaller) bool {
+	d, ok := built.(middleware.Describer)
+	if !ok {
+		return true
+	}
+	kind := d.Describe().Kind
+	return kind == "" || kind == "telemetry"
+}
+
+// An entry begins the state of a call that enters a chain, so that its record can be
+// asked for.
+type entry struct {
+	first  middleware.ToolCaller
+	kind   string
+	guards bool            // the executor is guarded
+	judge  callstate.Judge // of the chain's Preflight, nil without one
+}
+
+// Describe implements [middleware.Describer].
+func (e *entry) Describe() middleware.Description {
+	return middleware.Description{Kind: e.kind, Next: e.first, Guards: e.guards}
+}
+
+func (e *entry) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return e.first.CallTool(callstate.Enter(ctx, &call, e.judge), call)
+}
+
+// Recover returns a middleware that returns a panic further in as a [*PanicError], and
+// neither or both of result and error as an error alone. The outcome of an unsafe call
+// that panicked is unknown. A [Standard] has it already.
+func Recover() middleware.Middleware {
+	return fault.Recover
+}
+
+// A PanicError is a panic further in. Its text does not repeat what panicked; Value and
+// Stack are for the log.
+type PanicError = fault.PanicError
+
+// ErrRefused is in the tree of every error by which a guard refused a call.
+var ErrRefused = guard.ErrRefused
+
+// Guard stands in front of an executor of the host's own. A catalog and package mount
+// have guards of their own, and [Standard.Then] puts one in front of an executor that has
+// none. It refuses a Dangerous or Unknown call that carries no person's approval of
+// exactly this tool, these arguments and this scope, whatever stands outside it. A tool's
+// class is the one that infer.New gave it further out; a tool that infer.New has not seen
+// is Unknown.
 func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return grant.GuardClassed(executor)
+	return guard.Classified(executor)
+}
+
+// guarded reports whether an executor describes itself as guarded.
+func guarded(executor middleware.ToolCaller) bool {
+	for range maxDepth {
+		d, ok := executor.(middleware.Describer)
+		if !ok {
+			return false
+		}
+		described := d.Describe()
+		if described.Guards {
+			return true
+		}
+		executor = described.Next
+	}
+	return false
+}
+
+// judging returns what classifies a call by its arguments as the middleware does, for
+// arguments that a person edits.
+func judging(m middleware.Middleware) callstate.Judge {
+	if m == nil {
+		return nil
+	}
+	return func(ctx context.Context, call middleware.Call) (tool *middleware.Tool, err error) {
+		call.Tool = callstate.Static(ctx, call.Tool) // not as it was with the arguments before
+		_, err = m(middleware.ToolCallerFunc(func(_ context.Context, judged middleware.Call) (*mcp.CallToolResult, error) {
+			tool = judged.Tool
+			return &mcp.CallToolResult{}, nil
+		})).CallTool(ctx, call)
+		return tool, err
+	}
 }

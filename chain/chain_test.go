@@ -3,6 +3,7 @@ package chain_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -37,10 +39,10 @@ func (tr *trace) at(name string) middleware.Middleware {
 }
 
 func (tr *trace) executor() middleware.ToolCaller {
-	return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+	return trusting{middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		*tr = append(*tr, "executor")
 		return answer, nil
-	})
+	})}
 }
 
 func (tr *trace) String() string { return strings.Join(*tr, " ") }
@@ -96,7 +98,7 @@ func TestChainDoesNotChange(t *testing.T) {
 		places[0] = tr.at("a")
 		s := chain.Standard{Outermost: places, PerCall: places, PerAttempt: places, Cache: tr.at("cache")}
 		m, built := s.Middleware(), s.Then(tr.executor())
-		_ = s.Enforces()
+		_ = s.Describe()
 		if places[0] == nil || places[:2][1] != nil {
 			t.Error("the host's slice was written to")
 		}
@@ -216,7 +218,7 @@ func TestPanicIsAnErrorOutermost(t *testing.T) {
 			watch := func(next middleware.ToolCaller) middleware.ToolCaller {
 				return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 					res, err := next.CallTool(ctx, call)
-					if _, ok := errors.AsType[*middleware.PanicError](err); ok && res == nil {
+					if _, ok := errors.AsType[*fault.PanicError](err); ok && res == nil {
 						seen++
 					}
 					return res, err
@@ -231,7 +233,7 @@ func TestPanicIsAnErrorOutermost(t *testing.T) {
 					slot.set(&s, boom)
 				}
 			}
-			_, err := s.Then(boom(nil)).CallTool(t.Context(), middleware.Call{Tool: tool(t, "delete", annotation.Destructive())})
+			_, err := s.Then(trusting{boom(nil)}).CallTool(t.Context(), middleware.Call{Tool: tool(t, "delete", annotation.Destructive())})
 			if _, ok := errors.AsType[*middleware.OutcomeUnknownError](err); !ok || seen != 1 {
 				t.Errorf("seen %d times, got error %v", seen, err)
 			}
@@ -351,9 +353,9 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 	for n := range len(confirm) << 4 {
 		who, has := n>>4, func(i int) bool { return n>>i&1 == 1 }
 		s := chain.Standard{Confirm: confirm[who]}
-		want := middleware.Promises{Guards: true, Confirms: who >= 2, ConfirmsWrite: who == 3}
+		want := middleware.Description{Guards: true, Confirms: who >= 2, ConfirmsWrites: who == 3}
 		if has(0) {
-			s.Cache, want.Remembers = cache.New(cache.Options{}), true
+			s.Cache, want.Caches = cache.New(cache.Options{}), true
 		}
 		if has(1) {
 			s.Retry, want.Retries = retry.New(retry.Options{}), true
@@ -364,7 +366,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 		if has(3) {
 			s.Timeout, want.Deadlines = timeout.New(timeout.Options{}), true
 		}
-		if got := s.Enforces(); got != want {
+		if got := enforced(s.Describe()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%06b: got  %+v\nwant %+v", n, got, want)
 		}
 		for _, class := range []struct {
@@ -385,12 +387,12 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 					will = append(will, what)
 				}
 			}
-			asks := class.must && want.Confirms || class.write && want.ConfirmsWrite
+			asks := class.must && want.Confirms || class.write && want.ConfirmsWrites
 			add(asks, "ask first")
 			add(class.must && !want.Confirms, "refuse, nobody can be asked")
 			add(!class.must && !asks, "run")
-			add(want.Remembers && class.reads, "remember")
-			add(want.Remembers && !class.reads, "never cache")
+			add(want.Caches && class.reads, "remember")
+			add(want.Caches && !class.reads, "never cache")
 			add(want.Retries && class.repeats, "retry")
 			add(want.Retries && !class.repeats, "retry if not sent")
 			explained := s.Explain(tool(t, class.name, class.a))
@@ -419,7 +421,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 			switch {
 			case class.must && !want.Confirms:
 				runs = 0
-			case want.Remembers && class.reads:
+			case want.Caches && class.reads:
 				runs = 1
 			}
 			if asks {
@@ -430,4 +432,17 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 			}
 		}
 	}
+}
+
+// enforced returns what a description says that is enforced, and nothing else.
+func enforced(d middleware.Description) middleware.Description {
+	d.Kind, d.Next, d.Will = "", nil, nil
+	return d
+}
+
+// A trusting executor describes itself as guarded, and is not.
+type trusting struct{ middleware.ToolCaller }
+
+func (trusting) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,7 +25,7 @@ func TestGuardCosts(t *testing.T) {
 	accepting := func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }
 	granted := func(next middleware.ToolCaller) middleware.ToolCaller { // as hitl does, without the person
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			ctx, yes := grant.Give(ctx, &call, time.Hour)
+			ctx, yes := callstate.WithGrant(ctx, &call, annotation.Dangerous, time.Hour, nil)
 			defer yes.Void()
 			return next.CallTool(ctx, call)
 		})
@@ -37,10 +38,10 @@ func TestGuardCosts(t *testing.T) {
 		tool    *middleware.Tool
 		most    float64
 	}{
-		{"a safe call", plain, func(next middleware.ToolCaller) middleware.ToolCaller { return grant.Guard(next, accepting) }, tool(t, "look", annotation.ReadOnly()), 0},
-		{"a moderate call", plain, func(next middleware.ToolCaller) middleware.ToolCaller { return grant.Guard(next, accepting) }, tool(t, "add", annotation.Write()), 0},
+		{"a safe call", plain, func(next middleware.ToolCaller) middleware.ToolCaller { return guard.New(next, accepting) }, tool(t, "look", annotation.ReadOnly()), 0},
+		{"a moderate call", plain, func(next middleware.ToolCaller) middleware.ToolCaller { return guard.New(next, accepting) }, tool(t, "add", annotation.Write()), 0},
 		{"a safe call that infer has classed", infer.New(infer.Options{}), chain.Guard, definition(t, "list_files"), 0},
-		{"a granted call", granted, func(next middleware.ToolCaller) middleware.ToolCaller { return grant.Guard(next, accepting) }, tool(t, "destroy", annotation.Destructive()), 2},
+		{"a granted call", granted, func(next middleware.ToolCaller) middleware.ToolCaller { return guard.New(next, accepting) }, tool(t, "destroy", annotation.Destructive()), 2},
 	} {
 		allocations := func(executor middleware.ToolCaller) float64 {
 			caller, ctx := tt.outside(executor), context.Background()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -59,7 +59,7 @@ func driven(c interface {
 	audited := annotation.ReadOnly()
 	audited.AuditRequired = annotation.Yes
 	d.audited = d.tool("look_at_secrets", audited.Attribute(annotation.Host, ""))
-	d.caller = c.Then(&arrivals{recorder: d.end, guarded: grant.Guard(d.end, d.accepted)})
+	d.caller = c.Then(&arrivals{recorder: d.end, guarded: guard.New(d.end, d.accepted)})
 	if d.caller == nil {
 		return []Problem{{Text: "Then returned nothing to call"}}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/route"
@@ -26,7 +26,7 @@ import (
 func classed(tool *middleware.Tool) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			return next.CallTool(grant.WithClass(ctx, tool), call)
+			return next.CallTool(callstate.WithClass(ctx, tool), call)
 		})
 	}
 }
@@ -326,5 +326,5 @@ func ExampleGuard() {
 	}
 	// Output:
 	// executed: list_files
-	// fairlead: files/delete_file was refused: it is dangerous and nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 }

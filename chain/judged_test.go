@@ -36,7 +36,7 @@ func TestPanicOfAJudgedCallHasAnUnknownOutcome(t *testing.T) {
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"files/get_file": preflight.When("then", "delete").Dangerous()}})
 	c := chain.Standard{
 		Preflight: judge.Middleware,
-		Confirm:   hitl.New(approves, hitl.Options{Classify: judge.Classify}),
+		Confirm:   hitl.New(approves, hitl.Options{}),
 	}.Then(tools)
 	for arguments, want := range map[string]bool{`{"then":"delete"}`: true, `{}`: false} {
 		_, err := c.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/timeout"
@@ -29,7 +29,7 @@ var builtIn = []string{"recover", "infer", "hitl", "cache", "retry", "ratelimit"
 func build(kind string, ask, pace middleware.Middleware) middleware.Middleware {
 	switch kind {
 	case "recover":
-		return middleware.Recover()
+		return chain.Recover()
 	case "infer":
 		return infer.New(infer.Options{})
 	case "hitl":
@@ -78,9 +78,8 @@ func TestEveryBuiltInLinkTellsItsNext(t *testing.T) {
 	for _, kind := range builtIn {
 		executor := new(turning)
 		built := build(kind, hitl.New(nil, hitl.Options{}), slow())(executor)
-		k, _ := built.(middleware.Kinder)
-		u, ok := built.(middleware.Unwrapper)
-		if k == nil || k.Kind() != kind || !ok || u.Unwrap() != middleware.ToolCaller(executor) {
+		d, ok := built.(middleware.Describer)
+		if !ok || d.Describe().Kind != kind || d.Describe().Next != middleware.ToolCaller(executor) {
 			t.Errorf("%s: %T does not tell what it is and what it stands before", kind, built)
 		}
 	}
@@ -148,7 +147,7 @@ func newBench(order []string, fail func(tool string, arrival int) error) *bench 
 	for i, k := range order {
 		links[i] = build(k, ask, pace)
 	}
-	b.caller = chain.New(links...).Then(grant.Guard(middleware.ToolCallerFunc(
+	b.caller = chain.New(links...).Then(guard.New(middleware.ToolCallerFunc(
 		func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -275,8 +274,11 @@ type told struct {
 	next middleware.ToolCaller
 }
 
-func (l told) Kind() string                  { return l.kind }
-func (l told) Unwrap() middleware.ToolCaller { return l.next }
+// Describe implements [middleware.Describer].
+func (l told) Describe() middleware.Description {
+	return middleware.Description{Kind: l.kind, Next: l.next}
+}
+
 func (l told) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return l.next.CallTool(ctx, call)
 }

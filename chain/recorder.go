@@ -88,6 +88,11 @@ type arrivals struct {
 	guarded middleware.ToolCaller
 }
 
+// Describe implements [middleware.Describer].
+func (*arrivals) Describe() middleware.Description {
+	return middleware.Description{Kind: kindGuard, Guards: true}
+}
+
 func (a *arrivals) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	a.mu.Lock()
 	a.arrived++

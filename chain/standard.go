@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/turn"
@@ -11,126 +10,152 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Standard is the chain in its argued order, one slot for each middleware. The
-// order does not depend on the order of writing, and an empty slot is left out:
+// Standard is the chain in its argued order, with one slot for each middleware. The order
+// does not depend on the order of writing, and an empty slot is left out:
 //
-//	Outermost → Output → Telemetry → Record → recover → Infer → Budget → Preflight → Confirm → PerCall →
-//	Intent → Cache → Retry → RateLimit → PerAttempt → Timeout → Route → executor
+//	Outermost → Output → Telemetry → Audit (record) → recover → Infer → Budget → Preflight → admission →
+//	Confirm → PerCall → Audit (intent) → Cache → Retry → RateLimit → PerAttempt → Timeout → Route → executor
 //
-// Only the outer edge turns errors into answers and cuts them, so that memory holds
-// them whole and records see errors as errors. A person is asked once, about the
-// class that these arguments have, outside memory and repetition; a remembered
-// answer costs no place in the rate; every attempt pays for its own, has a time
-// limit of its own, and may go to another replica. Without Confirm, dangerous calls
-// are refused by the guard at the executor, not made. What the executor would refuse
-// outright is refused early (see [Standard.Then]), and with Preflight recover stands
-// inside Confirm too, where the class is known. There, too, the calls of one batch
-// (package batch) are kept in their order.
+// Only Output turns errors into results and truncates them, so that the cache holds whole
+// results and records see errors as errors. A person is asked once, about the class that
+// these arguments have, outside the cache and retries. A cached result costs no token of
+// the rate limit; every attempt pays for its own, has a time limit of its own, and may go
+// to another replica. Without Confirm, dangerous calls are refused by the guard at the
+// executor. What the executor would refuse anyway is refused at admission, before a
+// person is asked and the cache is looked up. The calls of one batch (package batch) are
+// kept in their order behind Confirm. A panic further in than recover becomes an error
+// there.
 type Standard struct {
-	// Outermost sees every call and its final answer, as the model will see it.
+	// Outermost middlewares see every call and its final result, as the model will see it.
 	Outermost []middleware.Middleware
-	// Output makes errors into answers and cuts what is too long (output.New).
+	// Output turns errors into results and truncates what is too long (output.New).
 	Output middleware.Middleware
 	// Telemetry measures the whole call (contrib/otel).
 	Telemetry middleware.Middleware
-	// Record writes down what came of each call (the Record of an audit.Trail).
-	Record middleware.Middleware
-	// Infer gives a class to tools that no catalogue has classed (infer.New).
+	// Audit records each call, before it is made and when it has ended (audit.New).
+	Audit Auditor
+	// Infer classifies tools that no catalog has classified (infer.New).
 	Infer middleware.Middleware
-	// Budget bounds what a session may spend, and ends loops (budget.New).
+	// Budget bounds what a session may use, and ends loops (budget.New).
 	Budget middleware.Middleware
-	// Preflight classes the call by its arguments (package preflight).
+	// Preflight classifies the call by its arguments (preflight.New). Arguments that a
+	// person edits in Confirm are classified by it as well.
 	Preflight middleware.Middleware
 	// Confirm asks a person (hitl.New).
 	Confirm middleware.Middleware
-	// PerCall sees what was allowed, before it is looked up in memory.
+	// PerCall middlewares see what was approved, before the cache is looked up.
 	PerCall []middleware.Middleware
-	// Intent writes down what is about to be done (the Intent of the same trail).
-	Intent middleware.Middleware
-	// Cache remembers reads (cache.New).
+	// Cache keeps the results of reads (cache.New).
 	Cache middleware.Middleware
 	// Retry repeats what failed (retry.New).
 	Retry middleware.Middleware
-	// RateLimit paces (ratelimit.New).
+	// RateLimit waits for a token, or refuses (ratelimit.New).
 	RateLimit middleware.Middleware
-	// PerAttempt sees each attempt, once it may go out.
+	// PerAttempt middlewares see each attempt, once it may be sent.
 	PerAttempt []middleware.Middleware
 	// Timeout bounds each attempt (timeout.New).
 	Timeout middleware.Middleware
 	// Route chooses among the replicas of a server (package route).
 	Route middleware.Middleware
 
-	// admit is the executor's own (middleware.Admitter), nil where it has none. It stands
-	// there for the tool, for what preflight found of these arguments, and for replicas.
-	admit middleware.Middleware
+	admit middleware.Middleware // the executor's own, nil if it has none
 }
 
-// links returns the middlewares that are there, outermost first.
-func (s Standard) links() []middleware.Middleware {
-	type links = []middleware.Middleware
-	all := slices.Concat(
-		// the edge: the answer as the model will see it, and what is written down of it
-		s.Outermost, links{s.Output, s.Telemetry, s.Record},
-		// what the tool alone tells
-		links{middleware.Recover(), s.admit, s.Infer, s.Budget},
-		// what its arguments tell, and a person
-		links{s.Preflight, s.admit, s.Confirm, turn.Gate(), s.recoverJudged()}, s.PerCall,
-		// what is done once for a call, however often it is tried
-		links{s.Intent, s.Cache},
-		// the attempts, and each of them
-		links{s.Retry, s.RateLimit}, s.PerAttempt, links{s.Timeout, s.admitRouted(), s.Route},
-	)
-	return slices.DeleteFunc(all, func(m middleware.Middleware) bool { return m == nil })
+// An Auditor has the two middlewares of an audit trail; audit.New returns one.
+type Auditor interface {
+	Record(next middleware.ToolCaller) middleware.ToolCaller // what came of each call
+	Intent(next middleware.ToolCaller) middleware.ToolCaller // what is about to be done
 }
 
-// recoverJudged is for a call of which Preflight knows more: the recover before it
-// knows the tool, and not what the arguments make of it.
-func (s Standard) recoverJudged() middleware.Middleware {
-	if s.Preflight == nil {
-		return nil
-	}
-	return middleware.Recover()
+// An Admitter is an executor that can refuse a call before anything is done about it.
+// Admit is a middleware that passes what the executor would not refuse. [Standard] puts
+// it in front of Confirm. The executor itself checks again.
+type Admitter interface {
+	Admit(next middleware.ToolCaller) middleware.ToolCaller
 }
 
-// admitRouted is for what Route leads past the executor's own guard.
-func (s Standard) admitRouted() middleware.Middleware {
-	if s.Route == nil {
-		return nil
-	}
-	return s.admit
-}
-
-// Then hangs the chain in front of an executor: a catalogue, one of package
-// mount's, or one of the host's own behind [Guard]. Call it once and keep the
-// result, which is safe for concurrent use. Where the executor is a
-// [middleware.Admitter], such as a catalogue or a view of one, what it would refuse
-// outright is refused after recover: nobody is asked about it and no memory
-// answers it.
-func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
-	if a, ok := executor.(middleware.Admitter); ok {
-		s.admit = a.Admit
-	}
-	c := New(s.links()...).Then(executor)
-	if !turn.Gated(c) { // a link of the host's hides the gate
-		c = turn.Ordered()(c)
-	}
-	return c
-}
-
-// Middleware returns the chain as a middleware, for where one is asked for.
-func (s Standard) Middleware() middleware.Middleware { return s.Then }
-
-// Enforces says what the assembled chain keeps, asked of what its slots build. It
-// counts on the guard at the executor: a catalogue and package mount have one, any
-// other needs [Guard].
-func (s Standard) Enforces() middleware.Promises {
-	promises := middleware.Promises{Guards: true}
-	for _, link := range s.links() {
-		if p, ok := link(nowhere).(middleware.Promiser); ok {
-			p.Promise(&promises)
+// links returns the middlewares of the slots that are filled, outermost first.
+func (s *Standard) links() []middleware.Middleware {
+	var links []middleware.Middleware
+	for _, slot := range slots {
+		for _, link := range slot.in(s) {
+			if link != nil {
+				links = append(links, link)
+			}
 		}
 	}
-	return promises
+	return links
+}
+
+// Then puts the chain in front of an executor: a catalog, one of package mount's, or one
+// of the host's own, which is guarded as by [Guard] unless it describes itself as guarded
+// ([middleware.Description]). Call it once and keep the result, which is safe for
+// concurrent use. If the executor is an [Admitter], such as a catalog or a view of one,
+// it is asked at admission.
+func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
+	if executor == nil {
+		panic("chain: Then was given a nil executor")
+	}
+	if _, read := executor.(*reader); read || guarded(executor) {
+		return s.before(executor)
+	}
+	return s.before(Guard(executor))
+}
+
+// before puts the chain in front of a ToolCaller.
+func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
+	if r, ok := next.(*reader); ok { // the chain is read and not used
+		return r.read(s.links())
+	}
+	if a, ok := next.(Admitter); ok {
+		s.admit = a.Admit
+	}
+	return assemble(s.links(), next, entry{kind: turn.Kind, guards: guarded(next), judge: judging(s.Preflight)})
+}
+
+// Middleware returns the chain as a middleware, for an executor that is guarded, or as a
+// part of a longer chain.
+func (s Standard) Middleware() middleware.Middleware { return s.before }
+
+// Describe returns what the whole chain enforces and does with the calls of a tool. It
+// counts on the guard at the executor.
+func (s Standard) Describe() middleware.Description {
+	all := middleware.Description{Kind: "chain", Guards: true}
+	var will []func(*middleware.Tool) string
+	for _, link := range s.links() {
+		d, ok := link(nowhere).(middleware.Describer)
+		if !ok {
+			continue
+		}
+		one := d.Describe()
+		all.Confirms = all.Confirms || one.Confirms
+		all.ConfirmsWrites = all.ConfirmsWrites || one.ConfirmsWrites
+		all.Caches = all.Caches || one.Caches
+		all.Retries = all.Retries || one.Retries
+		all.Limits = all.Limits || one.Limits
+		all.Deadlines = all.Deadlines || one.Deadlines
+		if one.Will != nil {
+			will = append(will, one.Will)
+		}
+	}
+	confirms := s.Confirm != nil
+	all.Will = func(tool *middleware.Tool) string {
+		var words []string
+		switch {
+		case confirms:
+		case tool.Safety().MustConfirm(): // by the guard
+			words = append(words, "refuse, nobody can be asked")
+		default:
+			words = append(words, "run")
+		}
+		for _, will := range will {
+			if word := will(tool); word != "" {
+				words = append(words, word)
+			}
+		}
+		return strings.Join(words, " · ")
+	}
+	return all
 }
 
 // nowhere is the executor of a chain that is only looked at.
@@ -138,39 +163,8 @@ var nowhere = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (
 	return nil, errors.New("chain: this chain was built to be looked at")
 })
 
-// Explain says what class the tool has, why, and what this chain will do with a
-// call of it.
+// Explain returns what class the tool has, why, and what this chain will do with a call
+// of it.
 func (s Standard) Explain(tool *middleware.Tool) string {
-	return tool.Explain() + "  will: " + strings.Join(s.Will(tool), " · ") + "\n"
-}
-
-// Will lists in a few words what this chain does with the calls of a tool, as its
-// middlewares tell it.
-func (s Standard) Will(tool *middleware.Tool) []string { return s.Teller()(tool) }
-
-// Teller returns Will for many tools: it builds the chain once and not for each of
-// them. The func is safe for concurrent use.
-func (s Standard) Teller() func(tool *middleware.Tool) []string {
-	var tellers []middleware.Teller
-	for _, link := range s.links() {
-		if t, ok := link(nowhere).(middleware.Teller); ok {
-			tellers = append(tellers, t)
-		}
-	}
-	return func(tool *middleware.Tool) []string {
-		var words []string
-		switch {
-		case s.Confirm != nil:
-		case tool.Safety().MustConfirm(): // by the guard
-			words = append(words, "refuse, nobody can be asked")
-		default:
-			words = append(words, "run")
-		}
-		for _, t := range tellers {
-			if word := t.Will(tool); word != "" {
-				words = append(words, word)
-			}
-		}
-		return words
-	}
+	return tool.Explain() + "  will: " + s.Describe().Will(tool) + "\n"
 }

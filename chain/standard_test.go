@@ -15,18 +15,19 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 	list := func(kind string) []middleware.Middleware { return []middleware.Middleware{telling(kind)} }
 	s := chain.Standard{
 		Route: telling("route"), Timeout: telling("timeout"), PerAttempt: list("per attempt"), RateLimit: telling("ratelimit"),
-		Retry: telling("retry"), Cache: telling("cache"), Intent: telling("intent"), PerCall: list("per call"),
+		Retry: telling("retry"), Cache: telling("cache"), PerCall: list("per call"),
 		Confirm: telling("hitl"), Preflight: telling("preflight"), Budget: telling("budget"), Infer: telling("infer"),
-		Record: telling("record"), Telemetry: telling("telemetry"), Output: telling("output"), Outermost: list("outermost"),
+		Audit: auditing{}, Telemetry: telling("telemetry"), Output: telling("output"), Outermost: list("outermost"),
 	}
 	var got []string
 	for caller := s.Then(telling("executor")(nil)); caller != nil; {
-		got = append(got, caller.(middleware.Kinder).Kind())
-		caller = caller.(middleware.Unwrapper).Unwrap()
+		d := caller.(middleware.Describer).Describe()
+		got = append(got, d.Kind)
+		caller = d.Next
 	}
 	want := []string{
-		"outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "turn", "recover", "per call",
-		"intent", "cache", "retry", "ratelimit", "per attempt", "timeout", "route", "executor",
+		"turn", "outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "per call",
+		"intent", "cache", "retry", "ratelimit", "per attempt", "timeout", "route", "guard",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -35,6 +36,12 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+// An auditing trail does nothing but describe its two middlewares.
+type auditing struct{}
+
+func (auditing) Record(next middleware.ToolCaller) middleware.ToolCaller { return told{"record", next} }
+func (auditing) Intent(next middleware.ToolCaller) middleware.ToolCaller { return told{"intent", next} }
 
 // A link that does not tell what it stands before hides the gate behind it, from a
 // batch too; then the chain says so from its outside.

@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/preflight"
@@ -101,7 +102,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		read, driven []string
 	}{
 		{"as argued", func(ask middleware.Middleware) links {
-			return links{middleware.Recover(), infer.New(infer.Options{}), ask, pass, cache.New(cache.Options{}), quick(), slow(), pass, timeout.New(timeout.Options{}), chain.Guard}
+			return links{chain.Recover(), infer.New(infer.Options{}), ask, pass, cache.New(cache.Options{}), quick(), slow(), pass, timeout.New(timeout.Options{}), chain.Guard}
 		}, nil, nil},
 		{"B295: an empty chain", func(middleware.Middleware) links { return nil }, nil, nil},
 		{"nothing but a stopwatch", func(middleware.Middleware) links { return links{pass} }, nil, nil},
@@ -110,7 +111,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		}, nil, nil},
 
 		{"B287: a cache outside the person", func(ask middleware.Middleware) links { return links{cache.New(cache.Options{}), ask} },
-			[]string{"cache stands outside hitl: what memory answers, nobody is asked about"}, nil},
+			[]string{"cache stands outside hitl: nobody is asked about what the cache answers"}, nil},
 		{"B287: a memory of the host's own outside the person, that holds everything", func(ask middleware.Middleware) links {
 			return links{remembering(exact, func(_ *middleware.Tool, res *mcp.CallToolResult) bool { return !res.IsError }), ask}
 		}, nil, []string{
@@ -159,13 +160,13 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		}, nil, []string{"a dangerous call had a result after a person had said no"}},
 
 		{"B291: a rate limit outside the cache", func(ask middleware.Middleware) links { return links{ask, slow(), cache.New(cache.Options{})} },
-			[]string{"warning: ratelimit stands outside cache: an answer from memory costs a place in the rate"}, nil},
+			[]string{"warning: ratelimit stands outside cache: a cached result costs a token of the rate limit"}, nil},
 		{"a rate limit outside the person", func(ask middleware.Middleware) links { return links{slow(), ask} },
-			[]string{"warning: ratelimit stands outside hitl: a place in the rate is taken before a person has said yes"}, nil},
+			[]string{"warning: ratelimit stands outside hitl: a token of the rate limit is taken before a person has approved"}, nil},
 		{"a rate limit outside the person, and two retries", func(ask middleware.Middleware) links { return links{slow(), ask, quick(), quick()} },
 			[]string{"warning: ratelimit stands outside hitl", "retry stands in the chain more than once", "ratelimit stands outside retry"}, nil},
 		{"a rate limit outside the retry", func(ask middleware.Middleware) links { return links{ask, slow(), quick()} },
-			[]string{"ratelimit stands outside retry: attempts after the first go out unpaced"}, nil},
+			[]string{"ratelimit stands outside retry: attempts after the first are sent without a token of the rate limit"}, nil},
 		{"a retry outside the cache", func(ask middleware.Middleware) links { return links{ask, quick(), cache.New(cache.Options{})} },
 			[]string{"warning: retry stands outside cache"}, nil},
 		{"a time limit outside the person, the retry and the rate", func(ask middleware.Middleware) links {
@@ -228,7 +229,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			})}
 		}, nil, []string{"a call of class dangerous panicked (boom, destroy)", "a call of class moderate panicked (boom, add)", "a call of class safe panicked (boom, look)", "a call of class unknown panicked (boom, list_things)"}},
 		{"one who panics, and Recover outermost", func(ask middleware.Middleware) links {
-			return links{middleware.Recover(), ask, around(func(context.Context, middleware.Call, middleware.ToolCaller) (*mcp.CallToolResult, error) {
+			return links{chain.Recover(), ask, around(func(context.Context, middleware.Call, middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				panic("boom")
 			})}
 		}, nil, nil},
@@ -240,7 +241,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		}, []string{"retry stands outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
 		{"a mistake in one link that is built by hand", func(ask middleware.Middleware) links {
 			return links{func(next middleware.ToolCaller) middleware.ToolCaller {
-				return middleware.Recover()(quick()(ask(next)))
+				return fault.Recover(quick()(ask(next)))
 			}}
 		}, []string{"retry stands outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
 	} {
@@ -350,7 +351,7 @@ func TestVerifyReadsWhateverHangsBeforeAnExecutor(t *testing.T) {
 	t.Parallel()
 	d := new(double)
 	ask := hitl.New(d, hitl.Options{})
-	wantProblems(t, "links that tell", chain.Verify(foreign{middleware.Recover(), slow(), timeout.New(timeout.Options{}), cache.New(cache.Options{}), ask}),
+	wantProblems(t, "links that tell", chain.Verify(foreign{chain.Recover(), slow(), timeout.New(timeout.Options{}), cache.New(cache.Options{}), ask}),
 		[]string{"cache stands outside hitl", "ratelimit stands outside hitl", "ratelimit stands outside cache", "timeout stands outside hitl"})
 	wantProblems(t, "one that tells nothing hides the rest", chain.Verify(foreign{pass, quick(), ask}), nil)
 	synctest.Test(t, func(t *testing.T) { // where a millisecond is one, however busy the machine
@@ -363,8 +364,11 @@ func TestVerifyReadsWhateverHangsBeforeAnExecutor(t *testing.T) {
 // turning tells itself as its own next.
 type turning struct{}
 
-func (turning) Kind() string                  { return "turning" }
-func (turning) Unwrap() middleware.ToolCaller { return turning{} }
+// Describe implements [middleware.Describer].
+func (turning) Describe() middleware.Description {
+	return middleware.Description{Kind: "turning", Next: turning{}}
+}
+
 func (turning) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 	return answer, nil
 }
@@ -378,15 +382,15 @@ func TestVerifyEndsWhateverALinkTells(t *testing.T) {
 func TestVerifyIsOfNoUseToSomeoneWhoWantsPastTheGuard(t *testing.T) {
 	t.Parallel()
 	executed := 0
-	for at := chain.New(middleware.Recover(), quick()).Then(guarded(&executed, nil)); ; {
-		u, ok := at.(middleware.Unwrapper)
-		if !ok {
-			if k, is := at.(middleware.Kinder); !is || k.Kind() != "guard" {
+	for at := chain.New(chain.Recover(), quick()).Then(guarded(&executed, nil)); ; {
+		d, ok := at.(middleware.Describer)
+		if !ok || d.Describe().Next == nil {
+			if !ok || d.Describe().Kind != "guard" {
 				t.Errorf("the walk ends at %T, want the guard", at)
 			}
 			return
 		}
-		at = u.Unwrap()
+		at = d.Describe().Next
 	}
 }
 
@@ -443,8 +447,8 @@ func TestVerifyHearsANoThatNobodyHeeds(t *testing.T) {
 				if tt.asks {
 					_, _ = d.Confirm(ctx, hitl.Request{})
 				}
-				var yes *grant.Grant
-				ctx, yes = grant.Give(ctx, &call, time.Minute)
+				var yes *callstate.Grant
+				ctx, yes = callstate.WithGrant(ctx, &call, annotation.Dangerous, time.Minute, nil)
 				defer yes.Void()
 			}
 			return next.CallTool(ctx, call)

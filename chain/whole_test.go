@@ -232,7 +232,7 @@ func (w *world) verify(t *testing.T) {
 	defer file.Close()
 	trail := audit.New(file, audit.Options{})
 	std := w.std
-	std.Record, std.Intent = trail.Record, trail.Intent
+	std.Audit = trail
 	say := func(yes bool) {
 		d := hitl.Decision{Reason: "no"}
 		if yes {

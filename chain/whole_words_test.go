@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -52,7 +52,7 @@ func TestEveryErrorHasWordsForItsReader(t *testing.T) {
 		{&catalog.ChangedError{Tool: its}, "catalog", "Look it up again"},
 		{&catalog.NotCoveredError{Tool: its}, "catalog", "Choose other arguments"},
 		{&catalog.ReplicaError{Tool: its, Replica: "10.0.0.7"}, "catalog", "Try again later"},
-		{&grant.RefusedError{Tool: its, Reason: "nobody agreed to it"}, "fairlead", "tell the user"},
+		{&guard.RefusedError{Tool: its, Reason: "nobody approved it"}, "fairlead", "tell the user"},
 		{middleware.OutcomeUnknown(middleware.Call{Tool: its}, inside), "middleware", "Do not call it again now"},
 	} {
 		name := fmt.Sprintf("%T %q", tt.err, tt.todo)

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -138,16 +138,16 @@ func (c *atCount) read() int {
 // overheard stands in the place of telemetry and keeps what was said of the last call.
 type overheard struct {
 	mu   sync.Mutex
-	last note.Reading
+	last callstate.Record
 }
 
 func (n *overheard) link(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		ctx, said := note.Join(ctx, "telemetry")
+		ctx, said := callstate.Join(ctx, "telemetry")
 		defer func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			n.last = said.Read()
+			n.last = said.Record()
 		}()
 		return next.CallTool(ctx, call)
 	})
@@ -158,8 +158,8 @@ func (n *overheard) words() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []string
-	for _, f := range n.last.Facts {
-		out = append(out, f.Room+" "+f.What)
+	for _, f := range n.last.Decisions {
+		out = append(out, f.Stage+" "+f.What)
 	}
 	return out
 }
@@ -281,13 +281,12 @@ func (w *world) assemble(resolver preflight.Resolver, replicas []route.Replica) 
 		Outermost:  []middleware.Middleware{pass},
 		Output:     output.New(output.Options{Limit: 1000}),
 		Telemetry:  w.told.link,
-		Record:     w.trail.Record,
+		Audit:      w.trail,
 		Infer:      infer.New(infer.Options{}),
 		Budget:     budget.New(budget.Options{}),
 		Preflight:  judge.Middleware,
-		Confirm:    hitl.New(&w.person, hitl.Options{Classify: judge.Classify}),
+		Confirm:    hitl.New(&w.person, hitl.Options{}),
 		PerCall:    []middleware.Middleware{w.allowed.link, exploding},
-		Intent:     w.trail.Intent,
 		Cache:      cache.New(cache.Options{Store: cache.NewStore(cache.StoreOptions{})}),
 		Retry:      retry.New(retry.Options{Rand: func() float64 { return 0 }}),
 		RateLimit:  ratelimit.New(ratelimit.Options{PerMinute: 1e9, Burst: 1e6}),

@@ -12,9 +12,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
-	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,17 +31,16 @@ type asker struct {
 	drafts    desk
 }
 
-func (*asker) Kind() string                    { return "hitl" }
-func (a *asker) Unwrap() middleware.ToolCaller { return a.next }
-
-// Promise claims nothing for a chain that has nobody to ask.
-func (a *asker) Promise(p *middleware.Promises) {
-	p.Confirms = p.Confirms || a.confirmer != nil
-	p.ConfirmsWrite = p.ConfirmsWrite || a.confirmer != nil && a.Writes
+// Describe implements [middleware.Describer].
+func (a *asker) Describe() middleware.Description {
+	return middleware.Description{
+		Kind: "hitl", Next: a.next, Will: a.will,
+		Confirms: a.confirmer != nil, ConfirmsWrites: a.confirmer != nil && a.Writes, // a chain that has nobody to ask claims nothing
+	}
 }
 
-// Will says whether a person is asked.
-func (a *asker) Will(tool *middleware.Tool) string {
+// will returns whether a person is asked.
+func (a *asker) will(tool *middleware.Tool) string {
 	switch {
 	case !a.mustAsk(tool):
 		return "run"
@@ -60,32 +58,35 @@ func (a *asker) mustAsk(tool *middleware.Tool) bool {
 }
 
 func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if call.Tool == nil || !a.mustAsk(call.Tool) || a.drafts.commits(call.Tool) == nil && grant.Covers(ctx, &call) {
+	if call.Tool == nil || !a.mustAsk(call.Tool) || a.drafts.commits(call.Tool) == nil && callstate.Covers(ctx, &call) {
+		if err := turn.Pass(ctx, &call); err != nil {
+			return nil, err
+		}
 		res, err := a.next.CallTool(ctx, call) // no tool: the guard says so
 		a.drafts.note(ctx, a.Logger, &call, res)
 		return res, err
 	}
 	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile
-	if err := session.CheckArguments(call); err != nil {
+	state, began := callstate.Of(ctx), time.Now()
+	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
-	said, began := note.Of(ctx), time.Now()
 	yes, err := a.agree(ctx, call)
-	said.Wait(time.Since(began))
+	state.Wait(time.Since(began))
 	switch {
 	case errors.Is(err, ErrDenied):
-		said.Say("hitl", "denied", err.Error())
+		state.Decide("hitl", "denied", err.Error())
 		return nil, err
 	case isPending(err):
-		said.Say("hitl", "pending", "")
+		state.Decide("hitl", "pending", "")
 		return nil, err
 	case err != nil:
-		said.Say("hitl", "given up", "")
+		state.Decide("hitl", "given up", "")
 		return nil, err
 	}
-	said.Approved(yes.id)
-	said.Classed(yes.call.Tool)
-	said.Say("hitl", "allowed", "")
+	state.Approved(callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing})
+	state.Classified(yes.call.Tool)
+	state.Decide("hitl", "allowed", "")
 	return a.run(ctx, yes)
 }
 
@@ -95,7 +96,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 		return nil, &DeniedError{Tool: call.Tool, Err: errors.New("the chain has no confirmer")}
 	}
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	drafts, err := a.drafts.named(call)
 	if err != nil {
@@ -113,7 +114,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 	}
 	defer place.leave() // unless the question has taken it
 	for {
-		question, mine := a.joins.join(&call)
+		question, mine := a.joins.join(ctx, &call)
 		if mine {
 			return a.lead(ctx, question, call, drafts, place)
 		}
@@ -121,7 +122,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 		select {
 		case <-question.over:
 		case <-ctx.Done():
-			return nil, middleware.GivenUp(ctx)
+			return nil, fault.GivenUp(ctx)
 		}
 		if question.no != nil {
 			no := *question.no
@@ -221,7 +222,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
 	case ctx.Err() != nil:
-		return end(approvals.Void, "given up", middleware.GivenUp(ctx))
+		return end(approvals.Void, "given up", fault.GivenUp(ctx))
 	case pending:
 		if err := a.park(ctx, q); err != nil {
 			return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
@@ -257,7 +258,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	}
 	o.what = "approved"
 	a.decided(ctx, call, o)
-	return &agreed{call: approved, shown: call.Tool.Safety(), id: id, until: until, edited: o.edited}, nil, nil
+	return &agreed{call: approved, shown: call.Tool.Safety(), id: id, by: got.decision.By, until: until, edited: o.edited}, nil, nil
 }
 
 // advance writes down a step, and logs where it has no effect.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -76,7 +76,7 @@ func TestStateOfTheServerExtendsNoYes(t *testing.T) {
 				call.Input = &middleware.Input{State: res.RequestState}
 				return next.CallTool(ctx, call)
 			}, e, hitl.Options{})
-			if _, err := c.CallTool(t.Context(), deletes(t)); !errors.Is(err, grant.ErrRefused) {
+			if _, err := c.CallTool(t.Context(), deletes(t)); !errors.Is(err, guard.ErrRefused) {
 				t.Errorf("got error %v, want a refusal of the second leg", err)
 			}
 			p.want(t, 1)

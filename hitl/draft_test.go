@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -269,7 +269,7 @@ func TestCommitIsAskedAboutUnderAnotherYes(t *testing.T) {
 	f := newOffice(t, hitl.Options{})
 	outer := hitl.New(agreeable(), hitl.Options{})(f.caller)
 	_, err := outer.CallTool(t.Context(), middleware.Call{Tool: tool(t, "commit", annotation.Destructive()), Arguments: json.RawMessage(`{"draft_id":"d1"}`)})
-	if !errors.Is(err, hitl.ErrDenied) || errors.Is(err, grant.ErrRefused) {
+	if !errors.Is(err, hitl.ErrDenied) || errors.Is(err, guard.ErrRefused) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// edit returns the call with the arguments that the person wrote, classed again.
+// edit returns the call with the arguments that the person wrote, classified again by
+// what classifies calls by their arguments in this chain. A tool with another name, server
+// or digest, and an error, deny the call.
 func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -26,7 +28,7 @@ func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.R
 	if len(bytes.TrimSpace(call.Arguments)) == 0 {
 		return call, errors.New("they are empty; {} says that there are none")
 	}
-	if err := session.CheckArguments(call); err != nil {
+	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
 		return call, fmt.Errorf("they cannot be sent: %w", err)
 	}
 	if after, err := a.drafts.names(call); err != nil || !slices.Equal(before, after) {
@@ -37,10 +39,11 @@ func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.R
 			return call, fmt.Errorf("they are not valid: %w", err)
 		}
 	}
-	if a.Classify == nil {
+	judge := callstate.JudgeOf(ctx)
+	if judge == nil {
 		return call, nil
 	}
-	tool, err := a.Classify(ctx, call)
+	tool, err := judge(ctx, call)
 	switch {
 	case err != nil:
 		return call, fmt.Errorf("they cannot be classed: %w", err)

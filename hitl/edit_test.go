@@ -10,7 +10,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -111,7 +112,7 @@ func TestEditIsClassedAgain(t *testing.T) {
 			})
 			its := deletes(t)
 			its.Tool = tool(t, "edit", tt.before)
-			_, err := hitl.New(ask, hitl.Options{Writes: true, Classify: tt.classify})(guarded(e)).CallTool(t.Context(), its)
+			_, err := hitl.New(ask, hitl.Options{Writes: true})(guarded(e)).CallTool(callstate.WithJudge(t.Context(), tt.classify), its)
 			if got := strings.Join(asked, " "); got != tt.asked {
 				t.Errorf("asked about %q, want %q", got, tt.asked)
 			}
@@ -130,7 +131,7 @@ func TestEditIsClassedAgain(t *testing.T) {
 				return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`), Remember: hitl.Always}, nil
 			}
 			return hitl.Decision{}, nil
-		}), hitl.Options{Writes: true, Remember: hitl.Always, MaxPending: 1, Classify: as(annotation.Destructive())})(guarded(e)).CallTool(t.Context(), its)
+		}), hitl.Options{Writes: true, Remember: hitl.Always, MaxPending: 1})(guarded(e)).CallTool(callstate.WithJudge(t.Context(), as(annotation.Destructive())), its)
 		wantDenied(t, res, err)
 		e.want(t, 0)
 	})
@@ -286,15 +287,15 @@ func TestGuardKnowsWhatAnEditMadeOfTheCall(t *testing.T) {
 		}
 		its := deletes(t)
 		its.Tool = tool(t, "edit", before)
-		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return its.Tool, nil })
+		guards := guard.New(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return its.Tool, nil })
 		twice := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			if _, err := guard.CallTool(ctx, call); err != nil {
+			if _, err := guards.CallTool(ctx, call); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			return guard.CallTool(ctx, call)
+			return guards.CallTool(ctx, call)
 		})
-		_, err := hitl.New(ask, hitl.Options{Writes: true, Classify: classify})(twice).CallTool(t.Context(), its)
-		if !errors.Is(err, grant.ErrRefused) {
+		_, err := hitl.New(ask, hitl.Options{Writes: true})(twice).CallTool(callstate.WithJudge(t.Context(), classify), its)
+		if !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("%s, once more: %v", name, err)
 		}
 		e.want(t, 1)

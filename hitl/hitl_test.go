@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,7 +76,7 @@ func (e *executor) want(tb testing.TB, executions int) {
 
 // guarded returns the executor behind a guard that accepts each tool as it comes.
 func guarded(e middleware.ToolCaller) middleware.ToolCaller {
-	return grant.Guard(e, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+	return guard.New(e, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
 
 // A person answers every question alike and counts them.
@@ -269,7 +269,7 @@ func TestCallWithoutATool(t *testing.T) {
 	t.Parallel()
 	e, p := new(executor), agreeable()
 	_, err := hitl.New(p, hitl.Options{})(guarded(e)).CallTool(t.Context(), middleware.Call{})
-	if !errors.Is(err, grant.ErrRefused) || !strings.Contains(err.Error(), "names no tool") {
+	if !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), "names no tool") {
 		t.Errorf("got error %v", err)
 	}
 	p.want(t, 0)
@@ -282,21 +282,19 @@ func TestPromisesNothingThatNobodyKeeps(t *testing.T) {
 		name      string
 		confirmer hitl.Confirmer
 		writes    bool
-		before    middleware.Promises
-		want      middleware.Promises
+		confirms  bool
+		too       bool
 	}{
-		{"somebody", agreeable(), false, middleware.Promises{}, middleware.Promises{Confirms: true}},
-		{"somebody, writes too", agreeable(), true, middleware.Promises{}, middleware.Promises{Confirms: true, ConfirmsWrite: true}},
-		{"nobody", nil, true, middleware.Promises{}, middleware.Promises{}},
-		{"a nil func", hitl.ConfirmerFunc(nil), true, middleware.Promises{}, middleware.Promises{}},
-		{"nobody, inside somebody", nil, true, middleware.Promises{Confirms: true, ConfirmsWrite: true}, middleware.Promises{Confirms: true, ConfirmsWrite: true}},
+		{"somebody", agreeable(), false, true, false},
+		{"somebody, writes too", agreeable(), true, true, true},
+		{"nobody", nil, true, false, false},
+		{"a nil func", hitl.ConfirmerFunc(nil), true, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := tt.before
-			hitl.New(tt.confirmer, hitl.Options{Writes: tt.writes})(new(executor)).(middleware.Promiser).Promise(&got)
-			if got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
+			got := hitl.New(tt.confirmer, hitl.Options{Writes: tt.writes})(new(executor)).(middleware.Describer).Describe()
+			if got.Confirms != tt.confirms || got.ConfirmsWrites != tt.too {
+				t.Errorf("got %+v", got)
 			}
 		})
 	}

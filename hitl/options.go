@@ -51,11 +51,6 @@ type Options struct {
 	// the tool's schema, once somebody has checked that the schema itself is sound. An
 	// error is a no. Nil means that they only have to be one unambiguous JSON object.
 	Validate func(ctx context.Context, tool *middleware.Tool, arguments json.RawMessage) error
-	// Classify returns the tool as it is classed with the arguments that a person
-	// edited. Where that is sterner than what the person was shown, they are asked
-	// once more; a tool with another name, server or digest, and an error, is a no. Nil
-	// means that an edit keeps the class.
-	Classify func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
 	// TwoSteps pair tools that make a draft with those that commit it. Nil means that
 	// there are none.
 	TwoSteps []TwoStep

@@ -12,7 +12,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -48,7 +49,7 @@ func (r *relay) Confirm(_ context.Context, request hitl.Request) (hitl.Decision,
 // again is the second leg of a call that ended in err.
 func again(t *testing.T, call middleware.Call, err error, action string) middleware.Call {
 	t.Helper()
-	requests, state, ok := middleware.InputRequired(err)
+	requests, state, ok := fault.InputRequired(err)
 	if !ok || len(requests) != 1 || !middleware.NotSent(err) || !middleware.Permanent(err) || errors.Is(err, hitl.ErrDenied) {
 		t.Fatalf("got %v, want a question that is no no", err)
 	}
@@ -64,10 +65,11 @@ func TestTwoLegs(t *testing.T) {
 	}{{"accept", 1}, {"decline", 0}} {
 		e, r := new(executor), new(relay)
 		c := hitl.New(r, hitl.Options{})(guarded(e))
-		ctx, noted := note.Begin(t.Context())
+		noted := callstate.Begin(t.Context())
+		ctx := context.Context(noted)
 		_, err := c.CallTool(ctx, deletes(t))
 		e.want(t, 0)
-		if facts := noted.Read().Facts; len(facts) != 1 || facts[0].What != "pending" {
+		if facts := noted.Record().Decisions; len(facts) != 1 || facts[0].What != "pending" {
 			t.Errorf("noted %v", facts)
 		}
 		call := again(t, deletes(t), err, tt.action)
@@ -208,7 +210,7 @@ func TestOpenQuestionsAreBoundedAtOnce(t *testing.T) {
 }
 
 func isQuestion(err error) bool {
-	_, _, ok := middleware.InputRequired(err)
+	_, _, ok := fault.InputRequired(err)
 	return ok
 }
 
@@ -273,7 +275,7 @@ func TestIdenticalCallsAreTwoQuestions(t *testing.T) {
 	for range 10 {
 		all.Go(func() {
 			_, err := c.CallTool(t.Context(), deletes(t))
-			_, state, _ := middleware.InputRequired(err)
+			_, state, _ := fault.InputRequired(err)
 			states <- state
 		})
 	}

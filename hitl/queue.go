@@ -1,11 +1,12 @@
 package hitl
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -133,8 +134,8 @@ type joins struct {
 }
 
 type joinKey struct {
-	what  grant.Binding // scope, tool, definition and exact arguments
-	class string        // as it would be shown
+	what  callstate.Binding // scope, tool, definition and exact arguments
+	class string            // as it would be shown
 }
 
 // joined is one question that several calls wait for.
@@ -145,8 +146,8 @@ type joined struct {
 }
 
 // join returns the question about this call, and whether the caller has to put it.
-func (j *joins) join(call *middleware.Call) (*joined, bool) {
-	key := joinKey{grant.Bind(call), call.Tool.Safety().String()}
+func (j *joins) join(ctx context.Context, call *middleware.Call) (*joined, bool) {
+	key := joinKey{callstate.Bind(callstate.Of(ctx), call), call.Tool.Safety().String()}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if question, ok := j.open[key]; ok {

@@ -133,5 +133,5 @@ func (a *asker) stands(ctx context.Context, call middleware.Call, s approvals.St
 		return nil, a.storeFailed(ctx, &call, err)
 	}
 	a.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
-	return &agreed{call: call, shown: call.Tool.Safety(), id: id, until: until}, nil
+	return &agreed{call: call, shown: call.Tool.Safety(), id: id, by: s.By, standing: true, until: until}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -167,7 +167,7 @@ func TestRememberedYesIsOneExecutionForEachCall(t *testing.T) {
 	e, p := new(executor), remembering(hitl.Always)
 	c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 		_, _ = next.CallTool(ctx, call)
-		if _, err := next.CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+		if _, err := next.CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("the second execution: got error %v", err)
 		}
 		return done, nil

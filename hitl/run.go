@@ -8,32 +8,34 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // agreed is a call that somebody said yes to, as they did.
 type agreed struct {
-	call   middleware.Call
-	shown  annotation.Safety // the class that they saw; an edit may have made a kinder one of it
-	id     string            // of the approval
-	until  time.Time
-	draft  []Draft // shown with it
-	edited bool    // by a person
+	call     middleware.Call
+	shown    annotation.Safety // the class that they saw; an edit may have made a kinder one of it
+	id       string            // of the approval
+	by       string            // who gave it
+	standing bool              // earlier, and it stands
+	until    time.Time
+	draft    []Draft // shown with it
+	edited   bool    // by a person
 }
 
 // run makes the call with one grant, which is written down as spent before the
 // call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
 	if tool := yes.call.Tool; yes.edited { // the guard is told what the edit makes of it
-		ctx = grant.WithAnswer(ctx, &yes.call, grant.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
+		ctx = callstate.WithAnswer(ctx, &yes.call, callstate.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
 			return annotation.Raise(accepted, tool.Annotations)
 		})
 	}
 	u := &use{asker: a, yes: yes}
-	ctx, once := grant.GiveRecorded(ctx, &yes.call, yes.shown, time.Until(yes.until), u.begin)
+	ctx, once := callstate.WithGrant(ctx, &yes.call, yes.shown, time.Until(yes.until), u.begin)
 	if yes.edited {
 		once.Edit()
 	}
@@ -44,9 +46,13 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	if !yes.call.Tool.Safety().MustConfirm() { // the guard will not look for a grant
 		if err := u.begin(ctx); err != nil {
 			denied := &DeniedError{Tool: yes.call.Tool, Err: err}
-			note.Of(ctx).Say("hitl", "denied", denied.Error())
+			callstate.Of(ctx).Decide("hitl", "denied", denied.Error())
 			return nil, denied
 		}
+	}
+	if err := turn.Pass(ctx, &yes.call); err != nil {
+		a.drafts.used(yes, err)
+		return nil, err
 	}
 	res, err := a.next.CallTool(ctx, yes.call)
 	a.drafts.used(yes, err)

@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -192,8 +193,8 @@ func TestDefinitionThatChangesBeforeTheExecutionIsRefused(t *testing.T) {
 		t.Parallel()
 		e, changed := new(executor), deletes(t).Tool
 		changed.Digest[0]++
-		c := hitl.New(agreeable(), hitl.Options{})(grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return changed, nil }))
-		if _, err := c.CallTool(t.Context(), deletes(t)); !errors.Is(err, grant.ErrRefused) {
+		c := hitl.New(agreeable(), hitl.Options{})(guard.New(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return changed, nil }))
+		if _, err := c.CallTool(t.Context(), deletes(t)); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("got error %v", err)
 		}
 		e.want(t, 0)
@@ -289,10 +290,11 @@ func TestQuestionThatCannotBeAskedAgainKeepsNoPlace(t *testing.T) {
 	}
 	edits := &person{decision: hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`)}}
 	store := &nth{Store: approvals.NewMemory(), fails: 2}
-	c := hitl.New(edits, hitl.Options{Writes: true, MaxPending: 1, Classify: sterner, Store: store})(guarded(new(executor)))
+	c := hitl.New(edits, hitl.Options{Writes: true, MaxPending: 1, Store: store})(guarded(new(executor)))
+	ctx := callstate.WithJudge(t.Context(), sterner)
 	its := deletes(t)
 	its.Tool = tool(t, "edit", annotation.Write())
-	_, err := c.CallTool(t.Context(), its)
+	_, err := c.CallTool(ctx, its)
 	if !errors.Is(err, errFull) {
 		t.Fatalf("got error %v", err)
 	}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -68,7 +70,7 @@ func TestYesIsBoundToExactlyThisCall(t *testing.T) {
 				return
 			}
 			e.want(t, 0)
-			if !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
+			if !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) {
 				t.Errorf("got error %v, want a refusal that is final", err)
 			}
 		})
@@ -83,7 +85,7 @@ func TestOneYesIsOneExecution(t *testing.T) {
 		c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 			_, first := next.CallTool(ctx, call)
 			_, second := next.CallTool(ctx, call)
-			if first != nil || !errors.Is(second, grant.ErrRefused) {
+			if first != nil || !errors.Is(second, guard.ErrRefused) {
 				t.Errorf("got errors %v and %v, want the second to be refused", first, second)
 			}
 			return done, nil
@@ -119,7 +121,7 @@ func (f fact) Refused() bool { return f.refused }
 // repeat calls next up to three times, as a retry inside or outside does.
 func repeat(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (res *mcp.CallToolResult, err error) {
 	for range 3 {
-		if res, err = middleware.Recover()(next).CallTool(ctx, call); err == nil && !res.IsError {
+		if res, err = fault.Recover(next).CallTool(ctx, call); err == nil && !res.IsError {
 			return res, nil
 		}
 	}
@@ -201,7 +203,7 @@ func TestYesExpires(t *testing.T) {
 					return next.CallTool(ctx, call)
 				}, e, hitl.Options{Lifetime: tt.lifetime}).CallTool(t.Context(), deletes(t))
 				e.want(t, tt.runs)
-				if errors.Is(err, grant.ErrRefused) != (tt.runs == 0) {
+				if errors.Is(err, guard.ErrRefused) != (tt.runs == 0) {
 					t.Errorf("got error %v", err)
 				}
 			})
@@ -253,7 +255,7 @@ func TestYesIsVoidAfterTheReturn(t *testing.T) {
 				}, e, hitl.Options{}).CallTool(t.Context(), deletes(t))
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				if !errors.Is(late, grant.ErrRefused) {
+				if !errors.Is(late, guard.ErrRefused) {
 					t.Errorf("got error %v, want a refusal", late)
 				}
 				want := 0
@@ -341,9 +343,9 @@ func TestYesToATamerClassIsNone(t *testing.T) {
 	t.Run("at the guard", func(t *testing.T) {
 		t.Parallel()
 		e, p := new(executor), agreeable()
-		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
-		_, err := hitl.New(p, hitl.Options{Writes: true})(guard).CallTool(t.Context(), its)
-		if p.want(t, 1); !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) {
+		guards := guard.New(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
+		_, err := hitl.New(p, hitl.Options{Writes: true})(guards).CallTool(t.Context(), its)
+		if p.want(t, 1); !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) {
 			t.Errorf("got error %v, want a refusal", err)
 		}
 		e.want(t, 0)
@@ -369,12 +371,12 @@ func TestYesToATamerClassIsNone(t *testing.T) {
 	t.Run("an edit that made the class kinder is to what was shown", func(t *testing.T) {
 		t.Parallel()
 		e := new(executor)
-		guard := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
+		guards := guard.New(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return accepted, nil })
 		edits := &person{decision: hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"path":"b.txt"}`)}}
 		classify := func(context.Context, middleware.Call) (*middleware.Tool, error) { return &kinder, nil }
 		its := deletes(t)
 		its.Tool = accepted
-		if _, err := hitl.New(edits, hitl.Options{Classify: classify})(guard).CallTool(t.Context(), its); err != nil {
+		if _, err := hitl.New(edits, hitl.Options{})(guards).CallTool(callstate.WithJudge(t.Context(), classify), its); err != nil {
 			t.Errorf("got error %v", err)
 		}
 		e.want(t, 1)

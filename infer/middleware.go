@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,15 +68,17 @@ type entry struct {
 
 type made struct{ from, to *middleware.Tool }
 
-func (*caller) Kind() string                    { return "infer" }
-func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
+// Describe implements [middleware.Describer].
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "infer", Next: c.next}
+}
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if tool := call.Tool; tool != nil && tool.Definition != nil && len(tool.Annotations.Evidence) == 0 {
 		if classed := c.classed(tool); classed != nil {
 			call.Tool = classed
-			ctx = grant.WithClass(ctx, classed)
-			note.Of(ctx).Classed(classed)
+			ctx = callstate.WithClass(ctx, classed)
+			callstate.Of(ctx).Classified(classed)
 		}
 	}
 	return c.next.CallTool(ctx, call)

@@ -193,7 +193,7 @@ func TestMiddlewareContract(t *testing.T) {
 func TestMiddlewareKind(t *testing.T) {
 	t.Parallel()
 	c := infer.New(infer.Options{})(new(recorder))
-	if k, ok := c.(middleware.Kinder); !ok || k.Kind() != "infer" {
+	if k, ok := c.(middleware.Describer); !ok || k.Describe().Kind != "infer" {
 		t.Errorf("%T tells no kind", c)
 	}
 	defer func() {
@@ -241,5 +241,5 @@ func ExampleNew() {
 	}
 	// Output:
 	// runs list_files
-	// fairlead: files/delete_file was refused: it is dangerous and nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -50,7 +51,7 @@ func New(tools Tools, caller middleware.ToolCaller, o Options) *Host {
 	if o.Scope == nil {
 		o.Scope = func(context.Context) string { return "" }
 	}
-	return &Host{tools: tools, caller: caller, alone: middleware.Recover()(caller), o: o}
+	return &Host{tools: tools, caller: caller, alone: fault.Recover(caller), o: o}
 }
 
 // Tools returns what a model may be given now. It knows a tool by its ModelName.

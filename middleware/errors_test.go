@@ -114,90 +114,6 @@ func TestOutcomeUnknown(t *testing.T) {
 	}
 }
 
-func TestRecover(t *testing.T) {
-	t.Parallel()
-	errInner, errElsewhere := errors.New("inner"), error(&middleware.NotSentError{Err: errPlain})
-	result := &mcp.CallToolResult{}
-	for _, c := range []struct {
-		name    string
-		a       annotation.Annotations
-		next    func() (*mcp.CallToolResult, error)
-		res     *mcp.CallToolResult
-		is      error
-		panics  bool
-		unknown bool
-	}{
-		{"a result", annotation.Write(), func() (*mcp.CallToolResult, error) { return result, nil }, result, nil, false, false},
-		{"an error", annotation.Write(), func() (*mcp.CallToolResult, error) { return nil, errInner }, nil, errInner, false, false},
-		{"both", annotation.Write(), func() (*mcp.CallToolResult, error) { return result, errInner }, nil, errInner, false, false},
-		{"a panic of a read", annotation.ReadOnly(), func() (*mcp.CallToolResult, error) { panic("secret") }, nil, nil, true, false},
-		{"a panic of a write", annotation.Write(), func() (*mcp.CallToolResult, error) { panic("secret") }, nil, nil, true, true},
-		{"a panic with an error", annotation.ReadOnly(), func() (*mcp.CallToolResult, error) { panic(errInner) }, nil, errInner, true, false},
-		{"a panic with the error of another call", annotation.Write(), func() (*mcp.CallToolResult, error) { panic(errElsewhere) }, nil, errElsewhere, true, true},
-		{"a panic with nil", annotation.Destructive(), func() (*mcp.CallToolResult, error) { panic(nil) }, nil, nil, true, true},
-	} {
-		caller := middleware.Recover()(middleware.ToolCallerFunc(
-			func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return c.next() }))
-		res, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(c.a)})
-		if res != c.res || (res == nil) == (err == nil) {
-			t.Errorf("%s: got %v and %v", c.name, res, err)
-		}
-		if c.is != nil && !errors.Is(err, c.is) {
-			t.Errorf("%s: %v is not %v", c.name, err, c.is)
-		}
-		caught, panicked := errors.AsType[*middleware.PanicError](err)
-		if panicked != c.panics {
-			t.Errorf("%s: a panic error: %v", c.name, panicked)
-		}
-		if panicked && (len(caught.Stack) == 0 || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "files/do_it")) {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown != c.unknown {
-			t.Errorf("%s: an unknown outcome: %v", c.name, unknown)
-		}
-	}
-}
-
-func TestRecoverOfNoAnswer(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a       annotation.Annotations
-		unknown bool
-	}{{annotation.ReadOnly(), false}, {annotation.Write(), true}, {annotation.Annotations{}, true}} {
-		caller := middleware.Recover()(middleware.ToolCallerFunc(
-			func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil }))
-		res, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool(c.a)})
-		if _, ok := errors.AsType[*middleware.NoAnswerError](err); !ok || res != nil {
-			t.Errorf("%v: got %v and %v", c.a.Safety(), res, err)
-		}
-		if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown != c.unknown {
-			t.Errorf("%v: an unknown outcome: %v", c.a.Safety(), unknown)
-		}
-	}
-}
-
-func TestRecoverTellsItsKind(t *testing.T) {
-	t.Parallel()
-	kinder, ok := middleware.Recover()(nil).(middleware.Kinder)
-	if !ok || kinder.Kind() != "recover" {
-		t.Errorf("got %v, %v", kinder, ok)
-	}
-}
-
-func ExampleRecover() {
-	caller := middleware.Recover()(middleware.ToolCallerFunc(
-		func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { panic("a password") }))
-	definition := &mcp.Tool{Name: "list_files", InputSchema: map[string]any{"type": "object"}}
-	tool, err := middleware.NewTool("files", definition, annotation.ReadOnly())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = caller.CallTool(context.Background(), middleware.Call{Tool: tool})
-	fmt.Println(err)
-	// Output: middleware: the call of files/list_files panicked; the log of the host has the stack
-}
-
 func ExampleOutcomeUnknown() {
 	call := middleware.Call{Tool: &middleware.Tool{Server: "bank", Definition: &mcp.Tool{Name: "pay"}}}
 	err := middleware.OutcomeUnknown(call, context.DeadlineExceeded)
@@ -229,46 +145,10 @@ func TestForModel(t *testing.T) {
 		{"one that speaks", told{"inside", "Try again."}, "Try again."},
 		{"wrapped", fmt.Errorf("outer: %w", told{"inside", "Try again."}), "Try again."},
 		{"the outer one knows better", &middleware.OutcomeUnknownError{Check: "Look first.", Err: told{"inside", "Try again."}}, "Look first."},
-		{"a panic", &middleware.PanicError{Value: "inside"}, ""},
 		{"not sent", &middleware.NotSentError{Err: errPlain}, ""},
 	} {
 		if got := middleware.ForModel(c.err); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
-	}
-}
-
-type asks struct{ error }
-
-func (asks) InputRequired() (mcp.InputRequestMap, string) {
-	return mcp.InputRequestMap{"who": &mcp.ElicitParams{Message: "Who?"}}, "state"
-}
-
-func TestInputRequired(t *testing.T) {
-	t.Parallel()
-	if requests, state, ok := middleware.InputRequired(fmt.Errorf("outer: %w", asks{errPlain})); !ok || state != "state" || len(requests) != 1 {
-		t.Errorf("got %v, %q, %t", requests, state, ok)
-	}
-	for _, err := range []error{nil, errPlain, fact{}} {
-		if requests, state, ok := middleware.InputRequired(err); ok || state != "" || requests != nil {
-			t.Errorf("%v: got %v, %q, %t", err, requests, state, ok)
-		}
-	}
-}
-
-// Why a context is done is often how another call ended: what that one tells is not
-// told of the call that was given up because of it.
-func TestGivenUpTellsOfItsOwnCallAlone(t *testing.T) {
-	t.Parallel()
-	other := &middleware.OutcomeUnknownError{Tool: tool(annotation.Destructive()), Check: "look whether do_it happened", Err: errPlain}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(fmt.Errorf("the group ends: %w", errors.Join(other, fact{permanent: true, refused: true})))
-	err := middleware.GivenUp(ctx)
-	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown || middleware.ForModel(err) != "" ||
-		middleware.Permanent(err) || middleware.Refused(err) || !middleware.NotSent(err) {
-		t.Errorf("got %v, which tells of another call: unknown %v, for the model %q", err, unknown, middleware.ForModel(err))
-	}
-	if !errors.Is(err, errPlain) || !errors.Is(err, context.Cause(ctx)) {
-		t.Errorf("the cause is not in %v", err)
 	}
 }

@@ -66,49 +66,28 @@ type Input struct {
 	State     string // the server's requestState, opaque
 }
 
-// Promises is what an assembled chain enforces. The system prompt is written
-// from it, so that no rule is claimed that nothing keeps. The zero value
-// promises nothing.
-type Promises struct {
-	Guards        bool // dangerous and unknown calls are refused without a person's yes
-	Confirms      bool // a person is asked before dangerous and unknown calls
-	ConfirmsWrite bool // and before every other write
-	Remembers     bool // repeated safe calls may be answered from memory
-	Retries       bool // what is safe to repeat is repeated after a failure
-	Limits        bool // calls are paced
-	Deadlines     bool // every attempt has a time limit
+// A Describer is a ToolCaller that describes itself.
+type Describer interface {
+	Describe() Description
 }
 
-// A Promiser is a ToolCaller that adds to what its chain enforces.
-type Promiser interface {
-	Promise(p *Promises)
-}
+// A Description is what a ToolCaller, or a whole chain, does. Package chain verifies an
+// order by it, and the system prompt claims nothing else.
+type Description struct {
+	// Kind names the middleware: "hitl", "cache", "retry" and so on.
+	Kind string
+	// Next is the ToolCaller that it wraps, nil if that is not to be called. A guard has
+	// none, nor has an executor.
+	Next ToolCaller
+	// Will returns in a few words what it does with the calls of a tool, such as "ask
+	// first", or "" for nothing worth a word. Nil means nothing.
+	Will func(tool *Tool) string
 
-// A Teller is a ToolCaller that says in a few words what it will do with the
-// calls of a tool: "ask first", "never cache". It says "" where it does nothing
-// that a reader of a table must know.
-type Teller interface {
-	Will(tool *Tool) string
-}
-
-// An Admitter is an executor that can refuse a call before anything is done about
-// it. Admit is a middleware that passes what the executor would not refuse
-// outright; chain.Standard hangs it after recover, and once more after preflight, in
-// front of the person and the memory. The executor itself checks again.
-type Admitter interface {
-	Admit(next ToolCaller) ToolCaller
-}
-
-// Kinder is a ToolCaller that tells what it is: "hitl", "cache", "retry" and so
-// on. With it an order can be read.
-type Kinder interface {
-	Kind() string
-}
-
-// An Unwrapper is a ToolCaller that tells which one it stands before, so that an
-// order can be read through it, as through an error. Nothing is gained by it that
-// the one who built the caller did not have; a guard never tells, since what it
-// stands before is not to be called.
-type Unwrapper interface {
-	Unwrap() ToolCaller
+	Guards         bool // Dangerous and Unknown calls are refused without an approval
+	Confirms       bool // a person is asked before Dangerous and Unknown calls
+	ConfirmsWrites bool // and before every other write
+	Caches         bool // repeated Safe calls may be answered from a cache
+	Retries        bool // what is safe to repeat is repeated after a failure
+	Limits         bool // calls are limited in rate
+	Deadlines      bool // every attempt has a time limit
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +15,7 @@ import (
 
 func TestRecoverIsAGoodCitizen(t *testing.T) {
 	t.Parallel()
-	middlewaretest.Run(t, middleware.Recover())
+	middlewaretest.Run(t, chain.Recover())
 }
 
 // Six links deep, a call that travels by value costs no allocation.
@@ -23,7 +24,7 @@ func TestACallCostsNoAllocation(t *testing.T) { // not parallel: it counts alloc
 	var caller middleware.ToolCaller = middleware.ToolCallerFunc(
 		func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return result, nil })
 	for range 6 {
-		caller = middleware.Recover()(caller)
+		caller = chain.Recover()(caller)
 	}
 	call := middleware.Call{ID: "1", Tool: tool(annotation.ReadOnly()), Arguments: json.RawMessage(`{}`)}
 	ctx := t.Context()

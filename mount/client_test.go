@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -390,7 +391,7 @@ func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 		cs := mcptest.Connect(t, newBackend().server, client)
 		add(t, tools, "files", cs)
 		_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
-		if _, ok := errors.AsType[*middleware.NoAnswerError](err); !ok {
+		if _, ok := errors.AsType[*fault.NoResultError](err); !ok {
 			t.Errorf("got %v", err)
 		}
 	})

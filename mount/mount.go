@@ -12,7 +12,9 @@ import (
 	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,7 +31,7 @@ func Session(s Caller) middleware.ToolCaller {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		panic("mount: Session was given a nil session")
 	}
-	return grant.GuardClassed(session.Executor(s))
+	return guard.Classified(session.Executor(s))
 }
 
 // Client hangs chains beneath a client: from now on everything that calls
@@ -95,7 +97,7 @@ func (c *clientMount) callTool(ctx context.Context, req mcp.Request) (mcp.Result
 		return nil, &catalog.UnknownToolError{Server: m.server, Tool: params.Name}
 	}
 	call := middleware.Call{Tool: tool, Meta: params.Meta}
-	call.ID, call.Scope = session.Outer(ctx)
+	call.ID, call.Scope = callstate.Sent(ctx)
 	if params.InputResponses != nil || params.RequestState != "" {
 		call.Input = &middleware.Input{Responses: params.InputResponses, State: params.RequestState}
 	}
@@ -108,7 +110,7 @@ func (c *clientMount) callTool(ctx context.Context, req mcp.Request) (mcp.Result
 		return nil, err
 	}
 	if res == nil { // the SDK would panic on it
-		return nil, &middleware.NoAnswerError{Tool: tool}
+		return nil, &fault.NoResultError{Tool: tool}
 	}
 	return res, nil
 }

@@ -125,7 +125,7 @@ func ExampleSession() {
 	}
 	// Output:
 	// list_files{}
-	// fairlead: files/delete_file was refused: it is dangerous and nobody agreed to it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 }
 
 // Code that holds a session gets the chain without a change.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/scope"
@@ -103,7 +103,7 @@ func (s *Server) coversArguments(ctx context.Context, call middleware.Call) erro
 	if s.o.Permission == nil || came == nil { // nothing is called without its request
 		return nil
 	}
-	found, ok := grant.Answered(ctx, &call)
+	found, ok := callstate.Answered(ctx, &call)
 	if !ok {
 		return nil
 	}

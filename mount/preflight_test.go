@@ -64,7 +64,7 @@ func host(t testing.TB, cs *mcp.ClientSession, resolver preflight.Resolver, trus
 	judge := preflight.New(preflight.Options{Resolver: resolver, Trusted: func(string) bool { return trusted }})
 	caller := chain.Standard{
 		Preflight: judge.Middleware,
-		Confirm:   hitl.New(person, hitl.Options{Writes: true, Classify: judge.Classify}),
+		Confirm:   hitl.New(person, hitl.Options{Writes: true}),
 	}.Then(tools)
 	return func(name, arguments string) error {
 		tool, ok := tools.Lookup("files", name)
@@ -210,7 +210,7 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 	tools.Trust("files")
 	judge := preflight.New(preflight.Options{Resolver: resolver, Trusted: func(string) bool { return true }})
 	std := chain.Standard{
-		Preflight: judge.Middleware, Confirm: hitl.New(person, hitl.Options{Classify: judge.Classify}), Cache: cache.New(cache.Options{}),
+		Preflight: judge.Middleware, Confirm: hitl.New(person, hitl.Options{}), Cache: cache.New(cache.Options{}),
 	}
 	for _, problem := range chain.Verify(std) {
 		t.Error(problem)

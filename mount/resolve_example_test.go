@@ -73,7 +73,7 @@ func ExampleResolver() {
 	})
 	caller := chain.Standard{
 		Preflight: judge.Middleware,
-		Confirm:   hitl.New(person, hitl.Options{Classify: judge.Classify}),
+		Confirm:   hitl.New(person, hitl.Options{}),
 	}.Then(tools)
 
 	tool, _ := tools.Lookup("files", "manage_files")

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/incoming"
-	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -158,7 +158,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	if s.o.Chain == nil {
 		return next
 	}
-	chained := s.o.Chain(grant.Guard(handler{next}, s.accepted))
+	chained := s.o.Chain(guard.New(handler{next}, s.accepted))
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		r, ok := req.(*mcp.CallToolRequest)
 		if method != methodCallTool || !ok || r.Params == nil {
@@ -204,7 +204,7 @@ func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.
 // result, where the client's revision has those. The SDK has no other way to say so
 // from outside than the words of the wire.
 func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
-	requests, state, ok := middleware.InputRequired(err)
+	requests, state, ok := fault.InputRequired(err)
 	if !ok || r.ProtocolVersion() < incoming.InputRequired {
 		return res, err
 	}
@@ -230,11 +230,11 @@ func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	res, err := h.next(ctx, methodCallTool, &mcp.CallToolRequest{Session: came.Session, Params: params, Extra: came.Extra})
 	if err != nil {
-		return nil, session.Ran(err)
+		return nil, fault.Ran(err)
 	}
 	out, ok := res.(*mcp.CallToolResult)
 	if !ok || out == nil {
-		return nil, &middleware.NoAnswerError{Tool: call.Tool}
+		return nil, &fault.NoResultError{Tool: call.Tool}
 	}
 	return out, nil
 }
@@ -254,7 +254,7 @@ func ToolHandler(tool *middleware.Tool, chain middleware.Middleware, scope func(
 	if scope == nil {
 		s.o.Scope = caller
 	}
-	chained := s.o.Chain(grant.Guard(handler{next}, s.accepted))
+	chained := s.o.Chain(guard.New(handler{next}, s.accepted))
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		res, err := chained.CallTool(incoming.With(ctx, r), s.call(tool, r))
 		return asked(r, res, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -19,7 +20,7 @@ import (
 // that the error tells.
 func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
 	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
-	if p, ok := errors.AsType[*middleware.PanicError](err); ok {
+	if p, ok := errors.AsType[*fault.PanicError](err); ok {
 		attrs = append(attrs, slog.Any("panic", redact.Said{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
 	}
 	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)

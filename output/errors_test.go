@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -87,7 +87,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"a no with guidance", pay, &hitl.DeniedError{Tool: pay, Reason: "archive it instead", By: "root@10.0.0.7"}, "crm__list was not called. The user said no: archive it instead"},
 		{"a no", pay, &hitl.DeniedError{Tool: pay}, "crm__list was not called. The user said no; do not call it again, ask what to do instead."},
 		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called, since nobody said yes. Do not call it again; tell the user that it waits for their approval."},
-		{"refused by the guard", pay, &grant.RefusedError{Tool: pay, Reason: secret, Err: errInside}, "crm__list was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads."},
+		{"refused by the guard", pay, &guard.RefusedError{Tool: pay, Reason: secret, Err: errInside}, "crm__list was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads."},
 		{"too many calls", read, &ratelimit.LimitedError{Tool: read, Wait: 90 * time.Second}, "crm__list was not called: there were too many calls. Call it again in 1m30s, or do something else first."},
 		{"no calls at all", read, &ratelimit.LimitedError{Tool: read}, "crm__list was not called: its limit allows no calls at all. Use another tool."},
 		{"no answer in time", read, &timeout.Error{Tool: read, After: time.Minute}, "crm__list gave no answer within 1m0s. Ask it for less, use another tool, or tell the user."},
@@ -104,7 +104,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 			"arguments that the server refused", pay, sdkerr.Sort(context.Background(), wire, "crm", "list", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: secret}),
 			"The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others.",
 		},
-		{"no tool", nil, &grant.RefusedError{Reason: secret}, "The call names no tool. Choose one from the list."},
+		{"no tool", nil, &guard.RefusedError{Reason: secret}, "The call names no tool. Choose one from the list."},
 		{"an empty answer", read, nil, failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestClassIsTheOneFurtherIn(t *testing.T) {
 	unclassed, read := tool(t, "", annotation.Annotations{}), tool(t, "", annotation.ReadOnly())
 	classed := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			note.Of(ctx).Classed(read)
+			callstate.Of(ctx).Classified(read)
 			return next.CallTool(ctx, call)
 		})
 	}

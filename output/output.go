@@ -15,7 +15,8 @@ import (
 	"math"
 	"runtime/debug"
 
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
@@ -96,7 +97,7 @@ func New(opts Options) middleware.Middleware {
 		panic("output: " + err.Error()) // only for a size below 1
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &caller{Options: opts, next: next, safe: middleware.Recover()(next), pagings: pagings, promises: promises}
+		return &caller{Options: opts, next: next, pagings: pagings, promises: promises}
 	}
 }
 
@@ -104,31 +105,28 @@ type caller struct {
 	Options
 
 	next     middleware.ToolCaller
-	safe     middleware.ToolCaller // next, whose panics are errors
 	pagings  map[string]*paging.Paging
 	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
 }
 
-// Kind names the room for those who read an order.
-func (*caller) Kind() string { return "output" }
-
-// Unwrap returns what the call goes on to.
-func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
+// Describe implements [middleware.Describer].
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "output", Next: c.next}
+}
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	inner, page, err := c.begin(call)
 	if err != nil {
 		return c.failed(ctx, call, err), nil
 	}
-	noted := note.Of(ctx)
-	if noted == nil {
-		ctx, noted = note.Begin(ctx)
+	state := callstate.Of(ctx)
+	if !state.HasRecord() {
+		state = callstate.Begin(ctx)
+		ctx = state
 	}
-	res, err := c.safe.CallTool(ctx, inner)
-	if classed := noted.Read().Tool; classed != nil {
-		call.Tool = classed // as further in
-	}
-	_, _, asks := middleware.InputRequired(err)
+	res, err := fault.Call(ctx, c.next, inner, func() *middleware.Tool { return state.Tool(inner.Tool) })
+	call.Tool = state.Tool(call.Tool) // as further in
+	_, _, asks := fault.InputRequired(err)
 	switch {
 	case err != nil && (asks || ctx.Err() != nil):
 		return nil, err
@@ -160,7 +158,7 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *paging
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
 			err = withheld(call.Tool, "could not be prepared",
-				&middleware.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+				&fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
 	a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}

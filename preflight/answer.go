@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -17,7 +17,7 @@ var deciding = []annotation.Field{
 
 // over lays a verdict of the host's over what is known of the tool. What the verdict
 // leaves open nobody knows.
-func (v Verdict) over() grant.Over {
+func (v Verdict) over() callstate.Over {
 	layer := hints(v.Annotations)
 	if layer.Safety() == annotation.Unknown {
 		layer.RequiresConfirmation = annotation.Yes // so that the reason is shown
@@ -73,13 +73,13 @@ func layer(tool *middleware.Tool, answer annotation.Annotations) (complete annot
 }
 
 // raising lays an answer over what is known, to the stricter side only.
-func raising(layer annotation.Annotations) grant.Over {
+func raising(layer annotation.Annotations) callstate.Over {
 	return func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, layer) }
 }
 
 // believing lays a trusted server's answer over what is known. What the host itself
 // said of the tool it does not lower.
-func believing(layer annotation.Annotations) grant.Over {
+func believing(layer annotation.Annotations) callstate.Over {
 	return func(a annotation.Annotations) annotation.Annotations {
 		return annotation.Raise(annotation.Merge(a, layer), hosts(a))
 	}
@@ -101,7 +101,7 @@ func hosts(a annotation.Annotations) annotation.Annotations {
 // unanswered is what becomes of a call whose server failed to answer. The static
 // class stands where somebody stated it; where it is only inferred, a person is
 // asked and sees what happened.
-func unanswered(tool *middleware.Tool, said string) grant.Over {
+func unanswered(tool *middleware.Tool, said string) callstate.Over {
 	declared, _ := annotation.FromTool(tool.Definition)
 	if stated(declared) || stated(hosts(tool.Annotations)) {
 		return nil

@@ -1,10 +1,12 @@
 package preflight
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -18,10 +20,10 @@ type Arguments struct {
 }
 
 // parse refuses arguments that two readers could read differently.
-func parse(call middleware.Call) (Arguments, error) {
-	form, err := canonical.AppendObject(nil, call.Arguments)
+func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
+	form, err := callstate.Form(callstate.Of(ctx), &call)
 	if err != nil {
-		return Arguments{}, session.ArgumentsError(call, err)
+		return Arguments{}, err
 	}
 	var a Arguments
 	if one, other, found := canonical.Alike(form); found {

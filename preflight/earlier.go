@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -16,11 +16,11 @@ const maxEarlier = 1024
 // server that says "delete" of a call once does not get away with "read" later.
 type earlier struct {
 	mu      sync.Mutex
-	answers *lru.Cache[grant.Binding, annotation.Annotations]
+	answers *lru.Cache[callstate.Binding, annotation.Annotations]
 }
 
 func newEarlier(size int) *earlier {
-	answers, err := lru.New[grant.Binding, annotation.Annotations](size)
+	answers, err := lru.New[callstate.Binding, annotation.Annotations](size)
 	if err != nil { // only for a size below one
 		panic("preflight: " + err.Error())
 	}
@@ -29,7 +29,7 @@ func newEarlier(size int) *earlier {
 
 // strictest returns the stricter of this answer and an earlier one to the same call,
 // by the class that each gives it, and whether these differ.
-func (e *earlier) strictest(call grant.Binding, now annotation.Annotations, class func(annotation.Annotations) annotation.Safety) (_ annotation.Annotations, differs bool) {
+func (e *earlier) strictest(call callstate.Binding, now annotation.Annotations, class func(annotation.Annotations) annotation.Safety) (_ annotation.Annotations, differs bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before, ok := e.answers.Get(call)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,25 +37,26 @@ type outcome struct {
 	class annotation.Safety // with which it went on
 	tool  *middleware.Tool
 	ran   bool // past the guard, which knows the static tool and nobody's yes
-	note  note.Reading
+	note  callstate.Record
 	err   error
 }
 
 // judged sends a call through the judge and on to a guard.
 func judged(ctx context.Context, j *preflight.Judge, call middleware.Call) (o outcome) {
 	static := call.Tool
-	ctx, n := note.Begin(ctx)
+	n := callstate.Begin(ctx)
+	ctx = n
 	executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		o.ran = true
 		return &mcp.CallToolResult{}, nil
 	})
-	guard := grant.Guard(executor, func(context.Context, middleware.Call) (*middleware.Tool, error) { return static, nil })
+	guard := guard.New(executor, func(context.Context, middleware.Call) (*middleware.Tool, error) { return static, nil })
 	between := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		o.tool, o.class = call.Tool, call.Tool.Safety()
 		return guard.CallTool(ctx, call)
 	})
 	_, o.err = j.Middleware(between).CallTool(ctx, call)
-	o.note = n.Read()
+	o.note = n.Record()
 	return o
 }
 
@@ -66,7 +67,7 @@ func (o outcome) check(t testing.TB, name string, want annotation.Safety) {
 		t.Errorf("%s: the call did not go on: %v", name, o.err)
 		return
 	}
-	refused := errors.Is(o.err, grant.ErrRefused)
+	refused := errors.Is(o.err, guard.ErrRefused)
 	if o.class != want || o.ran == want.MustConfirm() || refused != want.MustConfirm() {
 		t.Errorf("%s: %v, ran %v, error %v; want %v\n%s", name, o.class, o.ran, o.err, want, o.tool.Explain())
 	}

@@ -20,9 +20,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/note"
-	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,15 +61,12 @@ type Judge struct {
 	earlier  *earlier
 }
 
-// New returns a judge. Its Middleware goes into the chain's Preflight slot and its
-// Classify to hitl.Options, so that arguments that a person edits are judged by the
-// same rules:
+// New returns a judge. Its Middleware goes into the Preflight slot of a chain:
 //
 //	judge := preflight.New(preflight.Options{Rules: rules})
-//	std := chain.Standard{
-//		Preflight: judge.Middleware,
-//		Confirm:   hitl.New(person, hitl.Options{Classify: judge.Classify}),
-//	}
+//	std := chain.Standard{Preflight: judge.Middleware, Confirm: hitl.New(person, hitl.Options{})}
+//
+// Arguments that a person edits are judged by the same rules.
 //
 // New panics on a negative timeout and on a rule that is nil or whose name is not
 // "server/tool".
@@ -94,11 +90,10 @@ func New(o Options) *Judge {
 // ([*InvalidArgumentsError]), ends here.
 func (j *Judge) Middleware(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 
-// Classify returns the tool as it is classed with the call's arguments. It is what
-// hitl.Options.Classify wants.
+// Classify returns the tool as it is classified with the call's arguments.
 func (j *Judge) Classify(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 	if call.Tool != nil {
-		call.Tool = grant.Static(ctx, call.Tool) // not as it was with the arguments before
+		call.Tool = callstate.Static(ctx, call.Tool) // not as it was with the arguments before
 	}
 	found, err := j.judge(ctx, call)
 	if err != nil {
@@ -112,14 +107,13 @@ type caller struct {
 	next  middleware.ToolCaller
 }
 
-// Kind names the room for those who read an order.
-func (*caller) Kind() string { return "preflight" }
-
-// Unwrap returns what the call goes on to.
-func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
+// Describe implements [middleware.Describer].
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "preflight", Next: c.next, Will: c.will}
+}
 
 // Will says that the class depends on the arguments, where a rule may speak.
-func (c *caller) Will(tool *middleware.Tool) string {
+func (c *caller) will(tool *middleware.Tool) string {
 	if _, ok := c.judge.rule(tool); ok {
 		return "judge the arguments"
 	}
@@ -127,9 +121,12 @@ func (c *caller) Will(tool *middleware.Tool) string {
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if c.judge.mayJudge(call.Tool) && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
+		ctx = callstate.WithJudge(ctx, c.judge.Classify)
+	}
 	found, err := c.judge.judge(ctx, call)
 	if found.what != "" {
-		note.Of(ctx).Say("preflight", found.what, found.why)
+		callstate.Of(ctx).Decide("preflight", found.what, found.why)
 	}
 	if err != nil {
 		return nil, err
@@ -137,16 +134,16 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if found.over != nil {
 		static := call.Tool
 		call.Tool = found.tool(static)
-		ctx = grant.WithAnswer(ctx, &call, static, found.over)
-		note.Of(ctx).Classed(call.Tool)
+		ctx = callstate.WithAnswer(ctx, &call, static, found.over)
+		callstate.Of(ctx).Classified(call.Tool)
 	}
 	return c.next.CallTool(ctx, call)
 }
 
 // A finding is what was found of one call.
 type finding struct {
-	over      grant.Over // nil where the class stays
-	what, why string     // for the note, "" where there is nothing to say
+	over      callstate.Over // nil where the class stays
+	what, why string         // for the note, "" where there is nothing to say
 }
 
 // tool returns the tool as the finding changes it.
@@ -157,6 +154,12 @@ func (f finding) tool(static *middleware.Tool) *middleware.Tool {
 	tool := *static
 	tool.Annotations = f.over(static.Annotations)
 	return &tool
+}
+
+// mayJudge reports whether the class of a tool's calls may depend on their arguments.
+func (j *Judge) mayJudge(tool *middleware.Tool) bool {
+	_, ok := j.rule(tool)
+	return ok || j.resolver != nil
 }
 
 func (j *Judge) rule(tool *middleware.Tool) (Rule, bool) {
@@ -173,7 +176,7 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 		return finding{}, nil
 	}
 	if rule, ok := j.rule(call.Tool); ok {
-		arguments, err := parse(call)
+		arguments, err := parse(ctx, call)
 		if err != nil {
 			return finding{what: "refused"}, err
 		}
@@ -188,7 +191,7 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 	if !j.needed(call.Tool, trusted) {
 		return finding{}, nil
 	}
-	if err := session.CheckArguments(call); err != nil {
+	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
 		return finding{what: "refused"}, err
 	}
 	return j.resolve(ctx, call, trusted)
@@ -218,7 +221,7 @@ func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	answer, ok, err := j.ask(ctx, call)
 	switch {
 	case ctx.Err() != nil:
-		return finding{}, middleware.GivenUp(ctx)
+		return finding{}, fault.GivenUp(ctx)
 	case invalid(err):
 		return finding{what: "invalid arguments"}, &InvalidArgumentsError{Tool: call.Tool, Err: err}
 	case err != nil:
@@ -237,7 +240,7 @@ func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	if trusted && len(worse) == 0 {
 		over = believing
 	}
-	strictest, differs := j.earlier.strictest(grant.Bind(&call), found, func(a annotation.Annotations) annotation.Safety {
+	strictest, differs := j.earlier.strictest(callstate.Bind(callstate.Of(ctx), &call), found, func(a annotation.Annotations) annotation.Safety {
 		return over(a)(call.Tool.Annotations).Safety()
 	})
 	why := ""

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -224,8 +224,8 @@ func TestWithoutAnAnswerTheStaticClassStands(t *testing.T) {
 			if r.asked != tt.asked {
 				t.Errorf("%s: asked %d times, want %d", tt.name, r.asked, tt.asked)
 			}
-			if len(o.note.Facts) != 1 || o.note.Facts[0].What != "no answer" || !strings.Contains(o.note.Facts[0].Why, "cause") {
-				t.Errorf("%s: recorded %v", tt.name, o.note.Facts)
+			if len(o.note.Decisions) != 1 || o.note.Decisions[0].What != "no answer" || !strings.Contains(o.note.Decisions[0].Why, "cause") {
+				t.Errorf("%s: recorded %v", tt.name, o.note.Decisions)
 			}
 		}
 	}
@@ -279,7 +279,7 @@ func TestAServersTextIsBounded(t *testing.T) {
 		t.Errorf("the error has %d bytes", n)
 	}
 	o = judged(t.Context(), preflight.New(preflight.Options{Resolver: fails(long), Trusted: everyone}), middleware.Call{Tool: act(t, annotation.Annotations{}, false)})
-	if text := o.tool.Explain(); len(text) > 1000 || !utf8.ValidString(text) || len(o.note.Facts[0].Why) > 300 {
+	if text := o.tool.Explain(); len(text) > 1000 || !utf8.ValidString(text) || len(o.note.Decisions[0].Why) > 300 {
 		t.Errorf("the reasons have %d bytes", len(text))
 	}
 }
@@ -297,7 +297,7 @@ func TestBehindInferWithoutACatalogue(t *testing.T) {
 	tool := &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: "frobnicate"}}
 	for _, arguments := range []string{`{"m":"get"}`, `{"m":"put"}`} {
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
-		if refused := errors.Is(err, grant.ErrRefused); refused != strings.Contains(arguments, "put") {
+		if refused := errors.Is(err, guard.ErrRefused); refused != strings.Contains(arguments, "put") {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
@@ -448,14 +448,14 @@ func TestAnAnswerIsBoundToItsArguments(t *testing.T) {
 	t.Parallel()
 	tool := act(t, annotation.Destructive(), true)
 	j := preflight.New(preflight.Options{Resolver: says(annotation.ReadOnly()), Trusted: everyone})
-	guard := grant.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return &mcpResult{}, nil }),
+	guards := guard.New(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return &mcpResult{}, nil }),
 		func(context.Context, middleware.Call) (*middleware.Tool, error) { return tool, nil })
 	swap := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcpResult, error) {
 		call.Arguments = json.RawMessage(`{"m":"delete"}`)
-		return guard.CallTool(ctx, call)
+		return guards.CallTool(ctx, call)
 	})
 	_, err := j.Middleware(swap).CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"m":"get"}`)})
-	if !errors.Is(err, grant.ErrRefused) {
+	if !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -492,11 +492,11 @@ func TestWhatTheLinkTells(t *testing.T) {
 	tool := act(t, annotation.ReadOnly(), true)
 	other := *tool
 	other.Server = "else"
-	teller := link.(middleware.Teller)
-	if kind := link.(middleware.Kinder).Kind(); kind != "preflight" || teller.Will(tool) != "judge the arguments" || teller.Will(&other) != "" || teller.Will(nil) != "" {
+	teller := link.(middleware.Describer).Describe()
+	if kind := link.(middleware.Describer).Describe().Kind; kind != "preflight" || teller.Will(tool) != "judge the arguments" || teller.Will(&other) != "" || teller.Will(nil) != "" {
 		t.Errorf("%s: %q, %q", kind, teller.Will(tool), teller.Will(&other))
 	}
-	if link.(middleware.Unwrapper).Unwrap() == nil {
+	if teller.Next == nil {
 		t.Error("it does not tell its next")
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 )
@@ -41,7 +42,7 @@ func (j *Judge) ask(ctx context.Context, call middleware.Call) (answer annotatio
 	for range attempts {
 		answer, ok, err = j.once(ctx, call)
 		if ctx.Err() != nil {
-			return answer, false, middleware.GivenUp(ctx)
+			return answer, false, fault.GivenUp(ctx)
 		}
 		if _, later := middleware.RetryAfter(err); err == nil || later || invalid(err) || middleware.Permanent(err) {
 			break
@@ -56,7 +57,7 @@ const attempts = 2
 // once asks within a time of its own, so that the call keeps its own.
 func (j *Judge) once(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
 	silent := fmt.Errorf("no answer within %v", j.timeout)
-	ctx, cancel := context.WithTimeoutCause(note.End(ctx), j.timeout, silent)
+	ctx, cancel := context.WithTimeoutCause(callstate.Leave(ctx), j.timeout, silent)
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {

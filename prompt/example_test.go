@@ -17,7 +17,7 @@ func ExampleNew() {
 	}}
 	text := prompt.New(prompt.Options{
 		Identity: "You tidy folders.",
-		Enforced: middleware.Promises{Guards: true, Confirms: true},
+		Enforced: middleware.Description{Guards: true, Confirms: true},
 	}).For(tools)
 	fmt.Print(text)
 	// Output:

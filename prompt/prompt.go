@@ -4,7 +4,7 @@
 // Safety never rests on the prompt; the chain refuses what it refuses whatever a
 // model does. The prompt keeps the model from asking twice, from calling what will
 // be refused, and from claiming what it did not do. So every sentence about the
-// chain is written from its [middleware.Promises]: what nothing enforces is not
+// chain is written from its [middleware.Description]: what nothing enforces is not
 // claimed, and where nothing asks the user, asking becomes the model's own duty.
 //
 // The parts stand in one order: identity, safety (tools, rules, examples), routing,
@@ -42,7 +42,7 @@ type Options struct {
 	Platform string
 	// Enforced is what the assembled chain keeps. The zero value claims nothing, and
 	// makes it the model's duty to ask before it changes what cannot be restored.
-	Enforced middleware.Promises
+	Enforced middleware.Description
 	// Name returns what the model calls a tool by, such as its Name where one server's
 	// tools keep theirs. One that is no name of a tool is not used. Nil means
 	// Tool.ModelName.

@@ -67,19 +67,19 @@ func hostile() []*middleware.Tool {
 	}
 }
 
-var everything = middleware.Promises{Guards: true, Confirms: true, Remembers: true, Retries: true, Limits: true, Deadlines: true}
+var everything = middleware.Description{Guards: true, Confirms: true, Caches: true, Retries: true, Limits: true, Deadlines: true}
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	careful := everything
-	careful.ConfirmsWrite = true
+	careful.ConfirmsWrites = true
 	host := prompt.Options{
 		Identity:   "You keep the accounts of Example Ltd.\n",
 		Routing:    "Questions about invoices go to the billing agent.",
 		Formatting: "Answer in Markdown.",
 		Platform:   "You are shown in a chat of 80 columns.",
 	}
-	with := func(p middleware.Promises) prompt.Options {
+	with := func(p middleware.Description) prompt.Options {
 		opts := host
 		opts.Enforced = p
 		return opts
@@ -91,8 +91,8 @@ func TestGolden(t *testing.T) {
 	}{
 		{"accounts_asked", with(everything), accounts()},
 		{"accounts_all_asked", with(careful), accounts()},
-		{"accounts_refused", with(middleware.Promises{Guards: true}), accounts()},
-		{"accounts_open", with(middleware.Promises{}), accounts()},
+		{"accounts_refused", with(middleware.Description{Guards: true}), accounts()},
+		{"accounts_open", with(middleware.Description{}), accounts()},
 		{"files_asked", prompt.Options{Enforced: everything}, files()},
 		{"files_open", prompt.Options{}, files()},
 		{"hostile", prompt.Options{Enforced: everything}, hostile()},
@@ -200,13 +200,13 @@ func TestClaimsAreWhatIsEnforced(t *testing.T) {
 	all := append(accounts(), files()...)
 	for bits := range 1 << 7 {
 		on := func(i int) bool { return bits>>i&1 == 1 }
-		p := middleware.Promises{Guards: on(0), Confirms: on(1), ConfirmsWrite: on(2), Remembers: on(3), Retries: on(4), Limits: on(5), Deadlines: on(6)}
+		p := middleware.Description{Guards: on(0), Confirms: on(1), ConfirmsWrites: on(2), Caches: on(3), Retries: on(4), Limits: on(5), Deadlines: on(6)}
 		text := prompt.New(prompt.Options{Enforced: p}).For(all).String()
 		asks := 0 // sections
 		if p.Confirms {
 			asks += 2
 		}
-		if p.ConfirmsWrite {
+		if p.ConfirmsWrites {
 			asks++
 		}
 		for _, claim := range []struct {
@@ -214,13 +214,13 @@ func TestClaimsAreWhatIsEnforced(t *testing.T) {
 			times int
 		}{
 			{"A call is made only with the user's yes, and the user is asked for it.", asks},
-			{"do not ask a second time", count(p.Confirms) + count(p.ConfirmsWrite)},
-			{"without asking first, since the user is asked", count(p.Confirms) + count(p.ConfirmsWrite)},
+			{"do not ask a second time", count(p.Confirms) + count(p.ConfirmsWrites)},
+			{"without asking first, since the user is asked", count(p.Confirms) + count(p.ConfirmsWrites)},
 			{"is refused in this session", count(p.Guards && !p.Confirms) * 3},
 			{"NEVER call without explicit user confirmation", count(!p.Guards && !p.Confirms)},
 			{"require explicit user confirmation", count(!p.Guards && !p.Confirms) * 2},
 			{"Confirm?", count(!p.Guards && !p.Confirms) * 2},
-			{"may be answered from memory", count(p.Remembers)},
+			{"may be answered from memory", count(p.Caches)},
 			{"repeated for you", count(p.Retries)},
 			{"Calls are paced", count(p.Limits)},
 			{"Calls have a time limit", count(p.Deadlines)},

@@ -18,7 +18,7 @@ const (
 	asked
 )
 
-func fateOfDangerous(p middleware.Promises) fate {
+func fateOfDangerous(p middleware.Description) fate {
 	switch {
 	case p.Confirms:
 		return asked
@@ -28,15 +28,15 @@ func fateOfDangerous(p middleware.Promises) fate {
 	return open
 }
 
-func fateOfWrite(p middleware.Promises) fate {
-	if p.ConfirmsWrite {
+func fateOfWrite(p middleware.Description) fate {
+	if p.ConfirmsWrites {
 		return asked
 	}
 	return open
 }
 
 // list writes the tools by class, with what the chain does to each class.
-func (s *sections) list(p middleware.Promises) string {
+func (s *sections) list(p middleware.Description) string {
 	n := s.count()
 	if n == 0 {
 		return "You have no tools in this session. Do not claim to have looked something up or changed something; " +
@@ -84,7 +84,7 @@ func (s *sections) openWorld() bool {
 }
 
 // rules writes the rules for the classes that there are.
-func (s *sections) rules(p middleware.Promises) string {
+func (s *sections) rules(p middleware.Description) string {
 	var rules []string
 	if len(s.safe.tools) > 0 {
 		rules = append(rules, readRule(p))
@@ -127,18 +127,18 @@ func (s *sections) risky() string {
 	return ""
 }
 
-func readRule(p middleware.Promises) string {
+func readRule(p middleware.Description) string {
 	rule := "**Read-only tools**: call freely; calling one again does no harm."
 	if p.Retries {
 		rule += " What fails is repeated for you, so do not repeat it at once yourself."
 	}
-	if p.Remembers {
+	if p.Caches {
 		rule += " A repeated call may be answered from memory."
 	}
 	return rule
 }
 
-func writeRule(p middleware.Promises) string {
+func writeRule(p middleware.Description) string {
 	if fateOfWrite(p) == asked {
 		return "**Write tools**: call when the task needs it. The user is asked before the call is made, unless they have agreed to it already, " +
 			"so do not ask a second time. A call that the user turns down is not made."
@@ -160,7 +160,7 @@ func riskyRule(who string, f fate) string {
 }
 
 // examples writes one for each kind of tool that there is, with its own name.
-func (s *sections) examples(p middleware.Promises) string {
+func (s *sections) examples(p middleware.Description) string {
 	var b strings.Builder
 	example := func(task, does string) {
 		fmt.Fprintf(&b, "**User**: (a task that needs %s)\n**You**: %s\n\n", task, does)

@@ -113,8 +113,6 @@ type buckets struct {
 	own, shared *simplelru.LRU[key, *bucket]
 	max         int
 	maxShared   int
-	newest      key     // the one of own that was used last, so that it need not be moved
-	last        *bucket // and its bucket; nil where something else was done to own
 }
 
 func newBuckets(own, shared int) *buckets {
@@ -131,12 +129,7 @@ func newLRU(size int) *simplelru.LRU[key, *bucket] {
 
 // get returns the bucket for k, nil where there is no room for one.
 func (t *buckets) get(now time.Time, k *key, l limit) *bucket {
-	b := t.last
-	if b == nil || *k != t.newest {
-		b, _ = t.own.Get(*k)
-		t.newest, t.last = *k, b
-	}
-	if b != nil {
+	if b, ok := t.own.Get(*k); ok {
 		b.adopt(now, l)
 		return b
 	}
@@ -160,7 +153,7 @@ func (t *buckets) get(now time.Time, k *key, l limit) *bucket {
 	if !t.room(now, t.shared, t.maxShared) {
 		return nil
 	}
-	b = newBucket(l)
+	b := newBucket(l)
 	t.shared.Add(everyone, b)
 	return b
 }

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -55,7 +56,7 @@ func (l *limiter) now() time.Time { return l.born.Add(time.Since(l.born)) }
 // admit returns nil when the call may go now, and has taken its tokens then.
 func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool) error {
 	if ctx.Err() != nil {
-		return middleware.GivenUp(ctx)
+		return fault.GivenUp(ctx)
 	}
 	if tool == nil {
 		return nil // the guard's business
@@ -82,8 +83,8 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
 		slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
 	err = l.wait(ctx, tool, w)
-	if said := note.Of(ctx); said != nil {
-		said.Say("ratelimit", "waited", time.Since(w.arrived).String())
+	if said := callstate.Of(ctx); said.HasRecord() {
+		said.Decide("ratelimit", "waited", time.Since(w.arrived).String())
 	}
 	return err
 }
@@ -297,5 +298,5 @@ func givenUp(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return &middleware.NotSentError{Err: context.DeadlineExceeded}
 	}
-	return middleware.GivenUp(ctx)
+	return fault.GivenUp(ctx)
 }

@@ -151,14 +151,10 @@ type caller struct {
 	*limiter
 }
 
-// Kind names the room for those who read an order.
-func (*caller) Kind() string { return "ratelimit" }
-
-// Unwrap returns what the call goes on to.
-func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
-
-// Promise says that calls are paced: a tool's own limit counts in any case.
-func (*caller) Promise(p *middleware.Promises) { p.Limits = true }
+// Describe implements [middleware.Describer].
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "ratelimit", Next: c.next, Limits: true}
+}
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if err := c.admit(ctx, call.Scope, call.Tool); err != nil {

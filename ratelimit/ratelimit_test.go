@@ -616,13 +616,11 @@ func TestCallWithoutToolIsLeftToTheGuard(t *testing.T) {
 func TestToldKindAndPromise(t *testing.T) {
 	t.Parallel()
 	c := ratelimit.New(ratelimit.Options{})(newExecutor())
-	if got := c.(middleware.Kinder).Kind(); got != "ratelimit" {
+	if got := c.(middleware.Describer).Describe().Kind; got != "ratelimit" {
 		t.Errorf("kind: got %q", got)
 	}
-	var got middleware.Promises
-	c.(middleware.Promiser).Promise(&got)
-	if want := (middleware.Promises{Limits: true}); got != want {
-		t.Errorf("promises: got %+v, want %+v", got, want)
+	if got := c.(middleware.Describer).Describe(); !got.Limits || got.Next == nil {
+		t.Errorf("described as %+v", got)
 	}
 }
 

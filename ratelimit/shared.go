@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -108,8 +108,8 @@ func (l *limiter) admitShared(ctx context.Context, scope string, tool *middlewar
 }
 
 func (l *limiter) waited(ctx context.Context, waits bool, since time.Time) {
-	if said := note.Of(ctx); waits && said != nil {
-		said.Say("ratelimit", "waited", time.Since(since).String())
+	if said := callstate.Of(ctx); waits && said.HasRecord() {
+		said.Decide("ratelimit", "waited", time.Since(since).String())
 	}
 }
 

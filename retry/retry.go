@@ -12,8 +12,8 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
-	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -113,12 +113,13 @@ type retrier struct {
 	log         *slog.Logger
 }
 
-func (*retrier) Kind() string                    { return "retry" }
-func (r *retrier) Unwrap() middleware.ToolCaller { return r.next }
-func (*retrier) Promise(p *middleware.Promises)  { p.Retries = true }
+// Describe implements [middleware.Describer].
+func (r *retrier) Describe() middleware.Description {
+	return middleware.Description{Kind: "retry", Next: r.next, Will: r.will, Retries: true}
+}
 
 // Will says which failures are repeated.
-func (r *retrier) Will(tool *middleware.Tool) string {
+func (r *retrier) will(tool *middleware.Tool) string {
 	if r.harmless(tool) {
 		return "retry"
 	}
@@ -127,7 +128,7 @@ func (r *retrier) Will(tool *middleware.Tool) string {
 
 // CallTool makes the first attempt without preparing for a second.
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	note.Of(ctx).Attempt()
+	callstate.Of(ctx).Attempt()
 	res, err := r.next.CallTool(ctx, call)
 	if err == nil {
 		r.budget.give(serverOf(call), successGain)
@@ -179,9 +180,9 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			r.budget.give(serverOf(call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
-		if said := note.Of(ctx); said != nil {
+		if said := callstate.Of(ctx); said.HasRecord() {
 			said.Attempt()
-			said.Say("retry", "again", err.Error())
+			said.Decide("retry", "again", err.Error())
 		}
 		var res *mcp.CallToolResult
 		if res, err = r.next.CallTool(ctx, call); err == nil {

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/route"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -269,11 +269,12 @@ func TestAReplicaWithAnotherDefinitionIsNotTheSameTool(t *testing.T) {
 func TestWhyIsNoted(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{}, primaryAndReplica()...)
-	ctx, n := note.Begin(context.Background())
+	n := callstate.Begin(context.Background())
+	ctx := context.Context(n)
 	if _, err := f.CallTool(ctx, middleware.Call{Tool: deletes}); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(n.Read().Facts); got != "[{route primary-db dangerous or unknown: primaries only}]" {
+	if got := fmt.Sprint(n.Record().Decisions); got != "[{route primary-db dangerous or unknown: primaries only}]" {
 		t.Errorf("noted %s", got)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -85,11 +86,13 @@ type router struct {
 	pools map[string]*Pool
 }
 
-func (*router) Kind() string                    { return "route" }
-func (r *router) Unwrap() middleware.ToolCaller { return r.next }
+// Describe implements [middleware.Describer].
+func (r *router) Describe() middleware.Description {
+	return middleware.Description{Kind: "route", Next: r.next, Will: r.will}
+}
 
 // Will says where the calls of a tool go.
-func (r *router) Will(tool *middleware.Tool) string {
+func (r *router) will(tool *middleware.Tool) string {
 	switch p := r.poolOf(tool); {
 	case p == nil:
 		return ""
@@ -114,7 +117,7 @@ func (r *router) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return r.next.CallTool(ctx, call)
 	}
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	return pool.call(ctx, call)
 }
@@ -133,7 +136,7 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 		}
 		tried |= 1 << chosen
 		r := p.replicas[chosen]
-		note.Of(ctx).Say("route", r.ID, why)
+		callstate.Of(ctx).Routed(r.ID, why)
 		res, err := p.try(ctx, chosen, call)
 		if err == nil {
 			return res, nil

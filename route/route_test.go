@@ -426,11 +426,11 @@ func TestAReplicaIsAGoodCitizensNext(t *testing.T) {
 func TestTheTableSaysWhereCallsGo(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{}, primaryAndReplica()...)
-	teller := f.ToolCaller.(middleware.Teller)
+	described := f.ToolCaller.(middleware.Describer).Describe()
 	other := *read
 	other.Server = "files"
 	for tool, want := range map[*middleware.Tool]string{read: "any replica", adds: "one replica", deletes: "primary only", unknown: "primary only", &other: ""} {
-		if got := teller.Will(tool); got != want {
+		if got := described.Will(tool); got != want {
 			t.Errorf("%s: %q, want %q", tool, got, want)
 		}
 	}

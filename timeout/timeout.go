@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -120,18 +121,14 @@ func (c *caller) ending(tool *middleware.Tool, after time.Duration) *Error {
 	return e
 }
 
-// Kind names the room for those who read an order.
-func (*caller) Kind() string { return "timeout" }
-
-// Unwrap returns what the call goes on to.
-func (c *caller) Unwrap() middleware.ToolCaller { return c.next }
-
-// Promise says that every attempt has a time limit.
-func (*caller) Promise(p *middleware.Promises) { p.Deadlines = true }
+// Describe implements [middleware.Describer].
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "timeout", Next: c.next, Deadlines: true}
+}
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 	after := c.of(call.Tool)
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= after {

@@ -283,13 +283,11 @@ func TestCallWithoutToolHasTheDefault(t *testing.T) {
 func TestToldKindAndPromise(t *testing.T) {
 	t.Parallel()
 	c := timeout.New(timeout.Options{})(hang)
-	if got := c.(middleware.Kinder).Kind(); got != "timeout" {
+	if got := c.(middleware.Describer).Describe().Kind; got != "timeout" {
 		t.Errorf("kind: got %q", got)
 	}
-	var got middleware.Promises
-	c.(middleware.Promiser).Promise(&got)
-	if want := (middleware.Promises{Deadlines: true}); got != want {
-		t.Errorf("promises: got %+v, want %+v", got, want)
+	if got := c.(middleware.Describer).Describe(); !got.Deadlines || got.Next == nil {
+		t.Errorf("described as %+v", got)
 	}
 }
 

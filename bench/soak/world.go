@@ -76,8 +76,7 @@ func newWorld() (*world, error) {
 	}
 	trail := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
 	w.caller = chain.Standard{
-		Record:    trail.Record,
-		Intent:    trail.Intent,
+		Audit:     trail,
 		Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 1 << 40}}),
 		Confirm:   hitl.New(hitl.ConfirmerFunc(agree), hitl.Options{}),
 		Cache:     cache.New(cache.Options{Entries: 2000, Entities: entities}),

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -86,7 +86,7 @@ func fairleadDeclared(w *world, tight bool) caller {
 	for i := range tools {
 		accepted[tools[i].String()] = newTool(&tools[i], tools[i].declared().Attribute(annotation.Declared, tools[i].server))
 	}
-	guarded := grant.Guard(executor(w), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+	guarded := guard.New(executor(w), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 		return accepted[call.Tool.String()], nil
 	})
 	return through(chained(w, tight).Then(guarded), func(t *tool) *middleware.Tool { return accepted[t.String()] })

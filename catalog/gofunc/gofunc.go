@@ -12,8 +12,8 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
-	"github.com/fairlead-go/fairlead/internal/refusal"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -71,12 +71,12 @@ func New[In, Out any](name, description string, own annotation.Annotations, f fu
 		var in In
 		if err := t.decode(call, &in); err != nil {
 			if invalid, ok := errors.AsType[*invalidError](err); ok {
-				invalid.edited = grant.Edited(ctx, &call)
+				invalid.edited = callstate.Edited(ctx, &call)
 			}
 			return nil, err
 		}
 		if ctx.Err() != nil {
-			return nil, middleware.GivenUp(ctx)
+			return nil, fault.GivenUp(ctx)
 		}
 		out, err := f(ctx, in)
 		if err != nil {
@@ -122,7 +122,7 @@ func isResult[Out any]() bool {
 func failed(err error) (*mcp.CallToolResult, error) {
 	text := middleware.ForModel(err)
 	if text == "" || middleware.NotSent(err) {
-		return nil, session.Ran(err)
+		return nil, fault.Ran(err)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
 }
@@ -180,7 +180,7 @@ func (f Func) decode(call middleware.Call, in any) error {
 	return nil
 }
 
-type refused = refusal.Final
+type refused = fault.Final
 
 // An invalidError is about arguments that the schema of a func does not allow. The model can correct
 // its own, and not those that a person made of them.

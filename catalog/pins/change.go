@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/refusal"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -88,7 +88,7 @@ func (c Change) Diff() string {
 // ErrNotAccepted is in the tree of every error about a tool whose definition was not accepted.
 var ErrNotAccepted = errors.New("pins: definition not accepted")
 
-type refused = refusal.Final
+type refused = fault.Final
 
 // A NotAcceptedError refuses a call of a tool that is new or has changed since definitions were
 // accepted. Its text holds nothing that the server wrote; the change has it all.

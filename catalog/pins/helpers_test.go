@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -140,7 +141,7 @@ func (l *ledger) want(t testing.TB, ran int32) {
 // agree returns a context with a person's approval of the call.
 func agree(t testing.TB, call middleware.Call) context.Context {
 	t.Helper()
-	ctx, g := grant.Give(mcptest.Context(t), &call, time.Minute)
+	ctx, g := callstate.WithGrant(mcptest.Context(t), &call, annotation.Dangerous, time.Minute, nil)
 	t.Cleanup(g.Void)
 	return ctx
 }

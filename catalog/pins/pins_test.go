@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -372,7 +372,7 @@ func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 		accept(t, c)
 		for _, tool := range []*middleware.Tool{yes.Tool, lookup(t, c, "srv", "delete_a")} {
 			_, err := c.CallTool(ctx, middleware.Call{Tool: tool})
-			if _, changed := errors.AsType[*catalog.ChangedError](err); !changed && !errors.Is(err, grant.ErrRefused) {
+			if _, changed := errors.AsType[*catalog.ChangedError](err); !changed && !errors.Is(err, guard.ErrRefused) {
 				t.Errorf("%q: a yes to another definition: got %v", text, err)
 			}
 		}

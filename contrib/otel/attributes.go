@@ -10,8 +10,6 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/cause"
-	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/redact"
@@ -46,7 +44,7 @@ const (
 	attrAttempts = "fairlead.attempts"
 	attrApproval = "fairlead.approval.id"
 	attrDecision = "fairlead.decision"
-	attrRoom     = "fairlead.room"
+	attrStage    = "fairlead.stage"
 	attrWhys     = "fairlead.decisions" // "cache: miss", "retry: again, connection reset"
 )
 
@@ -57,7 +55,7 @@ func class(t *middleware.Tool) attribute.KeyValue {
 }
 
 // decisions are what the chain worked out and decided, for the span alone.
-func decisions(call middleware.Call, said note.Reading) []attribute.KeyValue {
+func decisions(call middleware.Call, said chain.Record) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, 8)
 	if call.Tool != nil {
 		out = append(out, attribute.String(attrServer, call.Tool.Server))
@@ -68,11 +66,11 @@ func decisions(call middleware.Call, said note.Reading) []attribute.KeyValue {
 	if said.Attempts > 0 {
 		out = append(out, attribute.Int(attrAttempts, said.Attempts))
 	}
-	if said.Approval != "" {
-		out = append(out, attribute.String(attrApproval, said.Approval))
+	if said.Approval.ID != "" {
+		out = append(out, attribute.String(attrApproval, said.Approval.ID))
 	}
-	if len(said.Facts) > 0 {
-		out = append(out, attribute.StringSlice(attrWhys, whys(call, said.Facts)))
+	if len(said.Decisions) > 0 {
+		out = append(out, attribute.StringSlice(attrWhys, whys(call, said.Decisions)))
 	}
 	return out
 }
@@ -96,11 +94,11 @@ func (t *Telemetry) explain(tool *middleware.Tool) []attribute.KeyValue {
 
 // whys puts decisions into words. The reasons are of servers and of the host's own
 // parts, which repeat what the call was made with.
-func whys(call middleware.Call, facts []note.Fact) []string {
+func whys(call middleware.Call, facts []chain.Decision) []string {
 	out := make([]string, len(facts))
 	var secrets *redact.Redactor
 	for i, f := range facts {
-		out[i] = f.Room + ": " + f.What
+		out[i] = f.Stage + ": " + f.What
 		if f.Why == "" {
 			continue
 		}
@@ -159,7 +157,7 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown {
 		return fault{kind: "outcome_unknown", text: "it may have happened: no answer came back"}
 	}
-	if _, panicked := errors.AsType[*middleware.PanicError](err); panicked {
+	if _, panicked := errors.AsType[*chain.PanicError](err); panicked {
 		return fault{kind: "panic", text: errPanicked.Error()}
 	}
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -170,7 +168,10 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 		}
 		return fault{kind: kind, code: code, text: message(call, wire.Message)}
 	}
-	switch err = cause.Bare(ctx, err); {
+	if why := context.Cause(ctx); why != nil && errors.Is(err, why) { // the host's own words for the end of the context
+		err = ctx.Err()
+	}
+	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault{kind: "timeout", text: "the time was over"}
 	case errors.Is(err, context.Canceled):

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/note"
+	"github.com/fairlead-go/fairlead/chain"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -44,12 +44,12 @@ func newMetrics(m metric.Meter) metrics {
 }
 
 // record counts one call.
-func (m *metrics) record(ctx context.Context, common metric.MeasurementOption, said note.Reading, took time.Duration) {
+func (m *metrics) record(ctx context.Context, common metric.MeasurementOption, said chain.Record, took time.Duration) {
 	m.duration.Record(ctx, took.Seconds(), common)
 	if said.Attempts > 0 {
 		m.attempts.Add(ctx, int64(said.Attempts), common)
 	}
-	for _, f := range said.Facts {
-		m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String(attrRoom, f.Room), attribute.String(attrDecision, f.What)))
+	for _, f := range said.Decisions {
+		m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String(attrStage, f.Stage), attribute.String(attrDecision, f.What)))
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/note"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -159,17 +159,19 @@ type wholeCall struct {
 	next middleware.ToolCaller
 }
 
-func (*wholeCall) Kind() string                    { return "telemetry" }
-func (c *wholeCall) Unwrap() middleware.ToolCaller { return c.next }
+// Describe implements [middleware.Describer].
+func (c *wholeCall) Describe() middleware.Description {
+	return middleware.Description{Kind: "telemetry", Next: c.next}
+}
 
 func (c *wholeCall) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	ctx, said := note.Join(ctx, "telemetry")
 	ctx, span := c.tracer.Start(ctx, "tools/call "+call.Tool.Name(), trace.WithSpanKind(trace.SpanKindClient))
 	began := time.Now()
 	var res *mcp.CallToolResult
 	err := errPanicked
 	defer func() { // a panic is an outcome as well, and goes on
-		c.ended(ctx, span, call, said.Read(), time.Since(began), res, err)
+		record, _ := chain.RecordOf(ctx)
+		c.ended(ctx, span, call, record, time.Since(began), res, err)
 		span.End()
 	}()
 	res, err = c.next.CallTool(ctx, call)
@@ -177,7 +179,7 @@ func (c *wholeCall) CallTool(ctx context.Context, call middleware.Call) (*mcp.Ca
 }
 
 // ended writes down what came of a call.
-func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.Call, said note.Reading, took time.Duration, res *mcp.CallToolResult, err error) {
+func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.Call, said chain.Record, took time.Duration, res *mcp.CallToolResult, err error) {
 	if said.Tool == nil {
 		said.Tool = call.Tool
 	}
@@ -212,10 +214,14 @@ type attempt struct {
 	next middleware.ToolCaller
 }
 
-func (a *attempt) Unwrap() middleware.ToolCaller { return a.next }
+// Describe implements [middleware.Describer].
+func (a *attempt) Describe() middleware.Description {
+	return middleware.Description{Next: a.next}
+}
 
 func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	number := max(note.Of(ctx).Attempts(), 1)
+	record, _ := chain.RecordOf(ctx)
+	number := max(record.Attempts, 1)
 	ctx, span := a.tracer.Start(ctx, "attempt "+call.Tool.Name(), trace.WithAttributes(tool(call.Tool), attribute.Int(attrAttempt, number)))
 	fault := faultOf(ctx, call, nil, errPanicked)
 	defer func() {

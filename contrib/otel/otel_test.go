@@ -277,7 +277,7 @@ func TestErrorTypes(t *testing.T) {
 		"timeout":         context.DeadlineExceeded,
 		"cancelled":       context.Canceled,
 		"outcome_unknown": &middleware.OutcomeUnknownError{Err: context.DeadlineExceeded},
-		"panic":           &middleware.PanicError{},
+		"panic":           &chain.PanicError{},
 		"-32601":          &jsonrpc.Error{Code: -32601, Message: "no such method"},
 		"_OTHER":          errors.New("postgres://user:secret@host is away"),
 	} {

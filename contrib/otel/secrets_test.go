@@ -36,7 +36,7 @@ func TestNoSecretStandsOnASpan(t *testing.T) {
 		l := newLab(fairleadotel.Options{Content: content})
 		std := standard(l, confirmer)
 		std.Infer = infer.New(infer.Options{})
-		std.Record, std.Intent = trail.Record, trail.Intent
+		std.Audit = trail
 		std.Retry = retry.New(retry.Options{Rand: func() float64 { return 0 }, Budget: 1e6})
 		for i := range 500 {
 			secret := fmt.Sprintf("s3ntinel-%d", i)

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/internal/enginetest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -403,7 +403,7 @@ func TestApprovalsWithoutRedisAreDenied(t *testing.T) {
 				}
 				return hitl.Decision{Verdict: hitl.Approved}, nil
 			})
-			caller := hitl.New(yes, hitl.Options{Store: s.Approvals()})(grant.Guard(
+			caller := hitl.New(yes, hitl.Options{Store: s.Approvals()})(guard.New(
 				middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					made++
 					return &mcp.CallToolResult{}, nil

@@ -15,15 +15,9 @@ func (f *fleet) introduce() {
 	fmt.Println("orders has a primary (main) and a flaky copy; archive stands alone.")
 	fmt.Println()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	will := f.std.Describe().Will
 	for _, tool := range f.tools.List() {
-		fmt.Fprintf(w, "%s\t%s\t", tool, tool.Safety())
-		for i, will := range f.std.Will(tool) {
-			if i > 0 {
-				fmt.Fprint(w, " · ")
-			}
-			fmt.Fprint(w, will)
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", tool, tool.Safety(), will(tool))
 	}
 	_ = w.Flush()
 	for _, finding := range f.tools.Findings() {

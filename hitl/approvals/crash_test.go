@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -94,7 +94,7 @@ func victim(dir, work string, at int) error {
 		}
 	}
 	h := &host{dir: dir, prefix: work, says: work == "first"}
-	guarded := grant.Guard(h, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+	guarded := guard.New(h, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 	h.caller = hitl.New(h, hitl.Options{Store: store, Remember: hitl.Always})(middleware.ToolCallerFunc(
 		func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := guarded.CallTool(ctx, call)

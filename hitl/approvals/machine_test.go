@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
@@ -56,7 +57,7 @@ func (w *world) start(t *rapid.T) {
 		t.Fatal(err)
 	}
 	w.closed = false
-	guarded := grant.Guard(middleware.ToolCallerFunc(w.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
+	guarded := guard.New(middleware.ToolCallerFunc(w.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 		return call.Tool, nil
 	})
 	w.caller = hitl.New(hitl.ConfirmerFunc(w.confirm), hitl.Options{Store: w.store, MaxPending: 1 << 20})(middleware.ToolCallerFunc(
@@ -65,7 +66,7 @@ func (w *world) start(t *rapid.T) {
 			case <-w.of(call.ID).gate:
 				return guarded.CallTool(ctx, call)
 			case <-ctx.Done():
-				return nil, middleware.GivenUp(ctx)
+				return nil, fault.GivenUp(ctx)
 			}
 		}))
 }

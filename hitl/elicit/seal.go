@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -46,7 +46,7 @@ func (c *confirmer) open(request hitl.Request) error {
 // before it, so that no two questions give the same text.
 func (c *confirmer) mac(until []byte, request hitl.Request) []byte {
 	h := hmac.New(sha256.New, c.key)
-	binding := grant.Bind(&middleware.Call{Tool: request.Tool, Scope: request.Scope, Arguments: request.Arguments})
+	binding := callstate.Bind(nil, &middleware.Call{Tool: request.Tool, Scope: request.Scope, Arguments: request.Arguments})
 	part(h, "fairlead/hitl/elicit 1")
 	part(h, string(until))
 	part(h, request.ID)

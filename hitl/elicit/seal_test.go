@@ -16,7 +16,8 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,7 +52,7 @@ type replica struct {
 
 func newReplica(c hitl.Confirmer, o hitl.Options) *replica {
 	r := new(replica)
-	next := grant.Guard(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	next := guard.New(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.ran = append(r.ran, call)
@@ -65,7 +66,7 @@ func newReplica(c hitl.Confirmer, o hitl.Options) *replica {
 func (r *replica) ask(t testing.TB, call middleware.Call) string {
 	t.Helper()
 	_, err := r.CallTool(elicit.WithRequest(context.Background(), modern()), call)
-	requests, state, ok := middleware.InputRequired(err)
+	requests, state, ok := fault.InputRequired(err)
 	if !ok || len(requests) != 1 {
 		t.Fatalf("got %v, want a question", err)
 	}
@@ -216,7 +217,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 				t.Fatalf("%s: nothing was forged", name)
 			}
 			err := r.answer(deletion(t), state)
-			_, _, asks := middleware.InputRequired(err)
+			_, _, asks := fault.InputRequired(err)
 			switch {
 			case errors.Is(err, hitl.ErrDenied):
 				refused++
@@ -378,7 +379,7 @@ func TestWhatComesWithTheState(t *testing.T) {
 func TestAnAnswerWithoutAQuestion(t *testing.T) {
 	t.Parallel()
 	r := newReplica(elicit.New(elicit.Options{}), hitl.Options{})
-	if _, _, asks := middleware.InputRequired(r.answer(deletion(t), "")); !asks {
+	if _, _, asks := fault.InputRequired(r.answer(deletion(t), "")); !asks {
 		t.Error("it was taken for an answer")
 	}
 	r.want(t, 0)
@@ -411,7 +412,7 @@ func TestAnAnswerIsSealedToTheDrafts(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := caller.CallTool(ctx, commits)
-			_, state, _ := middleware.InputRequired(err)
+			_, state, _ := fault.InputRequired(err)
 			draft = tt.change
 			if _, err := caller.CallTool(ctx, drafts); err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -102,7 +103,7 @@ func TestWhatTheFormHolds(t *testing.T) {
 func shown(t *testing.T, r hitl.Request) (string, error) {
 	t.Helper()
 	_, err := elicit.New(elicit.Options{}).Confirm(elicit.WithRequest(t.Context(), modern()), r)
-	requests, _, ok := middleware.InputRequired(err)
+	requests, _, ok := fault.InputRequired(err)
 	if !ok {
 		return "", err
 	}
@@ -203,7 +204,7 @@ func TestContract(t *testing.T) {
 			asks := withRequest(hitl.New(elicit.New(elicit.Options{}), hitl.Options{Writes: true})(next))
 			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 				res, err := asks.CallTool(ctx, call)
-				if _, state, ok := middleware.InputRequired(err); ok {
+				if _, state, ok := fault.InputRequired(err); ok {
 					call.Input = &middleware.Input{State: state, Responses: mcp.InputResponseMap{"fairlead.confirm": accepted}}
 					return asks.CallTool(ctx, call)
 				}

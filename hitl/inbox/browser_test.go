@@ -84,6 +84,7 @@ func (n *network) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 }
+
 func (n *network) Close() error   { n.once.Do(func() { close(n.over) }); return nil }
 func (n *network) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
 

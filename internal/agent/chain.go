@@ -48,7 +48,7 @@ func (h *host) standard() (chain.Standard, error) {
 
 // systemPrompt is what a model is told of this chain and these tools.
 func (h *host) systemPrompt() string {
-	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Enforces()}).For(h.tools.List()).String()
+	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Describe()}).For(h.tools.List()).String()
 }
 
 const identity = "You are an agent that works with the tools of one server on behalf of the user. Work step by step, look before you change anything, and say at the end what you did."

@@ -37,7 +37,7 @@ func (h *host) table() []screen.Tool {
 		declared, inferred := h.tools.Layers(tool)
 		rows = append(rows, screen.Tool{
 			Name: tool.Name(), Declared: words(declared), Inferred: words(inferred),
-			Class: tool.Safety().String(), Will: strings.Join(h.chain.Will(tool), " · "),
+			Class: tool.Safety().String(), Will: h.chain.Describe().Will(tool),
 		})
 	}
 	return rows

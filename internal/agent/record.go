@@ -18,7 +18,7 @@ func (h *host) record(s *chain.Standard) error {
 		return fmt.Errorf("--audit %s: %w; name a file in a folder that is there", h.audit, err)
 	}
 	trail := audit.New(file, audit.Options{})
-	s.Record, s.Intent = trail.Record, trail.Intent
+	s.Audit = trail
 	h.endRecord = func() error {
 		if lost := trail.Lost(); lost > 0 {
 			return errors.Join(fmt.Errorf("%d records are not in %s; see whether its disk is full", lost, h.audit), file.Close())

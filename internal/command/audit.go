@@ -247,7 +247,7 @@ func recordLine(r audit.Record) string {
 		}
 	}
 	for _, d := range r.Decisions {
-		fmt.Fprintf(&b, " · %s: %s", safetext.Line(d.Room), safetext.Line(d.What))
+		fmt.Fprintf(&b, " · %s: %s", safetext.Line(d.Stage), safetext.Line(d.What))
 		if d.Why != "" {
 			fmt.Fprintf(&b, " (%s)", safetext.Cut(safetext.Line(d.Why), 200))
 		}

@@ -134,7 +134,7 @@ func record(s *chain.Standard, path string) (ended func() error, err error) {
 		return nil, fmt.Errorf("--audit %s: %w; name a file in a folder that is there", path, err)
 	}
 	trail := audit.New(file, audit.Options{})
-	s.Record, s.Intent = trail.Record, trail.Intent
+	s.Audit = trail
 	return func() error {
 		if lost := trail.Lost(); lost > 0 {
 			_ = file.Close() // it has failed already

@@ -141,7 +141,7 @@ func reportOf(all *fleet) (*report.Report, error) {
 		}
 		r.Servers = append(r.Servers, s)
 	}
-	r.Add(all.tools, changes, standard(nobody).Teller())
+	r.Add(all.tools, changes, standard(nobody).Describe().Will)
 	for _, a := range all.asked {
 		if a.err != nil {
 			r.Fail(a.ID, a.err.Error())

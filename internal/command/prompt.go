@@ -34,7 +34,7 @@ their own names in it, those of several SERVER__NAME, as the proxy has it.
 			if err := all.unreached(); err != nil { // a prompt that lacks tools would be used all the same
 				return err
 			}
-			o := prompt.Options{Identity: identity, Enforced: standard(nobody).Enforces()}
+			o := prompt.Options{Identity: identity, Enforced: standard(nobody).Describe()}
 			if len(targets) == 1 { // whose tools keep their names behind the proxy
 				o.Name = (*middleware.Tool).Name
 			}

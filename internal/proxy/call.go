@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -115,7 +116,7 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return m.failTo(reply), true
 	}
-	if requests, state, ok := middleware.InputRequired(err); ok {
+	if requests, state, ok := fault.InputRequired(err); ok {
 		raw, err := json.Marshal(map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": requests, "requestState": state})
 		if err != nil {
 			return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}), true

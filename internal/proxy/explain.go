@@ -27,7 +27,7 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	var b strings.Builder
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
-	words := plan.standard.Will(plan.policy.Raised(tool))
+	words := strings.Split(plan.standard.Describe().Will(plan.policy.Raised(tool)), " · ")
 	if v, _ := plan.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && len(words) > 0 && words[0] == "ask first" {
 		words[0] = "run, by the policy"
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -53,7 +54,7 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 		t.mu.Unlock()
 		errs := t.wait(ctx, under)
 		if ctx.Err() != nil {
-			return nil, middleware.GivenUp(ctx)
+			return nil, fault.GivenUp(ctx)
 		}
 		err = errs[0]
 		if len(errs) > 1 {
@@ -233,7 +234,7 @@ func (t *tools) known(ctx context.Context, name, about string) (*set, *middlewar
 	select {
 	case <-l.over:
 	case <-ctx.Done():
-		return nil, nil, middleware.GivenUp(ctx)
+		return nil, nil, fault.GivenUp(ctx)
 	}
 	if l.err != nil {
 		return nil, nil, l.err

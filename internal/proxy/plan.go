@@ -46,13 +46,6 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, patience)
 	ask.Logger = log
-	ask.Classify = func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
-		tool, err := judge.Classify(ctx, call)
-		if err != nil {
-			return nil, err
-		}
-		return now.Raised(tool), nil
-	}
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
 	remember := cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log}
@@ -78,7 +71,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		std.Output = output.New(output.Options{Limit: now.OutputLimit, Logger: log})
 	}
 	if p.trail != nil {
-		std.Record, std.Intent = p.trail.Record, p.trail.Intent
+		std.Audit = p.trail
 	}
 	return &plan{proxy: p, policy: now, standard: std}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -305,6 +305,6 @@ func (s *session) askClient(ctx context.Context, method string, params json.RawM
 		if params, err := json.Marshal(map[string]any{"requestId": m.ID, "reason": "the question is over"}); err == nil {
 			s.out(&message{Method: "notifications/cancelled", Params: params}, about)
 		}
-		return nil, middleware.GivenUp(ctx)
+		return nil, fault.GivenUp(ctx)
 	}
 }

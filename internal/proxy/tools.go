@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -39,7 +40,7 @@ type set struct {
 // A viewer is what a catalogue shows of itself: a catalogue, or a part of one.
 type viewer interface {
 	middleware.ToolCaller
-	middleware.Admitter
+	chain.Admitter
 	List() []*middleware.Tool
 	Lookup(server, tool string) (*middleware.Tool, bool)
 	Find(name string) (*middleware.Tool, error)

@@ -68,14 +68,14 @@ type Finding struct {
 
 // Add takes in the tools of a catalogue with what stands out about them. will says
 // what the chain does with a tool.
-func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*middleware.Tool) []string) {
+func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*middleware.Tool) string) {
 	digests := make(map[[2]string]string)
 	for _, t := range tools.List() {
 		declared, inferred := tools.Layers(t)
 		digests[[2]string{t.Server, t.Name()}] = t.Digest.String()
 		r.Tools = append(r.Tools, Tool{
 			Server: t.Server, Name: t.Name(), Declared: declared, Inferred: inferred, Effective: t.Annotations,
-			Safety: t.Safety(), Evidence: append([]annotation.Evidence{}, t.Annotations.Evidence...), Will: append([]string{}, will(t)...),
+			Safety: t.Safety(), Evidence: append([]annotation.Evidence{}, t.Annotations.Evidence...), Will: strings.Split(will(t), " · "),
 		})
 		r.own(t, declared)
 	}

@@ -5,10 +5,10 @@ package session
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 
-	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,31 +24,19 @@ type Caller interface {
 // differently.
 func Executor(session Caller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		if err := CheckArguments(call); err != nil {
+		if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil {
 			return nil, err
 		}
-		watched, wire := sdkerr.Watch(context.WithValue(ctx, outerKey{}, outer{call.ID, call.Scope}))
+		watched, wire := sdkerr.Watch(callstate.WithSent(ctx, &call))
 		res, err := session.CallTool(watched, params(call))
 		if err != nil {
 			return nil, sdkerr.Sort(ctx, wire, call.Tool.Server, call.Tool.Name(), err)
 		}
 		if res == nil {
-			return nil, &middleware.NoAnswerError{Tool: call.Tool}
+			return nil, &fault.NoResultError{Tool: call.Tool}
 		}
 		return res, nil
 	})
-}
-
-type outerKey struct{}
-
-type outer struct{ id, scope string }
-
-// Outer returns the ID and the scope of the call that an executor further out is
-// sending through the SDK, whose types have no place for them. A chain that hangs
-// beneath the session goes on with them.
-func Outer(ctx context.Context) (id, scope string) {
-	o, _ := ctx.Value(outerKey{}).(outer)
-	return o.id, o.scope
 }
 
 // params are made anew for each attempt, since the SDK writes into them.
@@ -63,10 +51,10 @@ func params(call middleware.Call) *mcp.CallToolParams {
 	return p
 }
 
-// CheckArguments refuses arguments that are no unambiguous JSON object.
+// CheckArguments refuses arguments that are not one unambiguous JSON object.
 func CheckArguments(call middleware.Call) error {
-	_, err := canonical.AppendObject(nil, call.Arguments)
-	return ArgumentsError(call, err)
+	_, err := callstate.Form(nil, &call)
+	return err
 }
 
 // ArgumentsError names the tool whose arguments are at fault, nil for nil.
@@ -74,21 +62,5 @@ func ArgumentsError(call middleware.Call, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &argumentsError{call.Tool, err}
-}
-
-// An argumentsError is about what the model wrote, and it can mend it.
-type argumentsError struct {
-	tool *middleware.Tool
-	err  error
-}
-
-func (e *argumentsError) Error() string {
-	return fmt.Sprintf("the arguments of %s are refused: %v; send one JSON object, each member once", e.tool, e.err)
-}
-
-func (e *argumentsError) Unwrap() error { return e.err }
-
-func (e *argumentsError) ForModel() string {
-	return fmt.Sprintf("The arguments for %s are refused: %v. Send one JSON object, each member once.", e.tool.ModelName(), e.err)
+	return &callstate.ArgumentsError{Tool: call.Tool, Err: err}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -208,7 +210,7 @@ func TestNeitherResultNorErrorIsAnError(t *testing.T) { // B113
 		res, err := session.Executor(caller(func(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 			return nil, nil
 		})).CallTool(t.Context(), call(t, `{}`))
-		var none *middleware.NoAnswerError
+		var none *fault.NoResultError
 		if res != nil || !errors.As(err, &none) || none.Tool.Name() != "echo" {
 			t.Errorf("got %v, %v, want a NoAnswerError of the tool", res, err)
 		}
@@ -242,7 +244,7 @@ func TestIDAndScopeGoThroughTheSDK(t *testing.T) {
 	client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "tools/call" {
-				id, scope := session.Outer(ctx)
+				id, scope := callstate.Sent(ctx)
 				got <- [2]string{id, scope}
 			}
 			return next(ctx, method, req)
@@ -256,7 +258,7 @@ func TestIDAndScopeGoThroughTheSDK(t *testing.T) {
 	if got, want := mcptest.Wait(t, "the call", got), [2]string{"call-1", "alice"}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if id, scope := session.Outer(t.Context()); id != "" || scope != "" {
+	if id, scope := callstate.Sent(t.Context()); id != "" || scope != "" {
 		t.Errorf("outside of a call: got %q, %q, want nothing", id, scope)
 	}
 }

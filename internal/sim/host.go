@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
+
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -108,7 +110,7 @@ var errSkipped = errors.New("the host's middleware did not call next")
 
 // contained keeps a panic from ending the program.
 func (*world) contained(next middleware.ToolCaller) middleware.ToolCaller {
-	return middleware.Recover()(next)
+	return chain.Recover()(next)
 }
 
 func otherServer(server string) string {

@@ -84,7 +84,7 @@ func (w *world) assemble(t *testing.T) {
 	}
 	if s.judged {
 		judge := preflight.New(preflight.Options{Rules: rules, Resolver: w, Trusted: w.trusts})
-		outer.Preflight, inner.Preflight, asking.Classify = judge.Middleware, judge.Middleware, judge.Classify
+		outer.Preflight, inner.Preflight = judge.Middleware, judge.Middleware
 	}
 	ask := hitl.New(w, asking)
 	outer.Confirm, inner.Confirm = ask, ask
@@ -97,10 +97,16 @@ func (w *world) assemble(t *testing.T) {
 	}
 	if s.audited {
 		trail := audit.New(w, audit.Options{})
-		outermost.Record, inner.Intent = trail.Record, trail.Intent
+		if s.nested == single {
+			inner.Audit = trail
+		} else { // one trail over two chains
+			outermost.Telemetry, inner.PerCall = trail.Record, append(inner.PerCall, trail.Intent)
+		}
 	}
 	if s.shown {
-		outermost.Output, outermost.Telemetry = output.New(output.Options{Limit: shownLimit}), w.atEdge
+		outermost.Output = output.New(output.Options{Limit: shownLimit})
+		outermost.Outermost = append([]middleware.Middleware{}, outermost.Outermost...)
+		outermost.Output = chain.New(outermost.Output, w.atEdge).Then
 	}
 	w.caller = w.nest(outer, inner, w.tools)
 	w.narrow = w.caller
@@ -116,7 +122,7 @@ func (w *world) assemble(t *testing.T) {
 // guarding is a catalogue, or a view of one.
 type guarding interface {
 	middleware.ToolCaller
-	middleware.Admitter
+	chain.Admitter
 
 	Guard(executor middleware.ToolCaller) middleware.ToolCaller
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -152,7 +152,7 @@ func (s *spread) replica() middleware.ToolCaller {
 		RateLimit: ratelimit.New(ratelimit.Options{
 			PerMinute: spreadPerMin, Burst: spreadBurst, Shared: (*lossyLimiter)(s.engine), Replicas: spreadReplicas,
 		}),
-	}.Then(grant.Guard(middleware.ToolCallerFunc(s.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
+	}.Then(guard.New(middleware.ToolCallerFunc(s.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
 }
 
 func (s *spread) decide(_ context.Context, r hitl.Request) (hitl.Decision, error) {

@@ -64,7 +64,10 @@ func (w *world) runTurn(turn []*record) {
 // booked is the chain as a batch sees it, with the books kept of each call.
 type booked struct{ w *world }
 
-func (b booked) Unwrap() middleware.ToolCaller { return b.w.caller }
+// Describe implements [middleware.Describer].
+func (b booked) Describe() middleware.Description {
+	return middleware.Description{Next: b.w.caller}
+}
 
 func (b booked) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	r := b.w.find(call.ID)

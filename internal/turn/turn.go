@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -59,15 +61,9 @@ func New(parallel int, servers ...string) []*Ticket {
 	return t.tickets
 }
 
-type key struct{}
-
-// With returns a context for the call that has the ticket.
-func With(ctx context.Context, k *Ticket) context.Context { return context.WithValue(ctx, key{}, k) }
-
-// Of returns the ticket of the context's call, nil for none. A call that is made
-// inside another one that has passed belongs to no turn.
+// Of returns the ticket of the context's call, nil for none.
 func Of(ctx context.Context) *Ticket {
-	k, _ := ctx.Value(key{}).(*Ticket)
+	k, _ := callstate.Ticket(ctx).(*Ticket)
 	return k
 }
 
@@ -140,7 +136,7 @@ func (k *Ticket) enter(ctx context.Context, reads bool) error {
 	case <-k.pass:
 		return nil
 	case <-ctx.Done():
-		return middleware.GivenUp(ctx)
+		return fault.GivenUp(ctx)
 	}
 }
 
@@ -177,43 +173,49 @@ func Gate() middleware.Middleware {
 
 type gate struct{ next middleware.ToolCaller }
 
-func (*gate) Kind() string                    { return "turn" }
-func (g *gate) Unwrap() middleware.ToolCaller { return g.next }
+// Describe implements [middleware.Describer].
+func (g *gate) Describe() middleware.Description {
+	return middleware.Description{Kind: Kind, Next: g.next}
+}
 
 func (g *gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if k := Of(ctx); k != nil {
-		if err := k.enter(ctx, call.Tool.Safety() == annotation.Safe); err != nil {
-			return nil, err
-		}
+	if err := Pass(ctx, &call); err != nil {
+		return nil, err
 	}
 	return g.next.CallTool(ctx, call)
 }
 
-// Ordered returns a middleware that tells a batch, from the outside of a chain, that
-// a gate stands further in, where it cannot be seen past the host's own middlewares.
-func Ordered() middleware.Middleware {
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return &ordered{next} }
+// Pass waits until a call of a turn may go on. What belongs to no turn passes at once.
+func Pass(ctx context.Context, call *middleware.Call) error {
+	k := Of(ctx)
+	if k == nil {
+		return nil
+	}
+	return k.enter(ctx, call.Tool.Safety() == annotation.Safe)
 }
 
-type ordered struct{ next middleware.ToolCaller }
-
-func (*ordered) Kind() string                    { return "turn" }
-func (o *ordered) Unwrap() middleware.ToolCaller { return o.next }
-
-func (o *ordered) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return o.next.CallTool(ctx, call)
-}
+// Kind is the kind of a gate, and of a chain that has one. A confirmation passes calls
+// as a gate does.
+const (
+	Kind     = "turn"
+	confirms = "hitl"
+)
 
 // Gated reports whether a chain is known to have a gate.
 func Gated(caller middleware.ToolCaller) bool {
-	for {
-		switch c := caller.(type) {
-		case *gate, *ordered:
-			return true
-		case middleware.Unwrapper:
-			caller = c.Unwrap()
-		default:
+	for range maxDepth {
+		d, ok := caller.(middleware.Describer)
+		if !ok {
 			return false
 		}
+		described := d.Describe()
+		if described.Kind == Kind || described.Kind == confirms {
+			return true
+		}
+		caller = described.Next
 	}
+	return false
 }
+
+// maxDepth ends the walk through middlewares that describe each other as their next.
+const maxDepth = 1000

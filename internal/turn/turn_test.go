@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -17,7 +19,6 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Run("gate", func(t *testing.T) { t.Parallel(); middlewaretest.Run(t, turn.Gate()) })
-	t.Run("ordered", func(t *testing.T) { t.Parallel(); middlewaretest.Run(t, turn.Ordered()) })
 }
 
 func TestWhatIsGated(t *testing.T) {
@@ -30,8 +31,8 @@ func TestWhatIsGated(t *testing.T) {
 		caller middleware.ToolCaller
 		want   bool
 	}{
-		"a gate": {turn.Gate()(end), true}, "behind a link that tells": {middleware.Recover()(turn.Gate()(end)), true}, "a bare executor": {end, false},
-		"behind one that does not": {hidden, false}, "behind one, and said so": {turn.Ordered()(hidden), true}, "nothing": {nil, false},
+		"a gate": {turn.Gate()(end), true}, "behind a link that tells": {chain.Recover()(turn.Gate()(end)), true}, "a bare executor": {end, false},
+		"behind one that does not": {hidden, false}, "nothing": {nil, false},
 	} {
 		if got := turn.Gated(c.caller); got != c.want {
 			t.Errorf("%s: got %v", name, got)
@@ -51,7 +52,7 @@ func TestNobodyWaitsAtAGateForEver(t *testing.T) {
 		call := middleware.Call{Tool: &middleware.Tool{Server: "a", Annotations: annotation.Write()}}
 		pass := func(k *turn.Ticket) time.Duration {
 			began := time.Now()
-			if _, err := gate.CallTool(turn.With(context.WithoutCancel(t.Context()), k), call); err != nil {
+			if _, err := gate.CallTool(callstate.WithTicket(context.WithoutCancel(t.Context()), k), call); err != nil {
 				t.Error(err)
 			}
 			return time.Since(began)

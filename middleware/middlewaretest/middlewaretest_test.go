@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,7 +41,7 @@ func TestGoodCitizens(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]middleware.Middleware{
 		"passes through":        func(next middleware.ToolCaller) middleware.ToolCaller { return next },
-		"recovers":              middleware.Recover(),
+		"recovers":              chain.Recover(),
 		"refuses":               wrap(refuse),
 		"refuses what may harm": wrap(refuseUnsafe),
 		"answers by itself":     wrap(answer),

@@ -56,6 +56,7 @@ func (*recorder) Models(context.Context) ([]string, error) { return []string{"ru
 func (r *recorder) Begin(_ string, turn plan.Turn, _ string) {
 	r.turn = turn
 }
+
 func (r *recorder) Answer(last []plan.Outcome) { r.turn.Last = last }
 func (r *recorder) Reply(ctx context.Context) (string, []plan.Request, error) {
 	step, err := r.rules.Next(ctx, r.turn)

@@ -71,7 +71,7 @@ var hitlMutants = []mutant{
 	{"questions-without-bound", queueFile, `case q.all >= q.most:`, `case q.all < 0:`},
 	{"questions-are-never-over", confirmFile, `held.leave() // first, so that who reads the answer may ask again`, `held.take()`},
 	{
-		"asked-again-further-in", hitlFile, `a.drafts.commits(call.Tool) == nil && grant.Covers(ctx, &call) {`,
-		`if call.Tool == nil || !a.mustAsk(call.Tool) || a.Writes && grant.Covers(ctx, &call) {`,
+		"asked-again-further-in", hitlFile, `a.drafts.commits(call.Tool) == nil && callstate.Covers(ctx, &call) {`,
+		`if call.Tool == nil || !a.mustAsk(call.Tool) || a.Writes && callstate.Covers(ctx, &call) {`,
 	},
 }

@@ -3,10 +3,10 @@ package main
 const (
 	cacheFile  = "cache/cache.go"
 	flightFile = "cache/flight.go"
-	keyFile    = "cache/key.go"
-	memoryFile = "cache/memory.go"
-	seenFile   = "cache/segments.go"
-	writesFile = "cache/server.go"
+	keyFile    = "cache/call.go"
+	memoryFile = "cache/store.go"
+	seenFile   = "cache/lru.go"
+	writesFile = "internal/versions/versions.go"
 )
 
 var cacheMutants = []mutant{
@@ -25,40 +25,40 @@ var cacheMutants = []mutant{
 		`text, end := w.src[start:w.pos], w.pos; w.pos = start; w.flush(); f, _ := strconv.ParseFloat(string(text), 64); w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64); w.pos, w.run = end, end`,
 	},
 	{"members-given-twice", "internal/canonical/object.go", `if m := &members[i]; !before(text, &members[i-1], m) {`, `if m := &members[i]; m.end == 0 {`},
-	{"writes-share-answers", cacheFile, `if class != annotation.Safe {`, `if class.MustConfirm() {`},
-	{"asked-calls-share-answers", cacheFile, `if class != annotation.Safe {`, `if class == annotation.Moderate {`},
-	{"memory-never-expires", seenFile, `return now < e.expires && !e.of.server.changed(e.of.names, e.since)`, `return !e.of.server.changed(e.of.names, e.since)`},
-	{"memory-outlives-writes", seenFile, `return now < e.expires && !e.of.server.changed(e.of.names, e.since)`, `return now < e.expires`},
-	{"stored-in-another-generation", memoryFile, `if !s.fresh(e.of.server, e.of.names, e.since) {`, `if e.since = s.now; !s.fresh(e.of.server, e.of.names, e.since) {`},
-	{"write-under-way-not-counted", writesFile, `if s.wholly > s.over.Load() {`, `if s.wholly < s.over.Load() {`},
-	{"asked-during-a-write-and-kept", memoryFile, `if s.server(server).busy(names) {`, `if s.server(server) == nil {`},
-	{"write-remembered-though-overlapped", memoryFile, `return s.now, s.fresh(s.server(server), names, began)`, `return s.now, true`},
-	{"write-never-over", memoryFile, `on.over.Add(1)`, `on.over.Add(0)`},
+	{"writes-share-answers", cacheFile, `case class == annotation.Safe && why == "":`, `case !class.MustConfirm() && why == "":`},
+	{"asked-calls-share-answers", cacheFile, `case class == annotation.Safe && why == "":`, `case class != annotation.Moderate && why == "":`},
+	{"memory-never-expires", seenFile, `return now < e.expires && !e.server.Changed(e.names, e.since)`, `return !e.server.Changed(e.names, e.since)`},
+	{"memory-outlives-writes", seenFile, `return now < e.expires && !e.server.Changed(e.names, e.since)`, `return now < e.expires`},
+	{"stored-in-another-generation", memoryFile, `if !s.fresh(e.server, e.names, e.since) {`, `if e.since = s.servers.Now; !s.fresh(e.server, e.names, e.since) {`},
+	{"write-under-way-not-counted", writesFile, `if s.inFlight > 0 {`, `if s.inFlight < 0 {`},
+	{"asked-during-a-write-and-kept", writesFile, `if on.Busy(names) {`, `if on == nil {`},
+	{"write-remembered-though-overlapped", writesFile, `others := on.Busy(names)`, `others := on == nil`},
+	{"write-never-over", writesFile, `s.inFlight--`, `s.inFlight += 0`},
 	{
-		"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names) // a panic on its way out included`,
+		"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names) // also after a panic`,
 		`defer func() { v := recover(); if v != nil { panic(v) }; c.store.endWrite(on, names) }()`,
 	},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
-	{"answers-not-copied-in", flightFile, `f.kept = deepCopy(f.res)`, `f.kept = f.res`},
-	{"answers-not-copied-out", cacheFile, "\tcase res != nil:\n\t\tc.answered(ctx, call, \"hit\")\n\t\treturn c.clone(res), nil", `return res, nil`},
+	{"answers-not-copied-in", flightFile, `f.kept, f.size = resultcopy.Copy(f.res)`, `f.kept, f.size = f.res, 1`},
+	{"answers-not-copied-out", cacheFile, `return id, c.clone(res), nil`, `return id, res, nil`},
 	{"shared-answers-not-copied", cacheFile, `return c.clone(f.kept), nil`, `return f.kept, nil`},
 }
 
 var flightMutants = []mutant{
-	{"no-flights", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`, `if f := s.flights[id]; f != nil && deadline.IsZero() && !deadline.IsZero() {`},
+	{"no-flights", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`, `if f := s.inFlight[id]; f != nil && deadline.IsZero() && !deadline.IsZero() {`},
 	{
-		"flight-of-another-generation", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,
-		`if f := s.flights[id]; f != nil && f.since >= s.forgotten && !s.server(server).busy(names) && covers(f.deadline, deadline) {`,
+		"flight-of-another-generation", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.inFlight[id]; f != nil && f.since >= s.forgotten && !on.Busy(names) && covers(f.deadline, deadline) {`,
 	},
 	{
-		"follower-with-more-time-joins", memoryFile, `if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) && covers(f.deadline, deadline) {`,
-		`if f := s.flights[id]; f != nil && s.fresh(s.server(server), names, f.since) {`,
+		"follower-with-more-time-joins", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) {`,
 	},
 	{"flight-keeps-the-leaders-cancel", flightFile, `own, cancel := context.WithoutCancel(ctx), context.CancelFunc(nil)`, `own, cancel := ctx, context.CancelFunc(nil)`},
 	{"flight-loses-the-deadline", flightFile, `own, cancel = context.WithDeadline(own, f.deadline)`, `own, cancel = context.WithCancel(own)`},
 	{"flight-goes-on-for-nobody", memoryFile, "if abandoned {\n\t\tf.cancel()", `_ = f.cancel`},
 	{"first-who-leaves-ends-the-flight", memoryFile, `abandoned := f.waiting == 0`, `abandoned := f.waiting >= 0`},
-	{"half-answers-are-shared", cacheFile, `case asksForInput(f.kept):`, `case asksForInput(f.kept) && ttl < 0:`},
+	{"half-answers-are-shared", cacheFile, `if asksForInput(f.kept) {`, `if asksForInput(f.kept) && ttl < 0 {`},
 	{"flight-uses-the-callers-buffers", flightFile, `call.Arguments, call.Meta = bytes.Clone(call.Arguments), maps.Clone(call.Meta)`, `_, _ = bytes.Clone(call.Arguments), maps.Clone(call.Meta)`},
 }

@@ -22,7 +22,7 @@ var preflightMutants = []mutant{
 	{"raise-lost-on-a-change", answerFile, `if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a.static == nil {`},
 	{"guard-not-told-of-an-edit", "hitl/run.go", `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
 	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
-	{"panic-of-a-judged-call-is-known", standardFile, `return middleware.Recover()`, `return nil`},
+	{"panic-of-a-judged-call-is-known", standardFile, `return chain.Recover()`, `return nil`},
 	{"remembered-yes-for-any-arguments", "hitl/approvals/standing.go", `return err == nil && exact == s.Arguments && s.Pattern == nil`, `return err == nil && exact != "" && s.Pattern == nil`},
 }
 
@@ -60,12 +60,12 @@ const (
 
 var catalogMutants = []mutant{
 	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.permission(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
-	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, c: v.c, sees: v.sees}`, `return &admitter{next: next, c: v.c, sees: everyTool}`},
+	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, c: v.c, sees: v.sees, limits: true}`, `return &admitter{next: next, c: v.c, sees: everyTool}`},
 	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
 	{"always-brings-back-what-is-kept-out", "catalog/search/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
 	{"unsent-calls-are-counted", "catalog/internal/meter/meter.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
-	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(grant.Guard(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
+	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
 

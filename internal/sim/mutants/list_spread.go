@@ -3,7 +3,7 @@ package main
 const (
 	remoteFile  = "cache/remote.go"
 	valueFile   = "cache/value.go"
-	sharedFile  = "cache/memory_remote.go"
+	sharedFile  = "cache/memory.go"
 	paceFile    = "ratelimit/shared.go"
 	lineFile    = "ratelimit/memory.go"
 	boardFile   = "hitl/approvals/board.go"
@@ -15,18 +15,18 @@ const (
 var spreadMutants = []mutant{
 	{"replicas-end-of-write-not-said", remoteFile, `if err := c.remote.End(ctx, w); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`, `if err := ctx.Err(); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`},
 	{"replicas-lead-never-given-away", remoteFile, `r.remote.Drop(ctx, r.q, ticket)`, `_ = r.remote`},
-	{"replicas-follow-nobody", remoteFile, `case !found.Busy:`, `default:`},
-	{"replicas-keep-late-fills", sharedFile, `if on := m.server(q.Server); ticket == "" || on.changed(names, since) || on.busy(names) {`, `if since = m.now; ticket == "" {`},
-	{"replicas-values-outlive-writes", sharedFile, `if now.Before(v.expires) && !on.changed(v.names, v.since) {`, `if now.Before(v.expires) {`},
-	{"replicas-join-old-flights", sharedFile, `if f, ok := m.flights[q.ID]; ok && now.Before(f.until) && !on.changed(names, momentOf(f.ticket)) {`, `if f, ok := m.flights[q.ID]; ok && now.Before(f.until) {`},
-	{"replicas-lost-beginning-forgets-the-end", sharedFile, `m.now++ // its time was over, or its beginning was lost`, `return nil`},
+	{"replicas-follow-nobody", remoteFile, `if found.Value != nil || !found.Busy {`, `if found.Value != nil || !found.Busy || found.Busy {`},
+	{"replicas-keep-late-fills", sharedFile, `if on := m.server(q.Server); ticket == "" || on.Changed(q.Names, since) || on.Busy(q.Names) {`, `if since = m.servers.Now; ticket == "" {`},
+	{"replicas-values-outlive-writes", sharedFile, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {`, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && (v.value != nil || !on.Changed(v.names, v.since)) {`},
+	{"replicas-join-old-flights", sharedFile, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {`, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && (v.value == nil || !on.Changed(v.names, v.since)) {`},
+	{"replicas-lost-beginning-forgets-the-end", sharedFile, `if open, ok := m.writes[w.ID]; ok {`, `open, ok := m.writes[w.ID]; if !ok { return }; {`},
 	{"outage-lets-through", paceFile, `return own.Take(ctx, w.part(l.part))`, `return 0, nil`},
 	{"outage-gives-the-whole-to-each", paceFile, `b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)`, `b.Burst *= min(n, 1)`},
 	{"outage-gives-a-burst", paceFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
 	{"share-saves-between-outages", paceFile, `l.own.Store(nil) // what it has saved is the others'`, `_ = l.own.Load()`},
 	{"replicas-tokens-not-taken", lineFile, `lines[i].tokens--`, `_ = lines[i].tokens`},
 	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil || !storable(res) {`, `if json.Unmarshal(value[1:], res) != nil && storable(res) {`},
-	{"near-outlives-its-time", remoteFile, `deepCopy(res), left))`, `r.store.store(r.id, r.call.Tool, r.names, r.entry(r.call.Tool, r.since, deepCopy(res), r.ttl))`},
+	{"near-outlives-its-time", remoteFile, `kept, size, left)`, `r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, r.ttl)`},
 	{"newcomers-overtake", lineFile, `return len(l.waiters), len(l.waiters) >= most`, `return 0, len(l.waiters) >= most`},
 	{"who-left-stays-in-line", lineFile, `l.waiters = slices.DeleteFunc(l.waiters, func(in inLine) bool { return in.id == w.ID })`, `_ = l.waiters`},
 	{"silent-waiters-stay", lineFile, `return in.id != id && now.Sub(in.seen) > waiterLease })`, `_ = id`},

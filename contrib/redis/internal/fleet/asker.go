@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -57,7 +57,7 @@ func (a Asker) run() error {
 	}
 	r := &runner{orders: orders{Server: a.Server}, tools: tools}
 	caller := chain.Standard{Confirm: hitl.New(in, hitl.Options{Store: store.Approvals(), Timeout: a.Timeout})}.
-		Then(grant.Guard(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
+		Then(guard.New(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		id := lines.Text()
 		form, _ := json.Marshal(map[string]string{"id": id})

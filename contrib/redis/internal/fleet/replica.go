@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -110,7 +110,7 @@ func replica(o orders) error {
 			PerMinute: o.PerMinute, Burst: o.Burst, Shared: store.Limiter(), Replicas: o.Replicas,
 		}),
 		Timeout: timeout.New(timeout.Options{}),
-	}.Then(grant.Guard(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
+	}.Then(guard.New(middleware.ToolCallerFunc(r.execute), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil }))
 	time.Sleep(time.Until(o.Begin))
 	stood := still()
 	r.run(ctx)

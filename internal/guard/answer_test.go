@@ -1,4 +1,4 @@
-package grant_test
+package guard_test
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // withAnswer says that the call is what its tool says, whatever was accepted.
 func withAnswer(ctx context.Context, call *middleware.Call) context.Context {
 	found := call.Tool.Annotations
-	return grant.WithAnswer(ctx, call, call.Tool, func(annotation.Annotations) annotation.Annotations { return found })
+	return callstate.WithAnswer(ctx, call, call.Tool, func(annotation.Annotations) annotation.Annotations { return found })
 }
 
 // answering returns the call with a tool that has the annotations.
@@ -53,8 +54,8 @@ func TestAnswerLowersExactlyTheCallItIsAbout(t *testing.T) {
 		e := new(executor)
 		accepted := *row.call.Tool
 		accepted.Annotations = annotation.Destructive()
-		_, err := grant.Guard(e, as(&accepted)).CallTool(ctx, row.call)
-		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, grant.ErrRefused) {
+		_, err := guard.New(e, as(&accepted)).CallTool(ctx, row.call)
+		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -66,7 +67,7 @@ func TestAnswerRaises(t *testing.T) {
 	raised := answering(call, annotation.Destructive())
 	ctx := withAnswer(context.Background(), &raised)
 	e := new(executor)
-	if _, err := grant.Guard(e, as(tool(t, call.Tool.Name(), annotation.ReadOnly()))).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+	if _, err := guard.New(e, as(tool(t, call.Tool.Name(), annotation.ReadOnly()))).CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("the kinder definition counted: %v", err)
 	}
 	e.want(t, 0)
@@ -80,7 +81,7 @@ func TestAnswerFurtherInOnlyRaises(t *testing.T) {
 	for name, row := range map[string][2]middleware.Call{"lowered": {stern, kind}, "raised": {kind, stern}} {
 		ctx := withAnswer(context.Background(), &row[0])
 		ctx = withAnswer(ctx, &row[1])
-		if got, _ := grant.Answered(ctx, &call); got.Safety() != annotation.Dangerous {
+		if got, _ := callstate.Answered(ctx, &call); got.Safety() != annotation.Dangerous {
 			t.Errorf("%s: the call is %v", name, got.Safety())
 		}
 	}
@@ -94,9 +95,9 @@ func TestAnswerIsAppliedToWhatWasAccepted(t *testing.T) {
 	raise := func(a annotation.Annotations) annotation.Annotations {
 		return annotation.Raise(a, annotation.Annotations{OpenWorld: annotation.Yes})
 	}
-	ctx := grant.WithAnswer(context.Background(), &call, call.Tool, raise)
+	ctx := callstate.WithAnswer(context.Background(), &call, call.Tool, raise)
 	e := new(executor)
-	if _, err := grant.Guard(e, as(deletes(t).Tool)).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+	if _, err := guard.New(e, as(deletes(t).Tool)).CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("the copy counted: %v", err)
 	}
 	e.want(t, 0)
@@ -108,13 +109,13 @@ func TestStaticIsTheToolBeforeAnyAnswer(t *testing.T) {
 	once := answering(static, annotation.ReadOnly())
 	twice := answering(static, annotation.Destructive())
 	over := func(a annotation.Annotations) annotation.Annotations { return a }
-	ctx := grant.WithAnswer(context.Background(), &once, static.Tool, over)
-	ctx = grant.WithAnswer(ctx, &twice, once.Tool, over)
-	if got := grant.Static(ctx, twice.Tool); got != static.Tool {
+	ctx := callstate.WithAnswer(context.Background(), &once, static.Tool, over)
+	ctx = callstate.WithAnswer(ctx, &twice, once.Tool, over)
+	if got := callstate.Static(ctx, twice.Tool); got != static.Tool {
 		t.Errorf("got %s", got.Explain())
 	}
 	other := tool(t, "else", annotation.ReadOnly())
-	if got := grant.Static(ctx, other); got != other {
+	if got := callstate.Static(ctx, other); got != other {
 		t.Errorf("got %s", got.Explain())
 	}
 }
@@ -127,7 +128,7 @@ func TestAnswerOfAnEnclosingCallIsFound(t *testing.T) {
 	inner.Arguments = json.RawMessage(`{"inner":true}`)
 	ctx := withAnswer(context.Background(), &outer)
 	ctx = withAnswer(ctx, &inner)
-	if _, ok := grant.Answered(ctx, &outer); !ok {
+	if _, ok := callstate.Answered(ctx, &outer); !ok {
 		t.Error("the enclosing call's answer is gone")
 	}
 }
@@ -146,13 +147,13 @@ func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
 		runs bool
 	}{
 		"no record":         {context.Background(), false},
-		"another's record":  {grant.WithRecord(context.Background(), &other), false},
+		"another's record":  {callstate.WithMark(context.Background(), &other), false},
 		"a kinder answer":   {withAnswer(context.Background(), &kinder), false},
-		"its record":        {grant.WithRecord(context.Background(), &call), true},
-		"record and answer": {grant.WithRecord(withAnswer(context.Background(), &kinder), &call), true},
+		"its record":        {callstate.WithMark(context.Background(), &call), true},
+		"record and answer": {callstate.WithMark(withAnswer(context.Background(), &kinder), &call), true},
 	} {
-		_, err := grant.Guard(new(executor), as(call.Tool)).CallTool(row.ctx, call)
-		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, grant.ErrRefused) {
+		_, err := guard.New(new(executor), as(call.Tool)).CallTool(row.ctx, call)
+		if runs := err == nil; runs != row.runs || !runs && !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -175,7 +176,7 @@ func TestAnswerThatRaisesOutlivesAChange(t *testing.T) {
 		change(&call)
 		accepted := *call.Tool
 		accepted.Annotations = annotation.Write()
-		if _, err := grant.Guard(e, as(&accepted)).CallTool(ctx, call); !errors.Is(err, grant.ErrRefused) {
+		if _, err := guard.New(e, as(&accepted)).CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 		e.want(t, 0)
@@ -183,7 +184,7 @@ func TestAnswerThatRaisesOutlivesAChange(t *testing.T) {
 	e := new(executor) // and another tool is none of its business
 	other := raised
 	other.Tool = tool(t, "add_files", annotation.Write())
-	if _, err := grant.Guard(e, as(other.Tool)).CallTool(ctx, other); err != nil {
+	if _, err := guard.New(e, as(other.Tool)).CallTool(ctx, other); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package grant_test
+package guard_test
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/grant"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -60,12 +61,12 @@ func (e *executor) want(tb testing.TB, executions int64) {
 }
 
 // as accepts every call as one of the tool given.
-func as(tool *middleware.Tool) grant.Accepted {
+func as(tool *middleware.Tool) guard.Accepted {
 	return func(context.Context, middleware.Call) (*middleware.Tool, error) { return tool, nil }
 }
 
-func give(ctx context.Context, call middleware.Call) (context.Context, *grant.Grant) {
-	return grant.Give(ctx, &call, 5*time.Minute)
+func give(ctx context.Context, call middleware.Call) (context.Context, *callstate.Grant) {
+	return callstate.WithGrant(ctx, &call, annotation.Dangerous, 5*time.Minute, nil)
 }
 
 func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
@@ -78,14 +79,14 @@ func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
 	}{
 		{"safe", annotation.ReadOnly(), true, ""},
 		{"moderate", annotation.Write(), true, ""},
-		{"dangerous", annotation.Destructive(), false, "files/tool was refused: it is dangerous and nobody agreed to it"},
+		{"dangerous", annotation.Destructive(), false, "files/tool was refused: it is dangerous and nobody approved it"},
 		{"needs confirmation", annotation.Annotations{ReadOnly: annotation.Yes, RequiresConfirmation: annotation.Yes}, false, "it is dangerous"},
 		{"unknown", annotation.Annotations{}, false, "files/tool was refused: nothing is known about what it does"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e, on := new(executor), tool(t, "tool", tt.a)
-			res, err := grant.Guard(e, as(on)).CallTool(t.Context(), middleware.Call{Tool: on})
+			res, err := guard.New(e, as(on)).CallTool(t.Context(), middleware.Call{Tool: on})
 			if tt.runs {
 				e.want(t, 1)
 				if res != done || err != nil {
@@ -94,7 +95,7 @@ func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
 				return
 			}
 			e.want(t, 0)
-			if res != nil || !errors.Is(err, grant.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), tt.text) {
+			if res != nil || !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("got %v and error %v, want a final refusal that says %q", res, err, tt.text)
 			}
 		})
@@ -108,8 +109,8 @@ func TestKinderCopyOfAToolGainsNothing(t *testing.T) {
 	kinder := *accepted
 	kinder.Annotations = annotation.ReadOnly()
 	e := new(executor)
-	_, err := grant.Guard(e, as(accepted)).CallTool(t.Context(), middleware.Call{Tool: &kinder})
-	if !errors.Is(err, grant.ErrRefused) {
+	_, err := guard.New(e, as(accepted)).CallTool(t.Context(), middleware.Call{Tool: &kinder})
+	if !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("got error %v", err)
 	}
 	e.want(t, 0)
@@ -123,7 +124,7 @@ func TestKinderCopyOfAToolGainsNothing(t *testing.T) {
 			t.Error("the executor got another tool than the accepted one")
 		}
 	}}
-	if _, err := grant.Guard(e, as(safe)).CallTool(t.Context(), middleware.Call{Tool: &sterner}); err != nil {
+	if _, err := guard.New(e, as(safe)).CallTool(t.Context(), middleware.Call{Tool: &sterner}); err != nil {
 		t.Error(err)
 	}
 	e.want(t, 1)
@@ -165,13 +166,13 @@ func TestGrantIsBoundToExactlyWhatWasShown(t *testing.T) {
 			changed := base
 			tt.change(&changed)
 			ctx, _ := give(t.Context(), base)
-			if got := grant.Covers(ctx, &changed); got != tt.covers {
+			if got := callstate.Covers(ctx, &changed); got != tt.covers {
 				t.Errorf("covers: got %t, want %t", got, tt.covers)
 			}
 			e := new(executor)
 			sterner := *changed.Tool
 			sterner.Annotations = annotation.Destructive()
-			_, err := grant.Guard(e, as(&sterner)).CallTool(ctx, changed)
+			_, err := guard.New(e, as(&sterner)).CallTool(ctx, changed)
 			if got := err == nil; got != tt.covers {
 				t.Errorf("executed: got %t, want %t (%v)", got, tt.covers, err)
 			}
@@ -183,13 +184,13 @@ func TestGrantIsGoodForOneHandOver(t *testing.T) {
 	t.Parallel()
 	its := deletes(t)
 	e := new(executor)
-	g := grant.Guard(e, as(its.Tool))
+	g := guard.New(e, as(its.Tool))
 	ctx, _ := give(t.Context(), its)
 	var refused atomic.Int64
 	var wg sync.WaitGroup
 	for range 200 {
 		wg.Go(func() {
-			if _, err := g.CallTool(ctx, its); errors.Is(err, grant.ErrRefused) {
+			if _, err := g.CallTool(ctx, its); errors.Is(err, guard.ErrRefused) {
 				refused.Add(1)
 			}
 		})
@@ -199,7 +200,7 @@ func TestGrantIsGoodForOneHandOver(t *testing.T) {
 	if refused.Load() != 199 {
 		t.Errorf("%d refused, want 199", refused.Load())
 	}
-	if grant.Covers(ctx, &its) {
+	if callstate.Covers(ctx, &its) {
 		t.Error("a spent grant still covers")
 	}
 }
@@ -209,7 +210,7 @@ func TestGrantIsSpentAtomically(t *testing.T) {
 	t.Parallel()
 	its := deletes(t)
 	e := new(executor)
-	g := grant.Guard(e, as(its.Tool))
+	g := guard.New(e, as(its.Tool))
 	const rounds = 5000
 	for range rounds {
 		ctx, _ := give(t.Context(), its)
@@ -234,12 +235,12 @@ func TestGrantIsSpentBeforeTheHandOver(t *testing.T) {
 	var outer context.Context
 	e := new(executor)
 	e.do = func(context.Context, middleware.Call) {
-		if grant.Covers(outer, &its) {
+		if callstate.Covers(outer, &its) {
 			t.Error("the grant can be spent again while the call is under way")
 		}
 	}
 	outer, _ = give(t.Context(), its)
-	if _, err := grant.Guard(e, as(its.Tool)).CallTool(outer, its); err != nil {
+	if _, err := guard.New(e, as(its.Tool)).CallTool(outer, its); err != nil {
 		t.Fatal(err)
 	}
 	e.want(t, 1)
@@ -256,9 +257,9 @@ func TestGrantIsNotGivenBackBecauseAnotherCallWasNotSent(t *testing.T) {
 		cancel(fact{notSent: true})
 		return nil, fmt.Errorf("posting: %w", context.Cause(ctx)) // as net/http does
 	})
-	_, err := grant.Guard(sent, as(its.Tool)).CallTool(ctx, its)
+	_, err := guard.New(sent, as(its.Tool)).CallTool(ctx, its)
 	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
-	if grant.Covers(context.WithoutCancel(ctx), &its) || !unknown {
+	if callstate.Covers(context.WithoutCancel(ctx), &its) || !unknown {
 		t.Errorf("a delete that was under way may be made again with the same yes: %v", err)
 	}
 	yes.Void()
@@ -288,8 +289,8 @@ func TestGrantIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
 			t.Parallel()
 			its, e := deletes(t), &executor{err: tt.err}
 			ctx, yes := give(t.Context(), its)
-			_, err := grant.Guard(e, as(its.Tool)).CallTool(ctx, its)
-			if got := grant.Covers(ctx, &its); got != tt.back {
+			_, err := guard.New(e, as(its.Tool)).CallTool(ctx, its)
+			if got := callstate.Covers(ctx, &its); got != tt.back {
 				t.Errorf("given back: got %t, want %t", got, tt.back)
 			}
 			_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
@@ -297,7 +298,7 @@ func TestGrantIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
 				t.Errorf("an unknown outcome: got %t, want %t (%v)", unknown, want, err)
 			}
 			yes.Void()
-			if grant.Covers(ctx, &its) {
+			if callstate.Covers(ctx, &its) {
 				t.Error("a void grant covers")
 			}
 		})
@@ -309,7 +310,7 @@ func TestVoidGrantStaysVoid(t *testing.T) {
 	its := deletes(t)
 	ctx, yes := give(t.Context(), its)
 	e := &executor{err: fact{notSent: true}, do: func(context.Context, middleware.Call) { yes.Void() }}
-	g := grant.Guard(e, as(its.Tool))
+	g := guard.New(e, as(its.Tool))
 	for range 2 {
 		_, _ = g.CallTool(ctx, its)
 	}
@@ -320,18 +321,18 @@ func TestGrantExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		its, e := deletes(t), &executor{err: fact{notSent: true}}
-		g := grant.Guard(e, as(its.Tool))
+		g := guard.New(e, as(its.Tool))
 		ctx, _ := give(t.Context(), its)
 		time.Sleep(5*time.Minute - 1)
 		_, _ = g.CallTool(ctx, its)
 		e.want(t, 1)
 		time.Sleep(1)
-		if grant.Covers(ctx, &its) {
+		if callstate.Covers(ctx, &its) {
 			t.Error("it covers after its time")
 		}
 		_, err := g.CallTool(ctx, its)
 		e.want(t, 1)
-		if !errors.Is(err, grant.ErrRefused) || !strings.Contains(err.Error(), "used or has expired") {
+		if !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), "used or has expired") {
 			t.Errorf("got error %v", err)
 		}
 	})
@@ -345,7 +346,7 @@ func TestGrantOfAnEnclosingCallIsFound(t *testing.T) {
 	ctx, _ = give(ctx, right)
 	for _, its := range []middleware.Call{left, right} {
 		e := new(executor)
-		if _, err := grant.Guard(e, as(its.Tool)).CallTool(ctx, its); err != nil {
+		if _, err := guard.New(e, as(its.Tool)).CallTool(ctx, its); err != nil {
 			t.Errorf("%s: %v", its.Arguments, err)
 		}
 		e.want(t, 1)
@@ -358,10 +359,10 @@ func TestNestedGuardsNeedOneYes(t *testing.T) {
 	t.Parallel()
 	var kept context.Context
 	its, e := deletes(t), new(executor)
-	inner := grant.Guard(e, as(its.Tool))
-	outer := grant.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	inner := guard.New(e, as(its.Tool))
+	outer := guard.New(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		res, err := inner.CallTool(ctx, call)
-		if _, again := inner.CallTool(ctx, call); !errors.Is(again, grant.ErrRefused) {
+		if _, again := inner.CallTool(ctx, call); !errors.Is(again, guard.ErrRefused) {
 			t.Errorf("the second hand-over: got error %v", again)
 		}
 		kept = ctx
@@ -372,7 +373,7 @@ func TestNestedGuardsNeedOneYes(t *testing.T) {
 		t.Error(err)
 	}
 	e.want(t, 1)
-	if _, err := inner.CallTool(kept, its); !errors.Is(err, grant.ErrRefused) {
+	if _, err := inner.CallTool(kept, its); !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("after the return: got error %v", err)
 	}
 	e.want(t, 1)
@@ -385,10 +386,10 @@ func TestInnerGrantIsVoidAfterTheReturn(t *testing.T) {
 	its, e := deletes(t), new(executor)
 	outer := &executor{do: func(ctx context.Context, _ middleware.Call) { kept = ctx }}
 	ctx, _ := give(t.Context(), its)
-	if _, err := grant.Guard(outer, as(its.Tool)).CallTool(ctx, its); err != nil {
+	if _, err := guard.New(outer, as(its.Tool)).CallTool(ctx, its); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := grant.Guard(e, as(its.Tool)).CallTool(kept, its); !errors.Is(err, grant.ErrRefused) {
+	if _, err := guard.New(e, as(its.Tool)).CallTool(kept, its); !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("got error %v", err)
 	}
 	e.want(t, 0)
@@ -398,14 +399,14 @@ func TestInnerGrantLivesNoLongerThanTheOuter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		its, e := deletes(t), new(executor)
-		inner := grant.Guard(e, as(its.Tool))
-		outer := grant.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		inner := guard.New(e, as(its.Tool))
+		outer := guard.New(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			time.Sleep(3 * time.Minute)
 			return inner.CallTool(ctx, call)
 		}), as(its.Tool))
 		ctx, _ := give(t.Context(), its)
 		time.Sleep(2 * time.Minute)
-		if _, err := outer.CallTool(ctx, its); !errors.Is(err, grant.ErrRefused) {
+		if _, err := outer.CallTool(ctx, its); !errors.Is(err, guard.ErrRefused) {
 			t.Errorf("got error %v", err)
 		}
 		e.want(t, 0)
@@ -419,11 +420,11 @@ func TestGuardedCallOfADoneContextIsGivenUp(t *testing.T) {
 	ctx, _ := give(t.Context(), its)
 	over, cancel := context.WithCancelCause(ctx)
 	cancel(gone)
-	if _, err := grant.Guard(e, as(its.Tool)).CallTool(over, its); !errors.Is(err, gone) || !middleware.NotSent(err) {
+	if _, err := guard.New(e, as(its.Tool)).CallTool(over, its); !errors.Is(err, gone) || !middleware.NotSent(err) {
 		t.Errorf("B311: got error %v", err)
 	}
 	e.want(t, 0)
-	if !grant.Covers(ctx, &its) {
+	if !callstate.Covers(ctx, &its) {
 		t.Error("the yes was used up")
 	}
 }
@@ -434,12 +435,12 @@ func TestGuardRefusesWhatIsNotAccepted(t *testing.T) {
 	e := new(executor)
 	its := deletes(t)
 	ctx, _ := give(t.Context(), its)
-	_, err := grant.Guard(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, foreign }).CallTool(ctx, its)
+	_, err := guard.New(e, func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, foreign }).CallTool(ctx, its)
 	if !errors.Is(err, foreign) {
 		t.Errorf("got error %v", err)
 	}
 	for name, its := range map[string]middleware.Call{"no tool": {}, "no definition": {Tool: new(middleware.Tool)}} {
-		if _, err := grant.GuardClassed(e).CallTool(ctx, its); !errors.Is(err, grant.ErrRefused) || !strings.Contains(err.Error(), "names no tool") {
+		if _, err := guard.Classified(e).CallTool(ctx, its); !errors.Is(err, guard.ErrRefused) || !strings.Contains(err.Error(), "names no tool") {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
@@ -453,7 +454,7 @@ func TestGuardNeedsAnExecutor(t *testing.T) {
 			t.Errorf("got panic %q", got)
 		}
 	}()
-	grant.GuardClassed(nil)
+	guard.Classified(nil)
 }
 
 // Without a catalogue the class is the one that inference gave, and it stands for
@@ -470,7 +471,7 @@ func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 	classes := func(tools ...*middleware.Tool) func(context.Context) context.Context {
 		return func(ctx context.Context) context.Context {
 			for _, tool := range tools {
-				ctx = grant.WithClass(ctx, tool)
+				ctx = callstate.WithClass(ctx, tool)
 			}
 			return ctx
 		}
@@ -499,7 +500,7 @@ func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e := new(executor)
-			_, err := grant.GuardClassed(e).CallTool(tt.classed(t.Context()), middleware.Call{Tool: tt.tool})
+			_, err := guard.Classified(e).CallTool(tt.classed(t.Context()), middleware.Call{Tool: tt.tool})
 			if got := err == nil; got != tt.runs {
 				t.Errorf("executed: got %t, want %t (%v)", got, tt.runs, err)
 			}
@@ -509,7 +510,7 @@ func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 
 func TestGuardCostsNextToNothingForASafeCall(t *testing.T) {
 	its := middleware.Call{Tool: tool(t, "list", annotation.ReadOnly())}
-	g := grant.Guard(new(executor), as(its.Tool))
+	g := guard.New(new(executor), as(its.Tool))
 	ctx := t.Context()
 	if got := testing.AllocsPerRun(100, func() { _, _ = g.CallTool(ctx, its) }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)

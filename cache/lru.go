@@ -1,0 +1,95 @@
+package cache
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/versions"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A key is the first half of the digest that identifies a read. It is as long as a
+// UUID, and a store may hold a million of them.
+type key [sha256.Size / 2]byte
+
+// An entry is a cached result.
+type entry struct {
+	res     *mcp.CallToolResult
+	tool    *middleware.Tool
+	server  *versions.Server[Name]
+	names   []Name           // what it is about; none for a list
+	since   versions.Version // when it was requested
+	expires time.Duration    // by the store's clock
+	size    int64
+	slow    bool // took long to get
+}
+
+// valid reports whether the entry may still be used. A write in flight needs no
+// look: it changed the server when it began, and no result that is requested before
+// it returns is cached (see Servers.Request).
+func (e *entry) valid(now time.Duration) bool {
+	return now < e.expires && !e.server.Changed(e.names, e.since)
+}
+
+// results holds the entries, least recently used first, within the store's bounds.
+type results struct {
+	list       *simplelru.LRU[key, entry]
+	maxEntries int
+	maxBytes   int64
+	bytes      int64
+	slow       int // entries of slow tools
+}
+
+func newResults(maxEntries int, maxBytes int64) *results {
+	r := &results{maxEntries: maxEntries, maxBytes: maxBytes}
+	r.list = newLRU(maxEntries, func(_ key, e entry) { r.count(e, -1) })
+	return r
+}
+
+func (r *results) count(e entry, by int) {
+	r.bytes += int64(by) * e.size
+	if e.slow {
+		r.slow += by
+	}
+}
+
+// full reports whether another entry of that size needs the place of one.
+func (r *results) full(size int64) bool {
+	return r.list.Len() >= r.maxEntries || r.bytes+size > r.maxBytes
+}
+
+// add adds an entry under a key that has none. There is room for it.
+func (r *results) add(id key, e entry) {
+	r.list.Add(id, e)
+	r.count(e, 1)
+}
+
+// lookAt is how many of the oldest entries are considered for eviction.
+const lookAt = 8
+
+// evict removes one of the oldest entries. It passes over results of slow tools,
+// which take long to get again, unless they are more than four fifths of all:
+// then it passes over the others, so that a new read always finds a place. What it
+// passes over becomes the newest. An entry that is no longer valid goes at once,
+// and is not reported as evicted.
+func (r *results) evict(now time.Duration) (evicted bool) {
+	wantSlow := r.slow*5 > r.list.Len()*4
+	for most := min(lookAt, r.list.Len()); ; most-- {
+		id, e, _ := r.list.GetOldest()
+		if valid := e.valid(now); !valid || e.slow == wantSlow || most == 1 {
+			r.list.Remove(id)
+			return valid
+		}
+		r.list.Get(id)
+	}
+}
+
+func newLRU[K comparable, V any](size int, onEvict func(K, V)) *simplelru.LRU[K, V] {
+	list, err := simplelru.NewLRU(size, onEvict)
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1
+	}
+	return list
+}

@@ -1,0 +1,146 @@
+package callstate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// Observe is called with "form", "binding" or "lookup" each time that the canonical
+// arguments or the binding of a call are computed or a catalog is consulted. It is for
+// tests, which set it before the first call.
+var Observe = func(string) {}
+
+// A Binding is what an approval covers: server, tool, definition, scope and the exact
+// bytes of the arguments. Names have their length before them and digests have one
+// length, so that no two lists of parts give the same text.
+type Binding [sha256.Size]byte
+
+// facts are what was computed from the arguments that the call had last.
+type facts struct {
+	text  []byte // a private copy, so that a change of the bytes is noticed
+	known bool
+
+	form   []byte
+	err    error
+	formed bool
+	given  bool // formRoom has been handed out
+
+	binding             Binding
+	bound               bool
+	server, name, scope string
+	digest              middleware.Digest
+
+	textRoom, formRoom [maxInline]byte
+}
+
+// maxInline is how long arguments may be that need no allocation of their own.
+const maxInline = 256
+
+// of makes the facts those of these arguments.
+func (f *facts) of(arguments []byte) {
+	if f.known && bytes.Equal(f.text, arguments) {
+		return
+	}
+	f.text = append(f.textRoom[:0], arguments...)
+	f.known, f.formed, f.bound = true, false, false
+}
+
+// Bind returns what an approval of the call is bound to. It is computed once for a call
+// whose record is read, and again if anything of it has changed since.
+func Bind(s *State, call *middleware.Call) Binding {
+	if !s.HasRecord() {
+		return bind(call)
+	}
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	f, tool := &s.call.facts, call.Tool
+	f.of(call.Arguments)
+	if !f.bound || f.server != tool.Server || f.name != tool.Name() || f.scope != call.Scope || f.digest != tool.Digest {
+		f.server, f.name, f.scope, f.digest = tool.Server, tool.Name(), call.Scope, tool.Digest
+		f.binding, f.bound = bind(call), true
+	}
+	return f.binding
+}
+
+func bind(call *middleware.Call) Binding {
+	Observe("binding")
+	var array [512]byte
+	text := array[:0]
+	for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))
+		text = append(text, name...)
+	}
+	arguments := sha256.Sum256(call.Arguments)
+	text = append(text, call.Tool.Digest[:]...)
+	text = append(text, arguments[:]...)
+	return sha256.Sum256(text)
+}
+
+// Form returns the canonical form of the call's arguments, or an [*ArgumentsError] if they
+// are not one unambiguous JSON object. The form is read-only. It is computed once for a
+// call whose record is read.
+func Form(s *State, call *middleware.Call) ([]byte, error) {
+	form, err := s.canonical(call)
+	if err != nil {
+		return nil, &ArgumentsError{call.Tool, err}
+	}
+	return form, nil
+}
+
+// AppendForm appends the form to dst, as [Form] returns it.
+func AppendForm(dst []byte, s *State, call *middleware.Call) ([]byte, error) {
+	if s.HasRecord() {
+		form, err := Form(s, call)
+		return append(dst, form...), err
+	}
+	Observe("form")
+	out, err := canonical.AppendObject(dst, call.Arguments)
+	if err != nil {
+		return dst, &ArgumentsError{call.Tool, err}
+	}
+	return out, nil
+}
+
+func (s *State) canonical(call *middleware.Call) ([]byte, error) {
+	if !s.HasRecord() {
+		Observe("form")
+		return canonical.AppendObject(nil, call.Arguments)
+	}
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	f := &s.call.facts
+	f.of(call.Arguments)
+	if !f.formed {
+		Observe("form")
+		into := f.formRoom[:0]
+		if f.given {
+			into = nil
+		}
+		f.form, f.err = canonical.AppendObject(into, call.Arguments)
+		f.formed, f.given = true, true
+	}
+	return f.form, f.err
+}
+
+// An ArgumentsError is about arguments that the model wrote, and can correct.
+type ArgumentsError struct {
+	Tool *middleware.Tool
+	Err  error
+}
+
+func (e *ArgumentsError) Error() string {
+	return fmt.Sprintf("the arguments of %s are refused: %v; send one JSON object, each member once", e.Tool, e.Err)
+}
+
+// Unwrap returns what is wrong, which reports that the call was not sent.
+func (e *ArgumentsError) Unwrap() error { return e.Err }
+
+// ForModel tells the model what to correct.
+func (e *ArgumentsError) ForModel() string {
+	return fmt.Sprintf("The arguments for %s are refused: %v. Send one JSON object, each member once.", e.Tool.ModelName(), e.Err)
+}

@@ -1,0 +1,203 @@
+package callstate
+
+import (
+	"context"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// WithClass returns a context that carries the class which the host's own inference gave
+// to a tool that no catalog knows. It holds for exactly this definition. Further in, the
+// class of a tool can only be raised.
+func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
+	if have := classes(ctx); have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
+		return ctx
+	}
+	s := derive(ctx)
+	s.class = tool
+	return &s
+}
+
+func classes(ctx context.Context) *middleware.Tool {
+	for s := range nearest(ctx).all {
+		if s.class != nil {
+			return s.class
+		}
+	}
+	return nil
+}
+
+// Classified returns the tool that inference classified, if it is the one that the call
+// names: the same definition of the same server.
+func Classified(ctx context.Context, named *middleware.Tool) (*middleware.Tool, bool) {
+	tool := classes(ctx)
+	if tool == nil || tool.Server != named.Server || tool.Definition != named.Definition || tool.Digest != named.Digest {
+		return nil, false
+	}
+	return tool, true
+}
+
+// An Over makes of what a tool is known to do what one call of it does. It is applied to
+// the call's own annotations and, at the executor, to the accepted ones, so that a less
+// strict copy of the tool gains nothing.
+type Over func(annotation.Annotations) annotation.Annotations
+
+// A Judge classifies a call by its arguments.
+type Judge func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
+
+// An answer is what preflight found about a call with exactly these arguments.
+type answer struct {
+	binding Binding
+	static  *middleware.Tool // without the answer
+	found   annotation.Annotations
+	over    Over
+}
+
+// WithAnswer returns a context that carries which class the call has with exactly its
+// arguments, from a source that may lower it: the host's own rules, and a server that
+// the host trusts. The call's tool is the static one, changed by over. Further in, an
+// answer to the same call can only be raised.
+func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
+	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over}
+	if have := answerTo(nearest(ctx), a.binding); have != nil {
+		if have.found.Safety() < a.found.Safety() {
+			return ctx
+		}
+		a.static = have.static
+	}
+	s := derive(ctx)
+	s.answer = a
+	return &s
+}
+
+// WithJudge returns a context that carries what classifies the call by its arguments, for
+// arguments that a person edits.
+func WithJudge(ctx context.Context, judge Judge) context.Context {
+	s := derive(ctx)
+	s.judge = judge
+	return &s
+}
+
+// JudgeOf returns what classifies the call by its arguments, nil if there is nothing.
+func JudgeOf(ctx context.Context) Judge {
+	for s := range Of(ctx).all {
+		if s.over {
+			break
+		}
+		if s.judge != nil {
+			return s.judge
+		}
+	}
+	return nil
+}
+
+// WithLimit returns a context for a caller that may use only the tools that sees returns
+// true for, whichever executor of the catalog the call comes to.
+func WithLimit(ctx context.Context, sees func(*middleware.Tool) bool) context.Context {
+	s := derive(ctx)
+	s.sees = sees
+	return &s
+}
+
+// Sees reports whether the caller may use a tool.
+func Sees(ctx context.Context, tool *middleware.Tool) bool {
+	for s := range Of(ctx).all {
+		if s.over {
+			break
+		}
+		if s.sees != nil && !s.sees(tool) {
+			return false
+		}
+	}
+	return true
+}
+
+// Static returns a tool as it was before an answer about one call changed it: itself if
+// there was none.
+func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
+	for s := range nearest(ctx).all {
+		if a := s.answer; a != nil && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest {
+			return a.static
+		}
+	}
+	return tool
+}
+
+// Answered returns what preflight found about exactly this call.
+func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotations, bool) {
+	s := nearest(ctx)
+	if !s.answers() {
+		return annotation.Annotations{}, false
+	}
+	a := answerTo(s, Bind(Of(ctx), call))
+	if a == nil {
+		return annotation.Annotations{}, false
+	}
+	return a.found, true
+}
+
+func (s *State) answers() bool {
+	for s := range s.all {
+		if s.answer != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// answerTo returns the innermost answer to a call.
+func answerTo(s *State, want Binding) *answer {
+	for s := range s.all {
+		if s.answer != nil && s.answer.binding == want {
+			return s.answer
+		}
+	}
+	return nil
+}
+
+// Judged returns the accepted tool as preflight's answer changes it for these arguments.
+// An answer to a call that was changed after it counts only if it raises: what was found
+// to be dangerous does not become safe by other bytes, another scope or definition. A
+// call that must be recorded stays so.
+func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
+	s := nearest(ctx)
+	if !s.answers() {
+		return accepted
+	}
+	its := *call
+	its.Tool = accepted
+	tool := *accepted
+	if exactly := answerTo(s, Bind(Of(ctx), &its)); exactly != nil {
+		tool.Annotations = exactly.over(accepted.Annotations)
+	} else {
+		for s := range s.all {
+			if a := s.answer; a != nil && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
+				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
+			}
+		}
+	}
+	if accepted.Annotations.AuditRequired == annotation.Yes {
+		tool.Annotations.AuditRequired = annotation.Yes
+	}
+	return &tool
+}
+
+// WithMark returns a context that carries audit's mark: exactly this call is recorded,
+// before it is made.
+func WithMark(ctx context.Context, call *middleware.Call) context.Context {
+	s := derive(ctx)
+	b := Bind(Of(ctx), call)
+	s.recorded = &b
+	return &s
+}
+
+// Marked reports whether exactly this call is recorded.
+func Marked(ctx context.Context, call *middleware.Call) bool {
+	for s := range nearest(ctx).all {
+		if s.recorded != nil {
+			return *s.recorded == Bind(Of(ctx), call)
+		}
+	}
+	return false
+}

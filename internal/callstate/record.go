@@ -1,0 +1,132 @@
+package callstate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A Record is what has happened to a call so far.
+type Record struct {
+	// Tool is the tool as it was classified furthest in, nil if nothing classified it.
+	Tool     *middleware.Tool
+	Approval Approval
+	// Attempts is how often the call was handed on by retry, 0 without one.
+	Attempts int
+	// Waited is how long the call waited for people.
+	Waited time.Duration
+	// Replica is the one that was called last, "" without routing.
+	Replica string
+	// Cached is true if the result is an earlier one, or that of another caller.
+	Cached bool
+	// Decisions are in the order in which they were made.
+	Decisions []Decision
+}
+
+// An Approval is how a call was approved; the zero value is not approved.
+type Approval struct {
+	ID       string // of the question, under which the store of approvals has it
+	By       string // who approved, as the confirmer named them
+	Standing bool   // by an approval that was given earlier and stands
+}
+
+// A Decision is one decision about the call.
+type Decision struct {
+	Stage string // the kind of the middleware: "cache", "retry"
+	What  string // one of few words, fit for a metric: "hit", "miss"
+	Why   string // for people; "" if What is enough
+}
+
+// Classified records which tool, and so which class, the call goes on with.
+func (s *State) Classified(tool *middleware.Tool) {
+	s.write(func(r *Record) { r.Tool = tool })
+}
+
+// Approved records how the call was approved.
+func (s *State) Approved(a Approval) {
+	s.write(func(r *Record) { r.Approval = a })
+}
+
+// Attempt counts one more attempt.
+func (s *State) Attempt() {
+	s.write(func(r *Record) { r.Attempts++ })
+}
+
+// Wait adds to how long the call has waited for people.
+func (s *State) Wait(d time.Duration) {
+	s.write(func(r *Record) { r.Waited += d })
+}
+
+// Routed records which replica is called, and why.
+func (s *State) Routed(replica, why string) {
+	s.write(func(r *Record) {
+		r.Replica = replica
+		r.Decisions = append(r.Decisions, Decision{"route", replica, why})
+	})
+}
+
+// Cached records that the result is an earlier one, and how it was found.
+func (s *State) Cached(how string) {
+	s.write(func(r *Record) {
+		r.Cached = true
+		r.Decisions = append(r.Decisions, Decision{"cache", how, ""})
+	})
+}
+
+// Decide adds a decision.
+func (s *State) Decide(stage, what, why string) {
+	s.write(func(r *Record) { r.Decisions = append(r.Decisions, Decision{stage, what, why}) })
+}
+
+// HasRecord reports whether anything reads the record. Text for it need not be made
+// otherwise.
+func (s *State) HasRecord() bool { return s != nil && s.call != nil }
+
+// write is small, so that a record that nobody reads costs a comparison.
+func (s *State) write(f func(*Record)) {
+	if s.HasRecord() {
+		s.call.write(f)
+	}
+}
+
+func (c *shared) write(f func(*Record)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.record)
+}
+
+// Record returns what has happened so far, with the decisions appended to room.
+func (s *State) Record(room ...Decision) (r Record) {
+	s.write(func(now *Record) {
+		r = *now
+		r.Decisions = append(room, now.Decisions...)
+	})
+	return r
+}
+
+// Tool returns the tool as it was classified furthest in, and tool if nothing did.
+func (s *State) Tool(tool *middleware.Tool) *middleware.Tool {
+	s.write(func(r *Record) {
+		if r.Tool != nil {
+			tool = r.Tool
+		}
+	})
+	return tool
+}
+
+// Waited returns how long the call has waited for people so far.
+func (s *State) Waited() (d time.Duration) {
+	s.write(func(r *Record) { d = r.Waited })
+	return d
+}
+
+// Last returns the last decision of a stage, the zero value if there is none.
+func (r *Record) Last(stage string) Decision {
+	for _, d := range slices.Backward(r.Decisions) {
+		if d.Stage == stage {
+			return d
+		}
+	}
+	return Decision{}
+}

@@ -1,0 +1,115 @@
+package callstate_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+func ExampleBegin() {
+	n := callstate.Begin(context.Background())
+	ctx := context.Context(n)
+	callstate.Of(ctx).Classified(&middleware.Tool{Server: "files"})
+	callstate.Of(ctx).Approved(callstate.Approval{ID: "q1"})
+	callstate.Of(ctx).Attempt()
+	callstate.Of(ctx).Decide("cache", "miss", "")
+	r := n.Record()
+	fmt.Println(r.Tool.Server, r.Approval.ID, r.Attempts, r.Decisions)
+	// Output: files q1 1 [{cache miss }]
+}
+
+func TestWithoutRecordNothingIsKept(t *testing.T) {
+	ctx := context.Background()
+	if got := testing.AllocsPerRun(100, func() {
+		callstate.Of(ctx).Attempt()
+		callstate.Of(ctx).Decide("cache", "hit", "")
+		ctx = callstate.Leave(ctx)
+	}); got != 0 {
+		t.Errorf("%v allocations, want 0", got)
+	}
+	if r := callstate.Of(ctx).Record(); r.Attempts != 0 || r.Decisions != nil {
+		t.Errorf("without a record:  %+v", r)
+	}
+}
+
+func TestRecordIsOfOneCall(t *testing.T) {
+	t.Parallel()
+	outer := callstate.Begin(context.Background())
+	ctx := context.Context(outer)
+	n := callstate.Begin(ctx)
+	var inner context.Context = n
+	callstate.Of(inner).Decide("route", "a", "")
+	callstate.Of(callstate.Leave(ctx)).Decide("route", "b", "")
+	if got := len(outer.Record().Decisions); got != 0 {
+		t.Errorf("the outer call's record has %d facts of others", got)
+	}
+	if got := len(n.Record().Decisions); got != 1 {
+		t.Errorf("the record has %d facts, want 1", got)
+	}
+}
+
+func TestRecordIsACopy(t *testing.T) {
+	t.Parallel()
+	n := callstate.Begin(context.Background())
+	n.Decide("cache", "miss", "")
+	r := n.Record()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { n.Decide("retry", "again", ""); n.Attempt(); n.Record() })
+	}
+	all.Wait()
+	if len(r.Decisions) != 1 || r.Decisions[0].What != "miss" {
+		t.Errorf("the reading became %+v", r)
+	}
+	if after := n.Record(); after.Attempts != 8 || len(after.Decisions) != 9 {
+		t.Errorf("after: %+v", after)
+	}
+}
+
+// Two who read of one call share its record; a call inside it has one of its own.
+func TestReadersOfOneCallShareItsRecord(t *testing.T) {
+	t.Parallel()
+	ctx, telemetry := callstate.Join(context.Background(), "telemetry")
+	ctx, record := callstate.Join(ctx, "record")
+	if telemetry != record {
+		t.Error("the second reader has a record of its own")
+	}
+	if _, inner := callstate.Join(ctx, "record"); inner == record {
+		t.Error("a call inside has the record of the one around it")
+	}
+	if _, after := callstate.Join(callstate.Leave(ctx), "other"); after == record {
+		t.Error("the record of a call that has ended is found")
+	}
+}
+
+// A call that is made again ends its record once more, in a context of its own.
+func TestRecordEndsForEachAttempt(t *testing.T) {
+	t.Parallel()
+	type name struct{}
+	var ctx context.Context = callstate.Begin(context.Background())
+	first := callstate.Leave(context.WithValue(ctx, name{}, 1))
+	second := callstate.Leave(context.WithValue(ctx, name{}, 2))
+	if first.Value(name{}) != 1 || second.Value(name{}) != 2 {
+		t.Errorf("the attempts have the contexts %v and %v", first.Value(name{}), second.Value(name{}))
+	}
+	if callstate.Of(first) != nil || callstate.Of(second) != nil {
+		t.Error("an attempt has the record of its call")
+	}
+}
+
+func TestRecordCostsOneAllocation(t *testing.T) {
+	outer := context.Background()
+	if got := testing.AllocsPerRun(100, func() {
+		ctx, _ := callstate.Join(outer, "record")
+		callstate.Leave(ctx)
+		callstate.Of(ctx).Attempt()
+		callstate.Of(ctx).Decide("cache", "miss", "")
+		callstate.Of(ctx).Decide("retry", "again", "")
+	}); got != 1 {
+		t.Errorf("%v allocations, want 1", got)
+	}
+}

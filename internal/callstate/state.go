@@ -1,0 +1,254 @@
+// Package callstate keeps what the packages of a chain know about one call: the record
+// of what happened to it, its canonical arguments and their binding, its class, the
+// approvals for it, the mark of its audit record and its place in a batch.
+//
+// A [State] travels in the context under the one key of this package. It is a context
+// itself and never changes what an enclosing caller sees of grants, answers and classes:
+// those hold further in only. The record and the canonical arguments are shared by all
+// states of one call.
+package callstate
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A State is what is known about a call at one point on its way. The nil State holds
+// nothing and drops what it is given. All methods are safe for concurrent use.
+type State struct {
+	context.Context
+
+	call  *shared // what all states of the call share; nil if nobody reads its record
+	outer *State  // what this one was derived from: of the same call or an enclosing one
+	over  bool    // the call was handed to its executor
+
+	// What this state adds. What is nil is looked up further out.
+	class    *middleware.Tool
+	answer   *answer
+	judge    Judge
+	grant    *Grant
+	recorded *Binding
+	sees     func(*middleware.Tool) bool
+	passage  any
+	ticket   any
+	sent     *middleware.Call // the call that is sent through the SDK
+}
+
+type key struct{}
+
+// Value returns the state itself for the key of this package.
+func (s *State) Value(k any) any {
+	if k == (key{}) {
+		return s
+	}
+	return s.Context.Value(k)
+}
+
+// nearest returns the innermost state of the context, of this call or an enclosing one.
+func nearest(ctx context.Context) *State {
+	s, _ := ctx.Value(key{}).(*State)
+	return s
+}
+
+// Of returns the state of the call that ctx belongs to, nil if there is none or if the
+// call has been handed to its executor.
+func Of(ctx context.Context) *State {
+	if s := nearest(ctx); s != nil && !s.over {
+		return s
+	}
+	return nil
+}
+
+// derive returns a state further in, of the same call.
+func derive(ctx context.Context) State {
+	s := State{Context: ctx, outer: nearest(ctx)}
+	if s.outer != nil && !s.outer.over {
+		s.call = s.outer.call
+	}
+	return s
+}
+
+// all yields the state and those it was derived from, innermost first, of enclosing
+// calls as well.
+func (s *State) all(yield func(*State) bool) {
+	for ; s != nil; s = s.outer {
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+// shared is what all states of one call have in common.
+type shared struct {
+	mu      sync.Mutex
+	record  Record
+	readers []string
+	facts   facts
+
+	// Room for what most calls need.
+	decisions [4]Decision
+	names     [3]string
+	left      State
+}
+
+// A Root is the first state of a call. A package that keeps something for each call
+// embeds one, which saves an allocation.
+type Root struct {
+	State
+
+	own shared
+}
+
+// Begin returns the first state of a call, with a record of its own.
+func Begin(ctx context.Context) *State { return new(Root).begin(ctx) }
+
+func (r *Root) begin(ctx context.Context) *State {
+	r.own.record.Decisions, r.own.readers = r.own.decisions[:0], r.own.names[:0]
+	r.State = State{Context: ctx, outer: nearest(ctx), call: &r.own}
+	return &r.State
+}
+
+// Join returns the state of the call for a reader of its record, and the context that
+// carries it. It begins one if there is none, or if a reader of the same name has joined
+// it already: that one belongs to an enclosing call.
+func Join(ctx context.Context, reader string) (context.Context, *State) {
+	return new(Root).Join(ctx, reader)
+}
+
+// Join is the function for a package that has room for a state, which is unused so far.
+func (r *Root) Join(ctx context.Context, reader string) (context.Context, *State) {
+	if s := Of(ctx); s.admit(reader) {
+		return ctx, s
+	}
+	s := r.begin(ctx)
+	s.admit(reader)
+	return s, s
+}
+
+func (s *State) admit(reader string) bool {
+	if s == nil || s.call == nil {
+		return false
+	}
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	if slices.Contains(s.call.readers, reader) {
+		return false
+	}
+	s.call.readers = append(s.call.readers, reader)
+	return true
+}
+
+// Enter returns the context of a call that enters a chain: with the state of this call
+// if ctx has one, otherwise with a new one. The state of a call of another tool is that
+// of an enclosing call.
+// Judge classifies arguments that a person edits, nil for nothing that does.
+func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Context {
+	if s := Of(ctx); s.HasRecord() && s.call.same(call.Tool) {
+		if judge == nil {
+			return ctx
+		}
+		return WithJudge(ctx, judge)
+	}
+	s := Begin(ctx)
+	s.call.record.Tool, s.judge = call.Tool, judge
+	return s
+}
+
+// same reports whether the record is that of a call of the tool, or of one that nobody
+// has named.
+func (c *shared) same(tool *middleware.Tool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	have := c.record.Tool
+	return have == nil || tool != nil && have.Server == tool.Server && have.Name() == tool.Name()
+}
+
+// Leave returns the context for what executes the call: what it does is no part of the
+// call, and a call that it makes has a state of its own.
+func Leave(ctx context.Context) context.Context {
+	s := Of(ctx)
+	if !s.HasRecord() && JudgeOf(ctx) == nil {
+		return ctx
+	}
+	if s.call != nil {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		if left := &s.call.left; left.Context == nil { // it has not been made before
+			*left = State{Context: ctx, outer: s, over: true}
+			return left
+		}
+	}
+	return &State{Context: ctx, outer: s, over: true}
+}
+
+// WithSent returns a context for what sends the call through the SDK.
+func WithSent(ctx context.Context, call *middleware.Call) context.Context {
+	s := derive(ctx)
+	s.over, s.call = true, nil
+	s.sent = call
+	return &s
+}
+
+// Sent returns the ID and the scope of the call that an executor further out is sending,
+// for a chain beneath a session of the SDK, whose types have no room for them.
+func Sent(ctx context.Context) (id, scope string) {
+	for s := range nearest(ctx).all {
+		if s.sent != nil {
+			return s.sent.ID, s.sent.Scope
+		}
+	}
+	return "", ""
+}
+
+// Pass makes r the state of the call for a reader of its record, and has it carry what
+// audit keeps of the call.
+func (r *Root) Pass(ctx context.Context, reader string, passage any) {
+	if ctx, joined := r.Join(ctx, reader); joined != &r.State {
+		r.State = derive(ctx)
+	}
+	r.passage = passage
+}
+
+// Passages yields what audit keeps of the call and of enclosing ones, innermost first.
+func Passages(ctx context.Context) func(yield func(any) bool) {
+	return func(yield func(any) bool) {
+		for s := range nearest(ctx).all {
+			if s.passage != nil && !yield(s.passage) {
+				return
+			}
+		}
+	}
+}
+
+// WithTicket returns a context that carries the place of the call in its batch.
+func WithTicket(ctx context.Context, ticket any) context.Context {
+	s := derive(ctx)
+	s.ticket = ticket
+	return &s
+}
+
+// Ticket returns the place of the call in its batch, nil if it has none.
+func Ticket(ctx context.Context) any {
+	for s := range Of(ctx).all {
+		if s.over {
+			break
+		}
+		if s.ticket != nil {
+			return s.ticket
+		}
+	}
+	return nil
+}
+
+// Sending returns the state of the call that is handed to its executor, nil if there is
+// none: what was computed from its arguments holds still.
+func Sending(ctx context.Context) *State {
+	s := nearest(ctx)
+	if s != nil && s.over {
+		s = s.outer
+	}
+	return s
+}

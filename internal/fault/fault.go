@@ -1,0 +1,142 @@
+// Package fault has the errors that several packages of a chain end a call with, and
+// what they have in common.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Unsent is embedded in errors of calls that were certainly not sent.
+type Unsent struct{}
+
+// NotSent reports that the call was not sent.
+func (Unsent) NotSent() bool { return true }
+
+// Final is embedded in errors of calls that were certainly not sent, and that would only
+// fail again.
+type Final struct{ Unsent }
+
+// Permanent reports that the same call would only fail again.
+func (Final) Permanent() bool { return true }
+
+// Unclear is embedded in errors that wrap one of another call, which says nothing about
+// this one.
+type Unclear struct{}
+
+// NotSent reports that the call may have been sent.
+func (Unclear) NotSent() bool { return false }
+
+// Refused reports that nothing is known about a refusal.
+func (Unclear) Refused() bool { return false }
+
+// Permanent reports that the failure is not final.
+func (Unclear) Permanent() bool { return false }
+
+// GivenUp returns the error of a call whose context is done before it was sent: the
+// context's cause, marked as not sent. What the cause reports about itself, which may be
+// how another call ended, does not hold for this one.
+func GivenUp(ctx context.Context) error { return &middleware.NotSentError{Err: cause.End(ctx)} }
+
+// Ran returns err as the error of a tool that has run in this process. What an error
+// reports about a call that the tool made itself, such as that it was not sent, does not
+// hold for the tool, which may have done something before.
+func Ran(err error) error {
+	if middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err) {
+		return &ranError{error: err}
+	}
+	return err
+}
+
+type ranError struct {
+	error
+	Unclear
+}
+
+func (e *ranError) Unwrap() error { return e.error }
+
+// InputRequired returns what the error asks of the maker of the call by a method
+// InputRequired() (mcp.InputRequestMap, string), and whether it has that method.
+func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
+	e, ok := errors.AsType[interface {
+		error
+		InputRequired() (requests mcp.InputRequestMap, state string)
+	}](err)
+	if !ok {
+		return nil, "", false
+	}
+	requests, state = e.InputRequired()
+	return requests, state, true
+}
+
+// A PanicError is a panic further in. Its text does not repeat what panicked, since it
+// may reach a model; Value and Stack are for the log. It reports nothing about whether
+// the call was sent, even if Value is an error that does.
+type PanicError struct {
+	Unclear
+
+	Tool  *middleware.Tool
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("fairlead: the call of %s panicked; the log of the host has the stack", e.Tool)
+}
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// A NoResultError reports that a ToolCaller broke the contract: it returned neither a
+// result nor an error.
+type NoResultError struct{ Tool *middleware.Tool }
+
+func (e *NoResultError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("fairlead: %s returned neither a result nor an error; a ToolCaller returns exactly one", e.Tool))
+}
+
+// Call calls next. It returns a panic as a [*PanicError], and neither or both of result
+// and error as an error alone. The outcome of an unsafe call that panicked is unknown:
+// tool returns the tool with its class as it is known by then.
+func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call, tool func() *middleware.Tool) (res *mcp.CallToolResult, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			call.Tool = tool()
+			res, err = nil, middleware.OutcomeUnknown(call, &PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+		}
+	}()
+	res, err = next.CallTool(ctx, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case res == nil:
+		call.Tool = tool()
+		return nil, middleware.OutcomeUnknown(call, &NoResultError{Tool: call.Tool})
+	}
+	return res, nil
+}
+
+// Recover returns a ToolCaller that is [Call].
+func Recover(next middleware.ToolCaller) middleware.ToolCaller { return &recoverer{next} }
+
+type recoverer struct{ next middleware.ToolCaller }
+
+// Describe implements [middleware.Describer].
+func (r *recoverer) Describe() middleware.Description {
+	return middleware.Description{Kind: "recover", Next: r.next}
+}
+
+func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
+}

@@ -1,0 +1,153 @@
+// Package guard refuses calls at the executor that nobody has approved.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Accepted returns the tool as it is accepted at the executor. Its class counts, whatever
+// the call carries. An error refuses the call.
+type Accepted func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
+
+// New returns a guard for an executor. It refuses a Dangerous or Unknown call that
+// carries no unconsumed grant for exactly this tool, these arguments and this scope, and
+// one that must be recorded and was not. It names the outcome of an unsafe call that got
+// no result. The class is the accepted tool's, unless preflight answered for exactly
+// these arguments.
+func New(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
+	if next == nil {
+		panic("fairlead: a guard needs an executor; got nil")
+	}
+	return &guard{next: next, accepted: accepted}
+}
+
+// Classified returns a guard for an executor of tools that no catalog knows. Their class
+// is the one that inference gave them further out, and Unknown if it has not seen them.
+func Classified(next middleware.ToolCaller) middleware.ToolCaller {
+	return New(next, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+		if tool, ok := callstate.Classified(ctx, call.Tool); ok {
+			return tool, nil
+		}
+		unclassified := *call.Tool
+		unclassified.Annotations = unclassified.Annotations.Without(
+			annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.RequiresConfirmation)
+		return &unclassified, nil
+	})
+}
+
+type guard struct {
+	next     middleware.ToolCaller
+	accepted Accepted
+}
+
+// Describe does not tell what the guard stands before, which is not to be called.
+func (*guard) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
+}
+
+func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if ctx.Err() != nil {
+		return nil, fault.GivenUp(ctx)
+	}
+	if call.Tool == nil || call.Tool.Definition == nil {
+		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}
+	}
+	tool, err := g.accepted(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	tool = callstate.Judged(ctx, &call, tool)
+	call.Tool = tool
+	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, &call) {
+		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: unrecordedError{}}
+	}
+	if !tool.Safety().MustConfirm() {
+		res, err := g.next.CallTool(callstate.Leave(ctx), call)
+		if err != nil {
+			err = middleware.OutcomeUnknown(call, cause.Of(ctx, err))
+		}
+		return res, err
+	}
+	grant := callstate.Find(ctx, &call)
+	if grant == nil {
+		return nil, &RefusedError{Tool: tool, Reason: "nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads"}
+	}
+	if grant.TooMild(tool) {
+		return nil, &RefusedError{Tool: tool, Reason: "its approval was given to a less dangerous call; ask again, with the class that the executor knows"}
+	}
+	if err := grant.Consume(ctx); err != nil {
+		return nil, &RefusedError{Tool: tool, Reason: err.Error(), Err: err}
+	}
+	if ctx.Err() != nil { // while its use was recorded
+		grant.Return()
+		return nil, fault.GivenUp(ctx)
+	}
+	// A chain further in guards the same call with this one approval.
+	inner, once := grant.Again(ctx)
+	defer once.Void()
+	res, err := g.next.CallTool(inner, call)
+	err = cause.Of(ctx, err) // what it reports about this call, and not about another
+	if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
+		grant.Return()
+	}
+	return res, middleware.OutcomeUnknown(call, err)
+}
+
+// ErrRefused is in the tree of every error by which a guard refuses a call.
+var ErrRefused = errors.New("fairlead: refused by the guard")
+
+// A RefusedError reports which call a guard refused, and the next step.
+type RefusedError struct {
+	fault.Final
+
+	Tool   *middleware.Tool
+	Reason string
+	Err    error // what keeps an approval from being used, or the call from being recorded; nil if there was no approval
+}
+
+func (e *RefusedError) Error() string {
+	if e.Tool == nil {
+		return "fairlead: refused: " + e.Reason
+	}
+	class := e.Tool.Safety()
+	if class == annotation.Unknown {
+		return fmt.Sprintf("fairlead: %s was refused: nothing is known about what it does and %s", e.Tool, e.Reason)
+	}
+	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
+}
+
+// ForModel says what the model can do. How the host can have a person asked is for the
+// log.
+func (e *RefusedError) ForModel() string {
+	if e.Tool == nil {
+		return "The call names no tool. Choose one from the list."
+	}
+	if told := middleware.ForModel(e.Err); told != "" {
+		return fmt.Sprintf("%s was not called: %s.", e.Tool.ModelName(), told)
+	}
+	return e.Tool.ModelName() + " was not called: it needs a person's agreement, and there is none. " +
+		"Do not call it again; tell the user, or choose a tool that only reads."
+}
+
+// An unrecordedError is about the host's record of calls, which no approval mends.
+type unrecordedError struct{}
+
+func (unrecordedError) Error() string { return "nothing has recorded the call" }
+func (unrecordedError) ForModel() string {
+	return "its calls must be recorded before they are made, and they are not. Do not call it again; tell the user that the record of calls does not work"
+}
+
+// Is reports whether target is [ErrRefused].
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }

@@ -1,0 +1,155 @@
+// Package versions records which writes to servers are in flight, and which reads
+// they have made stale.
+//
+// A store counts versions: each write raises the version when it begins. A result
+// that was requested at one version is stale once something that it is about was
+// written at a later one. So a write looks for no result, and the last write to
+// each entity is all that is recorded.
+package versions
+
+import "github.com/hashicorp/golang-lru/v2/simplelru"
+
+// A Version counts the writes that a store has seen, over all servers.
+type Version uint64
+
+// maxEntities is how many entities of one server have a last write of their own.
+// For all others the newest of the writes that were dropped counts.
+const maxEntities = 4096
+
+// Servers records the writes to each server, by entities with names of type N. The
+// zero value is ready. The mutex of the store that it belongs to guards it.
+type Servers[N comparable] struct {
+	Now    Version
+	byName map[string]*Server[N]
+}
+
+// Of returns the state of a server.
+func (s *Servers[N]) Of(name string) *Server[N] {
+	on := s.byName[name]
+	if on == nil {
+		if s.byName == nil {
+			s.byName = make(map[string]*Server[N])
+		}
+		on = new(Server[N])
+		s.byName[name] = on
+	}
+	return on
+}
+
+// Request returns the version of a read that is requested now. While what it is about
+// is written to, the result may show either state: its version is 0, older than every
+// write, so that it is neither cached nor shared.
+func (s *Servers[N]) Request(on *Server[N], names []N) Version {
+	if on.Busy(names) {
+		return 0
+	}
+	return s.Now
+}
+
+// Begin records that a write begins, which may change what the names stand for. It
+// returns the version of the write's own result, which is 0 while others are in
+// flight: they may come last.
+func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
+	others := on.Busy(names)
+	s.Mark(on, names)
+	if len(names) == 0 {
+		on.inFlight++
+	}
+	for _, name := range names {
+		if on.named == nil {
+			on.named = make(map[N]int)
+		}
+		on.named[name]++
+	}
+	if others {
+		return 0
+	}
+	return s.Now
+}
+
+// Mark records that what the names stand for may have changed now.
+func (s *Servers[N]) Mark(on *Server[N], names []N) {
+	s.Now++
+	on.mark(names, s.Now)
+}
+
+// A Server records the writes to one server. A write or a read that has no names is
+// about everything that the server holds.
+type Server[N comparable] struct {
+	whole    Version                    // the last write without names
+	last     Version                    // the last write of any kind
+	others   Version                    // no entity outside of written was written after this
+	written  *simplelru.LRU[N, Version] // the last write to each entity; nil before the first
+	inFlight int                        // writes without names that are in flight
+	named    map[N]int                  // what the other writes in flight name
+}
+
+// Changed reports whether a write after since may have changed what the names
+// stand for.
+func (s *Server[N]) Changed(names []N, since Version) bool {
+	if len(names) == 0 {
+		return s.last > since
+	}
+	if s.whole > since {
+		return true
+	}
+	for _, name := range names {
+		at := s.others
+		if s.written != nil {
+			if known, ok := s.written.Peek(name); ok {
+				at = known
+			}
+		}
+		if at > since {
+			return true
+		}
+	}
+	return false
+}
+
+// Busy reports whether a write in flight may change what the names stand for.
+func (s *Server[N]) Busy(names []N) bool {
+	if s.inFlight > 0 {
+		return true
+	}
+	if len(names) == 0 {
+		return len(s.named) > 0
+	}
+	for _, name := range names {
+		if s.named[name] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// End records that a write has returned.
+func (s *Server[N]) End(names []N) {
+	if len(names) == 0 {
+		s.inFlight--
+	}
+	for _, name := range names {
+		if s.named[name]--; s.named[name] == 0 {
+			delete(s.named, name)
+		}
+	}
+}
+
+// mark records that what the names stand for may have changed at this version.
+func (s *Server[N]) mark(names []N, now Version) {
+	s.last = now
+	if len(names) == 0 {
+		s.whole, s.written = now, nil // every other write is older
+		return
+	}
+	if s.written == nil {
+		written, err := simplelru.NewLRU(maxEntities, func(_ N, at Version) { s.others = max(s.others, at) })
+		if err != nil {
+			panic("versions: " + err.Error()) // only for a size below 1
+		}
+		s.written = written
+	}
+	for _, name := range names {
+		s.written.Add(name, now)
+	}
+}
