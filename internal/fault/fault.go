@@ -63,6 +63,16 @@ type ranError struct {
 
 func (e *ranError) Unwrap() error { return e.error }
 
+// Unsendable returns err as the error of a call that was not sent and never could be.
+func Unsendable(err error) error { return &unsendableError{error: err} }
+
+type unsendableError struct {
+	error
+	Final
+}
+
+func (e *unsendableError) Unwrap() error { return e.error }
+
 // InputRequired returns what the error asks of the maker of the call by a method
 // InputRequired() (mcp.InputRequestMap, string), and whether it has that method.
 func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
