@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -47,9 +48,9 @@ func newNotebook(t testing.TB) *notebook {
 func (d *notebook) add(t testing.TB, server string) {
 	t.Helper()
 	answer := func(_ context.Context, n note) (note, error) { return n, nil }
-	var funcs []catalog.Func
+	var funcs []gofunc.Func
 	for name, a := range map[string]annotation.Annotations{"get_note": annotation.ReadOnly(), "create_note": annotation.Write(), "delete_note": annotation.Destructive()} {
-		funcs = append(funcs, catalog.NewFunc(name, "Notes.", a, answer))
+		funcs = append(funcs, gofunc.New(name, "Notes.", a, answer))
 	}
 	if err := d.tools.AddFuncs(server, funcs...); err != nil {
 		t.Fatal(err)
@@ -225,7 +226,7 @@ func TestNewHostPanics(t *testing.T) {
 func ExampleNewHost() {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
-	err := tools.AddFuncs("notes", catalog.NewFunc("get_note", "Returns a note.", annotation.ReadOnly(), func(_ context.Context, n note) (string, error) {
+	err := tools.AddFuncs("notes", gofunc.New("get_note", "Returns a note.", annotation.ReadOnly(), func(_ context.Context, n note) (string, error) {
 		return "the text of " + n.ID, nil
 	}))
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -104,8 +105,8 @@ func lookup(t testing.TB, c *catalog.Catalog, server, tool string) *middleware.T
 	return got
 }
 
-// finding returns the text of the one finding that contains all the words.
-func finding(t testing.TB, c *catalog.Catalog, words ...string) string {
+// found returns the text of the one finding that contains all the words.
+func found(t testing.TB, c *catalog.Catalog, words ...string) string {
 	t.Helper()
 	var found []string
 	for _, f := range c.Findings() {
@@ -122,8 +123,8 @@ func finding(t testing.TB, c *catalog.Catalog, words ...string) string {
 
 // notable returns the findings, without those about sessions that the tests connect
 // as they come.
-func notable(c *catalog.Catalog) []catalog.Finding {
-	return slices.DeleteFunc(c.Findings(), func(f catalog.Finding) bool { return strings.HasPrefix(f.Text, "its session was not prepared") })
+func notable(c *catalog.Catalog) []finding.Finding {
+	return slices.DeleteFunc(c.Findings(), func(f finding.Finding) bool { return strings.HasPrefix(f.Text, "its session was not prepared") })
 }
 
 func Example() {
@@ -602,7 +603,7 @@ func TestConcurrentUse(t *testing.T) {
 			"read": func() error {
 				for _, tool := range c.List() {
 					c.Layers(tool)
-					c.LookupModelName(tool.ModelName())
+					_, _ = c.Find(tool.ModelName())
 				}
 				c.Findings()
 				return nil

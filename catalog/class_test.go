@@ -147,7 +147,7 @@ func TestHostsWordWins(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			if strings.HasPrefix(c.name, "B087") {
-				if text := finding(t, tools, "srv/resetPagination: the host's word lowers it from "); !strings.HasSuffix(text, " to safe") {
+				if text := found(t, tools, "srv/resetPagination: the host's word lowers it from "); !strings.HasSuffix(text, " to safe") {
 					t.Errorf("got %q", text)
 				}
 			} else if c.want == annotation.Dangerous && len(tools.Findings()) > 0 && strings.Contains(tools.Findings()[0].Text, "lowers") {
@@ -208,8 +208,8 @@ func TestOverrideOfAToolThatIsNotThereIsReported(t *testing.T) {
 		t.Errorf("before the server is there: got %v", got)
 	}
 	add(t, c, "srv", listing(mcptest.Tool("list_good", "")))
-	finding(t, c, "srv/list_all", "does not list")
-	finding(t, c, "srv/List_good", "does not list") // B015
+	found(t, c, "srv/list_all", "does not list")
+	found(t, c, "srv/List_good", "does not list") // B015
 }
 
 func TestPatternRaisesFreelyAndLowersNoDanger(t *testing.T) {
@@ -268,15 +268,15 @@ func TestClaimDoesNotSoftenTheHostsWord(t *testing.T) {
 func TestServerThatLiesIsReported(t *testing.T) {
 	tools := raw(t, declared("delete_user", `{"readOnlyHint":true}`), declared("list_users", `{"readOnlyHint":true}`),
 		declared("frobnicate", `{"readOnlyHint":true,"destructiveHint":true}`), declared("twiddle", `{"destructiveHint":false}`))
-	finding(t, tools, "srv/delete_user", "declares itself read-only", "not believed", `"delete"`)
-	finding(t, tools, "srv/frobnicate", "both read-only and destructive") // B077
-	finding(t, tools, "srv/twiddle", "declares itself moderate", "not believed", "dangerous")
-	finding(t, tools, "srv: its session was not prepared", "mount.Transport")
+	found(t, tools, "srv/delete_user", "declares itself read-only", "not believed", `"delete"`)
+	found(t, tools, "srv/frobnicate", "both read-only and destructive") // B077
+	found(t, tools, "srv/twiddle", "declares itself moderate", "not believed", "dangerous")
+	found(t, tools, "srv: its session was not prepared", "mount.Transport")
 	if got := len(tools.Findings()); got != 4 {
 		t.Errorf("got %v, want four", tools.Findings())
 	}
 	tools.Trust("srv")
-	finding(t, tools, "srv/delete_user", "is believed, since the server is trusted")
+	found(t, tools, "srv/delete_user", "is believed, since the server is trusted")
 }
 
 func TestExtensionFieldsThatCannotBeReadAreReported(t *testing.T) {
@@ -297,7 +297,7 @@ func TestExtensionFieldsThatCannotBeReadAreReported(t *testing.T) {
 			if a := got.Annotations; a.RateLimitHint != nil || a.CostHint != nil || a.EstimatedDuration != 0 || a.Safety() != annotation.Safe {
 				t.Errorf("got %+v", a)
 			}
-			if text := finding(t, tools, "srv/list_users", "cannot be read"); strings.ContainsAny(text, "\n\x1b\x07\u202e\u009b") || strings.Contains(text, `\n`) {
+			if text := found(t, tools, "srv/list_users", "cannot be read"); strings.ContainsAny(text, "\n\x1b\x07\u202e\u009b") || strings.Contains(text, `\n`) {
 				t.Errorf("got %q, want one line that is safe to show", text)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -47,7 +48,7 @@ func TestToolWithABadNameIsLeftOut(t *testing.T) {
 			if got := names(tools); len(got) != 1 {
 				t.Errorf("got %.200q, want the good one", got)
 			}
-			if got := finding(t, tools, append(c.want, "left out")...); len(got) > 300 || strings.ContainsAny(got, "\n\x00\u200b\u202e") {
+			if got := found(t, tools, append(c.want, "left out")...); len(got) > 300 || strings.ContainsAny(got, "\n\x00\u200b\u202e") {
 				t.Errorf("got %.400q, want one short line", got)
 			}
 		})
@@ -59,7 +60,7 @@ func TestToolWithABadNameIsLeftOut(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", listing(nil, mcptest.Tool("list_good", "")))
 		lookup(t, c, "srv", "list_good")
-		finding(t, c, "tool number 0", "null")
+		found(t, c, "tool number 0", "null")
 	})
 }
 
@@ -78,7 +79,7 @@ func TestOfTwoToolsWithOneNameNeitherIsTaken(t *testing.T) {
 			if tool, ok := c.Lookup("srv", "search"); ok {
 				t.Errorf("got %v", tool)
 			}
-			finding(t, c, "srv/search", fmt.Sprintf("%d tools of this name", strings.Count(strings.Join(tools, ""), `"search"`)))
+			found(t, c, "srv/search", fmt.Sprintf("%d tools of this name", strings.Count(strings.Join(tools, ""), `"search"`)))
 		})
 	}
 	t.Run("B011 two on different pages", func(t *testing.T) {
@@ -112,7 +113,7 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 		add(t, c, "a_", listing(mcptest.Tool("c", "")))
 		add(t, c, "a", listing(mcptest.Tool("_c", ""), mcptest.Tool("b__c", "")))
 		for _, want := range c.List() {
-			if got, ok := c.LookupModelName(want.ModelName()); !ok || got != want {
+			if got, err := c.Find(want.ModelName()); err != nil || got != want {
 				t.Errorf("%s is %s, and that is %s", want, want.ModelName(), got)
 			}
 		}
@@ -140,7 +141,7 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 					c.Remove(id)
 					add(t, c, id, listing(forged...))
 				}
-				if tool, ok := c.LookupModelName(name); !ok || tool.String() != victim+"/x" {
+				if tool, err := c.Find(name); err != nil || tool.String() != victim+"/x" {
 					t.Errorf("%v: %s of %s is %s now", order, name, victim, tool)
 				}
 				for _, f := range c.Findings() {
@@ -160,8 +161,8 @@ func TestNamesTowardsAModelNeverCollide(t *testing.T) {
 		// its own name.
 		victim := lookup(t, raw(t, tool("a.b")), "srv", "a.b").ModelName()
 		c := raw(t, tool("a.b"), tool(strings.TrimPrefix(victim, "srv__")))
-		got := finding(t, c, "left out", "srv/a.b", strings.TrimPrefix(victim, "srv__"))
-		if tool, _ := c.LookupModelName(victim); tool.String() != "srv/a.b" {
+		got := found(t, c, "left out", "srv/a.b", strings.TrimPrefix(victim, "srv__"))
+		if tool, _ := c.Find(victim); tool.String() != "srv/a.b" {
 			t.Errorf("%s is %s; %s", victim, tool, got)
 		}
 	})
@@ -228,7 +229,7 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 			if tool, ok := tools.Lookup("srv", "hostile"); ok {
 				t.Errorf("got %v", tool)
 			}
-			if got := finding(t, tools, `"hostile"`, "left out", c.want); len(got) > 400 {
+			if got := found(t, tools, `"hostile"`, "left out", c.want); len(got) > 400 {
 				t.Errorf("got a finding of %d bytes: %.500s", len(got), got)
 			}
 		})
@@ -242,7 +243,7 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 		add(t, c, "srv", listing(
 			&mcp.Tool{Name: "hostile", InputSchema: map[string]any{"type": "object", "properties": properties}}, mcptest.Tool("list_good", "")))
 		lookup(t, c, "srv", "list_good")
-		finding(t, c, `"hostile"`, "bytes, more than")
+		found(t, c, `"hostile"`, "bytes, more than")
 	})
 	// The SDK itself refuses a message of more than 1,000 levels, and with it the
 	// whole list.
@@ -265,19 +266,19 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", listing(&mcp.Tool{Name: "hostile", InputSchema: deep}, mcptest.Tool("list_good", "")))
 		lookup(t, c, "srv", "list_good")
-		finding(t, c, `"hostile"`, "deeper")
+		found(t, c, `"hostile"`, "deeper")
 	})
 	t.Run("no schema at all", func(t *testing.T) {
-		finding(t, raw(t, `{"name":"hostile"}`), `"hostile"`, "null")
+		found(t, raw(t, `{"name":"hostile"}`), `"hostile"`, "null")
 	})
 	t.Run("B035 in the output schema", func(t *testing.T) {
-		finding(t, raw(t, `{"name":"hostile","inputSchema":{"type":"object"},"outputSchema":{"allOf":[{"$ref":"#"}]}}`), "output schema", "circle")
+		found(t, raw(t, `{"name":"hostile","inputSchema":{"type":"object"},"outputSchema":{"allOf":[{"$ref":"#"}]}}`), "output schema", "circle")
 	})
 	t.Run("a definition of 3 MB", func(t *testing.T) {
-		finding(t, raw(t, `{"name":"hostile","description":"`+strings.Repeat("x", 3<<20)+`","inputSchema":{"type":"object"}}`), `"hostile"`, "bytes, more than")
+		found(t, raw(t, `{"name":"hostile","description":"`+strings.Repeat("x", 3<<20)+`","inputSchema":{"type":"object"}}`), `"hostile"`, "bytes, more than")
 	})
 	t.Run("a _meta of 600 levels", func(t *testing.T) {
-		finding(t, raw(t, `{"name":"hostile","inputSchema":{"type":"object"},"_meta":{"a":`+nested(`[`, `]`, 600)+`}}`), `"hostile"`, "left out")
+		found(t, raw(t, `{"name":"hostile","inputSchema":{"type":"object"},"_meta":{"a":`+nested(`[`, `]`, 600)+`}}`), `"hostile"`, "left out")
 	})
 }
 
@@ -330,11 +331,11 @@ func TestDefinitionThatIsNoJSONIsLeftOut(t *testing.T) {
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(bad, worse, worst, mcptest.Tool("list_good", "")))
 	lookup(t, c, "srv", "list_good")
-	if got := finding(t, c, `"worst"`, "JSON"); len(got) > 400 {
+	if got := found(t, c, `"worst"`, "JSON"); len(got) > 400 {
 		t.Errorf("got a finding of %d bytes", len(got))
 	}
-	finding(t, c, `"bad"`, "JSON")
-	finding(t, c, `"worse"`, "JSON")
+	found(t, c, `"bad"`, "JSON")
+	found(t, c, `"worse"`, "JSON")
 }
 
 type failing struct{}
@@ -399,8 +400,8 @@ func TestCatalogueKeepsACopy(t *testing.T) {
 	})
 	t.Run("and hands out copies of its lists", func(t *testing.T) {
 		c := raw(t, `{"name":""}`)
-		c.List()[0], c.Findings()[0] = nil, catalog.Finding{}
-		if c.List()[0] == nil || c.Findings()[0] == (catalog.Finding{}) {
+		c.List()[0], c.Findings()[0] = nil, finding.Finding{}
+		if c.List()[0] == nil || c.Findings()[0] == (finding.Finding{}) {
 			t.Error("a caller's slice is the catalogue's")
 		}
 	})

@@ -194,7 +194,7 @@ func TestListIsBounded(t *testing.T) {
 				p.Reply(r, mcptest.Tools("", written1("list_a"),
 					`{"name":"list_b","inputSchema":{"type":"object"},"annotations":`+fmt.Sprintf(annotations, strings.Repeat("x", 3<<20))+`}`))
 			}))
-			finding(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
+			found(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
 			lookup(t, tools, "srv", "list_a")
 		}
 	})
@@ -211,7 +211,7 @@ func TestListIsBounded(t *testing.T) {
 	t.Run("B047 one huge definition", func(t *testing.T) {
 		tools := catalog.New(catalog.Options{})
 		add(t, tools, "srv", listing(mcptest.Tool("list_a", ""), mcptest.Tool("list_b", strings.Repeat("x", 3<<20))))
-		finding(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
+		found(t, tools, `"list_b" was left out: its definition has 31`, "more than 2097152")
 		lookup(t, tools, "srv", "list_a")
 	})
 }
@@ -227,7 +227,7 @@ func TestFindingsOfOneListAreBounded(t *testing.T) {
 	if got := len(c.Findings()); got != 101 {
 		t.Errorf("got %d findings, want 100 and one that counts the others", got)
 	}
-	finding(t, c, "srv: 4900 more tools were left out")
+	found(t, c, "srv: 4900 more tools were left out")
 }
 
 // A child process, over every page and with its own errors.

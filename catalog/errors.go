@@ -3,16 +3,25 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
+
+// refused is in each error about a call that did not leave and that would only fail again.
+type refused = fault.Final
 
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
-// An UnknownToolError says that the catalogue has no such tool. Server is "" where
-// the name was given without one.
-type UnknownToolError struct{ Server, Tool string }
+// An UnknownToolError says that the catalogue has no such tool. Server is "" if the name was given
+// without one.
+type UnknownToolError struct {
+	refused
+
+	Server, Tool string
+}
 
 func (e *UnknownToolError) Error() string {
 	if e.Server == "" {
@@ -29,27 +38,82 @@ func (e *UnknownToolError) ForModel() string {
 // Is reports whether target is [ErrUnknownTool].
 func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
 
-// NotSent reports that the call did not leave.
-func (e *UnknownToolError) NotSent() bool { return true }
+// An AmbiguousError says that a name without its server is that of several tools.
+type AmbiguousError struct {
+	refused
 
-// Permanent reports that the same call would only fail again.
-func (e *UnknownToolError) Permanent() bool { return true }
+	Name  string
+	Tools []*middleware.Tool
+}
 
-// A ChangedError says that the definition that the call was made for is no longer
-// the accepted one.
-type ChangedError struct{ Tool *middleware.Tool }
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("catalog: %q is a tool of several servers: write %s", e.Name, e.join((*middleware.Tool).String, " or "))
+}
+
+// ForModel tells the model which names to choose from.
+func (e *AmbiguousError) ForModel() string {
+	return "Several tools have that name. Nothing was called. Call one of them by its full name: " + e.join((*middleware.Tool).ModelName, ", ") + "."
+}
+
+func (e *AmbiguousError) join(name func(*middleware.Tool) string, separator string) string {
+	names := make([]string, len(e.Tools))
+	for i, tool := range e.Tools {
+		names[i] = name(tool)
+	}
+	return strings.Join(names, separator)
+}
+
+// A ChangedError says that the definition that the call was made for is no longer the accepted one.
+type ChangedError struct {
+	refused
+
+	Tool *middleware.Tool
+}
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
 }
 
-// ForModel says why the call was turned away.
+// ForModel tells the model to look the tool up again.
 func (e *ChangedError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
 }
 
-// NotSent reports that the call did not leave.
-func (e *ChangedError) NotSent() bool { return true }
+// A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller
+// cover. The tool is as preflight found it with these arguments.
+type NotCoveredError struct {
+	refused
 
-// Permanent reports that the same call would only fail again.
-func (e *ChangedError) Permanent() bool { return true }
+	Tool *middleware.Tool
+}
+
+func (e *NotCoveredError) Error() string {
+	return fmt.Sprintf("catalog: with these arguments %s is %s, which no scope of this caller covers; choose other arguments, or ask for the permission",
+		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
+}
+
+// ForModel tells the model that the arguments are at fault.
+func (e *NotCoveredError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
+}
+
+// A ReplicaError says that a replica does not have the tool in the accepted definition. Nothing was
+// sent; another replica may have it.
+type ReplicaError struct {
+	refused
+
+	Tool    *middleware.Tool
+	Replica string
+}
+
+func (e *ReplicaError) Error() string {
+	return fmt.Sprintf("catalog: the replica %s does not have %s in the accepted definition; bring it up to date, or call another", e.Replica, e.Tool)
+}
+
+// NotOffered tells package route that another replica may have the tool.
+func (e *ReplicaError) NotOffered() bool { return true }
+
+// ForModel tells the model to try again later.
+func (e *ReplicaError) ForModel() string {
+	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.ModelName())
+}

@@ -2,16 +2,15 @@ package catalog
 
 import (
 	"fmt"
-	"log/slog"
 	"reflect"
-	"sync"
 
+	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// An Event says what changed in the catalogue. Events come in the order of what they
-// tell, one at a time. A listener that is slow or panics harms nobody: it falls
-// behind, and where more than 50,000 wait, what comes then is dropped and counted.
+// An Event says what changed in the catalogue. Events come one at a time, in the order in which
+// things happened. A listener that is slow or panics delays nobody: it falls behind, and if more than
+// 50,000 wait, what comes then is dropped and counted.
 type Event struct {
 	Kind   EventKind
 	Server string
@@ -41,7 +40,7 @@ const (
 func (e Event) String() string {
 	switch {
 	case e.Kind == EventRefreshFailed:
-		return fmt.Sprintf("%s: %s: %s", e.Server, e.Kind, line(e.Err))
+		return fmt.Sprintf("%s: %s: %s", e.Server, e.Kind, listing.Line(e.Err))
 	case e.Kind == EventsDropped:
 		return fmt.Sprintf("%s: %d", e.Kind, e.Dropped)
 	case e.After == nil:
@@ -54,23 +53,9 @@ func (e Event) String() string {
 
 const maxEvents = 50_000
 
-// events is the queue before the listener. Its goroutine is there while the queue is
-// not empty.
-type events struct {
-	listener func(Event) // nil for none
-	most     int         // how many may wait
-	log      *slog.Logger
-
-	mu      sync.Mutex
-	queue   []Event
-	dropped int
-	running bool
-	closed  bool
-}
-
-// diff tells what is different in the next snapshot.
-func (e *events) diff(before, next *snapshot) {
-	if e.listener == nil {
+// report reports what is different in the next snapshot.
+func (c *Catalog) report(before, next *snapshot) {
+	if c.events.Listener == nil {
 		return
 	}
 	for _, after := range next.list {
@@ -78,86 +63,16 @@ func (e *events) diff(before, next *snapshot) {
 		switch {
 		case was == after:
 		case was == nil:
-			e.add(Event{Kind: EventDiscovered, Server: after.Server, After: after})
+			c.events.Add(Event{Kind: EventDiscovered, Server: after.Server, After: after})
 		case was.Digest != after.Digest:
-			e.add(Event{Kind: EventChanged, Server: after.Server, Before: was, After: after})
+			c.events.Add(Event{Kind: EventChanged, Server: after.Server, Before: was, After: after})
 		case !reflect.DeepEqual(was.Annotations, after.Annotations):
-			e.add(Event{Kind: EventUpdated, Server: after.Server, Before: was, After: after})
+			c.events.Add(Event{Kind: EventUpdated, Server: after.Server, Before: was, After: after})
 		}
 	}
 	for _, was := range before.list {
 		if _, there := next.tools[name{was.Server, was.Name()}]; !there {
-			e.add(Event{Kind: EventRemoved, Server: was.Server, Before: was})
+			c.events.Add(Event{Kind: EventRemoved, Server: was.Server, Before: was})
 		}
 	}
-}
-
-func (e *events) add(event Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.listener == nil || e.closed:
-		return
-	case len(e.queue) >= e.most: // one more where it tells of what was dropped
-		e.dropped++
-		return
-	}
-	if e.dropped > 0 {
-		e.queue = append(e.queue, Event{Kind: EventsDropped, Dropped: e.dropped})
-		e.dropped = 0
-	}
-	e.queue = append(e.queue, event)
-	if !e.running {
-		e.running = true
-		go e.run()
-	}
-}
-
-// run tells the listener one event after the other until there is none.
-func (e *events) run() {
-	ended := false
-	defer func() {
-		if !ended { // the listener ended the goroutine
-			go e.run()
-		}
-	}()
-	for {
-		event, ok := e.take()
-		if !ok {
-			break
-		}
-		e.tell(event)
-	}
-	ended = true
-}
-
-// take returns the next event. Once there is none, running is false.
-func (e *events) take() (event Event, ok bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case len(e.queue) > 0:
-		event, e.queue = e.queue[0], e.queue[1:]
-		return event, true
-	case e.dropped > 0:
-		event, e.dropped = Event{Kind: EventsDropped, Dropped: e.dropped}, 0
-		return event, true
-	}
-	e.queue, e.running = nil, false
-	return Event{}, false
-}
-
-func (e *events) tell(event Event) {
-	defer func() {
-		if r := recover(); r != nil {
-			e.log.Error("catalog: Options.OnEvent panicked", slog.String("event", string(event.Kind)), slog.String("panic", fmt.Sprint(r)))
-		}
-	}()
-	e.listener(event)
-}
-
-func (e *events) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed, e.queue, e.dropped = true, nil, 0
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -76,7 +77,8 @@ func TestEventsTellWhatChangedInOrder(t *testing.T) {
 func TestEventsTellWhatCanBeCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		c := catalog.New(catalog.Options{Lock: new(catalog.Lock), OnEvent: func(e catalog.Event) { got = append(got, e.String()) }})
+		lock := new(pins.Lock)
+		c := catalog.New(catalog.Options{Lock: lock, OnEvent: func(e catalog.Event) { got = append(got, e.String()) }})
 		defer c.Close()
 		s := newShelf(mcptest.Tool("list_a", ""))
 		add(t, c, "srv", s)
@@ -84,14 +86,14 @@ func TestEventsTellWhatCanBeCalled(t *testing.T) {
 		if len(got) != 0 {
 			t.Errorf("got %v of a tool that nobody accepted", got)
 		}
-		if err := c.Accept(c.Changes()...); err != nil {
+		if err := lock.Accept(c, lock.Changes(c)...); err != nil {
 			t.Fatal(err)
 		}
 		s.tools = []*mcp.Tool{mcptest.Tool("list_a", "Now something else.")}
 		if err := c.Refresh(t.Context(), "srv"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Accept(c.Changes()...); err != nil {
+		if err := lock.Accept(c, lock.Changes(c)...); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -106,7 +107,7 @@ func TestFind(t *testing.T) {
 	t.Run("B253 two servers offer search", func(t *testing.T) {
 		t.Parallel()
 		tool, err := c.Find("search")
-		if tool != nil || !errors.Is(err, catalog.ErrAmbiguous) || !strings.HasSuffix(fmt.Sprint(err), "write docs/search or wiki/search") || !middleware.NotSent(err) {
+		if _, ok := errors.AsType[*catalog.AmbiguousError](err); tool != nil || !ok || !strings.HasSuffix(fmt.Sprint(err), "write docs/search or wiki/search") || !middleware.NotSent(err) {
 			t.Errorf("%v, %v", tool, err)
 		}
 	})
@@ -178,4 +179,66 @@ func ExampleCatalog_AddTools() {
 	// <nil> safe
 	// called list_notes
 	// <nil>
+}
+
+// What is believed of funcs is not what the host has said of a server.
+func TestServerInThePlaceOfFuncsIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(catalog.Options{})
+	if err := c.AddFuncs("shop", gofunc.New("get_price", "", annotation.ReadOnly(), price)); err != nil {
+		t.Fatal(err)
+	}
+	c.Remove("shop")
+	claims := &mcp.Tool{Name: "frobnicate", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	add(t, c, "shop", listing(claims))
+	if tool := lookup(t, c, "shop", "frobnicate"); tool.Safety() != annotation.Unknown || c.Trusted("shop") {
+		t.Errorf("it is %s, and trusted: %t", tool.Safety(), c.Trusted("shop"))
+	}
+}
+
+func TestAFuncThatCannotBeAToolIsNamed(t *testing.T) {
+	t.Parallel()
+	good := gofunc.New("good_tool", "", annotation.ReadOnly(), price)
+	bad := annotation.ReadOnly()
+	bad.Destructive = annotation.Yes
+	for want, funcs := range map[string][]gofunc.Func{
+		"no_struct: its argument is string": {good, gofunc.New("no_struct", "", annotation.ReadOnly(), func(context.Context, string) (string, error) { return "", nil })},
+		"no_schema:":                        {good, gofunc.New("no_schema", "", annotation.ReadOnly(), func(context.Context, struct{ C chan int }) (string, error) { return "", nil })},
+		"no_func: it has no func":           {good, gofunc.New[order, total]("no_func", "", annotation.ReadOnly(), nil)},
+		"contradicts:":                      {good, gofunc.New("contradicts", "", bad, price)},
+		`"good_tool" is there twice`:        {good, good},
+		"the zero Func is no tool":          {good, {}},
+		"tool number 1: it has no name":     {good, gofunc.New("", "", annotation.ReadOnly(), price)},
+		"tool number 2: it has no func":     {good, good, gofunc.New[order, total]("", "", annotation.ReadOnly(), nil)},
+	} {
+		c := catalog.New(catalog.Options{})
+		err := c.AddFuncs("shop", funcs...)
+		if err == nil || !strings.HasPrefix(err.Error(), "catalog: ") || !strings.Contains(err.Error(), want) || len(c.List()) > 0 || c.Trusted("shop") {
+			t.Errorf("got %v, want one that says %q", err, want)
+		}
+	}
+	c := catalog.New(catalog.Options{})
+	if err := c.AddTools("crm", middleware.ToolCallerFunc(echoes), &mcp.Tool{Name: "x", InputSchema: map[string]any{"type": "object"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddFuncs("crm", good); err == nil || c.Trusted("crm") {
+		t.Errorf("an id that is another's: %v, trusted %v", err, c.Trusted("crm"))
+	}
+}
+
+type order struct {
+	ID string `json:"id"`
+}
+
+type total struct{ Sum int }
+
+func price(context.Context, order) (total, error) { return total{}, nil }
+
+func ExampleCatalog_AddFuncs() {
+	tools := catalog.New(catalog.Options{})
+	defer tools.Close()
+	err := tools.AddFuncs("shop", gofunc.New("get_price", "Returns the price of an order.", annotation.ReadOnly(), price))
+	fmt.Println(tools.List(), err)
+	// Output:
+	// [shop/get_price] <nil>
 }

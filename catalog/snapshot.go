@@ -1,14 +1,14 @@
 package catalog
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 
-	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog/finding"
+	"github.com/fairlead-go/fairlead/catalog/internal/layers"
+	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -18,10 +18,10 @@ type snapshot struct {
 	models    map[string]*middleware.Tool
 	list      []*middleware.Tool // by server and name
 	executors map[string]middleware.ToolCaller
-	findings  []Finding
-	rules     []rule
-	index     func() *index   // built by the first search
-	held      map[name]Change // what the lock does not accept
+	findings  []finding.Finding
+	rules     []layers.Rule
+	held      map[name]held       // what the lock does not accept
+	gone      map[string][]string // by server, what it accepts and is not there
 }
 
 type name struct{ server, tool string }
@@ -31,19 +31,27 @@ type entry struct {
 	of   *definition
 }
 
-// shown is what the catalogue makes of a definition.
+// A held tool is listed by its server, and every call of it ends with the error.
+type held struct {
+	tool *middleware.Tool
+	err  error
+}
+
+// A definition is one that a server lists, and what the catalogue makes of it; nil if that has to be
+// worked out again.
+type definition struct {
+	*listing.Definition
+
+	shown *shown
+}
+
 type shown struct {
-	tool  middleware.Tool // with the effective annotations
-	model string
-	noted []noted // what stands out about it
+	tool     middleware.Tool // with the effective annotations
+	model    string
+	findings []finding.Finding
 }
 
-type noted struct {
-	kind FindingKind
-	text string
-}
-
-func build(servers map[string]*server, rules []rule) *snapshot {
+func build(servers map[string]*server, rules []layers.Rule) *snapshot {
 	size := 0
 	for _, known := range servers {
 		size += len(known.definitions)
@@ -56,43 +64,29 @@ func build(servers map[string]*server, rules []rule) *snapshot {
 		executors: make(map[string]middleware.ToolCaller),
 	}
 	for _, id := range slices.Sorted(maps.Keys(servers)) {
-		if known := servers[id]; known.added {
+		if known := servers[id]; known.lister != nil {
 			s.add(id, known)
 		}
 	}
-	s.findings = sorted(s.findings)
-	s.index = sync.OnceValue(func() *index { return newIndex(s.list) })
 	return s
-}
-
-func byName(a, b *middleware.Tool) int {
-	return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name(), b.Name()))
-}
-
-// sorted sorts findings in place.
-func sorted(findings []Finding) []Finding {
-	slices.SortFunc(findings, func(a, b Finding) int {
-		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Text, b.Text))
-	})
-	return findings
 }
 
 // add takes in one server's tools.
 func (s *snapshot) add(id string, known *server) {
 	s.executors[id] = known.executor
-	s.findings = append(s.findings, known.refused...)
+	s.findings = append(s.findings, known.leftOut...)
 	if known.bare != "" {
-		s.find(id, "", FindingUnprepared, known.bare)
+		s.find(id, "", finding.Unprepared, known.bare)
 	}
 	if known.stale != "" {
-		s.find(id, "", FindingStale, known.stale)
+		s.find(id, "", finding.Stale, known.stale)
 	}
 	for _, d := range known.definitions {
 		s.addTool(id, known, d)
 	}
 	for tool := range known.overrides {
 		if _, ok := s.tools[name{id, tool}]; !ok {
-			s.find(id, tool, FindingUnused, "the host overrides a tool that the server does not list")
+			s.find(id, tool, finding.Unused, "the host overrides a tool that the server does not list")
 		}
 	}
 }
@@ -103,12 +97,10 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 	}
 	tool := &d.shown.tool
 	if other, taken := s.models[d.shown.model]; taken {
-		s.find(id, tool.Name(), FindingLeftOut, fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
+		s.find(id, tool.Name(), finding.LeftOut, fmt.Sprintf("left out: a model could not tell its name from that of %s", other))
 		return
 	}
-	for _, n := range d.shown.noted {
-		s.find(id, tool.Name(), n.kind, n.text)
-	}
+	s.findings = append(s.findings, d.shown.findings...)
 	s.tools[name{id, tool.Name()}] = entry{tool, d}
 	s.models[d.shown.model] = tool
 	s.list = append(s.list, tool)
@@ -116,87 +108,61 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 
 // show works out what a tool is, and what stands out about it.
 func (s *snapshot) show(id string, known *server, d *definition) *shown {
-	out := &shown{tool: *d.tool}
+	out := &shown{tool: *d.Tool}
 	tool := &out.tool
-	var before annotation.Safety
-	tool.Annotations, before = s.effective(id, known, d)
+	l := layers.Layers{Server: id, Tool: tool.Name(), Declared: d.Declared, Inferred: d.Inferred, Trusted: known.believed(), Rules: s.rules}
+	l.Override, l.Overridden = known.overrides[tool.Name()]
+	tool.Annotations, out.findings = l.Effective()
 	out.model = tool.ModelName()
-	if d.fault != "" {
-		out.noted = append(out.noted, noted{FindingUnreadable, "declares what cannot be read: " + d.fault})
+	if d.Fault != "" {
+		out.findings = append(out.findings, finding.Finding{Server: id, Tool: tool.Name(), Kind: finding.Unreadable, Text: "declares what cannot be read: " + d.Fault})
 	}
-	if before != annotation.Unknown && before < tool.Safety() {
-		out.noted = append(out.noted, noted{FindingLowered, fmt.Sprintf("the host's word lowers it from %s to %s", before, tool.Safety())})
-	}
-	out.noted = append(out.noted, conflicts(d.declared, d.inferred, tool.Annotations, known.believed())...)
 	return out
 }
 
-// effective lays the layers over each other: inferred, declared, the host's rules
-// and the host's word on this tool; before is the class without that word. What a
-// server that nobody trusts declares comes last and can only raise, where the host
-// has not spoken: so whatever it says, no class is milder than without it.
-func (s *snapshot) effective(id string, known *server, d *definition) (a annotation.Annotations, before annotation.Safety) {
-	a = d.inferred
-	claim := d.declared.Attribute(annotation.Declared, id)
-	if known.believed() {
-		a, claim = annotation.Merge(a, claim), annotation.Annotations{}
-	}
-	for _, r := range s.rules {
-		switch {
-		case !r.matches(id, d.tool.Name()):
-		case d.inferred.Safety() == annotation.Dangerous:
-			a = annotation.Raise(a, r.word)
-		default:
-			a, claim = annotation.Merge(a, r.word), claim.Yield(r.word)
-		}
-	}
-	word, spoken := known.overrides[d.tool.Name()]
-	if !spoken {
-		if len(claim.Evidence) > 0 {
-			a = annotation.Raise(a, claim)
-		}
-		return a, a.Safety()
-	}
-	before = annotation.Raise(a, claim).Safety()
-	word = word.Attribute(annotation.Host, "")
-	return annotation.Raise(annotation.Merge(a, word), claim.Yield(word)), before
+func (s *snapshot) find(server, tool string, kind finding.Kind, text string) {
+	s.findings = append(s.findings, finding.Finding{Server: server, Tool: tool, Kind: kind, Text: text})
 }
 
-// conflicts says where what a server declares and what its words say do not go
-// together.
-func conflicts(declared, inferred, effective annotation.Annotations, trusted bool) []noted {
-	var found []noted
-	say := func(kind FindingKind, format string, args ...any) {
-		found = append(found, noted{kind, fmt.Sprintf(format, args...)})
+// hold takes out of a snapshot what the lock does not accept. It is not listed, since its words may
+// be the attack.
+func (s *snapshot) hold(lock Lock) {
+	if lock == nil {
+		return
 	}
-	if declared.ReadOnly == annotation.Yes && declared.Destructive == annotation.Yes {
-		say(FindingContradiction, "declares itself both read-only and destructive; it counts as destructive")
-	}
-	because := func(f annotation.Field) string {
-		if e, ok := inferred.EvidenceOf(f); ok {
-			return e.String()
+	s.held, s.gone = make(map[name]held), make(map[string][]string)
+	s.list = slices.DeleteFunc(s.list, func(tool *middleware.Tool) bool {
+		id := name{tool.Server, tool.Name()}
+		err := lock.Check(tool, s.tools[id].of.Form)
+		if err == nil {
+			return false
 		}
-		return "inferred"
-	}
-	believed := "which is not believed"
-	if trusted {
-		believed = "which is believed, since the server is trusted"
-	}
-	if declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No {
-		field := annotation.ReadOnlyHint
-		if inferred.Destructive == annotation.Yes {
-			field = annotation.DestructiveHint
+		text := listing.Line(err)
+		var change interface{ Reason() string }
+		if errors.As(err, &change) {
+			text = change.Reason()
 		}
-		say(FindingDoubted, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field))
-	} else if declared.Safety() > max(effective.Safety(), annotation.Dangerous) {
-		say(FindingUnbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety())
+		s.held[id] = held{tool, err}
+		delete(s.tools, id)
+		delete(s.models, tool.ModelName())
+		s.find(id.server, id.tool, finding.NotAccepted, text)
+		return true
+	})
+	for id := range s.executors {
+		for _, tool := range lock.Accepted(id) {
+			if s.tools[name{id, tool}].tool == nil && s.held[name{id, tool}].tool == nil {
+				s.gone[id] = append(s.gone[id], tool)
+				s.find(id, tool, finding.Gone, "was accepted, and its server no longer lists it")
+			}
+		}
 	}
-	if declared.Idempotent == annotation.Yes && inferred.RequiresConfirmation == annotation.Yes && declared.ReadOnly != annotation.Yes {
-		say(FindingRepeatable, "declares itself idempotent, but what it does cannot be taken back (%s)", because(annotation.RequiresConfirmation))
-	}
-	return found
 }
 
-func (s *snapshot) find(server, tool string, kind FindingKind, text string) {
-	s.findings = append(s.findings, Finding{Server: server, Tool: tool, Kind: kind, Text: text})
+// known returns the tools that are listed and those that are held back.
+func (s *snapshot) known() []*middleware.Tool {
+	tools := slices.Clone(s.list)
+	for _, h := range s.held {
+		tools = append(tools, h.tool)
+	}
+	return tools
 }

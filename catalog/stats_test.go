@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,39 +17,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestGroupsBySafetyAndThoseToConfirm(t *testing.T) {
-	t.Parallel()
-	c := office(t)
-	groups := c.BySafety()
-	for class, want := range map[annotation.Safety]string{
-		annotation.Safe:      "acme/getRefundStatus acme/list_invoices files/list_files",
-		annotation.Moderate:  "files/create_file",
-		annotation.Dangerous: "acme/send_invoice files/delete_file",
-		annotation.Unknown:   "files/frobnicate",
-	} {
-		if got := of(groups[class]); got != want {
-			t.Errorf("%s: got %q, want %q", class, got, want)
+// office is a catalogue of two servers with tools of every class.
+func office(tb testing.TB) *catalog.Catalog {
+	tb.Helper()
+	c := catalog.New(catalog.Options{})
+	for id, names := range map[string][]string{"files": {"list_files", "create_file", "delete_file", "frobnicate"}, "acme": {"list_invoices", "send_invoice", "get_status"}} {
+		var tools []*mcp.Tool
+		for _, name := range names {
+			tools = append(tools, mcptest.Tool(name, ""))
 		}
+		add(tb, c, id, listing(tools...))
 	}
-	if got, want := of(c.MustConfirm()), "acme/send_invoice files/delete_file files/frobnicate"; got != want {
-		t.Errorf("to confirm: got %q, want %q", got, want)
+	if err := c.Override("acme", "list_invoices", annotation.Annotations{Category: "Finance"}); err != nil {
+		tb.Fatal(err)
 	}
-	if got := catalog.New(catalog.Options{}).BySafety(); len(got) != 0 {
-		t.Errorf("an empty catalogue: got %v", got)
-	}
-}
-
-func TestWhereYieldsWhatIsKept(t *testing.T) {
-	t.Parallel()
-	c, asked := office(t), 0
-	var got []string
-	for tool := range c.Where(func(t *middleware.Tool) bool { asked++; return strings.HasPrefix(t.Name(), "list") }) {
-		got = append(got, tool.String())
-		break
-	}
-	if len(got) != 1 || got[0] != "acme/list_invoices" || asked != 2 {
-		t.Errorf("got %v after %d questions", got, asked)
-	}
+	return c
 }
 
 func TestStatisticsCountTools(t *testing.T) {
@@ -136,7 +117,9 @@ func TestStatisticsSurviveARefresh(t *testing.T) {
 	call("list_b")
 	mcptest.Add(server, mcptest.Tool("list_a", "It is described now."), nothing)
 	server.RemoveTools("list_b")
-	relist(t, c)
+	if err := c.Refresh(mcptest.Context(t), "srv"); err != nil {
+		t.Fatal(err)
+	}
 	call("list_a")
 	s := c.Statistics()
 	a, b := s.ByTool["srv/list_a"], s.ByTool["srv/list_b"]
@@ -202,37 +185,4 @@ func ExampleCatalog_Statistics() {
 	// Output:
 	// 3 tools: 1 safe, 1 moderate, 1 dangerous
 	// 3 calls, 0 failures
-}
-
-func ExampleCatalog_MustConfirm() {
-	tools := catalog.New(catalog.Options{})
-	session := listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", ""), mcptest.Tool("frobnicate", ""))
-	if err := tools.Add(context.Background(), "files", session); err != nil {
-		panic(err)
-	}
-	for _, tool := range tools.MustConfirm() {
-		fmt.Println(tool, tool.Safety())
-	}
-	// Output:
-	// files/delete_file dangerous
-	// files/frobnicate unknown
-}
-
-// Which tools must be recorded in full and take something away?
-func ExampleCatalog_Where() {
-	tools := catalog.New(catalog.Options{})
-	session := listing(mcptest.Tool("list_files", ""), mcptest.Tool("delete_file", ""), mcptest.Tool("delete_draft", ""))
-	if err := tools.Add(context.Background(), "files", session); err != nil {
-		panic(err)
-	}
-	if err := tools.Override("files", "delete_file", annotation.Annotations{AuditRequired: annotation.Yes}); err != nil {
-		panic(err)
-	}
-	for tool := range tools.Where(func(t *middleware.Tool) bool {
-		return t.Annotations.Destructive == annotation.Yes && t.Annotations.AuditRequired == annotation.Yes
-	}) {
-		fmt.Println(tool)
-	}
-	// Output:
-	// files/delete_file
 }

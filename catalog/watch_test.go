@@ -141,7 +141,7 @@ func TestRefreshThatFailsKeepsWhatIsKnown(t *testing.T) {
 			t.Error("no error")
 		}
 		lookup(t, c, "srv", "list_a")
-		if got, want := finding(t, c, "srv:", "refresh"), `srv: the last refresh failed, so what was known before counts: it could not list its tools: it; broke`; got != want {
+		if got, want := found(t, c, "srv:", "refresh"), `srv: the last refresh failed, so what was known before counts: it could not list its tools: it; broke`; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if e := <-events; e.Server != "srv" || e.Err == nil || !strings.Contains(e.String(), "srv: refresh failed: ") {
@@ -188,7 +188,7 @@ func TestClosedSessionIsNotListedAgain(t *testing.T) {
 					time.Sleep(time.Hour)
 					synctest.Wait()
 					lookup(t, c, "srv", "list_a")
-					finding(t, c, "srv:", "the server is gone: connect to it again")
+					found(t, c, "srv:", "the server is gone: connect to it again")
 					if n := len(failed); n != 1 {
 						t.Errorf("%d lists failed in an hour, want one: %v", n, <-failed)
 					}

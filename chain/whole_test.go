@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/mcptest"
@@ -129,11 +130,11 @@ func (w *world) pull(t *testing.T) []step {
 	}
 	refused := step{"crm/list_customers", `{}`, "has not accepted it", audit.Refused, "", nil, 0, nil}
 	w.take(t, w.caller, old, refused)
-	changes := w.tools.Changes()
-	if len(changes) != 1 || changes[0].Kind != catalog.ToolChanged {
+	changes := w.lock.Changes(w.tools)
+	if len(changes) != 1 || changes[0].Kind != pins.Changed {
 		t.Fatalf("got the changes %v", changes)
 	}
-	if err := w.tools.Accept(changes...); err != nil {
+	if err := w.lock.Accept(w.tools, changes...); err != nil {
 		t.Fatal(err)
 	}
 	stale := step{"crm/list_customers", `{}`, "has changed since it was listed", audit.Refused, "", nil, 0, nil}

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
@@ -41,6 +42,7 @@ type world struct {
 	executed executed
 	crm      [2]*mcp.Server // the replicas of one server
 	tools    *catalog.Catalog
+	lock     *pins.Lock
 	std      chain.Standard
 	caller   middleware.ToolCaller
 	person   person
@@ -206,8 +208,9 @@ func plainTool(name, description string) *mcp.Tool { return mcptest.Tool(name, d
 // newWorld assembles all of it over one transport and revision.
 func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, version string) *world {
 	t.Helper()
-	w := &world{tools: catalog.New(catalog.Options{
-		Lock: new(catalog.Lock),
+	lock := new(pins.Lock)
+	w := &world{lock: lock, tools: catalog.New(catalog.Options{
+		Lock: lock,
 		Permission: func(tool *middleware.Tool) string {
 			if tool.Safety() == annotation.Safe {
 				return tool.Server + ".read"
@@ -245,7 +248,7 @@ func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, ver
 	w.serve(flaky, plainTool("get_rate", "Returns a rate."), plainTool("pay", "Pays an invoice."))
 	w.add(t, "flaky", join("flaky", flaky))
 	w.tools.Trust("files")
-	if err := w.tools.Accept(w.tools.Changes()...); err != nil {
+	if err := w.lock.Accept(w.tools, w.lock.Changes(w.tools)...); err != nil {
 		t.Fatal(err)
 	}
 	audited := annotation.Annotations{AuditRequired: annotation.Yes}

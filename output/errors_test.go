@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -95,7 +96,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"a server in trouble", read, &retry.ExhaustedError{Tool: read, Attempts: 1, OverBudget: true, Err: errInside}, "crm__list failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user."},
 		{"a tool that is gone", read, &catalog.UnknownToolError{Server: "crm", Tool: "list"}, "There is no such tool any more. Choose one from the list of tools."},
 		{"a tool that has changed", read, &catalog.ChangedError{Tool: read}, "crm__list was not called: what it does or takes has changed since it was listed. Look it up again before you use it."},
-		{"a tool that nobody accepted", read, &catalog.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},
+		{"a tool that nobody accepted", read, &pins.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},
 		{"arguments that no scope covers", read, &catalog.NotCoveredError{Tool: read}, "crm__list was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."},
 		{"no replica for now", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}, After: time.Second}, "crm__list was not called: its server cannot take the call now. Call it again in 1s, or do something else first."},
 		{"no replica at all", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}}, "crm__list was not called: its server cannot take the call now. Use another tool, or tell the user."},

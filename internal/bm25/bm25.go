@@ -38,11 +38,25 @@ type posting struct {
 
 // New returns the index of documents that have the given fields, in their order.
 func New(fields []Field, documents [][]string) *Index {
-	b := builder{fields: fields, ids: make(map[string]int32), stems: make(map[string]int32), total: make([]float64, len(fields))}
-	for doc, texts := range documents {
-		b.add(int32(doc), texts)
+	b := builder{
+		fields: fields, size: float64(len(documents)), stems: make(map[string]string), found: make(map[string][]occurrence),
+		lengths: make([]float64, len(fields)*len(documents)), total: make([]float64, len(fields)),
 	}
-	return b.index(len(documents))
+	for doc, texts := range documents {
+		for field, text := range texts {
+			length := &b.lengths[doc*len(fields)+field]
+			for word := range Words(text) {
+				b.count(word, occurrence{doc: int32(doc), field: int16(field), count: 1})
+				*length++
+			}
+			b.total[field] += *length
+		}
+	}
+	x := &Index{size: len(documents), postings: make(map[string][]posting, len(b.found))}
+	for stem, of := range b.found {
+		x.postings[stem] = b.weigh(of)
+	}
+	return x
 }
 
 // An occurrence is how often a word stands in a field of a document.
@@ -53,74 +67,45 @@ type occurrence struct {
 }
 
 type builder struct {
-	fields      []Field
-	ids         map[string]int32 // by stem
-	stems       map[string]int32 // by word, since words come again and again
-	occurrences [][]occurrence   // by id
-	lengths     []int32          // of field f of document d at d*len(fields)+f
-	total       []float64        // length of a field over all documents
+	fields  []Field
+	size    float64                 // how many documents there are
+	stems   map[string]string       // by word, since words come again and again
+	found   map[string][]occurrence // by stem
+	lengths []float64               // of field f of document d at d*len(fields)+f
+	total   []float64               // length of a field over all documents
 }
 
-func (b *builder) add(doc int32, texts []string) {
-	for field, text := range texts {
-		n := int32(0)
-		for word := range Words(text) {
-			b.count(b.id(word), doc, int16(field))
-			n++
-		}
-		b.lengths = append(b.lengths, n)
-		b.total[field] += float64(n)
-	}
-}
-
-func (b *builder) id(word string) int32 {
-	if id, ok := b.stems[word]; ok {
-		return id
-	}
-	stem := Stem(word)
-	id, ok := b.ids[stem]
+func (b *builder) count(word string, one occurrence) {
+	stem, ok := b.stems[word]
 	if !ok {
-		id = int32(len(b.occurrences))
-		b.ids[stem] = id
-		b.occurrences = append(b.occurrences, nil)
+		stem = Stem(word)
+		b.stems[word] = stem
 	}
-	b.stems[word] = id
-	return id
-}
-
-func (b *builder) count(id, doc int32, field int16) {
-	of := b.occurrences[id]
-	if last := len(of) - 1; last >= 0 && of[last].doc == doc && of[last].field == field {
+	of := b.found[stem]
+	if last := len(of) - 1; last >= 0 && of[last].doc == one.doc && of[last].field == one.field {
 		of[last].count = min(of[last].count+1, most)
 		return
 	}
-	b.occurrences[id] = append(of, occurrence{doc: doc, field: field, count: 1})
+	b.found[stem] = append(of, one)
 }
 
-func (b *builder) index(size int) *Index {
-	x := &Index{size: size, postings: make(map[string][]posting, len(b.ids))}
-	for stem, id := range b.ids {
-		x.postings[stem] = b.weigh(b.occurrences[id], size)
-	}
-	return x
-}
-
-// weigh turns the occurrences of one word, which stand in the order of the
-// documents, into what it adds to the score of each.
-func (b *builder) weigh(of []occurrence, size int) []posting {
+// weigh turns the occurrences of one word, which stand in the order of the documents, into what it
+// adds to the score of each.
+func (b *builder) weigh(of []occurrence) []posting {
 	var list []posting
 	for i := 0; i < len(of); {
 		doc, weight := of[i].doc, 0.0
 		for ; i < len(of) && of[i].doc == doc; i++ {
 			f := b.fields[of[i].field]
-			length := float64(b.lengths[int(doc)*len(b.fields)+int(of[i].field)]) / (b.total[of[i].field] / float64(size))
+			length := b.lengths[int(doc)*len(b.fields)+int(of[i].field)] / (b.total[of[i].field] / b.size)
 			weight += f.Weight * float64(of[i].count) / (1 - f.B + f.B*length)
 		}
 		list = append(list, posting{doc, float32(weight / (k1 + weight))})
 	}
-	rarity := math.Log(1 + (float64(size)-float64(len(list))+0.5)/(float64(len(list))+0.5))
+	n := float64(len(list))
+	rarity := float32(math.Log(1 + (b.size-n+0.5)/(n+0.5)))
 	for i := range list {
-		list[i].score *= float32(rarity)
+		list[i].score *= rarity
 	}
 	return list
 }

@@ -1,9 +1,10 @@
-// Package toolname holds MCP's rule for the name of a tool.
+// Package toolname holds MCP's rule for the name of a tool, and ours for the id of a server.
 package toolname
 
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -30,3 +31,9 @@ func foreign(r rune) bool {
 	}
 	return true
 }
+
+var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// IsServer reports whether a text can be the id of a server. An id becomes part of names towards
+// models and of rules in files, so it has no slash and no double underscore.
+func IsServer(id string) bool { return serverID.MatchString(id) && !strings.Contains(id, "__") }

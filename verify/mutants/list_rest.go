@@ -41,15 +41,15 @@ var limitMutants = []mutant{
 }
 
 const (
-	snapshotFile = "catalog/snapshot.go"
-	safetyFile   = "annotation/safety.go"
-	errorsFile   = "middleware/errors.go"
+	layersFile = "catalog/internal/layers/layers.go"
+	safetyFile = "annotation/safety.go"
+	errorsFile = "middleware/errors.go"
 )
 
 var classMutants = []mutant{
-	{"untrusted-claim-lowers", snapshotFile, `if known.believed() {`, `if known.trusted || len(claim.Evidence) > 0 {`},
-	{"rule-lowers-what-destroys", snapshotFile, `case d.inferred.Safety() == annotation.Dangerous:`, `case d.inferred.Safety() == annotation.Dangerous && known.trusted:`},
-	{"old-definition-accepted", "catalog/view.go", `case tool != nil && tool.Digest != call.Tool.Digest:`, `case tool != nil && tool.Name() != call.Tool.Name():`},
+	{"untrusted-claim-lowers", layersFile, "annotation.Declared, l.Server)\n\tif l.Trusted {", `if l.Trusted || len(claim.Evidence) > 0 {`},
+	{"rule-lowers-what-destroys", layersFile, `case l.Inferred.Safety() == annotation.Dangerous:`, `case l.Inferred.Safety() == annotation.Dangerous && l.Trusted:`},
+	{"old-definition-accepted", "catalog/call.go", `case tool != nil && tool.Digest != call.Tool.Digest:`, `case tool != nil && tool.Name() != call.Tool.Name():`},
 	{"unknown-needs-no-yes", safetyFile, `func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }`, `func (s Safety) MustConfirm() bool { return s == Dangerous }`},
 	{"inferred-idempotence-is-a-word", safetyFile, `return a.Idempotent == Yes && a.SourceOf(IdempotentHint) != Inferred`, `return a.Idempotent == Yes`},
 	{"claim-of-destruction-ignored", "annotation/fields.go", `hint(DestructiveHint, Yes, func(a *Annotations) *Hint { return &a.Destructive }),`, `hint(DestructiveHint, Unset, func(a *Annotations) *Hint { return &a.Destructive }),`},

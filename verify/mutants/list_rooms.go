@@ -11,7 +11,7 @@ var routeMutants = []mutant{
 	{"dangerous-at-any-replica", poolFile, `found, why = p.primaries, "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
 	{"failover-of-what-may-have-happened", routeFile, `return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)`, `return call.Tool != nil`},
 	{"replica-of-another-version", "catalog/replica.go", `return ok && digest == tool.Digest`, `return ok && len(digest) > 0`},
-	{"view-not-before-replicas", viewFile, `if a.limits {`, `if a.limits && a.c == nil {`},
+	{"view-not-before-replicas", "catalog/call.go", `if a.limits {`, `if a.limits && a.c == nil {`},
 }
 
 var preflightMutants = []mutant{
@@ -53,18 +53,18 @@ var outputMutants = []mutant{
 
 const (
 	viewFile    = "catalog/view.go"
-	pinsFile    = "catalog/pins.go"
+	pinsFile    = "catalog/pins/lock.go"
 	serverFile  = "mount/serve/serve.go"
-	listedState = `if known && p.digest == e.tool.Digest && class <= max(p.class, annotation.Dangerous) {`
+	listedState = `if p.form != nil && p.digest == tool.Digest && class <= max(p.class, annotation.Dangerous) {`
 )
 
 var catalogMutants = []mutant{
-	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.needs(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
-	{"view-admits-everything", viewFile, `sees: v.sees, limits: true}`, `return &admitter{next: next, c: v.c, sees: everyTool, limits: true}`},
-	{"lock-takes-another-definition", pinsFile, listedState, `if known && class <= max(p.class, annotation.Dangerous) {`},
-	{"lock-takes-a-milder-class", pinsFile, listedState, `if known && p.digest == e.tool.Digest && class <= annotation.Safe {`},
-	{"always-brings-back-what-is-kept-out", "catalog/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
-	{"unsent-calls-are-counted", "catalog/stats.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
+	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.permission(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
+	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, c: v.c, sees: v.sees, limits: true}`, `return &admitter{next: next, c: v.c, sees: everyTool, limits: true}`},
+	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
+	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
+	{"always-brings-back-what-is-kept-out", "catalog/search/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
+	{"unsent-calls-are-counted", "catalog/internal/meter/meter.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
 	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
@@ -80,7 +80,7 @@ var entityMutants = []mutant{
 var byTests = map[string]tests{
 	"key-without-definition":              {"cache", "TestKeyIsScopeServerDefinitionAndArguments"},
 	"answer-beats-the-host":               {"preflight", "TestTheHostsWordOutweighsTheServers"},
-	"always-brings-back-what-is-kept-out": {"catalog", "TestSelect$"},
+	"always-brings-back-what-is-kept-out": {"catalog/search", "TestSelect$"},
 	"unsent-calls-are-counted":            {"catalog", "TestStatisticsCountWhatReachedTheServer"},
 	"served-tools-without-guard":          {"mount/serve", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
 	"served-tool-of-another-definition":   {"mount/serve", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},

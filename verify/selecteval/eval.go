@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/search"
 	"github.com/fairlead-go/fairlead/internal/bm25"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -127,10 +128,10 @@ func (server) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResul
 
 // ranks returns for each question the place of the wanted tool, from 1, and 0
 // where it was not selected at all.
-func ranks(ctx context.Context, c *catalog.Catalog, questions []question, rank catalog.Ranker) ([]int, error) {
-	places := make([]int, len(questions))
+func ranks(ctx context.Context, c *catalog.Catalog, questions []question, rank search.Ranker) ([]int, error) {
+	places, index := make([]int, len(questions)), search.New(c)
 	for i, q := range questions {
-		tools, err := c.Select(ctx, q.Question, catalog.SelectOptions{Max: size, WithDangerous: true, Rank: rank})
+		tools, err := index.Select(ctx, q.Question, search.SelectOptions{Max: size, WithDangerous: true, Rank: rank})
 		if err != nil {
 			return nil, err
 		}

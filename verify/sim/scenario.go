@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -21,6 +22,7 @@ type scenario struct {
 	start    time.Time
 	settings settings
 	tools    *catalog.Catalog
+	lock     *pins.Lock
 	caller   middleware.ToolCaller
 	narrow   middleware.ToolCaller // for those who may not see everything
 	replicas map[string]*catalog.Replica

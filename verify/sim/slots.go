@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
@@ -180,7 +181,8 @@ func (w *scenario) catalogOptions() catalog.Options {
 		}
 	}
 	if w.settings.locked {
-		o.Lock = new(catalog.Lock)
+		w.lock = new(pins.Lock)
+		o.Lock = w.lock
 	}
 	return o
 }
@@ -216,7 +218,7 @@ func (w *scenario) accept() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.tools.Accept(w.tools.Changes()...); err != nil {
+	if err := w.lock.Accept(w.tools, w.lock.Changes(w.tools)...); err != nil {
 		w.violations = append(w.violations, "harness: "+err.Error())
 	}
 	for _, server := range servers {

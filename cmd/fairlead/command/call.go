@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
@@ -102,7 +102,7 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 		return err
 	}
 	defer func() { err = errors.Join(err, ended()) }()
-	all, err := o.connect(ctx, targets, catalog.Options{Lock: lock})
+	all, err := o.connect(ctx, targets, lock)
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,8 @@ func find(all *fleet, name string) (*middleware.Tool, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	for _, c := range all.tools.Changes() {
-		if c.Kind != catalog.ToolRemoved && (c.Tool == name || c.Server+"/"+c.Tool == name) {
+	for _, c := range all.lock.Changes(all.tools) {
+		if c.Kind != pins.Removed && (c.Tool == name || c.Server+"/"+c.Tool == name) {
 			return nil, atFault(fmt.Errorf("%s; look at it with: fairlead lock diff", c))
 		}
 	}

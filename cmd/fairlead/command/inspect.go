@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
-	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
@@ -83,7 +83,7 @@ func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.
 	if err != nil {
 		return err
 	}
-	all, err := o.connect(ctx, targets, catalog.Options{Lock: lock})
+	all, err := o.connect(ctx, targets, lock)
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (o *inspectOptions) write(r *report.Report, out io.Writer) error {
 
 // reportOf looks at everything that the servers listed, whether it was accepted or not.
 func reportOf(all *fleet) (*report.Report, error) {
-	changes := all.tools.Changes()
-	if err := all.tools.Accept(changes...); err != nil {
+	changes := all.lock.Changes(all.tools)
+	if err := all.lock.Accept(all.tools, changes...); err != nil {
 		return nil, atFault(err)
 	}
 	r := new(report.Report)
@@ -149,16 +149,16 @@ func reportOf(all *fleet) (*report.Report, error) {
 }
 
 // loadLock reads a lock file, nil for "".
-func loadLock(path string) (*catalog.Lock, error) {
+func loadLock(path string) (*pins.Lock, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // no lock is not an empty one
 	}
-	lock, err := catalog.LoadLock(path)
+	lock, err := pins.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--lock: there is no %s; write one with: fairlead lock accept", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--lock: %s", strings.TrimPrefix(err.Error(), "catalog: "))
+		return nil, fmt.Errorf("--lock: %s", strings.TrimPrefix(err.Error(), "pins: "))
 	}
 	return lock, nil
 }

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/spf13/cobra"
 )
@@ -44,14 +44,14 @@ func (f *lockFlags) register(cmd *cobra.Command) {
 // open lists the tools of the servers against the lock file; where there is none,
 // nothing was accepted.
 func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, error) {
-	lock, err := catalog.LoadLock(f.path)
+	lock, err := pins.Load(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		lock = new(catalog.Lock)
+		lock = new(pins.Lock)
 	case err != nil:
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "catalog: "))
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "pins: "))
 	}
-	all, err := f.connect(ctx, targets, catalog.Options{Lock: lock})
+	all, err := f.connect(ctx, targets, lock)
 	if err != nil {
 		return nil, err
 	}
@@ -63,26 +63,26 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 }
 
 // changes lists the tools and shows what has changed since they were accepted. The
-// servers are there until end.
-func (f *lockFlags) changes(cmd *cobra.Command, args []string) (tools *catalog.Catalog, changes []catalog.Change, end func(), err error) {
+// servers are there until the fleet is closed.
+func (f *lockFlags) changes(cmd *cobra.Command, args []string) (all *fleet, changes []pins.Change, err error) {
 	targets, err := f.targets(args, cmd.ArgsLenAtDash())
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	all, err := f.open(cmd.Context(), targets)
+	all, err = f.open(cmd.Context(), targets)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	changes = all.tools.Changes()
+	changes = all.lock.Changes(all.tools)
 	if err := written("changes", show(cmd.OutOrStdout(), changes)); err != nil {
 		all.close()
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return all.tools, changes, all.close, nil
+	return all, changes, nil
 }
 
 // show writes the changes for a person.
-func show(out io.Writer, changes []catalog.Change) error {
+func show(out io.Writer, changes []pins.Change) error {
 	w := bufio.NewWriter(out)
 	for _, c := range changes {
 		fmt.Fprintln(w, c.Diff())
@@ -102,11 +102,11 @@ exit code is 1 where there is one.
 		Example: `  fairlead lock diff --config .mcp.json
   fairlead lock diff --lock filesystem.lock -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, changes, end, err := f.changes(cmd, args)
+			all, changes, err := f.changes(cmd, args)
 			if err != nil {
 				return err
 			}
-			end()
+			all.close()
 			if len(changes) > 0 {
 				return atFault(fmt.Errorf("tools that differ from %s: %d; accept them with: fairlead lock accept", f.path, len(changes)))
 			}
@@ -130,11 +130,11 @@ servers that are not named here stay in it as they are.
 		Example: `  fairlead lock accept --config .mcp.json
   fairlead lock accept --name files -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tools, changes, end, err := f.changes(cmd, args)
+			all, changes, err := f.changes(cmd, args)
 			if err != nil {
 				return err
 			}
-			defer end()
+			defer all.close()
 			if len(changes) == 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing has changed since %s was written.\n", f.path)
 				return nil
@@ -142,10 +142,10 @@ servers that are not named here stay in it as they are.
 			if !yes && !agreed(until(cmd.Context(), cmd.InOrStdin()), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
 				return atFault(fmt.Errorf("nothing was accepted, and %s is as it was", f.path))
 			}
-			if err := tools.Accept(changes...); err != nil {
+			if err := all.lock.Accept(all.tools, changes...); err != nil {
 				return atFault(err)
 			}
-			if err := tools.Lock().Save(f.path); err != nil {
+			if err := all.lock.Save(f.path); err != nil {
 				return atFault(err)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s is written. Commit it, so that others see it too.\n", f.path)

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/prompt"
 	"github.com/spf13/cobra"
@@ -27,7 +26,7 @@ their own names in it, those of several SERVER__NAME, as the proxy has it.
 			if err != nil {
 				return err
 			}
-			all, err := servers.connect(cmd.Context(), targets, catalog.Options{})
+			all, err := servers.connect(cmd.Context(), targets, nil)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/contrib/redis"
@@ -89,7 +90,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		p.Scopes = append(p.Scopes, catalog.Scope{Permission: s})
 	}
 	if name := o.file(o.lock, decided.Lock); name != "" {
-		if p.Lock, err = catalog.LoadLock(name); err != nil {
+		if p.Lock, err = pins.Load(name); err != nil {
 			return fmt.Errorf("--lock: %w; make one with fairlead lock accept", err)
 		}
 	}

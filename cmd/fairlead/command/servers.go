@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -175,6 +176,7 @@ func split(text string) ([]string, error) {
 // A fleet is the servers that answered, and their tools.
 type fleet struct {
 	tools  *catalog.Catalog
+	lock   *pins.Lock // nil for none
 	asked  []asked
 	cancel context.CancelCauseFunc
 }
@@ -189,14 +191,13 @@ type asked struct {
 
 // connect reaches the servers and lists their tools. One that fails harms no other;
 // the error is about how they were named, or about all of them.
-func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, o catalog.Options) (*fleet, error) {
+func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, lock *pins.Lock) (*fleet, error) {
 	if f.wait <= 0 {
 		return nil, fmt.Errorf("--timeout %v is no time to wait; give one such as 30s", f.wait)
 	}
-	o.Timeout = f.wait
 	// The sessions live on this context: it is cancelled at the end.
 	ctx, cancel := context.WithCancelCause(ctx)
-	all := &fleet{tools: catalog.New(o), cancel: cancel}
+	all := &fleet{tools: catalog.New(catalog.Options{Timeout: f.wait, Lock: lock}), lock: lock, cancel: cancel}
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, mount.Options(all.tools, nil))
 	all.asked = make([]asked, len(targets))
 	var group sync.WaitGroup

@@ -158,8 +158,12 @@ func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
 	return n.shown(n.viewer.Lookup(server, name))
 }
 
-func (n narrowed) LookupModelName(model string) (*middleware.Tool, bool) {
-	return n.shown(n.viewer.LookupModelName(model))
+func (n narrowed) Find(name string) (*middleware.Tool, error) {
+	t, err := n.viewer.Find(name)
+	if err == nil {
+		err = n.refuse(t)
+	}
+	return t, err
 }
 
 func (n narrowed) shown(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -57,7 +58,7 @@ type Options struct {
 	// Telemetry measures calls; nil measures nothing.
 	Telemetry Telemetry
 	// Lock pins the tools' definitions; nil takes what is listed.
-	Lock *catalog.Lock
+	Lock *pins.Lock
 	// Trust believes what all the servers declare; the default is that it only raises.
 	Trust bool
 	// ReadOnly shows the Safe tools alone.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -42,7 +43,7 @@ type viewer interface {
 	chain.Admitter
 	List() []*middleware.Tool
 	Lookup(server, tool string) (*middleware.Tool, bool)
-	LookupModelName(model string) (*middleware.Tool, bool)
+	Find(name string) (*middleware.Tool, error)
 }
 
 // toolsOf is what one server last listed, as it wrote it.
@@ -81,7 +82,10 @@ func (s *session) named(now *set, name string) (*middleware.Tool, bool) {
 	if len(s.servers) == 1 {
 		return now.shown.Lookup(s.servers[0].Name, name)
 	}
-	return now.shown.LookupModelName(name)
+	if t, err := now.shown.Find(name); err == nil && t.ModelName() == name {
+		return t, true
+	}
+	return nil, false
 }
 
 // nameOf is the name under which the client knows a tool.
@@ -99,9 +103,9 @@ func (n *set) unknown(s *session, name string) error {
 			return err
 		}
 	}
-	for _, c := range n.catalog.Changes() {
+	for _, c := range n.plan.proxy.o.Lock.Changes(n.catalog) {
 		if len(s.servers) == 1 && c.Tool == name || (&middleware.Tool{Server: c.Server, Definition: &mcp.Tool{Name: c.Tool}}).ModelName() == name {
-			return &catalog.NotAcceptedError{Change: c}
+			return &pins.NotAcceptedError{Change: c}
 		}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -68,7 +70,7 @@ type Finding struct {
 
 // Add takes in the tools of a catalogue with what stands out about them. will says
 // what the chain does with a tool.
-func (r *Report) Add(tools *catalog.Catalog, changes []catalog.Change, will func(*middleware.Tool) string) {
+func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*middleware.Tool) string) {
 	digests := make(map[[2]string]string)
 	for _, t := range tools.List() {
 		declared, inferred := tools.Layers(t)
@@ -83,9 +85,9 @@ func (r *Report) Add(tools *catalog.Catalog, changes []catalog.Change, will func
 		r.find(string(f.Kind), f.Server, f.Tool, f.Text)
 	}
 	for _, c := range changes {
-		kind := catalog.FindingNotAccepted
-		if c.Kind == catalog.ToolRemoved {
-			kind = catalog.FindingGone
+		kind := finding.NotAccepted
+		if c.Kind == pins.Removed {
+			kind = finding.Gone
 		}
 		_, text, _ := strings.Cut(c.String(), ": ")
 		r.find(string(kind), c.Server, c.Tool, text)

@@ -45,7 +45,7 @@ func reportOn(t testing.TB, tools ...*mcp.Tool) *report.Report {
 		t.Fatal(err)
 	}
 	r := &report.Report{Servers: []report.Server{{ID: "files", Target: "npx files"}}}
-	r.Add(c, c.Changes(), func(*middleware.Tool) string { return "run · cache" })
+	r.Add(c, nil, func(*middleware.Tool) string { return "run · cache" })
 	return r
 }
 

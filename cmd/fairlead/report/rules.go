@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -63,24 +63,24 @@ type rule struct {
 }
 
 var rules = []rule{
-	{string(catalog.FindingSchema), Error, "A schema will be refused.", "The tool is left out, since its schema cannot be compiled or is too large or too deep. Its server's author must mend it."},
-	{string(catalog.FindingLeftOut), Error, "A tool cannot be taken.", "Its name breaks MCP's rule, is there twice, or its definition cannot be read. It is neither listed nor called."},
-	{string(catalog.FindingDoubted), Error, "It says read-only, and its words say otherwise.", "An annotation is a claim. Where the leading verb or the schema contradicts it, the words count, unless you trust the server. Read what the tool does before you do."},
+	{string(finding.Schema), Error, "A schema will be refused.", "The tool is left out, since its schema cannot be compiled or is too large or too deep. Its server's author must mend it."},
+	{string(finding.LeftOut), Error, "A tool cannot be taken.", "Its name breaks MCP's rule, is there twice, or its definition cannot be read. It is neither listed nor called."},
+	{string(finding.Doubted), Error, "It says read-only, and its words say otherwise.", "An annotation is a claim. Where the leading verb or the schema contradicts it, the words count, unless you trust the server. Read what the tool does before you do."},
 	{ruleHidden, Error, "Characters that nobody sees.", "Names, descriptions or schemas hold controls, zero-width or reordering characters. They can hide instructions from a person that a model reads."},
-	{string(catalog.FindingNotAccepted), Error, "New or changed since the lock file.", "Nobody has accepted this definition. Look at it with 'fairlead lock diff', and accept it with 'fairlead lock accept'."},
+	{string(finding.NotAccepted), Error, "New or changed since the lock file.", "Nobody has accepted this definition. Look at it with 'fairlead lock diff', and accept it with 'fairlead lock accept'."},
 	{ruleUnreachable, Error, "A server did not answer.", "It could not be started or reached, or did not list its tools."},
-	{string(catalog.FindingContradiction), Warning, "Annotations that contradict each other.", "The more dangerous one counts."},
-	{string(catalog.FindingUnreadable), Warning, "Annotations that cannot be read.", "They are left out, and the careful value counts."},
-	{string(catalog.FindingRepeatable), Warning, "It says idempotent, and cannot be taken back.", "It is not repeated on that word."},
+	{string(finding.Contradiction), Warning, "Annotations that contradict each other.", "The more dangerous one counts."},
+	{string(finding.Unreadable), Warning, "Annotations that cannot be read.", "They are left out, and the careful value counts."},
+	{string(finding.Repeatable), Warning, "It says idempotent, and cannot be taken back.", "It is not repeated on that word."},
 	{ruleUnknown, Warning, "Nothing says what it does.", "Neither annotations nor words give it away, so it counts as dangerous and asks every time."},
-	{string(catalog.FindingStale), Warning, "A list that could not be read again.", "What was known before counts."},
-	{string(catalog.FindingGone), Warning, "Accepted, and no longer listed.", "The lock file has a tool that its server no longer lists. 'fairlead lock accept' forgets it."},
-	{string(catalog.FindingUnused), Warning, "A word of the host for a tool that is not there.", "The override is about nothing. A tool may have been renamed."},
-	{string(catalog.FindingPermission), Warning, "A permission that cannot be read.", "Only \"*.all\" covers the tool."},
+	{string(finding.Stale), Warning, "A list that could not be read again.", "What was known before counts."},
+	{string(finding.Gone), Warning, "Accepted, and no longer listed.", "The lock file has a tool that its server no longer lists. 'fairlead lock accept' forgets it."},
+	{string(finding.Unused), Warning, "A word of the host for a tool that is not there.", "The override is about nothing. A tool may have been renamed."},
+	{string(finding.Permission), Warning, "A permission that cannot be read.", "Only \"*.all\" covers the tool."},
 	{ruleUndeclared, Note, "It declares nothing about itself.", "What it does is inferred from its words. MCP's annotations would say it better."},
-	{string(catalog.FindingUnbelieved), Note, "It says milder things than anything else does.", "A server's own word only raises a class until the server is trusted (--trust)."},
-	{string(catalog.FindingLowered), Note, "The host's own word lowers its class.", "Somebody decided that. See that it is still right."},
-	{string(catalog.FindingUnprepared), Note, "Parts of the list were not seen as the server wrote it.", "The session was not prepared."},
+	{string(finding.Unbelieved), Note, "It says milder things than anything else does.", "A server's own word only raises a class until the server is trusted (--trust)."},
+	{string(finding.Lowered), Note, "The host's own word lowers its class.", "Somebody decided that. See that it is still right."},
+	{string(finding.Unprepared), Note, "Parts of the list were not seen as the server wrote it.", "The session was not prepared."},
 }
 
 // ruleOf returns the rule of an id. What is new in the catalogue is a warning.

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/output"
@@ -27,7 +28,7 @@ func cancel(_ context.Context, o order) (string, error) { return o.ID + " is can
 
 func main() {
 	tools := catalog.New(catalog.Options{})
-	if err := tools.AddFuncs("shop", catalog.NewFunc("cancel_order", "Cancels an order.", annotation.Destructive(), cancel)); err != nil {
+	if err := tools.AddFuncs("shop", gofunc.New("cancel_order", "Cancels an order.", annotation.Destructive(), cancel)); err != nil {
 		log.Fatal(err)
 	}
 	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})

@@ -1,0 +1,209 @@
+// Package gofunc makes tools of Go funcs, for catalog.Catalog.AddFuncs: the schema follows from the
+// func's argument, and nothing of MCP stands between the chain and the func.
+package gofunc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/session"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Func is a Go func as a tool, made by [New]. It is the executor of the tool as well.
+type Func struct {
+	middleware.ToolCaller
+
+	tool  *mcp.Tool
+	own   annotation.Annotations
+	input *jsonschema.Resolved
+	err   error // why it is no tool
+}
+
+// New makes a tool of a Go func. In is a struct (or a map with string keys), from which the input
+// schema follows: the members' names from their json tags, their descriptions from jsonschema tags.
+// What own says of the tool is trusted, and wins over what its words imply: the presets of package
+// annotation say it in one. The zero value says nothing. An override of the catalogue's has the last
+// word.
+//
+// Arguments that the schema does not allow never reach f. What f returns is the result's text, as
+// JSON unless Out is a string, and its structured content if Out is a struct or a map; a
+// *mcp.CallToolResult is the result itself.
+//
+// An error of f that has something to say to a model ([middleware.ForModel]; [Failed] makes one)
+// becomes a result that reports the failure. Any other is an error in the chain: the model does not
+// see its text, a read may be repeated, and of anything else the outcome is unknown. What an error of
+// a call that f itself made says of that call, as that it was not sent, it does not say of f.
+//
+// [Func.Tool] reports what is wrong with a Func.
+func New[In, Out any](name, description string, own annotation.Annotations, f func(ctx context.Context, in In) (Out, error)) Func {
+	t := Func{tool: &mcp.Tool{Name: name, Description: description}, own: own}
+	input, err := jsonschema.For[In](nil)
+	switch {
+	case f == nil:
+		err = errors.New("it has no func")
+	case err == nil && input.Type != "object":
+		err = fmt.Errorf("its argument is %T; make it a struct", *new(In))
+	case err == nil:
+		t.input, err = input.Resolve(nil)
+	}
+	if t.err = err; err != nil {
+		return t
+	}
+	t.tool.InputSchema = input
+	output, err := jsonschema.For[Out](nil)
+	structured := err == nil && output.Type == "object" && !isResult[Out]()
+	if structured {
+		allowNil(output)
+		t.tool.OutputSchema = output
+	}
+	t.ToolCaller = middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		var in In
+		if err := t.decode(call, &in); err != nil {
+			if invalid, ok := errors.AsType[*invalidError](err); ok {
+				invalid.edited = callstate.Edited(ctx, &call)
+			}
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, fault.GivenUp(ctx)
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return failed(err)
+		}
+		return answer(out, structured)
+	})
+	return t
+}
+
+// Tool returns the definition of the tool. An error names what keeps the func from being one.
+func (f Func) Tool() (*mcp.Tool, error) {
+	if f.tool == nil {
+		return &mcp.Tool{}, errors.New("the zero Func is no tool; make one with gofunc.New")
+	}
+	if f.own.Summary() == (annotation.Annotations{}).Summary() {
+		return f.tool, f.err
+	}
+	return annotation.Declare(f.tool, f.own), errors.Join(f.err, f.own.Validate())
+}
+
+// allowNil lets the maps within a schema be null, which a nil one is written as. That of
+// a slice says so already.
+func allowNil(s *jsonschema.Schema) {
+	within := slices.Collect(maps.Values(s.Properties))
+	for _, inner := range append(within, s.Items, s.AdditionalProperties) {
+		if inner == nil {
+			continue
+		}
+		if more := inner.AdditionalProperties; inner.Type == "object" && more != nil && more.Not == nil { // and no struct
+			inner.Type, inner.Types = "", []string{"null", "object"}
+		}
+		allowNil(inner)
+	}
+}
+
+func isResult[Out any]() bool {
+	_, is := any(*new(Out)).(*mcp.CallToolResult)
+	return is
+}
+
+// failed returns the answer that an error is, or the error.
+func failed(err error) (*mcp.CallToolResult, error) {
+	text := middleware.ForModel(err)
+	if text == "" || middleware.NotSent(err) {
+		return nil, fault.Ran(err)
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
+}
+
+func answer(out any, structured bool) (*mcp.CallToolResult, error) {
+	switch out := out.(type) {
+	case *mcp.CallToolResult:
+		return out, nil // nil is for the chain to report
+	case string:
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out}}}, nil
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("gofunc: what the func returned cannot be written as JSON: %w", err)
+	}
+	if structured && string(raw) == "null" {
+		raw = []byte("{}") // a nil map, and structured content is an object
+	}
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}}
+	if structured && raw[0] == '{' {
+		res.StructuredContent = json.RawMessage(raw)
+	}
+	return res, nil
+}
+
+// Failed returns an error by which a func of [New] tells the model that it failed,
+// and why: words that hold nothing of the host's inside.
+func Failed(format string, args ...any) error { return &failedError{fmt.Sprintf(format, args...)} }
+
+type failedError struct{ text string }
+
+func (e *failedError) Error() string    { return e.text }
+func (e *failedError) ForModel() string { return e.text }
+
+// decode checks the arguments by the schema and reads them.
+func (f Func) decode(call middleware.Call, in any) error {
+	if err := session.CheckArguments(call); err != nil {
+		return err
+	}
+	arguments := call.Arguments
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	var members map[string]any
+	err := json.Unmarshal(arguments, &members)
+	if err == nil {
+		err = f.input.Validate(members)
+	}
+	if err == nil {
+		err = json.Unmarshal(arguments, in)
+	}
+	if err != nil {
+		return &invalidError{tool: call.Tool, err: err}
+	}
+	return nil
+}
+
+type refused = fault.Final
+
+// An invalidError is about arguments that the schema of a func does not allow. The model can correct
+// its own, and not those that a person made of them.
+type invalidError struct {
+	refused
+
+	tool   *middleware.Tool
+	err    error
+	edited bool
+}
+
+func (e *invalidError) Error() string {
+	if e.edited {
+		return fmt.Sprintf("gofunc: the arguments of %s, as a person edited them, are not what its schema allows: %v", e.tool, e.err)
+	}
+	return fmt.Sprintf("gofunc: the arguments of %s are not what its schema allows: %v", e.tool, e.err)
+}
+
+func (e *invalidError) ForModel() string {
+	if e.edited {
+		return fmt.Sprintf("%s was not called: a person changed its arguments, and its schema does not allow what they wrote: %v. Nothing has happened. Tell the user.", e.tool.ModelName(), e.err)
+	}
+	return fmt.Sprintf("The arguments for %s are refused: %v. Nothing has happened. Send what its schema asks for.", e.tool.ModelName(), e.err)
+}
+
+func (e *invalidError) Unwrap() error { return e.err }

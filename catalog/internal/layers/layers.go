@@ -1,0 +1,121 @@
+// Package layers lays what is known of one tool over each other: what was inferred, what its server
+// declares, and what the host sets.
+package layers
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog/finding"
+)
+
+// A Rule is what the host sets for the tools that match a pattern.
+type Rule struct {
+	pattern string
+	set     annotation.Annotations
+}
+
+// NewRule returns the rule for the tools whose "server/tool" matches the pattern.
+func NewRule(pattern string, a annotation.Annotations) (Rule, error) {
+	if _, err := path.Match(pattern, ""); err != nil || strings.Count(pattern, "/") != 1 {
+		return Rule{}, fmt.Errorf(`catalog: %q is no pattern for tools; write "server/tool", with * for any part of either`, pattern)
+	}
+	if err := a.Validate(); err != nil {
+		return Rule{}, fmt.Errorf("catalog: the override of %s: %w", pattern, err)
+	}
+	return Rule{pattern, a.Attribute(annotation.Rule, pattern)}, nil
+}
+
+// Matches reports whether the rule is about a tool.
+func (r Rule) Matches(server, tool string) bool {
+	ok, err := path.Match(r.pattern, server+"/"+tool)
+	return ok && err == nil
+}
+
+// Layers are what is known of one tool.
+type Layers struct {
+	Server, Tool       string
+	Declared, Inferred annotation.Annotations
+	Trusted            bool // what the server declares counts
+	Rules              []Rule
+	Override           annotation.Annotations // what the host sets for this tool
+	Overridden         bool                   // it does
+}
+
+// Effective returns what follows, and what stands out about it.
+func (l *Layers) Effective() (annotation.Annotations, []finding.Finding) {
+	a, before := l.lay()
+	found := l.conflicts(a)
+	if before != annotation.Unknown && before < a.Safety() {
+		found = append(found, l.finding(finding.Lowered, "the host's word lowers it from %s to %s", before, a.Safety()))
+	}
+	return a, found
+}
+
+// lay lays the layers over each other: inferred, declared, the host's rules and its override; before
+// is the class without that override. What an untrusted server declares comes last and can only
+// raise, in what the host has not set: so whatever it declares, no class is less strict than without
+// it.
+func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
+	a = l.Inferred
+	claim := l.Declared.Attribute(annotation.Declared, l.Server)
+	if l.Trusted {
+		a, claim = annotation.Merge(a, claim), annotation.Annotations{}
+	}
+	for _, r := range l.Rules {
+		switch {
+		case !r.Matches(l.Server, l.Tool):
+		case l.Inferred.Safety() == annotation.Dangerous:
+			a = annotation.Raise(a, r.set)
+		default:
+			a, claim = annotation.Merge(a, r.set), claim.Yield(r.set)
+		}
+	}
+	if !l.Overridden {
+		if len(claim.Evidence) > 0 {
+			a = annotation.Raise(a, claim)
+		}
+		return a, a.Safety()
+	}
+	before = annotation.Raise(a, claim).Safety()
+	set := l.Override.Attribute(annotation.Host, "")
+	return annotation.Raise(annotation.Merge(a, set), claim.Yield(set)), before
+}
+
+func (l *Layers) finding(kind finding.Kind, format string, args ...any) finding.Finding {
+	return finding.Finding{Server: l.Server, Tool: l.Tool, Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// conflicts reports where what a server declares and what its words say do not go together.
+func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Finding) {
+	declared, inferred := l.Declared, l.Inferred
+	because := func(f annotation.Field) string {
+		if e, ok := inferred.EvidenceOf(f); ok {
+			return e.String()
+		}
+		return "inferred"
+	}
+	believed := "which is not believed"
+	if l.Trusted {
+		believed = "which is believed, since the server is trusted"
+	}
+	if declared.ReadOnly == annotation.Yes && declared.Destructive == annotation.Yes {
+		found = append(found, l.finding(finding.Contradiction, "declares itself both read-only and destructive; it counts as destructive"))
+	}
+	switch {
+	case declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No:
+		field := annotation.ReadOnlyHint
+		if inferred.Destructive == annotation.Yes {
+			field = annotation.DestructiveHint
+		}
+		found = append(found, l.finding(finding.Doubted, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
+	case declared.Safety() > max(effective.Safety(), annotation.Dangerous):
+		found = append(found, l.finding(finding.Unbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
+	}
+	if declared.Idempotent == annotation.Yes && inferred.RequiresConfirmation == annotation.Yes && declared.ReadOnly != annotation.Yes {
+		found = append(found, l.finding(finding.Repeatable, "declares itself idempotent, but what it does cannot be taken back (%s)", because(annotation.RequiresConfirmation)))
+	}
+	return found
+}

@@ -1,0 +1,94 @@
+// Package meter counts the calls that reach a server.
+package meter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Calls are the attempts that reached a server: a call that is made three times counts three times,
+// and one that was refused, answered from a cache or not sent does not count.
+type Calls struct {
+	Count    int64
+	Failures int64 // ended in an error, or in a result that reports one
+	// Unknown are the failures after which it is unknown whether the tool did what it does.
+	Unknown int64
+	// Duration is how long all of them took together.
+	Duration time.Duration
+}
+
+// Mean returns how long one call took on average, 0 if there was none.
+func (c Calls) Mean() time.Duration {
+	if c.Count == 0 {
+		return 0
+	}
+	return c.Duration / time.Duration(c.Count)
+}
+
+// Add adds what others took.
+func (c *Calls) Add(o Calls) {
+	c.Count += o.Count
+	c.Failures += o.Failures
+	c.Unknown += o.Unknown
+	c.Duration += o.Duration
+}
+
+// A Meter counts calls by server and name, so that a new list of tools does not reset them. It holds
+// what was called and not what is listed: no server can make it grow.
+type Meter struct {
+	mu    sync.Mutex
+	tools map[name]*Calls
+}
+
+type name struct{ server, tool string }
+
+// Read returns what was counted, by "server/tool".
+func (m *Meter) Read() map[string]Calls {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make(map[string]Calls, len(m.tools))
+	for tool, calls := range m.tools {
+		all[tool.server+"/"+tool.tool] = *calls
+	}
+	return all
+}
+
+func (m *Meter) add(tool name, one Calls) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tools == nil {
+		m.tools = make(map[name]*Calls)
+	}
+	if m.tools[tool] == nil {
+		m.tools[tool] = new(Calls)
+	}
+	m.tools[tool].Add(one)
+}
+
+// Metered counts the calls that executor makes. It stands behind the guard, which panics for nil.
+func (m *Meter) Metered(executor middleware.ToolCaller) middleware.ToolCaller {
+	if executor == nil {
+		return nil
+	}
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		start := time.Now()
+		res, err := executor.CallTool(ctx, call)
+		if middleware.NotSent(err) {
+			return res, err
+		}
+		one := Calls{Count: 1, Duration: time.Since(start)}
+		if err != nil || res == nil || res.IsError {
+			one.Failures = 1
+		}
+		if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](middleware.OutcomeUnknown(call, err)); unknown {
+			one.Unknown = 1
+		}
+		m.add(name{call.Tool.Server, call.Tool.Name()}, one)
+		return res, err
+	})
+}

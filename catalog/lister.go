@@ -1,0 +1,265 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"weak"
+
+	"github.com/fairlead-go/fairlead/catalog/internal/listing"
+	"github.com/fairlead-go/fairlead/internal/sdkerr"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// How often the catalogue lists a server by itself.
+const (
+	settle      = 200 * time.Millisecond // after a change, since more may follow
+	pace        = 5 * time.Second        // between the beginnings of two lists
+	shortestTTL = time.Minute
+	tryAgain    = time.Minute // after a list that failed
+)
+
+// ErrClosed is in the tree of what Add and Refresh return after Close.
+var ErrClosed = errors.New("the catalogue is closed; make a new one")
+
+// A lister lists the session of a server or a replica, when the host asks for it and by itself. The
+// catalogue's mutex guards all but the first three fields.
+type lister struct {
+	session Session
+	reader  *listing.Reader
+	refresh func(context.Context) error // lists it by itself
+
+	asked, taken int           // how many lists were asked for, and which of them counts
+	fresh        time.Duration // how long a list is, 0 if the server does not say
+	timer        *time.Timer   // of the next list, nil for none
+	due, began   time.Time     // of the next list, and of the last one that nobody asked for
+	busy         bool          // nothing is planned until a list has returned
+	changed      bool          // meanwhile the list has changed
+	stopped      bool
+}
+
+// newLister returns the lister of a session, busy so that no change is missed until it has listed.
+func (c *Catalog) newLister(id string, s Session, refresh func(context.Context) error) *lister {
+	n := &lister{session: s, reader: listing.NewReader(id, s, c.limits), refresh: refresh, busy: true}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listers = append(slices.DeleteFunc(c.listers, func(known weak.Pointer[lister]) bool {
+		n := known.Value()
+		return n == nil || n.stopped
+	}), weak.Make(n))
+	return n
+}
+
+// list lists a session's tools; turn is the number of the list.
+func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, turn int, err error) {
+	c.mu.Lock()
+	n.asked++
+	turn = n.asked
+	c.mu.Unlock()
+	l, err = n.reader.Read(ctx)
+	return l, turn, err
+}
+
+// Refresh lists the tools of a server again. After an error its tools are what they were, and a
+// finding says so. Of several at once, the list that was asked for last counts.
+//
+// The catalogue refreshes by itself when a client that was made with mount.Options receives notice
+// that a list has changed, and when the time is over for which the server called its list fresh
+// (ttlMs), at most once a minute. An SDK session that was not prepared by mount.Transport answers
+// from its own cache for that time.
+func (c *Catalog) Refresh(ctx context.Context, id string) error {
+	c.mu.Lock()
+	entry := c.servers[id]
+	var n *lister
+	if entry != nil {
+		n = entry.lister
+	}
+	c.mu.Unlock()
+	if n == nil {
+		return fmt.Errorf("catalog: there is no server %q; add it first", id)
+	}
+	l, turn, err := c.list(ctx, n)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
+	case c.servers[id] != entry:
+		return fmt.Errorf("catalog: server %q was removed while its tools were listed", id)
+	case turn < n.taken:
+	case err == nil:
+		c.install(ctx, entry, l, turn)
+	case ctx.Err() == nil:
+		entry.stale = "the last refresh failed, so what was known before counts: it " +
+			strings.TrimPrefix(listing.Line(err), fmt.Sprintf("catalog: server %q ", id))
+		c.rebuild(ctx)
+		c.events.Add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
+	}
+	return err
+}
+
+// install takes a list as what a server offers from now on; the caller holds the mutex.
+func (c *Catalog) install(ctx context.Context, entry *server, l *listing.Listing, turn int) {
+	n := entry.lister
+	n.taken = turn
+	entry.definitions = keep(entry.definitions, l.Tools)
+	entry.leftOut, entry.stale, entry.bare = l.LeftOut, "", c.bare(n.session, l.Prepared)
+	c.rebuild(ctx)
+	if n.fresh = l.TTL; l.TTL > 0 {
+		n.fresh = max(l.TTL, shortestTTL)
+		c.wake(n, n.fresh)
+	}
+}
+
+// keep returns the new definitions, each of them the old one if nothing about it has changed.
+func keep(old []*definition, listed []*listing.Definition) []*definition {
+	known := make(map[string]*definition, len(old))
+	for _, d := range old {
+		known[d.Tool.Name()] = d
+	}
+	all, fresh := make([]*definition, len(listed)), make([]definition, len(listed))
+	for i, d := range listed {
+		if all[i] = known[d.Tool.Name()]; all[i] == nil || !same(all[i].Definition, d) {
+			fresh[i].Definition = d
+			all[i] = &fresh[i]
+		}
+	}
+	return all
+}
+
+func same(a, b *listing.Definition) bool {
+	return a.Tool.Digest == b.Tool.Digest && a.Fault == b.Fault &&
+		reflect.DeepEqual(a.Declared, b.Declared) && reflect.DeepEqual(a.Inferred, b.Inferred)
+}
+
+// Watch returns what mcp.ClientOptions.ToolListChangedHandler has to call for the catalogue to
+// receive notice of changes; mount.Options sets it. A storm of them costs few lists: the first is
+// followed by one after 200 ms, and the others by one every five seconds at most.
+func (c *Catalog) Watch() func(context.Context, *mcp.ToolListChangedRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notices = true
+	return func(_ context.Context, req *mcp.ToolListChangedRequest) {
+		if req != nil && req.Session != nil {
+			c.changed(req.Session)
+		}
+	}
+}
+
+func (c *Catalog) changed(cs *mcp.ClientSession) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, known := range c.listers {
+		if n := known.Value(); n != nil && n.session == Session(cs) {
+			c.wake(n, settle)
+		}
+	}
+}
+
+// wake plans a list after a while, unless one is planned earlier; the caller holds the mutex.
+func (c *Catalog) wake(n *lister, after time.Duration) {
+	switch {
+	case c.closed || n.stopped:
+		return
+	case n.busy:
+		n.changed = n.changed || after <= settle
+		return
+	}
+	now := time.Now()
+	due := now.Add(after)
+	if soonest := n.began.Add(pace); due.Before(soonest) {
+		due = soonest
+	}
+	if n.timer != nil {
+		if !due.Before(n.due) {
+			return
+		}
+		n.timer.Stop()
+	}
+	held := weak.Make(n) // its replica may be gone by then
+	n.due, n.timer = due, time.AfterFunc(due.Sub(now), func() {
+		if n := held.Value(); n != nil {
+			c.fire(n)
+		}
+	})
+}
+
+// fire lists what is due.
+func (c *Catalog) fire(n *lister) {
+	c.mu.Lock()
+	if c.closed || n.busy || n.timer == nil || time.Now().Before(n.due) {
+		c.mu.Unlock()
+		return
+	}
+	n.timer, n.busy, n.changed, n.began = nil, true, false, time.Now()
+	c.work.Add(1)
+	defer c.work.Done()
+	c.mu.Unlock()
+
+	err := n.refresh(c.life)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.busy = false
+	switch {
+	case sdkerr.ClosedBefore("tools/list", err): // the finding stands until the host adds another session
+	case n.changed:
+		c.wake(n, settle)
+	case err != nil:
+		c.wake(n, tryAgain)
+	case n.fresh > 0:
+		c.wake(n, n.fresh)
+	}
+}
+
+// stop ends what a lister does by itself; the caller holds the mutex.
+func (n *lister) stop() {
+	n.stopped = true
+	if n.timer != nil {
+		n.timer.Stop()
+		n.timer = nil
+	}
+}
+
+// Close ends what the catalogue does by itself: no server is listed any more, and no event is sent
+// once it has returned, except to a listener that is at work just then. Lookups and calls go on with
+// what is known; the sessions are the host's to close. It waits for the lists under way, which end at
+// once, and may be called more than once.
+func (c *Catalog) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.end()
+	for _, known := range c.listers {
+		if n := known.Value(); n != nil {
+			n.stop()
+		}
+	}
+	c.events.Close()
+	c.mu.Unlock()
+	c.work.Wait()
+	return nil
+}
+
+// bare says what a session cannot give because it was not prepared before it connected; the caller
+// holds the mutex. Of a session of the host's own nothing is known.
+func (c *Catalog) bare(s Session, prepared bool) string {
+	cs, ok := s.(*mcp.ClientSession)
+	if !ok {
+		return ""
+	}
+	var lost []string
+	if !prepared {
+		lost = append(lost, "a hint that is absent cannot be told from one that is false, and one malformed tool fails the whole list: connect through mount.Transport")
+	}
+	if about := cs.InitializeResult(); !c.notices && about != nil && about.Capabilities != nil && about.Capabilities.Tools != nil && about.Capabilities.Tools.ListChanged {
+		lost = append(lost, "it tells when its tools change, and nobody listens: make the client with mount.Options")
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	return "its session was not prepared; " + strings.Join(lost, "; ")
+}

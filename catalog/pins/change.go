@@ -1,0 +1,114 @@
+package pins
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// A ChangeKind says how a tool has changed since definitions were accepted.
+type ChangeKind string
+
+// The kinds of a [Change].
+const (
+	New     ChangeKind = "new"     // no tool of this name was accepted
+	Changed ChangeKind = "changed" // its definition, or its class has become less strict
+	Removed ChangeKind = "removed" // its server no longer lists it
+)
+
+// A Change is one difference between what a server lists and what was accepted, with both
+// definitions as they were when [Lock.Changes] was called.
+type Change struct {
+	Server, Tool string
+	Kind         ChangeKind
+	// Was is the class with which it was accepted, Is the one that it has now; Unknown if there
+	// is none.
+	Was, Is annotation.Safety
+
+	accepted, now pin
+	tool          *middleware.Tool // nil for one that was removed
+}
+
+func (c Change) name() name { return name{c.Server, c.Tool} }
+
+// same reports whether both changes are to the same definition of a tool.
+func (c Change) same(o Change) bool {
+	return c.name() == o.name() && c.Is == o.Is && c.now.digest == o.now.digest
+}
+
+// String returns the change on one line, without any text that the server wrote:
+//
+//	crm/list_customers: changed since it was accepted (annotations, description; safe → dangerous)
+func (c Change) String() string { return c.name().String() + ": " + c.reason() }
+
+func (c Change) reason() string {
+	switch {
+	case c.Kind == New:
+		return fmt.Sprintf("new, nobody has accepted it (%s)", c.Is)
+	case c.Kind == Removed:
+		return "was accepted, and its server no longer lists it"
+	case c.accepted.digest == c.now.digest:
+		return fmt.Sprintf("its class has become milder since it was accepted (%s → %s)", c.Was, c.Is)
+	}
+	what := strings.Join(fields(c.accepted.form, c.now.form), ", ")
+	if c.Was != c.Is {
+		what += fmt.Sprintf("; %s → %s", c.Was, c.Is)
+	}
+	return "changed since it was accepted (" + what + ")"
+}
+
+// Diff returns the change on many lines, safe to show to a person: the class and its reasons if it
+// is another one, and each field of the definition that differs, the accepted value after a minus
+// and the new one after a plus. Long values are cut to what differs.
+func (c Change) Diff() string {
+	var b strings.Builder
+	b.WriteString(c.String() + "\n")
+	if c.tool != nil && (c.Was != c.Is || c.Kind == New) {
+		_, reasons, _ := strings.Cut(c.tool.Explain(), "\n")
+		b.WriteString("  class\n")
+		if c.Kind != New {
+			fmt.Fprintf(&b, "    - %s\n", c.Was)
+		}
+		fmt.Fprintf(&b, "    + %s\n", c.Is)
+		for reason := range strings.Lines(reasons) {
+			b.WriteString("    " + safetext.Text(reason))
+		}
+	}
+	if c.Kind != Removed {
+		writeDiff(&b, c.accepted.form, c.now.form)
+	}
+	return b.String()
+}
+
+// ErrNotAccepted is in the tree of every error about a tool whose definition was not accepted.
+var ErrNotAccepted = errors.New("pins: definition not accepted")
+
+type refused = fault.Final
+
+// A NotAcceptedError refuses a call of a tool that is new or has changed since definitions were
+// accepted. Its text holds nothing that the server wrote; the change has it all.
+type NotAcceptedError struct {
+	refused
+
+	Change Change
+}
+
+func (e *NotAcceptedError) Error() string {
+	return fmt.Sprintf("pins: refused: %s; the host must look at Lock.Changes and accept it", e.Change)
+}
+
+// Reason returns what has changed, without the name of the tool.
+func (e *NotAcceptedError) Reason() string { return e.Change.reason() }
+
+// ForModel tells the model that the tool cannot be used for now.
+func (*NotAcceptedError) ForModel() string {
+	return "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."
+}
+
+// Is reports whether target is [ErrNotAccepted].
+func (e *NotAcceptedError) Is(target error) bool { return target == ErrNotAccepted }

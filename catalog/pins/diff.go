@@ -1,0 +1,170 @@
+package pins
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// Limits on what is shown of a change.
+const (
+	maxEdits  = 40  // fields
+	maxValue  = 400 // bytes of what differs in one field
+	maxKey    = 64  // bytes of one key
+	margin    = 40  // bytes around what differs
+	shortText = 160 // bytes of a value that is shown whole
+)
+
+// An edit is one field in which two definitions differ. A value that is not there is nil.
+type edit struct {
+	member  string // of the definition, in which the field is
+	path    string
+	was, is any
+}
+
+// members returns the members of a definition, its numbers as they are written; nil if it is no
+// object.
+func members(form []byte) (members map[string]any) {
+	d := json.NewDecoder(bytes.NewReader(form))
+	d.UseNumber()
+	if d.Decode(&members) != nil {
+		return nil
+	}
+	return members
+}
+
+// edits returns the fields in which two definitions differ, sorted by path. Lists are values: if
+// one differs, all of it is shown.
+func edits(before, after map[string]any) (found []edit) {
+	var walk func(member, path string, old, now map[string]any)
+	walk = func(member, path string, old, now map[string]any) {
+		keys := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(now))
+		slices.Sort(keys)
+		for _, key := range slices.Compact(keys) {
+			was, had := old[key]
+			is, has := now[key]
+			wasMembers, wasObject := was.(map[string]any)
+			isMembers, isObject := is.(map[string]any)
+			at := path + shownKey(path, key)
+			in := cmp.Or(member, at)
+			switch {
+			case wasObject && isObject:
+				walk(in, at, wasMembers, isMembers)
+			case had && has && reflect.DeepEqual(was, is):
+			default:
+				found = append(found, edit{in, at, present(was, had), present(is, has)})
+			}
+		}
+	}
+	walk("", "", before, after)
+	return found
+}
+
+// null is the value that JSON calls null, which is not the same as none.
+type null struct{}
+
+func present(v any, there bool) any {
+	if there && v == nil {
+		return null{}
+	}
+	return v
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
+
+// shownKey returns a key as the next part of a path, safe to show.
+func shownKey(path, key string) string {
+	switch {
+	case !plainKey.MatchString(key) || len(key) > maxKey:
+		return `["` + safetext.Cut(safetext.Line(key), maxKey) + `"]`
+	case path == "":
+		return key
+	}
+	return "." + key
+}
+
+// fields returns the members in which two definitions differ, safe to show.
+func fields(was, is []byte) []string {
+	var fields []string
+	for _, e := range edits(members(was), members(is)) {
+		fields = append(fields, e.member)
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+// writeDiff writes each field in which two definitions differ on lines of its own, the old value
+// after a minus and the new one after a plus. Long values are cut to what differs.
+func writeDiff(b *strings.Builder, was, is []byte) {
+	found := edits(members(was), members(is))
+	for i, e := range found {
+		if i == maxEdits {
+			fmt.Fprintf(b, "  … and %d more\n", len(found)-i)
+			return
+		}
+		was, is := around(text(e.was), text(e.is))
+		fmt.Fprintf(b, "  %s\n", e.path)
+		if e.was != nil {
+			fmt.Fprintf(b, "    - %s\n", was)
+		}
+		if e.is != nil {
+			fmt.Fprintf(b, "    + %s\n", is)
+		}
+	}
+}
+
+// text returns a value as JSON, a string without JSON's escapes.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case null:
+		return "null"
+	case string:
+		return `"` + v + `"`
+	}
+	return jsontree.Encode(v)
+}
+
+// around shows two texts, safe and cut to what differs and a little around it.
+func around(was, is string) (shownWas, shownIs string) {
+	head, tail := 0, 0
+	if max(len(was), len(is)) > shortText && was != "" && is != "" {
+		for head < min(len(was), len(is)) && was[head] == is[head] {
+			head++
+		}
+		for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
+			tail++
+		}
+		head, tail = max(0, head-margin), max(0, tail-margin)
+		for head > 0 && !utf8.RuneStart(was[head]) {
+			head--
+		}
+		for tail > 0 && !utf8.RuneStart(was[len(was)-tail]) {
+			tail--
+		}
+	}
+	show := func(s string) string {
+		return same(head) + safetext.Cut(safetext.Line(s[head:len(s)-tail]), maxValue) + same(tail)
+	}
+	return show(was), show(is)
+}
+
+// same stands for text that two values share. A value cannot contain it, since
+// its backslashes are doubled.
+func same(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`\{%d bytes the same}`, n)
+}

@@ -1,0 +1,153 @@
+// Package pins remembers which definitions of tools were accepted, in a file that is reviewed like
+// code. A [Lock] is the value of catalog.Options.Lock: the catalogue neither lists nor calls a tool
+// that is not as it was accepted.
+package pins
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value
+// accepts none; a nil Lock accepts all. As text it is JSON, sorted, one block for each tool, so
+// that a review shows what changes in it:
+//
+//	{
+//	  "version": 1,
+//	  "tools": {
+//	    "crm/list_customers": {
+//	      "class": "safe",
+//	      "digest": "5b8a…",
+//	      "definition": {
+//	        "description": "Lists customers.",
+//	        …
+//
+// The definition is there so that a later one can be shown beside it; the digest is over its
+// canonical form.
+type Lock struct {
+	mu   sync.RWMutex
+	pins map[name]pin
+}
+
+type name struct{ server, tool string }
+
+func (n name) String() string { return n.server + "/" + n.tool }
+
+// A pin is one accepted definition.
+type pin struct {
+	class  annotation.Safety
+	digest middleware.Digest
+	form   []byte // the definition in its canonical form
+}
+
+// Check returns a [*NotAcceptedError] if the tool is not as it was accepted, and nil if it is. A
+// class that has become less strict counts as a change: other tools of the server, or another
+// version of this module, may have lowered it.
+func (l *Lock) Check(tool *middleware.Tool, form []byte) error {
+	if l == nil {
+		return nil
+	}
+	p, class := l.pin(name{tool.Server, tool.Name()}), tool.Safety()
+	if p.form != nil && p.digest == tool.Digest && class <= max(p.class, annotation.Dangerous) {
+		return nil
+	}
+	c := Change{Server: tool.Server, Tool: tool.Name(), Kind: New, Was: p.class, Is: class, accepted: p, tool: tool}
+	c.now = pin{class: class, digest: tool.Digest, form: form}
+	if p.form != nil {
+		c.Kind = Changed
+	}
+	return &NotAcceptedError{Change: c}
+}
+
+// pin returns what was accepted under a name, the zero value for nothing.
+func (l *Lock) pin(id name) pin {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.pins[id]
+}
+
+// Accepted returns the names of a server's tools that were accepted, sorted.
+func (l *Lock) Accepted(server string) []string {
+	if l == nil {
+		return nil
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var names []string
+	for id := range l.pins {
+		if id.server == server {
+			names = append(names, id.tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A Catalog is what a [Lock] is compared with; *catalog.Catalog is one.
+type Catalog interface {
+	// Held returns what Lock.Check said of each tool that is held back, and by server the accepted
+	// tools that are no longer listed.
+	Held() (held []error, gone map[string][]string)
+	// Recheck asks the catalogue's lock about every tool again.
+	Recheck()
+}
+
+// Changes returns what differs from the accepted definitions, sorted. The catalogue neither lists
+// nor calls a new or changed tool until it is accepted.
+func (l *Lock) Changes(c Catalog) []Change {
+	var changes []Change
+	held, gone := c.Held()
+	for _, err := range held {
+		if refused, ok := errors.AsType[*NotAcceptedError](err); ok {
+			changes = append(changes, refused.Change)
+		}
+	}
+	for server, tools := range gone {
+		for _, tool := range tools {
+			p := l.pin(name{server, tool})
+			changes = append(changes, Change{Server: server, Tool: tool, Kind: Removed, Was: p.class, accepted: p})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool))
+	})
+	return changes
+}
+
+// Accept accepts the definitions that the changes show, and no others. If a server has changed a
+// tool again since [Lock.Changes] was called, Accept fails and accepts none of them. Accepting a
+// tool that was removed deletes its entry. Call [Lock.Save] afterwards: what is accepted is lost
+// with the process otherwise.
+//
+//	lock.Accept(tools, lock.Changes(tools)...) // trust on first use
+func (l *Lock) Accept(c Catalog, changes ...Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	current := l.Changes(c)
+	accepted := make(map[name]pin, len(changes))
+	for _, change := range changes {
+		if !slices.ContainsFunc(current, change.same) {
+			return fmt.Errorf("pins: %s is no longer as this change shows it, so nothing was accepted; look at Lock.Changes again", safetext.Cut(safetext.Line(change.name().String()), 200))
+		}
+		accepted[change.name()] = change.now
+	}
+	l.mu.Lock()
+	if l.pins == nil {
+		l.pins = make(map[name]pin)
+	}
+	maps.Copy(l.pins, accepted)
+	maps.DeleteFunc(l.pins, func(_ name, p pin) bool { return p.form == nil })
+	l.mu.Unlock()
+	c.Recheck()
+	return nil
+}

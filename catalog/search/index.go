@@ -1,0 +1,133 @@
+package search
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/bm25"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A Lister lists tools, sorted by server and name; *catalog.Catalog and *catalog.View are.
+type Lister interface{ List() []*middleware.Tool }
+
+// An Index finds tools in a list. It is built by the first search, and again by the first one after
+// the list has changed. It is safe for concurrent use. The zero value is not ready; use [New].
+type Index struct {
+	in      Lister
+	mu      sync.Mutex
+	current *state
+}
+
+// New returns an index of what the lister lists. Make one for each catalogue, and one for each view:
+// what a view does not list is neither found nor selected, nor does it count in what is rare.
+func New(in Lister) *Index { return &Index{in: in} }
+
+// A state is the words of one list.
+type state struct {
+	tools []*middleware.Tool // as listed
+	words *bm25.Index
+	sum   [sha256.Size]byte // over everything that a search depends on
+}
+
+func (x *Index) now() *state {
+	tools := x.in.List()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.current == nil || !slices.Equal(x.current.tools, tools) {
+		x.current = newState(tools)
+	}
+	return x.current
+}
+
+// fields are the parts of a tool that are searched. A name says most in fewest
+// words; a description says more the longer it is, and each word of it less. The
+// server's id tells the tools of one product from those of another.
+var fields = []bm25.Field{
+	{Weight: 3, B: 0.5},   // name
+	{Weight: 2, B: 0.5},   // title
+	{Weight: 1, B: 0.75},  // description
+	{Weight: 2, B: 0},     // category and tags
+	{Weight: 0.5, B: 0.5}, // names of the arguments
+	{Weight: 2, B: 0},     // server
+}
+
+// maxSearched is how many bytes of a description are searched. What a server writes
+// beyond that is not for a reader who chooses a tool.
+const maxSearched = 8 << 10
+
+func newState(tools []*middleware.Tool) *state {
+	s := &state{tools: tools}
+	documents := make([][]string, len(tools))
+	sum := sha256.New()
+	for i, t := range tools {
+		a := t.Annotations
+		documents[i] = []string{
+			t.Name(), a.Title, cut(t.Definition.Description),
+			a.Category + " " + strings.Join(a.Tags, " "), cut(arguments(t)), t.Server,
+		}
+		fmt.Fprintf(sum, "%q %q %x %q %q %q %v ", t.Server, t.Name(), t.Digest, a.Title, a.Category, a.Tags,
+			[]any{a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld, a.RequiresConfirmation})
+	}
+	sum.Sum(s.sum[:0])
+	s.words = bm25.New(fields, documents)
+	return s
+}
+
+func cut(text string) string { return text[:min(len(text), maxSearched)] }
+
+// arguments returns the names of a tool's arguments.
+func arguments(t *middleware.Tool) string {
+	schema, ok := t.Definition.InputSchema.(map[string]any)
+	if !ok {
+		return ""
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
+}
+
+// scores returns how well each tool fits a text, 0 for not at all.
+func (s *state) scores(text string) []float32 { return s.words.Scores(terms(s.words, text)) }
+
+// at returns the tools at the places.
+func (s *state) at(places []int32) []*middleware.Tool {
+	tools := make([]*middleware.Tool, len(places))
+	for i, at := range places {
+		tools[i] = s.tools[at]
+	}
+	return tools
+}
+
+// ranked returns the places of the scores above 0 that keep holds for, the best first, and of equals
+// the first.
+func ranked[F float32 | float64](scores []F, keep func(at int32) bool) []int32 {
+	var places []int32
+	for at, score := range scores {
+		if score > 0 && keep(int32(at)) {
+			places = append(places, int32(at))
+		}
+	}
+	slices.SortFunc(places, func(a, b int32) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
+	return places
+}
+
+// Classes returns the tools of each class that has any, sorted by server and name.
+func Classes(in Lister) map[annotation.Safety][]*middleware.Tool {
+	classes := make(map[annotation.Safety][]*middleware.Tool)
+	for _, t := range in.List() {
+		classes[t.Safety()] = append(classes[t.Safety()], t)
+	}
+	return classes
+}
+
+// MustConfirm returns the tools that a person must approve before each call, the Dangerous and the
+// Unknown, sorted by server and name.
+func MustConfirm(in Lister) []*middleware.Tool {
+	return slices.DeleteFunc(in.List(), func(t *middleware.Tool) bool { return !t.Safety().MustConfirm() })
+}
