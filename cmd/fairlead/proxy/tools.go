@@ -41,6 +41,7 @@ type set struct {
 type viewer interface {
 	middleware.ToolCaller
 	chain.Admitter
+	middleware.Describer
 	List() []*middleware.Tool
 	Lookup(server, tool string) (*middleware.Tool, bool)
 	Find(name string) (*middleware.Tool, error)
