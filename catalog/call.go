@@ -15,7 +15,7 @@ import (
 // Unknown call without a person's yes is refused, and the class is that of the
 // accepted definition, whatever the call carries.
 func (c *Catalog) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return c.guarded.CallTool(ctx, call)
+	return guard.Call(ctx, call, c.lookup)
 }
 
 // Describe implements [middleware.Describer].
@@ -23,35 +23,35 @@ func (*Catalog) Describe() middleware.Description {
 	return middleware.Description{Kind: "guard", Guards: true}
 }
 
-func (c *Catalog) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
-	// Another server may have come in the place of the one that the guard saw.
-	switch tool := now.tools[id].tool; {
-	case tool == nil:
-		return nil, &UnknownToolError{Server: id.server, Tool: id.tool}
-	case tool.Digest != call.Tool.Digest:
-		return nil, &ChangedError{Tool: tool}
-	}
-	return now.executors[id.server].CallTool(ctx, call)
-}
-
-// Guard stands before an executor other than the catalogue's own sessions that
-// calls the same tools. It takes their class from the catalogue and refuses what
-// the catalogue does not know.
+// Guard stands before an executor other than the catalog's own sessions that calls the
+// same tools. It takes their class from the catalog and refuses what the catalog does not
+// know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return c.guard(executor, everyTool)
+	return guard.New(c.meter.Metered(executor), c.acceptedFor(everyTool))
 }
 
-// guard stands before an executor of tools for one who sees some of them.
-func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
-	return guard.New(c.meter.Metered(executor), func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
-		return c.accepted(ctx, call, sees)
-	})
+func (c *Catalog) acceptedFor(sees func(*middleware.Tool) bool) guard.Accepted {
+	return func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
+		tool, _, err := c.accepted(ctx, call, sees)
+		return tool, err
+	}
+}
+
+// lookupFor finds the targets of calls for a caller that sees some of the tools.
+func (c *Catalog) lookupFor(sees func(*middleware.Tool) bool) guard.Lookup {
+	ended := c.meter.Count
+	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
+		tool, now, err := c.accepted(ctx, call, sees)
+		if err != nil {
+			return guard.Target{}, err
+		}
+		return guard.Target{Tool: tool, Next: now.executors[tool.Server], Current: now.current, Ended: ended}, nil
+	}
 }
 
 // CallTool calls the tool on its server, behind the catalogue's guard.
 func (v *View) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return v.guarded.CallTool(ctx, call)
+	return guard.Call(ctx, call, v.lookup)
 }
 
 // Describe implements [middleware.Describer].
@@ -61,7 +61,7 @@ func (*View) Describe() middleware.Description {
 
 // Guard is [Catalog.Guard] for this caller.
 func (v *View) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return v.c.guard(executor, v.sees)
+	return guard.New(v.c.meter.Metered(executor), v.c.acceptedFor(v.sees))
 }
 
 // Admit is a middleware that refuses what the view does not show, and what its
@@ -94,7 +94,7 @@ func (a *admitter) Describe() middleware.Description {
 
 func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool != nil && call.Tool.Definition != nil { // the guard has words for that
-		if _, err := a.c.accepted(ctx, call, a.sees); err != nil {
+		if _, _, err := a.c.accepted(ctx, call, a.sees); err != nil {
 			return nil, err
 		}
 	}
@@ -104,9 +104,9 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 	return a.next.CallTool(ctx, call)
 }
 
-// accepted returns the tool that a call names as it is accepted now, or why the
-// call is refused. To one who does not see a tool it is not there.
-func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(*middleware.Tool) bool) (*middleware.Tool, error) {
+// accepted returns the tool that a call names as it is accepted now, or why the call is
+// refused. For a caller that does not see a tool it does not exist.
+func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(*middleware.Tool) bool) (*middleware.Tool, *snapshot, error) {
 	callstate.Observe("lookup")
 	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
 	tool, held := now.tools[id].tool, now.held[id]
@@ -115,13 +115,13 @@ func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(
 		c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a call was refused, since no scope of its caller covers the tool",
 			slog.String("server", id.server), slog.String("tool", id.tool))
 	case held.tool != nil:
-		return nil, held.err
+		return nil, nil, held.err
 	case tool != nil && tool.Digest != call.Tool.Digest:
-		return nil, &ChangedError{Tool: tool}
+		return nil, nil, &ChangedError{Tool: tool}
 	case tool != nil:
-		return tool, seesArguments(ctx, call, tool, sees)
+		return tool, now, seesArguments(ctx, call, tool, sees)
 	}
-	return nil, &UnknownToolError{Server: id.server, Tool: id.tool}
+	return nil, nil, &UnknownToolError{Server: id.server, Tool: id.tool}
 }
 
 // seesArguments refuses a call that preflight found to be more than its tool: of

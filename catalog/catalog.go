@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/catalog/internal/meter"
 	"github.com/fairlead-go/fairlead/catalog/internal/queue"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -84,7 +85,7 @@ type Catalog struct {
 	log        *slog.Logger
 	permission func(*middleware.Tool) string
 	lock       Lock
-	guarded    middleware.ToolCaller
+	lookup     guard.Lookup
 	events     queue.Queue[Event]
 	meter      meter.Meter
 
@@ -150,7 +151,7 @@ func New(o Options) *Catalog {
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.current.Store(build(nil, nil))
-	c.guarded = c.Guard(middleware.ToolCallerFunc(c.execute))
+	c.lookup = c.lookupFor(everyTool)
 	return c
 }
 
@@ -235,6 +236,7 @@ func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
 	next := build(c.servers, c.rules)
 	next.hold(c.lock)
+	next.current = func() bool { return c.current.Load() == next }
 	c.current.Store(next)
 	c.report(before, next)
 	known := make(map[finding.Finding]bool, len(before.findings))

@@ -18,6 +18,7 @@ type snapshot struct {
 	models    map[string]*middleware.Tool
 	list      []*middleware.Tool // by server and name
 	executors map[string]middleware.ToolCaller
+	current   func() bool // reports whether no other has taken its place
 	findings  []finding.Finding
 	rules     []layers.Rule
 	held      map[name]held       // what the lock does not accept

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/catalog/finding"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -21,9 +22,9 @@ type Scope = scope.Scope
 // it shows what the catalogue holds now, and each call is decided by one state of it. The zero value
 // is not ready; use [Catalog.View].
 type View struct {
-	c       *Catalog
-	scopes  scope.Set
-	guarded middleware.ToolCaller
+	c      *Catalog
+	scopes scope.Set
+	lookup guard.Lookup
 }
 
 // View returns the catalogue for a caller with these scopes; no scopes see nothing. A tool is
@@ -36,7 +37,7 @@ func (c *Catalog) View(scopes ...Scope) (*View, error) {
 		return nil, fmt.Errorf("catalog: the scopes of a view: %w", err)
 	}
 	v := &View{c: c, scopes: set}
-	v.guarded = v.Guard(middleware.ToolCallerFunc(c.execute))
+	v.lookup = c.lookupFor(v.sees)
 	return v, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -27,8 +28,36 @@ func New(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
 	if next == nil {
 		panic("fairlead: a guard needs an executor; got nil")
 	}
-	return &guard{next: next, accepted: accepted}
+	return &guard{func(ctx context.Context, call middleware.Call) (Target, error) {
+		tool, err := accepted(ctx, call)
+		return Target{Tool: tool, Next: next}, err
+	}}
 }
+
+// A Target is an accepted tool with what executes its calls.
+type Target struct {
+	Tool *middleware.Tool
+	Next middleware.ToolCaller
+	// Current reports whether both are what they were, after an approval was recorded,
+	// which takes time. Nil means always.
+	Current func() bool
+	// Ended is told what came of the call that began at start; nil for nothing.
+	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
+}
+
+// execute hands a call over.
+func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if t.Ended == nil {
+		return t.Next.CallTool(ctx, call)
+	}
+	start := time.Now()
+	res, err := t.Next.CallTool(ctx, call)
+	t.Ended(call, start, res, err)
+	return res, err
+}
+
+// A Lookup returns the target of a call. An error refuses the call.
+type Lookup func(ctx context.Context, call middleware.Call) (Target, error)
 
 // Classified returns a guard for an executor of tools that no catalog knows. Their class
 // is the one that inference gave them further out, and Unknown if it has not seen them.
@@ -44,10 +73,7 @@ func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-type guard struct {
-	next     middleware.ToolCaller
-	accepted Accepted
-}
+type guard struct{ lookup Lookup }
 
 // Describe does not tell what the guard stands before, which is not to be called.
 func (*guard) Describe() middleware.Description {
@@ -55,23 +81,28 @@ func (*guard) Describe() middleware.Description {
 }
 
 func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return Call(ctx, call, g.lookup)
+}
+
+// Call is what a guard does with a call, for an executor that is its own guard.
+func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}
 	}
-	tool, err := g.accepted(ctx, call)
+	target, err := lookup(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	tool = callstate.Judged(ctx, &call, tool)
+	tool := callstate.Judged(ctx, &call, target.Tool)
 	call.Tool = tool
 	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, &call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: unrecordedError{}}
 	}
 	if !tool.Safety().MustConfirm() {
-		res, err := g.next.CallTool(callstate.Leave(ctx), call)
+		res, err := target.execute(callstate.Leave(ctx), call)
 		if err != nil {
 			err = middleware.OutcomeUnknown(call, cause.Of(ctx, err))
 		}
@@ -91,10 +122,16 @@ func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 		grant.Return()
 		return nil, fault.GivenUp(ctx)
 	}
+	if target.Current != nil && !target.Current() {
+		if target, err = lookup(ctx, call); err != nil {
+			grant.Return()
+			return nil, err
+		}
+	}
 	// A chain further in guards the same call with this one approval.
 	inner, once := grant.Again(ctx)
 	defer once.Void()
-	res, err := g.next.CallTool(inner, call)
+	res, err := target.execute(inner, call)
 	err = cause.Of(ctx, err) // what it reports about this call, and not about another
 	if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
 		grant.Return()

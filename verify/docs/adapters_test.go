@@ -76,15 +76,15 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 )
 
 func main() {
 	tools := catalog.New(catalog.Options{})
 	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
-	host := loop.New(tools, chain.Standard{}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{}.Then(tools), batch.HostOptions{})
 	given, err := fairlead.Tools(host.Tools())
-	res := host.Answer(context.Background(), loop.Request{ID: "1", Name: given[0].OfTool.Name, Arguments: json.RawMessage(` + "`{\"ID\":\"A7\"}`" + `)})
+	res := host.Answer(context.Background(), batch.ToolCall{ID: "1", Name: given[0].OfTool.Name, Arguments: json.RawMessage(` + "`{\"ID\":\"A7\"}`" + `)})
 	fmt.Println(err, fairlead.Blocks(res[0])[0].OfText.Text)
 }
 `
@@ -99,14 +99,14 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
-	"github.com/fairlead-go/fairlead/loop"
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/openai/openai-go/v3"
 )
 
 func main() {
 	tools := catalog.New(catalog.Options{})
 	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
-	host := loop.New(tools, chain.Standard{}.Then(tools), loop.Options{})
+	host := batch.NewHost(tools, chain.Standard{}.Then(tools), batch.HostOptions{})
 	given, err := fairlead.Tools(host.Tools())
 	calls := []openai.ChatCompletionMessageToolCallUnion{{ID: "1", Function: openai.ChatCompletionMessageFunctionToolCallFunction{Name: given[0].OfFunction.Function.Name, Arguments: ` + "`{\"ID\":\"A7\"}`" + `}}}
 	fmt.Println(err, fairlead.Answer(context.Background(), host, calls)[0].OfTool.Content.OfString)

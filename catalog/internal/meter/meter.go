@@ -78,17 +78,22 @@ func (m *Meter) Metered(executor middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		start := time.Now()
 		res, err := executor.CallTool(ctx, call)
-		if middleware.NotSent(err) {
-			return res, err
-		}
-		one := Calls{Count: 1, Duration: time.Since(start)}
-		if err != nil || res == nil || res.IsError {
-			one.Failures = 1
-		}
-		if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](middleware.OutcomeUnknown(call, err)); unknown {
-			one.Unknown = 1
-		}
-		m.add(name{call.Tool.Server, call.Tool.Name()}, one)
+		m.Count(call, start, res, err)
 		return res, err
 	})
+}
+
+// Count counts a call that began at start, unless it was not sent.
+func (m *Meter) Count(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error) {
+	if middleware.NotSent(err) {
+		return
+	}
+	one := Calls{Count: 1, Duration: time.Since(start)}
+	if err != nil || res == nil || res.IsError {
+		one.Failures = 1
+	}
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](middleware.OutcomeUnknown(call, err)); unknown {
+		one.Unknown = 1
+	}
+	m.add(name{call.Tool.Server, call.Tool.Name()}, one)
 }
