@@ -3,19 +3,54 @@ package fairlead_test
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
+var update = flag.Bool("update", false, "rewrite testdata/badinputs.md")
+
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)
+
+// The ids of bad inputs in the names of tests are listed in a file of this repository,
+// with the cases that hold them.
+func TestBadInputsAreListed(t *testing.T) {
+	t.Parallel()
+	cases := badInputCases(t)
+	var b strings.Builder
+	b.WriteString("# Bad inputs\n\nEach bad input that is tested has an id, which stands in the names of its tests. This list is made from them:\n" +
+		"`go test . -run TestBadInputsAreListed -update`.\n\n| id | tests | cases |\n|---|---|---|\n")
+	for _, id := range slices.Sorted(maps.Keys(cases)) {
+		packages, texts := make(map[string]bool), make(map[string]bool)
+		for _, c := range cases[id] {
+			packages["`"+filepath.ToSlash(c.dir)+"`"] = true
+			if c.text != "" {
+				texts[c.text] = true
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", id, strings.Join(slices.Sorted(maps.Keys(packages)), " "), strings.Join(slices.Sorted(maps.Keys(texts)), "; "))
+	}
+	path := filepath.Join("testdata", "badinputs.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(path); err != nil || string(have) != b.String() {
+		t.Errorf("%s is not what the tests say (%v); run this test with -update", path, err)
+	}
+}
 
 // Every bad input has a test with its id in the name, or an entry in
 // docs/rough_edges.md that says why not.
@@ -24,10 +59,10 @@ func TestEveryBadInputHasATest(t *testing.T) {
 	path := filepath.Join("..", "shared", "eval", "badinputs.jsonl")
 	f, err := os.Open(path)
 	if err != nil {
-		t.Skipf("SKIPPED: the bad inputs are not at %s: nobody checks that each has a test", path)
+		t.Skipf("SKIPPED: the bad inputs are not at %s: whether each has a test is not checked", path)
 	}
 	defer f.Close()
-	tested := named(t)
+	tested := badInputCases(t)
 	edges, err := os.ReadFile(filepath.Join("docs", "rough_edges.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +74,7 @@ func TestEveryBadInputHasATest(t *testing.T) {
 			t.Fatalf("%v in %s", err, lines.Text())
 		}
 		switch {
-		case tested[row.ID]:
+		case tested[row.ID] != nil:
 			counts["tested"]++
 		case strings.Contains(string(edges), row.ID):
 			counts["a rough edge"]++
@@ -50,34 +85,39 @@ func TestEveryBadInputHasATest(t *testing.T) {
 	t.Log(counts)
 }
 
-// named returns the ids in the names of tests: in the name of the function, or in
-// a text within a file of tests, as the names of subtests are.
-func named(t *testing.T) map[string]bool {
+// A badInputCase is a test of a bad input: the folder of its package, and what its case
+// is called.
+type badInputCase struct{ dir, text string }
+
+// badInputCases returns the ids in the names of tests: in the name of the function, or
+// in a text within a file of tests, as the names of subtests are.
+func badInputCases(t *testing.T) map[string][]badInputCase {
 	t.Helper()
-	found := make(map[string]bool)
-	note := func(text string) {
-		for _, id := range badInputID.FindAllString(text, -1) {
-			found[id] = true
-		}
-	}
-	own := []string{"badinputs_test.go"}
+	found := make(map[string][]badInputCase)
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") || slices.Contains(own, path) {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || path == "badinputs_test.go" {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
+		note := func(name, text string) {
+			for _, id := range badInputID.FindAllString(name, -1) {
+				found[id] = append(found[id], badInputCase{filepath.Dir(path), text})
+			}
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				if strings.HasPrefix(n.Name.Name, "Test") {
-					note(n.Name.Name)
+					note(n.Name.Name, "")
 				}
 			case *ast.BasicLit:
-				if n.Kind == token.STRING {
-					note(n.Value)
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && len(text) < 100 {
+					note(text, strings.TrimLeft(badInputID.ReplaceAllString(text, ""), " :,"))
+				} else if n.Kind == token.STRING {
+					note(n.Value, "")
 				}
 			}
 			return true
