@@ -114,9 +114,9 @@ func badInputCases(t *testing.T) map[string][]badInputCase {
 					note(n.Name.Name, "")
 				}
 			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && len(text) < 100 {
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && len(text) < 100 && !strings.Contains(text, "://") {
 					note(text, strings.TrimLeft(badInputID.ReplaceAllString(text, ""), " :,"))
-				} else if n.Kind == token.STRING {
+				} else if n.Kind == token.STRING && len(n.Value) >= 100 {
 					note(n.Value, "")
 				}
 			}
