@@ -1,7 +1,9 @@
 package chain_test
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/chain"
@@ -56,6 +58,22 @@ func TestAHiddenGateIsTold(t *testing.T) {
 	} {
 		if !turn.Gated(s.Then(executor)) {
 			t.Errorf("%s: nobody sees that the chain has a gate", name)
+		}
+	}
+}
+
+// The order is stated once, in the table of slots; what documents it says the same.
+func TestDocumentedOrderIsThatOfTheSlots(t *testing.T) {
+	t.Parallel()
+	want := strings.Join(slices.DeleteFunc(chain.Order(), func(name string) bool { return name == "batch" }), " → ") + " → executor"
+	for _, file := range []string{"standard.go", "../docs/chain.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", "")), " ")
+		if !strings.Contains(words, want) {
+			t.Errorf("%s does not have the order %s", file, want)
 		}
 	}
 }

@@ -74,6 +74,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 	"github.com/fairlead-go/fairlead/batch"
@@ -81,7 +82,7 @@ import (
 
 func main() {
 	tools := catalog.New(catalog.Options{})
-	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
+	_ = tools.AddFuncs("shop", gofunc.New("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
 	host := batch.NewHost(tools, chain.Standard{}.Then(tools), batch.HostOptions{})
 	given, err := fairlead.Tools(host.Tools())
 	res := host.Answer(context.Background(), batch.ToolCall{ID: "1", Name: given[0].OfTool.Name, Arguments: json.RawMessage(` + "`{\"ID\":\"A7\"}`" + `)})
@@ -97,6 +98,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/batch"
@@ -105,7 +107,7 @@ import (
 
 func main() {
 	tools := catalog.New(catalog.Options{})
-	_ = tools.AddFuncs("shop", catalog.NewFunc("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
+	_ = tools.AddFuncs("shop", gofunc.New("get_status", "", annotation.ReadOnly(), func(_ context.Context, in struct{ ID string }) (string, error) { return in.ID + " is on its way", nil }))
 	host := batch.NewHost(tools, chain.Standard{}.Then(tools), batch.HostOptions{})
 	given, err := fairlead.Tools(host.Tools())
 	calls := []openai.ChatCompletionMessageToolCallUnion{{ID: "1", Function: openai.ChatCompletionMessageFunctionToolCallFunction{Name: given[0].OfFunction.Function.Name, Arguments: ` + "`{\"ID\":\"A7\"}`" + `}}}

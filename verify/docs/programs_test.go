@@ -28,8 +28,10 @@ func programs(t *testing.T, dir string, run func(file string) bool, files ...str
 			line := 1 + strings.Count(text[:at[2]], "\n")
 			t.Run(fmt.Sprintf("%s:%d", file, line), func(t *testing.T) {
 				t.Parallel()
-				program := compile(t, dir, text[at[2]:at[3]])
-				if want, ok := shown(text[at[1]:]); ok && run(file) && strings.HasPrefix(text[at[2]:], "package main\n") {
+				want, ok := shown(text[at[1]:])
+				runs := ok && run(file) && strings.HasPrefix(text[at[2]:], "package main\n")
+				program := compile(t, dir, text[at[2]:at[3]], runs)
+				if runs {
 					prints(t, program, want)
 				}
 			})
@@ -75,9 +77,10 @@ func prints(t *testing.T, program, want string) {
 	}
 }
 
-// compile builds the source as a package of the module in dir that exists for this one
-// build only, and returns the path of the program.
-func compile(t *testing.T, dir, source string) string {
+// compile checks the source as a package of the module in dir that exists for this one
+// build only. If link is true it returns the path of the program; linking is what takes
+// time.
+func compile(t *testing.T, dir, source string, link bool) string {
 	t.Helper()
 	if !strings.HasPrefix(source, "package ") {
 		t.Fatal("the block is no whole program: begin it with a package clause")
@@ -97,8 +100,11 @@ func compile(t *testing.T, dir, source string) string {
 	if err := errors.Join(os.WriteFile(file, []byte(source), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "-C", module, "build", "-overlay", overlay, "-o", program, "./internal/docsblock")
-	if out, err := build.CombinedOutput(); err != nil {
+	args := []string{"-C", module, "list", "-export", "-overlay", overlay, "./internal/docsblock"}
+	if link {
+		args = []string{"-C", module, "build", "-overlay", overlay, "-o", program, "./internal/docsblock"}
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
