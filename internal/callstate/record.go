@@ -100,7 +100,8 @@ func (c *shared) write(f func(*Record)) {
 func (s *State) Record(room ...Decision) (r Record) {
 	s.write(func(now *Record) {
 		r = *now
-		r.Decisions = append(room, now.Decisions...)
+		room = append(room, now.Decisions...)
+		r.Decisions = room
 	})
 	return r
 }
