@@ -5,7 +5,7 @@
 //	go -C verify run ./layout -faults    # only what is wrong, and the totals
 //
 // A row has the package's lines (of .go files other than tests), its exported top-level
-// names, its imports that point upward in the root module's order (leaves, internal,
+// names (the values of an enumeration count with their type), its imports that point upward in the root module's order (leaves, internal,
 // policies, chain with catalog and mount, programs), and its imports of another module's
 // internal packages, those of tests included.
 package main

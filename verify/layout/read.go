@@ -178,12 +178,20 @@ func (p *pkg) declares(d ast.Decl) {
 			add(d.Name)
 		}
 	case *ast.GenDecl:
+		ofType := false
 		for _, spec := range d.Specs {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
 				add(spec.Name)
 			case *ast.ValueSpec:
-				add(spec.Names...)
+				if d.Tok == token.CONST && spec.Type != nil {
+					_, ofType = spec.Type.(*ast.Ident) // of this package, or a basic one
+				} else if len(spec.Values) > 0 {
+					ofType = false
+				}
+				if !ofType {
+					add(spec.Names...)
+				}
 			}
 		}
 	}
@@ -191,7 +199,10 @@ func (p *pkg) declares(d ast.Decl) {
 
 // leaves are at the bottom of the order of imports, and so is a package under internal/
 // that imports nothing of ours.
-var leaves = []string{"annotation", "middleware", "redact", "safetext"}
+var leaves = []string{"annotation", "middleware"}
+
+// shared are the exported packages that are in one row with those under internal/.
+var shared = []string{"redact", "safetext"}
 
 // rank returns the place of a package of the root module in the order of imports: a
 // package imports those of its own rank and of lower ones.
@@ -203,7 +214,9 @@ func (p *pkg) rank() int {
 		return 4 // programs, and kits for tests
 	case slices.Contains(leaves, rest):
 		return 0
-	case !p.exported():
+	case slices.Contains(shared, rest):
+		return 1
+	case !p.exported() && top == "internal":
 		return min(1, len(p.imports))
 	case top == "chain", top == "catalog", top == "mount":
 		return 3
