@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/jsonobject"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -118,116 +117,122 @@ func Parse(text []byte) (*Lock, error) {
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("pins: the lock has %d bytes, more than %d", len(text), maxLock)
 	}
-	r := reader{text}
-	top, err := r.object("the lock", jsonobject.Member{RawMessage: text}, "version", "tools")
+	l, err := read(text)
+	if err != nil {
+		return nil, fmt.Errorf("pins: the lock, %w; restore the file, or accept the tool again", err)
+	}
+	return l, nil
+}
+
+func read(text []byte) (*Lock, error) {
+	whole, err := strictjson.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	top, err := membersOf(whole, "the lock", "version", "tools")
 	if err != nil {
 		return nil, err
 	}
 	var is int
-	if err := r.value("version", top["version"], &is); err != nil {
+	if err := decode(top["version"], &is); err != nil {
 		return nil, err
 	}
 	if is != version {
-		return nil, r.fault(top["version"].Start, "version", "is %d; this Fairlead reads %d", is, version)
+		return nil, top["version"].Errorf("is %d; this Fairlead reads %d", is, version)
 	}
-	blocks, err := r.object("tools", top["tools"])
+	blocks, err := top["tools"].Object("tools")
 	if err != nil {
 		return nil, err
 	}
 	l := &Lock{pins: make(map[name]pin, len(blocks))}
-	for _, key := range slices.Sorted(maps.Keys(blocks)) {
-		server, tool, _ := strings.Cut(key, "/")
+	for _, block := range blocks {
+		server, tool, _ := strings.Cut(block.Name(), "/")
 		if !toolname.IsServer(server) || toolname.Check(tool) != nil {
-			return nil, r.fault(blocks[key].Start, key, `is no name of a tool; write "server/tool"`)
+			return nil, block.Errorf(`is no name of a tool; write "server/tool"`)
 		}
-		if l.pins[name{server, tool}], err = r.pin(key, tool, blocks[key]); err != nil {
+		if l.pins[name{server, tool}], err = pinOf(block, tool); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
-type reader struct{ text []byte }
-
-// fault reports what is wrong with a key, and the line at the offset.
-func (r reader) fault(offset int, key, format string, args ...any) error {
-	line := 1 + bytes.Count(r.text[:min(offset, len(r.text))], []byte("\n"))
-	return fmt.Errorf("pins: the lock, line %d: %s %s; restore the file, or accept the tool again",
-		line, safetext.Cut(safetext.Line(key), 200), fmt.Sprintf(format, args...))
-}
-
-// object reads an object. Its members start at their place in the whole text.
-func (r reader) object(key string, from jsonobject.Member, keys ...string) (map[string]jsonobject.Member, error) {
-	members, err := jsonobject.Parse(from.RawMessage, keys...)
-	if fault, ok := errors.AsType[*jsonobject.Error](err); ok {
-		return nil, r.fault(from.Start+fault.Offset, key, "%s", fault.Reason)
+// membersOf returns the members of an object that has exactly these.
+func membersOf(object strictjson.Value, what string, keys ...string) (map[string]strictjson.Value, error) {
+	values, err := object.Object(what)
+	if err != nil {
+		return nil, err
 	}
-	for key, m := range members {
-		m.Start += from.Start
-		members[key] = m
+	members := make(map[string]strictjson.Value, len(values))
+	for _, v := range values {
+		if !slices.Contains(keys, v.Name()) {
+			return nil, v.Errorf("is an unknown key; %s has %s", what, strings.Join(keys, ", "))
+		}
+		members[v.Name()] = v
+	}
+	for _, key := range keys {
+		if members[key].Raw() == nil {
+			return nil, object.Errorf("%s has no %q", what, key)
+		}
 	}
 	return members, nil
 }
 
-// value reads a value of the type that v points to. A null is of no type.
-func (r reader) value(key string, m jsonobject.Member, v any) error {
-	if string(m.RawMessage) == "null" {
-		return r.fault(m.Start, key, "is null")
+// decode reads a value of the type that into points to. A null is of no type.
+func decode(v strictjson.Value, into any) error {
+	if string(v.Raw()) == "null" {
+		return v.Errorf("is null")
 	}
-	if err := json.Unmarshal(m.RawMessage, v); err != nil {
-		return r.fault(m.Start, key, "is of the wrong type: %v", err)
+	if err := json.Unmarshal(v.Raw(), into); err != nil {
+		return v.Errorf("is of the wrong type: %w", err)
 	}
 	return nil
 }
 
-// pin reads the block of a tool.
-func (r reader) pin(key, tool string, block jsonobject.Member) (p pin, err error) {
-	members, err := r.object(key, block, "class", "digest", "definition")
+// pinOf reads the block of a tool.
+func pinOf(block strictjson.Value, tool string) (p pin, err error) {
+	members, err := membersOf(block, "a tool", "class", "digest", "definition")
 	if err != nil {
 		return p, err
 	}
 	var class, digest string
-	if err := r.value(key+": class", members["class"], &class); err != nil {
+	if err := decode(members["class"], &class); err != nil {
 		return p, err
 	}
-	if err := r.value(key+": digest", members["digest"], &digest); err != nil {
+	if err := decode(members["digest"], &digest); err != nil {
 		return p, err
 	}
 	for p.class = annotation.Safe; p.class.String() != class; p.class-- {
 		if p.class == annotation.Unknown {
-			return p, r.fault(members["class"].Start, key, "has the class %.40q, which is none of safe, moderate, dangerous, unknown", class)
+			return p, members["class"].Errorf("is %.40q, which is none of safe, moderate, dangerous, unknown", class)
 		}
 	}
-	if p.form, err = r.definition(key+": definition", tool, members["definition"]); err != nil {
+	if p.form, err = definitionOf(members["definition"], tool); err != nil {
 		return p, err
 	}
 	if p.digest = sha256.Sum256(p.form); p.digest.String() != digest {
-		return p, r.fault(members["digest"].Start, key,
-			"has a definition that is not the one of its digest, which is %d lower-case hexadecimal digits", 2*len(p.digest))
+		return p, members["digest"].Errorf("is not that of the definition, which is %d lower-case hexadecimal digits", 2*len(p.digest))
 	}
 	return p, nil
 }
 
-// definition returns the canonical form of a tool's definition.
-func (r reader) definition(key, tool string, m jsonobject.Member) ([]byte, error) {
-	var text json.RawMessage
-	if err := r.value(key, m, &text); err != nil {
-		return nil, err
-	}
+// definitionOf returns the canonical form of a tool's definition.
+func definitionOf(v strictjson.Value, tool string) ([]byte, error) {
+	text := v.Raw()
 	if len(text) > canonical.MaxBytes { // most of it is indentation
 		var b bytes.Buffer
 		_ = json.Compact(&b, text) // it was JSON
 		text = b.Bytes()
 	}
 	form, err := canonical.Append(nil, text)
-	if c, ok := errors.AsType[*canonical.Error](err); ok {
-		return nil, r.fault(m.Start+c.Offset, key, "cannot be taken: %s", c.Reason)
+	if err != nil {
+		return nil, v.Errorf("cannot be taken: %w", err)
 	}
 	switch definition := members(form); {
 	case definition == nil:
-		return nil, r.fault(m.Start, key, "is no object")
+		return nil, v.Errorf("is no object")
 	case definition["name"] != any(tool):
-		return nil, r.fault(m.Start, key, "is that of another tool")
+		return nil, v.Errorf("is that of another tool")
 	}
 	return form, nil
 }

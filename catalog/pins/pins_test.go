@@ -517,5 +517,5 @@ func ExampleParse() {
 	_, err := pins.Parse([]byte("{\n  \"version\": 1,\n  \"trusted\": true\n}"))
 	fmt.Println(err)
 	// Output:
-	// pins: the lock, line 3: the lock has the unknown key "trusted"; it knows version, tools; restore the file, or accept the tool again
+	// pins: the lock, line 3: "trusted": is an unknown key; the lock has version, tools; restore the file, or accept the tool again
 }
