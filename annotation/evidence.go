@@ -1,9 +1,6 @@
 package annotation
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // A Field names one field of [Annotations] as it is written in JSON.
 type Field string
@@ -91,31 +88,27 @@ type Evidence struct {
 
 // String returns a phrase such as `inferred: "delete" leads the name`.
 func (e Evidence) String() string {
-	var b strings.Builder
-	b.WriteString(e.Source.String())
+	s := e.Source.String()
 	if e.By != "" {
-		b.WriteString(" by ")
-		b.WriteString(e.By)
+		s += " by " + e.By
 	}
 	if e.Word != "" || e.Place != "" {
-		b.WriteString(":")
+		s += ":"
 	}
 	if e.Word != "" {
-		b.WriteString(" ")
-		b.WriteString(strconv.Quote(e.Word))
+		s += " " + strconv.Quote(e.Word)
 	}
 	if e.Place != "" {
-		b.WriteString(" ")
-		b.WriteString(e.Place)
+		s += " " + e.Place
 	}
-	return b.String()
+	return s
 }
 
 // EvidenceOf returns the first evidence of a field, and whether there is any.
 func (a Annotations) EvidenceOf(f Field) (Evidence, bool) {
-	for i := range a.Evidence {
-		if a.Evidence[i].Field == f {
-			return a.Evidence[i], true
+	for _, e := range a.Evidence {
+		if e.Field == f {
+			return e, true
 		}
 	}
 	return Evidence{}, false
