@@ -45,8 +45,6 @@ func mainVerb(ws []word) int {
 				return v + 1
 			}
 			return -1
-		case i == 0 && prefixed(ws):
-			return 1
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
 			return i
 		case w.is(lead|aux|warning) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
@@ -85,12 +83,6 @@ func unlabelled(ws []word) []word {
 		}
 	}
 	return ws
-}
-
-// prefixed reports whether a sentence begins with a verb that has something in
-// front: "deep-inspect", "bulk-delete".
-func prefixed(ws []word) bool {
-	return len(ws) > 1 && ws[1].flags&joined != 0 && !ws[0].is(verbs) && ws[1].is(verbs) && ws[1].form <= third && ws[1].sense&noun == 0
 }
 
 // lends reports whether the verb at i only introduces another: "allows you to",
@@ -138,12 +130,6 @@ func deed(ws []word) bool {
 	return false
 }
 
-// state reports whether a phrase begins with what has been done to something:
-// "deleted items".
-func state(ws []word) bool {
-	return ws[0].is(verbs) && ws[0].form == past && len(ws) > 1 && ws[1].mark == 0 && !ws[1].is(prep|subord|and|english)
-}
-
 // things reports whether a phrase begins with the name of some things, in few
 // words up to a preposition or a mark: "Open hours of a shop", "Content types,
 // fields". One unknown word that has no plural may be a verb.
@@ -166,19 +152,6 @@ func (r *reading) things(ws []word) bool {
 		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
 	}
 	return false
-}
-
-// thing reports whether a phrase begins with an article: "the doors of a house".
-func thing(ws []word) bool {
-	if !ws[0].is(article) || len(ws) < 3 || ws[1].is(lead) {
-		return false
-	}
-	for i := range ws {
-		if ws[i].is(modal) {
-			return false // "a door is locked": somebody did it
-		}
-	}
-	return true
 }
 
 // movesTo reports whether a preposition goes with a verb of giving, "lend a hand
