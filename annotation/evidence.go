@@ -39,17 +39,7 @@ const (
 
 // String returns the word used in explanations.
 func (s Source) String() string {
-	switch s {
-	case Inferred:
-		return "inferred"
-	case Declared:
-		return "declared"
-	case Rule:
-		return "host rule"
-	case Resolved:
-		return "resolved"
-	}
-	return "host"
+	return spell(s, "host", "inferred", "declared", "host rule", "resolved")
 }
 
 // MarshalText returns [Source.String].
@@ -65,12 +55,7 @@ const (
 )
 
 // String returns "weak" or "strong".
-func (s Strength) String() string {
-	if s == Strong {
-		return "strong"
-	}
-	return "weak"
-}
+func (s Strength) String() string { return spell(s, "weak", "strong") }
 
 // MarshalText returns [Strength.String].
 func (s Strength) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

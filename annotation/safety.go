@@ -17,17 +17,7 @@ const (
 )
 
 // String returns "unknown", "dangerous", "moderate" or "safe".
-func (s Safety) String() string {
-	switch s {
-	case Dangerous:
-		return "dangerous"
-	case Moderate:
-		return "moderate"
-	case Safe:
-		return "safe"
-	}
-	return "unknown"
-}
+func (s Safety) String() string { return spell(s, "unknown", "dangerous", "moderate", "safe") }
 
 // MarshalText returns [Safety.String].
 func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

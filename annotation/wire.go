@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -53,7 +53,8 @@ func (a *Annotations) UnmarshalJSON(data []byte) error {
 
 // Parse is the lenient reading, for what a server wrote: a member that cannot be
 // read is left out and reported, the others count, and unknown members are
-// ignored. A hint that is given twice counts with its careful value.
+// ignored. A hint that is given twice counts with its careful value. Data that is
+// not one whole JSON object has no members.
 func Parse(data []byte) (Annotations, error) {
 	a, faults := parse(data, false)
 	return a, errors.Join(faults...)
@@ -64,51 +65,28 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("annotation: "+format, args...)) }
 
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	open, err := dec.Token()
-	if err != nil || open != json.Delim('{') {
+	members, ok := strictjson.Members(data)
+	if !ok || !json.Valid(data) {
 		if string(bytes.TrimSpace(data)) != "null" {
 			fault("%.40q is no JSON object", data)
 		}
 		return a, faults
 	}
-	var seen []Field
-	for dec.More() {
-		key, err := dec.Token()
-		var raw json.RawMessage
-		if err == nil {
-			err = dec.Decode(&raw)
-		}
-		if err != nil {
-			fault("not readable as JSON: %v", err)
-			return a, faults
-		}
-		name := Field(key.(string)) // a key of an object is always a string
-		var before Annotations
-		twice := slices.Contains(seen, name)
-		if twice {
-			before = a.only(name)
-		}
-		known, err := a.decode(name, raw)
+	seen := make(map[Field]bool)
+	for _, m := range members {
+		name, before := Field(m.Name), a
+		known, err := a.decode(name, m.Value)
 		switch {
 		case err != nil:
 			fault("%s: %w", name, err)
 		case !known && strict:
 			fault("%q is no annotation", name)
 		}
-		if twice {
+		if seen[name] {
 			fault("%s is given twice", name)
-			a = Raise(a, before)
+			a = Raise(a, before.only(name))
 		}
-		if known {
-			seen = append(seen, name)
-		}
-	}
-	if end, err := dec.Token(); err != nil || end != json.Delim('}') {
-		fault("%.40q ends too early", data)
-	} else if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		fault("%.40q goes on after the object", data)
+		seen[name] = known
 	}
 	return a, faults
 }

@@ -77,7 +77,7 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	if f.effect == reads && soft(v, r, f) {
 		f = f.worse(r.stays)
 	}
-	if r.warn.effect != unknown && (f.effect.writes() || f.effect == unknown) {
+	if f.effect != reads {
 		f = f.worse(r.warn)
 	}
 	return f.worse(c.weigh(v, r, f))
@@ -144,7 +144,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 		out = c.action
 	}
 	open := !v.firm && !(v.told && r.plain && r.main.effect == reads) || runs(v.verb.sense)
-	if c.command.effect != unknown && open && !r.claimsHarmless {
+	if open && !r.claimsHarmless {
 		out = out.worse(c.command)
 	}
 	out = out.worse(c.switched)
@@ -157,7 +157,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 	if !v.firm || v.verb.sense&manage != 0 {
 		out = out.worse(c.noun)
 	}
-	if c.forced.effect != unknown && f.effect.writes() {
+	if f.effect.writes() {
 		out = out.worse(c.forced)
 	}
 	return out

@@ -146,7 +146,7 @@ func judge(ws []word, from int) verdict {
 		if v.verb.sense&supposes != 0 && ws[i].is(verbs&^(read|compute)) && ws[i].form == base {
 			v.firm = false // preview_send: or things that are done in a preview
 		}
-		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].is(verbs) && ws[i].form == base {
+		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].form == base {
 			v.finding = v.worse(f) // chat_post: two nouns that may be verbs
 		}
 		if v.verb.sense&run != 0 && last.sense&report == 0 && ws[i].is(take|out) && ws[i].form == base && ws[i].sense&(noun|either) == 0 {
@@ -159,18 +159,14 @@ func judge(ws []word, from int) verdict {
 	return v
 }
 
-// more reports whether the word at i is another verb of the name: after "and",
+// more reports whether the verb at i is another one of the name: after "and",
 // "or" or "then", or at the end, where no noun follows that it could describe.
 // What stands behind a state word or before a noun is none: get_reset_token.
 func more(ws []word, i int) bool {
-	w := &ws[i]
-	if !w.is(verbs) || w.form == past {
-		return false
-	}
 	if ws[i-1].is(and) {
-		return true
+		return ws[i].form != past
 	}
-	return i == len(ws)-1 && w.form == base && w.sense&(noun|either) == 0 && !ws[i-1].is(prep)
+	return i == len(ws)-1 && ws[i].imperative() && ws[i].form == base
 }
 
 // headVerb returns the index of the verb that speaks for the name, or -1: the
