@@ -41,10 +41,7 @@ func mainVerb(ws []word) int {
 		case w.is(not):
 			return -1
 		case i == 0 && heads(ws):
-			if v := mainVerb(ws[1:]); v >= 0 {
-				return v + 1
-			}
-			return -1
+			return mainVerbFrom(ws, 1)
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
 			return i
 		case w.is(lead|aux|warning) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
@@ -53,13 +50,18 @@ func mainVerb(ws []word) int {
 		// A few words and a colon are a heading.
 		for j := i + 1; j < min(len(ws), i+4); j++ {
 			if ws[j].mark == colon {
-				if v := mainVerb(ws[j+1:]); v >= 0 {
-					return j + 1 + v
-				}
-				return -1
+				return mainVerbFrom(ws, j+1)
 			}
 		}
 		return -1
+	}
+	return -1
+}
+
+// mainVerbFrom is mainVerb for the words from the one at i on.
+func mainVerbFrom(ws []word, i int) int {
+	if v := mainVerb(ws[i:]); v >= 0 {
+		return i + v
 	}
 	return -1
 }

@@ -124,11 +124,10 @@ func judge(ws []word, from int) verdict {
 	if at == from {
 		v.place = leadsName
 	}
-	last := &ws[len(ws)-1]
-	v.told = last.sense&report != 0
+	v.told = ws[len(ws)-1].sense&report != 0
 	v.firm = v.verb.sense&wire != 0 && v.effect == commands || v.verb.sense&power != 0 && (v.verb.sense&noun == 0 || at == len(ws)-1) || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
 		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
-		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
+		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && v.told) // a noun: deploy_status
 	if v.verb.sense&(bends|seals) == bends|seals && v.effect == reads && at > from && v.obj.any&picture == 0 {
 		v.firm, v.effect = false, adds // notes_capture: of what, is not known
 	}
@@ -140,20 +139,15 @@ func judge(ws []word, from int) verdict {
 			continue
 		}
 		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].base}
-		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)) {
-			v.finding = v.worse(f)
-		}
 		if v.verb.sense&supposes != 0 && ws[i].is(verbs&^(read|compute)) && ws[i].form == base {
 			v.firm = false // preview_send: or things that are done in a preview
 		}
-		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].form == base {
-			v.finding = v.worse(f) // chat_post: two nouns that may be verbs
-		}
-		if v.verb.sense&run != 0 && last.sense&report == 0 && ws[i].is(take|out) && ws[i].form == base && ws[i].sense&(noun|either) == 0 {
-			v.finding = v.worse(f) // run_purge_job
-		}
-		if v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0 {
-			v.finding = v.worse(f) // request_deletion
+		switch {
+		case more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)),
+			v.effect == reads && v.verb.sense&noun != 0 && ws[i].form == base, // chat_post: two nouns that may be verbs
+			v.verb.sense&run != 0 && !v.told && ws[i].grave(),                 // run_purge_job
+			v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0:      // request_deletion
+			v.finding = v.worse(f)
 		}
 	}
 	return v
