@@ -42,6 +42,8 @@ func mainVerb(ws []word) int {
 			return -1
 		case i == 0 && heads(ws):
 			return mainVerbFrom(ws, 1)
+		case i == 0 && prefixed(ws):
+			return 1
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
 			return i
 		case w.is(lead|aux|warning) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
@@ -85,6 +87,12 @@ func unlabelled(ws []word) []word {
 		}
 	}
 	return ws
+}
+
+// prefixed reports whether a sentence begins with a verb that has something in
+// front: "deep-inspect", "bulk-delete".
+func prefixed(ws []word) bool {
+	return len(ws) > 1 && ws[1].flags&joined != 0 && !ws[0].is(verbs) && ws[1].is(verbs) && ws[1].form <= third && ws[1].sense&noun == 0
 }
 
 // lends reports whether the verb at i only introduces another: "allows you to",

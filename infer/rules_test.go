@@ -83,6 +83,10 @@ var rules = map[string]string{
 	"a noun between and and an article is a verb": `
 		take_seat | Update a seat and charge the card | dangerous
 		move_key | Holds a key or release of one | moderate`,
+	"a verb with something in front": `
+		lamp | Deep-inspect a lamp | safe
+		lamp | Force-delete a lamp | dangerous
+		get_lamp | Force-delete a lamp | dangerous`,
 	"when to call is no deed": `
 		lamp_recall | Call with every question. Returns what a lamp has seen. | safe
 		lamp_hook | Call an endpoint of the lamp | moderate`,
