@@ -38,14 +38,14 @@ func (h Hint) Or(fallback Hint) Hint {
 }
 
 // String returns "unset", "no" or "yes".
-func (h Hint) String() string {
-	switch h {
-	case No:
-		return "no"
-	case Yes:
-		return "yes"
+func (h Hint) String() string { return spell(h, "unset", "no", "yes") }
+
+// spell returns the name of a value, that of the zero value if it has none.
+func spell[T ~uint8](value T, names ...string) string {
+	if int(value) < len(names) {
+		return names[value]
 	}
-	return "unset"
+	return names[0]
 }
 
 // Complexity is how much work a call is, as the host's routing sees it.

@@ -1,7 +1,6 @@
 package annotation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,8 +38,7 @@ type Content struct {
 // field counts as missing, save an audience that nobody knows: it stays, and so
 // the content is not for those whom it does not name.
 //
-// The SDK cannot tell a priority of 0 from a missing one, so both are missing
-// here. [Content.UnmarshalJSON] can.
+// The SDK cannot tell a priority of 0 from a missing one, so both are missing here.
 func ContentOf(a *mcp.Annotations) (Content, error) {
 	if a == nil {
 		return Content{}, nil
@@ -49,39 +47,18 @@ func ContentOf(a *mcp.Annotations) (Content, error) {
 	if a.Priority != 0 {
 		c.Priority = new(a.Priority)
 	}
-	return c.checked(a.LastModified)
-}
-
-// UnmarshalJSON reads MCP's form from the wire, where a priority of 0 is one. It
-// fails where a field is not valid.
-func (c *Content) UnmarshalJSON(data []byte) error {
-	var w struct {
-		Audience     []mcp.Role `json:"audience"`
-		Priority     *float64   `json:"priority"`
-		LastModified string     `json:"lastModified"`
-	}
-	if err := json.Unmarshal(data, &w); err != nil {
-		return fmt.Errorf("annotation: the annotations of a content: %w", err)
-	}
-	var err error
-	*c, err = Content{Audience: w.Audience, Priority: w.Priority}.checked(w.LastModified)
-	return err
-}
-
-// checked returns c without what is not valid.
-func (c Content) checked(lastModified string) (Content, error) {
 	err := c.Validate()
-	if c.Priority != nil && !validPriority(*c.Priority) {
+	if !validPriority(c.Rank()) {
 		c.Priority = nil
 	}
-	if lastModified == "" {
-		return c, err
+	if a.LastModified != "" {
+		at, bad := time.Parse(time.RFC3339, a.LastModified)
+		if bad != nil {
+			bad = fmt.Errorf("annotation: lastModified: %.40q is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z", a.LastModified)
+			return c, errors.Join(err, bad)
+		}
+		c.LastModified = at
 	}
-	at, bad := time.Parse(time.RFC3339, lastModified)
-	if bad != nil {
-		return c, errors.Join(err, fmt.Errorf("annotation: lastModified: %.40q is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z", lastModified))
-	}
-	c.LastModified = at
 	return c, err
 }
 
@@ -93,8 +70,8 @@ func (c Content) Validate() error {
 			errs = append(errs, fmt.Errorf("annotation: audience: %.40q is neither user nor assistant", role))
 		}
 	}
-	if c.Priority != nil && !validPriority(*c.Priority) {
-		errs = append(errs, fmt.Errorf("annotation: priority: %v is not between 0 and 1", *c.Priority))
+	if p := c.Rank(); !validPriority(p) {
+		errs = append(errs, fmt.Errorf("annotation: priority: %v is not between 0 and 1", p))
 	}
 	return errors.Join(errs...)
 }

@@ -1,9 +1,6 @@
 package annotation
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // A Field names one field of [Annotations] as it is written in JSON.
 type Field string
@@ -42,17 +39,7 @@ const (
 
 // String returns the word used in explanations.
 func (s Source) String() string {
-	switch s {
-	case Inferred:
-		return "inferred"
-	case Declared:
-		return "declared"
-	case Rule:
-		return "host rule"
-	case Resolved:
-		return "resolved"
-	}
-	return "host"
+	return spell(s, "host", "inferred", "declared", "host rule", "resolved")
 }
 
 // MarshalText returns [Source.String].
@@ -68,12 +55,7 @@ const (
 )
 
 // String returns "weak" or "strong".
-func (s Strength) String() string {
-	if s == Strong {
-		return "strong"
-	}
-	return "weak"
-}
+func (s Strength) String() string { return spell(s, "weak", "strong") }
 
 // MarshalText returns [Strength.String].
 func (s Strength) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -91,31 +73,27 @@ type Evidence struct {
 
 // String returns a phrase such as `inferred: "delete" leads the name`.
 func (e Evidence) String() string {
-	var b strings.Builder
-	b.WriteString(e.Source.String())
+	s := e.Source.String()
 	if e.By != "" {
-		b.WriteString(" by ")
-		b.WriteString(e.By)
+		s += " by " + e.By
 	}
 	if e.Word != "" || e.Place != "" {
-		b.WriteString(":")
+		s += ":"
 	}
 	if e.Word != "" {
-		b.WriteString(" ")
-		b.WriteString(strconv.Quote(e.Word))
+		s += " " + strconv.Quote(e.Word)
 	}
 	if e.Place != "" {
-		b.WriteString(" ")
-		b.WriteString(e.Place)
+		s += " " + e.Place
 	}
-	return b.String()
+	return s
 }
 
 // EvidenceOf returns the first evidence of a field, and whether there is any.
 func (a Annotations) EvidenceOf(f Field) (Evidence, bool) {
-	for i := range a.Evidence {
-		if a.Evidence[i].Field == f {
-			return a.Evidence[i], true
+	for _, e := range a.Evidence {
+		if e.Field == f {
+			return e, true
 		}
 	}
 	return Evidence{}, false

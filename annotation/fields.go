@@ -21,8 +21,8 @@ const (
 // place where its rules stand.
 type field struct {
 	name  Field
-	text  func(a *Annotations) string      // "" where unset
-	clear func(a *Annotations)             // make it unset
+	at    func(a *Annotations) any // a *Hint, *string, *[]string, *time.Duration or **float64
+	clear func(a *Annotations)
 	set   func(a, over *Annotations)       // take over's value, which is set
 	raise func(a, claim *Annotations) bool // move to the stricter side only; report whether it moved
 }
@@ -34,36 +34,12 @@ var fields = [...]field{
 	hint(OpenWorldHint, Yes, func(a *Annotations) *Hint { return &a.OpenWorld }),
 	hint(RequiresConfirmation, Yes, func(a *Annotations) *Hint { return &a.RequiresConfirmation }),
 	label(Title, func(a *Annotations) *string { return &a.Title }),
-	{
-		name:  Tags,
-		text:  func(a *Annotations) string { return strings.Join(a.Tags, ", ") },
-		clear: func(a *Annotations) { a.Tags = nil },
-		set:   func(a, over *Annotations) { a.Tags = union(a.Tags, over.Tags) },
-		raise: func(a, claim *Annotations) bool {
-			before := len(a.Tags)
-			a.Tags = union(a.Tags, claim.Tags)
-			return len(a.Tags) > before
-		},
-	},
-	{
-		name: EstimatedDuration,
-		text: func(a *Annotations) string {
-			if a.EstimatedDuration == 0 {
-				return ""
-			}
-			return a.EstimatedDuration.String()
-		},
-		clear: func(a *Annotations) { a.EstimatedDuration = 0 },
-		set:   func(a, over *Annotations) { a.EstimatedDuration = over.EstimatedDuration },
-		raise: func(a, claim *Annotations) bool {
-			d := min(claim.EstimatedDuration, untrustedDuration)
-			if d <= 0 || a.EstimatedDuration != 0 && a.EstimatedDuration <= d {
-				return false
-			}
-			a.EstimatedDuration = d
-			return true
-		},
-	},
+	tags(),
+	row(EstimatedDuration, func(a *Annotations) *time.Duration { return &a.EstimatedDuration },
+		func(have, claim time.Duration) (time.Duration, bool) {
+			claim = min(claim, untrustedDuration)
+			return claim, claim > 0 && (have == 0 || have > claim)
+		}),
 	number(RateLimitHint, func(a *Annotations) **float64 { return &a.RateLimitHint },
 		func(have *float64, claim float64) (float64, bool) {
 			claim = max(claim, untrustedRate)
@@ -74,94 +50,98 @@ var fields = [...]field{
 			claim = min(claim, untrustedCost)
 			return claim, claim > 0 && (have == nil || *have < claim)
 		}),
-	level(ComplexityHint, []Complexity{Simple, Medium, Complex}, func(a *Annotations) *Complexity { return &a.Complexity }),
+	level(ComplexityHint, complexities, func(a *Annotations) *string { return (*string)(&a.Complexity) }),
 	hint(AuditRequired, Yes, func(a *Annotations) *Hint { return &a.AuditRequired }),
-	level(SecurityLevelHint, []SecurityLevel{Public, Internal, Restricted}, func(a *Annotations) *SecurityLevel { return &a.SecurityLevel }),
+	level(SecurityLevelHint, securityLevels, func(a *Annotations) *string { return (*string)(&a.SecurityLevel) }),
 	label(Category, func(a *Annotations) *string { return &a.Category }),
 }
 
-// hint is a tri-state field whose careful value is strict.
-func hint(name Field, strict Hint, at func(*Annotations) *Hint) field {
-	return field{
-		name: name,
-		text: func(a *Annotations) string {
-			if *at(a) == Unset {
-				return ""
-			}
-			return at(a).String()
-		},
-		clear: func(a *Annotations) { *at(a) = Unset },
-		set:   func(a, over *Annotations) { *at(a) = *at(over) },
-		raise: func(a, claim *Annotations) bool {
-			if *at(claim) != strict || *at(a) == strict {
-				return false
-			}
-			*at(a) = strict
-			return true
-		},
-	}
-}
+// The words of the two levels, mildest first.
+var (
+	complexities   = []string{string(Simple), string(Medium), string(Complex)}
+	securityLevels = []string{string(Public), string(Internal), string(Restricted)}
+)
 
-// label is free text that decides nothing: an untrusted one only fills a gap.
-func label(name Field, at func(*Annotations) *string) field {
+// row is the row of a field of any type. stricter returns what a claim may make of
+// the value that there is, and whether that is on its careful side.
+func row[T any](name Field, at func(*Annotations) *T, stricter func(have, claim T) (T, bool)) field {
 	return field{
 		name:  name,
-		text:  func(a *Annotations) string { return *at(a) },
-		clear: func(a *Annotations) { *at(a) = "" },
+		at:    func(a *Annotations) any { return at(a) },
+		clear: func(a *Annotations) { *at(a) = *new(T) },
 		set:   func(a, over *Annotations) { *at(a) = *at(over) },
 		raise: func(a, claim *Annotations) bool {
-			if *at(a) != "" || *at(claim) == "" {
-				return false
-			}
-			*at(a) = *at(claim)
-			return true
-		},
-	}
-}
-
-// number is an optional number; stricter returns the clamped claim and whether
-// it is on the careful side of what there is.
-func number(name Field, at func(*Annotations) **float64, stricter func(have *float64, claim float64) (float64, bool)) field {
-	return field{
-		name: name,
-		text: func(a *Annotations) string {
-			if *at(a) == nil {
-				return ""
-			}
-			return strconv.FormatFloat(**at(a), 'g', -1, 64)
-		},
-		clear: func(a *Annotations) { *at(a) = nil },
-		set:   func(a, over *Annotations) { *at(a) = *at(over) },
-		raise: func(a, claim *Annotations) bool {
-			c := *at(claim)
-			if c == nil || !finite(*c) {
-				return false
-			}
-			v, ok := stricter(*at(a), *c)
+			v, ok := stricter(*at(a), *at(claim))
 			if ok {
-				*at(a) = &v
+				*at(a) = v
 			}
 			return ok
 		},
 	}
 }
 
-// level is an ordered set of words, mildest first.
-func level[T ~string](name Field, order []T, at func(*Annotations) *T) field {
-	return field{
-		name:  name,
-		text:  func(a *Annotations) string { return string(*at(a)) },
-		clear: func(a *Annotations) { *at(a) = "" },
-		set:   func(a, over *Annotations) { *at(a) = *at(over) },
-		raise: func(a, claim *Annotations) bool {
-			// The mildest word equals the default, so unset counts as it.
-			if slices.Index(order, *at(claim)) <= max(0, slices.Index(order, *at(a))) {
-				return false
-			}
-			*at(a) = *at(claim)
-			return true
-		},
+// hint is a tri-state field whose careful value is strict.
+func hint(name Field, strict Hint, at func(*Annotations) *Hint) field {
+	return row(name, at, func(have, claim Hint) (Hint, bool) { return strict, claim == strict && have != strict })
+}
+
+// label is free text that decides nothing: an untrusted one only fills a gap.
+func label(name Field, at func(*Annotations) *string) field {
+	return row(name, at, func(have, claim string) (string, bool) { return claim, have == "" && claim != "" })
+}
+
+// tags is the field of the tags, which are united.
+func tags() field {
+	at := func(a *Annotations) *[]string { return &a.Tags }
+	f := row(Tags, at, func(have, claim []string) ([]string, bool) {
+		all := union(have, claim)
+		return all, len(all) > len(have)
+	})
+	f.set = func(a, over *Annotations) { a.Tags = union(a.Tags, over.Tags) }
+	return f
+}
+
+// number is an optional number; stricter returns the clamped claim and whether
+// it is on the careful side of what there is.
+func number(name Field, at func(*Annotations) **float64, stricter func(have *float64, claim float64) (float64, bool)) field {
+	return row(name, at, func(have, claim *float64) (*float64, bool) {
+		if claim == nil || !finite(*claim) {
+			return nil, false
+		}
+		v, ok := stricter(have, *claim)
+		return &v, ok
+	})
+}
+
+// level is an ordered set of words, mildest first. The mildest equals the default,
+// so unset counts as it.
+func level(name Field, order []string, at func(*Annotations) *string) field {
+	return row(name, at, func(have, claim string) (string, bool) {
+		return claim, slices.Index(order, claim) > max(0, slices.Index(order, have))
+	})
+}
+
+// text returns the value as text, "" where it is unset.
+func (f *field) text(a *Annotations) string {
+	switch p := f.at(a).(type) {
+	case *Hint:
+		if *p != Unset {
+			return p.String()
+		}
+	case *string:
+		return *p
+	case *[]string:
+		return strings.Join(*p, ", ")
+	case *time.Duration:
+		if *p != 0 {
+			return p.String()
+		}
+	case **float64:
+		if *p != nil {
+			return strconv.FormatFloat(**p, 'g', -1, 64)
+		}
 	}
+	return ""
 }
 
 // union returns the sorted tags of both, without duplicates, in a slice of its own.

@@ -43,10 +43,7 @@ func merge(a, over Annotations) Annotations {
 			continue
 		}
 		f.set(&a, &over)
-		if f.name != Tags { // united, so both speak
-			evidence = slices.DeleteFunc(evidence, func(e Evidence) bool { return e.Field == f.name })
-		}
-		evidence = appendField(evidence, over.Evidence, f.name)
+		evidence = stated(evidence, over.Evidence, f.name)
 	}
 	a.Evidence = evidence
 	return a
@@ -88,19 +85,15 @@ func Raise(a, claim Annotations) Annotations {
 	raised := a
 	for i := range fields {
 		f := &fields[i]
-		if !f.raise(&raised, &claim) {
-			continue
+		if f.raise(&raised, &claim) {
+			evidence = stated(evidence, claim.Evidence, f.name)
 		}
-		if f.name != Tags {
-			evidence = slices.DeleteFunc(evidence, func(e Evidence) bool { return e.Field == f.name })
-		}
-		evidence = appendField(evidence, claim.Evidence, f.name)
 	}
 	// A read does not destroy. A claim that it writes after all, and only adds, makes
 	// it a write that only adds; without that half it would count as destructive.
 	if a.ReadOnly == Yes && raised.ReadOnly == No && raised.Destructive == Unset && claim.Destructive == No {
 		raised.Destructive = No
-		evidence = appendField(evidence, claim.Evidence, DestructiveHint)
+		evidence = stated(evidence, claim.Evidence, DestructiveHint)
 	}
 	raised.Evidence = evidence
 	return raised
@@ -125,14 +118,18 @@ func (a Annotations) Yield(word Annotations) Annotations {
 	return merge(a, word).Without(said...)
 }
 
-// appendField appends the evidence of one field to dst.
-func appendField(dst, from []Evidence, name Field) []Evidence {
-	for _, e := range from {
+// stated replaces the evidence of one field by another's. Tags are united, so both
+// count.
+func stated(evidence, by []Evidence, name Field) []Evidence {
+	if name != Tags {
+		evidence = slices.DeleteFunc(evidence, func(e Evidence) bool { return e.Field == name })
+	}
+	for _, e := range by {
 		if e.Field == name {
-			dst = append(dst, e)
+			evidence = append(evidence, e)
 		}
 	}
-	return dst
+	return evidence
 }
 
 // Without returns a copy in which the named fields are unset.

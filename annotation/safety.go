@@ -17,17 +17,7 @@ const (
 )
 
 // String returns "unknown", "dangerous", "moderate" or "safe".
-func (s Safety) String() string {
-	switch s {
-	case Dangerous:
-		return "dangerous"
-	case Moderate:
-		return "moderate"
-	case Safe:
-		return "safe"
-	}
-	return "unknown"
-}
+func (s Safety) String() string { return spell(s, "unknown", "dangerous", "moderate", "safe") }
 
 // MarshalText returns [Safety.String].
 func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -35,42 +25,30 @@ func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // MustConfirm reports whether a call of this class needs a person's yes.
 func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }
 
-// table holds the class for every combination of the three hints that decide
-// it, indexed [ReadOnly][Destructive][RequiresConfirmation], each Unset, No, Yes.
-// Once one of the first two is known, MCP's default counts for the other:
-// absent destructive means destructive. A confirmation that is not required
-// says nothing about what the tool does, so alone it leaves the class Unknown.
-var table = [3][3][3]Safety{
-	Unset: {
-		Unset: {Unset: Unknown, No: Unknown, Yes: Dangerous},
-		No:    {Unset: Moderate, No: Moderate, Yes: Dangerous},
-		Yes:   {Unset: Dangerous, No: Dangerous, Yes: Dangerous},
-	},
-	No: {
-		Unset: {Unset: Dangerous, No: Dangerous, Yes: Dangerous},
-		No:    {Unset: Moderate, No: Moderate, Yes: Dangerous},
-		Yes:   {Unset: Dangerous, No: Dangerous, Yes: Dangerous},
-	},
-	Yes: {
-		Unset: {Unset: Safe, No: Safe, Yes: Dangerous},
-		No:    {Unset: Safe, No: Safe, Yes: Dangerous},
-		Yes:   {Unset: Dangerous, No: Dangerous, Yes: Dangerous}, // a conflict
-	},
-}
-
 // Safety returns the class. It is the one place that reads the hints to decide
-// how dangerous a call is; a value that is no Hint counts as Unset.
+// how dangerous a call is.
 func (a Annotations) Safety() Safety {
 	return SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
 }
 
-// SafetyOf is Safety of the three hints on which it rests, for where all the others
-// would be copied.
+// SafetyOf returns the class that follows from three hints. Once one of the first
+// two is known, MCP's default counts for the other: absent destructive means
+// destructive. A confirmation that is not required does not say what the tool
+// does, so alone it leaves the class Unknown.
 func SafetyOf(readOnly, destructive, confirmation Hint) Safety {
-	if readOnly > Yes || destructive > Yes || confirmation > Yes {
-		return Unknown
+	switch {
+	case max(readOnly, destructive, confirmation) > Yes:
+		return Unknown // not a Hint
+	case destructive == Yes, confirmation == Yes:
+		return Dangerous
+	case readOnly == Yes:
+		return Safe
+	case destructive == No:
+		return Moderate
+	case readOnly == No:
+		return Dangerous
 	}
-	return table[readOnly][destructive][confirmation]
+	return Unknown
 }
 
 // MustConfirm reports whether a person must agree before the tool is called:

@@ -15,15 +15,16 @@ func (a Annotations) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("annotation: "+format, args...)) }
 
-	for _, h := range []struct {
-		name  Field
-		value Hint
-	}{
-		{ReadOnlyHint, a.ReadOnly}, {DestructiveHint, a.Destructive}, {IdempotentHint, a.Idempotent},
-		{OpenWorldHint, a.OpenWorld}, {RequiresConfirmation, a.RequiresConfirmation}, {AuditRequired, a.AuditRequired},
-	} {
-		if h.value > Yes {
-			fault("%s: %d is none of Unset, No, Yes", h.name, h.value)
+	for i := range fields {
+		switch p := fields[i].at(&a).(type) {
+		case *Hint:
+			if *p > Yes {
+				fault("%s: %d is none of Unset, No, Yes", fields[i].name, *p)
+			}
+		case **float64:
+			if *p != nil && !(finite(**p) && **p >= 0) {
+				fault("%s: %v must be a finite number of at least 0", fields[i].name, **p)
+			}
 		}
 	}
 	if a.ReadOnly == Yes && a.Destructive == Yes {
@@ -32,23 +33,15 @@ func (a Annotations) Validate() error {
 	if a.EstimatedDuration < 0 {
 		fault("%s: %v is negative", EstimatedDuration, a.EstimatedDuration)
 	}
-	for _, n := range []struct {
-		name  Field
-		value *float64
-	}{{RateLimitHint, a.RateLimitHint}, {CostHint, a.CostHint}} {
-		if n.value != nil && !(finite(*n.value) && *n.value >= 0) {
-			fault("%s: %v must be a finite number of at least 0", n.name, *n.value)
-		}
-	}
 	for i, tag := range a.Tags {
 		if strings.TrimSpace(tag) == "" {
 			fault("%s: number %d, %q, is empty", Tags, i, tag)
 		}
 	}
-	if a.Complexity != "" && !slices.Contains([]Complexity{Simple, Medium, Complex}, a.Complexity) {
+	if a.Complexity != "" && !slices.Contains(complexities, string(a.Complexity)) {
 		fault("%s: %q is none of simple, medium, complex", ComplexityHint, a.Complexity)
 	}
-	if a.SecurityLevel != "" && !slices.Contains([]SecurityLevel{Public, Internal, Restricted}, a.SecurityLevel) {
+	if a.SecurityLevel != "" && !slices.Contains(securityLevels, string(a.SecurityLevel)) {
 		fault("%s: %q is none of public, internal, restricted", SecurityLevelHint, a.SecurityLevel)
 	}
 	return errors.Join(errs...)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -24,24 +24,18 @@ const MetaKey = "io.github.fairlead-go/annotations"
 func (a Annotations) MarshalJSON() ([]byte, error) {
 	out := make(map[Field]any, len(fields))
 	for i := range fields {
-		name := fields[i].name
-		if h := a.hint(name); h != nil && *h != Unset {
-			out[name] = *h == Yes
-		} else if s := a.label(name); s != nil && *s != "" {
-			out[name] = *s
+		f := &fields[i]
+		if f.text(&a) == "" {
+			continue
 		}
-	}
-	if len(a.Tags) > 0 {
-		out[Tags] = a.Tags
-	}
-	if a.EstimatedDuration != 0 {
-		out[EstimatedDuration] = float64(a.EstimatedDuration) / float64(time.Millisecond)
-	}
-	if a.RateLimitHint != nil {
-		out[RateLimitHint] = *a.RateLimitHint
-	}
-	if a.CostHint != nil {
-		out[CostHint] = *a.CostHint
+		switch p := f.at(&a).(type) {
+		case *Hint:
+			out[f.name] = *p == Yes
+		case *time.Duration:
+			out[f.name] = float64(*p) / float64(time.Millisecond)
+		default:
+			out[f.name] = p
+		}
 	}
 	return json.Marshal(out)
 }
@@ -59,7 +53,8 @@ func (a *Annotations) UnmarshalJSON(data []byte) error {
 
 // Parse is the lenient reading, for what a server wrote: a member that cannot be
 // read is left out and reported, the others count, and unknown members are
-// ignored. A hint that is given twice counts with its careful value.
+// ignored. A hint that is given twice counts with its careful value. Data that is
+// not one whole JSON object has no members.
 func Parse(data []byte) (Annotations, error) {
 	a, faults := parse(data, false)
 	return a, errors.Join(faults...)
@@ -70,117 +65,84 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("annotation: "+format, args...)) }
 
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	open, err := dec.Token()
-	if err != nil || open != json.Delim('{') {
+	members, ok := strictjson.Members(data)
+	if !ok || !json.Valid(data) {
 		if string(bytes.TrimSpace(data)) != "null" {
 			fault("%.40q is no JSON object", data)
 		}
 		return a, faults
 	}
-	var seen []Field
-	for dec.More() {
-		key, err := dec.Token()
-		var raw json.RawMessage
-		if err == nil {
-			err = dec.Decode(&raw)
-		}
-		if err != nil {
-			fault("not readable as JSON: %v", err)
-			return a, faults
-		}
-		name := Field(key.(string)) // a key of an object is always a string
-		var before Annotations
-		twice := slices.Contains(seen, name)
-		if twice {
-			before = a.only(name)
-		}
-		known, err := a.decode(name, raw)
+	seen := make(map[Field]bool)
+	for _, m := range members {
+		name, before := Field(m.Name), a
+		known, err := a.decode(name, m.Value)
 		switch {
 		case err != nil:
 			fault("%s: %w", name, err)
 		case !known && strict:
 			fault("%q is no annotation", name)
 		}
-		if twice {
+		if seen[name] {
 			fault("%s is given twice", name)
-			a = Raise(a, before)
+			a = Raise(a, before.only(name))
 		}
-		if known {
-			seen = append(seen, name)
-		}
-	}
-	if end, err := dec.Token(); err != nil || end != json.Delim('}') {
-		fault("%.40q ends too early", data)
-	} else if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		fault("%.40q goes on after the object", data)
+		seen[name] = known
 	}
 	return a, faults
 }
 
 // only returns what a says of one field.
 func (a Annotations) only(name Field) Annotations {
-	var out Annotations
 	for i := range fields {
-		if fields[i].name == name {
-			fields[i].set(&out, &a)
+		if fields[i].name != name {
+			fields[i].clear(&a)
 		}
 	}
-	return out
+	return a
 }
 
-// decode reads one member into its field.
+// decode reads one member into its field, which is unset if it cannot be read.
 func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err error) {
-	if h := a.hint(name); h != nil {
+	i := slices.IndexFunc(fields[:], func(f field) bool { return f.name == name })
+	if i < 0 {
+		return false, nil
+	}
+	switch p := fields[i].at(a).(type) {
+	case *Hint:
 		var b *bool
-		if err := json.Unmarshal(raw, &b); err != nil {
+		if json.Unmarshal(raw, &b) != nil {
 			return true, fmt.Errorf("%.40s is no boolean", raw)
 		}
 		if b != nil {
-			*h = HintOf(*b)
+			*p = HintOf(*b)
 		}
 		return true, nil
-	}
-	if s := a.label(name); s != nil {
-		if err := json.Unmarshal(raw, s); err != nil {
-			return true, fmt.Errorf("%.40s is no string", raw)
-		}
-		if err := a.only(name).Validate(); err != nil {
-			*s = ""
-			return true, err
-		}
-		return true, nil
-	}
-	switch name {
-	case Tags:
-		if err := json.Unmarshal(raw, &a.Tags); err != nil {
-			a.Tags = nil
-			return true, fmt.Errorf("%.40s is no list of strings", raw)
-		}
-		if err := a.only(name).Validate(); err != nil {
-			a.Tags = nil
-			return true, err
-		}
-		return true, nil
-	case EstimatedDuration:
+	case *time.Duration:
 		ms, err := decodeNumber(raw)
-		if err != nil {
-			return true, err
-		}
 		// A duration past what the type holds is as good as unknown.
 		if ms != nil && *ms < float64(math.MaxInt64)/float64(time.Millisecond) {
-			a.EstimatedDuration = time.Duration(math.Round(*ms * float64(time.Millisecond)))
+			*p = time.Duration(math.Round(*ms * float64(time.Millisecond)))
 		}
-		return true, nil
-	case RateLimitHint:
-		a.RateLimitHint, err = decodeNumber(raw)
 		return true, err
-	case CostHint:
-		a.CostHint, err = decodeNumber(raw)
+	case **float64:
+		*p, err = decodeNumber(raw)
 		return true, err
+	case *string:
+		if json.Unmarshal(raw, p) != nil {
+			err = fmt.Errorf("%.40s is no string", raw)
+		}
+	case *[]string:
+		if json.Unmarshal(raw, p) != nil {
+			err = fmt.Errorf("%.40s is no list of strings", raw)
+		}
 	}
-	return false, nil
+	if err == nil {
+		err = a.only(name).Validate()
+	}
+	if err != nil {
+		fields[i].clear(a)
+	}
+	return true, err
 }
 
 func decodeNumber(raw json.RawMessage) (*float64, error) {
@@ -189,40 +151,6 @@ func decodeNumber(raw json.RawMessage) (*float64, error) {
 		return nil, fmt.Errorf("%.40s is no finite number of at least 0", raw)
 	}
 	return f, nil
-}
-
-// hint returns the field of that name where it is a hint.
-func (a *Annotations) hint(name Field) *Hint {
-	switch name {
-	case ReadOnlyHint:
-		return &a.ReadOnly
-	case DestructiveHint:
-		return &a.Destructive
-	case IdempotentHint:
-		return &a.Idempotent
-	case OpenWorldHint:
-		return &a.OpenWorld
-	case RequiresConfirmation:
-		return &a.RequiresConfirmation
-	case AuditRequired:
-		return &a.AuditRequired
-	}
-	return nil
-}
-
-// label returns the field of that name where it is a text.
-func (a *Annotations) label(name Field) *string {
-	switch name {
-	case Title:
-		return &a.Title
-	case Category:
-		return &a.Category
-	case ComplexityHint:
-		return (*string)(&a.Complexity)
-	case SecurityLevelHint:
-		return (*string)(&a.SecurityLevel)
-	}
-	return nil
 }
 
 // FromTool returns what the definition declares: MCP's hints in annotations and
@@ -274,7 +202,16 @@ func declared(t *mcp.Tool, plain Annotations, said bool) (Annotations, error) {
 		if extra.Idempotent == Yes && plain.Idempotent == No {
 			extra.Idempotent = No
 		}
-		extra = Merge(extra, admitted(plain))
+		admitted := Annotations{
+			Title: plain.Title, Destructive: plain.Destructive, OpenWorld: plain.OpenWorld,
+			RequiresConfirmation: plain.RequiresConfirmation, AuditRequired: plain.AuditRequired,
+		}
+		for _, h := range []*Hint{&admitted.Destructive, &admitted.OpenWorld, &admitted.RequiresConfirmation, &admitted.AuditRequired} {
+			if *h == No {
+				*h = Unset
+			}
+		}
+		extra = Merge(extra, admitted)
 		plain = plain.Without(ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint)
 	}
 	return Merge(plain, extra), err
@@ -301,21 +238,6 @@ func quiet(a Annotations) Annotations {
 		a.ReadOnly, a.Idempotent = Unset, Unset
 	}
 	return a
-}
-
-// admitted is what plain annotations say to the careful side or in words.
-func admitted(a Annotations) Annotations {
-	return Annotations{
-		Title: a.Title, Destructive: onlyYes(a.Destructive), OpenWorld: onlyYes(a.OpenWorld),
-		RequiresConfirmation: onlyYes(a.RequiresConfirmation), AuditRequired: onlyYes(a.AuditRequired),
-	}
-}
-
-func onlyYes(h Hint) Hint {
-	if h == Yes {
-		return Yes
-	}
-	return Unset
 }
 
 // Declare returns a copy of the definition that declares a: the four hints of

@@ -41,10 +41,7 @@ func mainVerb(ws []word) int {
 		case w.is(not):
 			return -1
 		case i == 0 && heads(ws):
-			if v := mainVerb(ws[1:]); v >= 0 {
-				return v + 1
-			}
-			return -1
+			return mainVerbFrom(ws, 1)
 		case i == 0 && prefixed(ws):
 			return 1
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
@@ -55,13 +52,18 @@ func mainVerb(ws []word) int {
 		// A few words and a colon are a heading.
 		for j := i + 1; j < min(len(ws), i+4); j++ {
 			if ws[j].mark == colon {
-				if v := mainVerb(ws[j+1:]); v >= 0 {
-					return j + 1 + v
-				}
-				return -1
+				return mainVerbFrom(ws, j+1)
 			}
 		}
 		return -1
+	}
+	return -1
+}
+
+// mainVerbFrom is mainVerb for the words from the one at i on.
+func mainVerbFrom(ws []word, i int) int {
+	if v := mainVerb(ws[i:]); v >= 0 {
+		return i + v
 	}
 	return -1
 }
@@ -138,12 +140,6 @@ func deed(ws []word) bool {
 	return false
 }
 
-// state reports whether a phrase begins with what has been done to something:
-// "deleted items".
-func state(ws []word) bool {
-	return ws[0].is(verbs) && ws[0].form == past && len(ws) > 1 && ws[1].mark == 0 && !ws[1].is(prep|subord|and|english)
-}
-
 // things reports whether a phrase begins with the name of some things, in few
 // words up to a preposition or a mark: "Open hours of a shop", "Content types,
 // fields". One unknown word that has no plural may be a verb.
@@ -166,19 +162,6 @@ func (r *reading) things(ws []word) bool {
 		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
 	}
 	return false
-}
-
-// thing reports whether a phrase begins with an article: "the doors of a house".
-func thing(ws []word) bool {
-	if !ws[0].is(article) || len(ws) < 3 || ws[1].is(lead) {
-		return false
-	}
-	for i := range ws {
-		if ws[i].is(modal) {
-			return false // "a door is locked": somebody did it
-		}
-	}
-	return true
 }
 
 // movesTo reports whether a preposition goes with a verb of giving, "lend a hand

@@ -42,7 +42,6 @@ const (
 	warns             place = "warns in the description"
 	inSchema          place = "is a parameter"
 	inChoice          place = "is a choice of a parameter"
-	inOutput          place = "the output is a list of items"
 	longText          place = "more than 100 characters of description"
 	shortText         place = "at most 100 characters of description"
 )
@@ -84,83 +83,89 @@ func (o *object) add(w *word) {
 	}
 }
 
+// An act is a row of what a verb does to an object: it is for a verb with one of
+// the senses in verb and all those in also. The conditions on the object that are 0
+// always hold.
+type act struct {
+	verb, also sense
+	any, with  sense // the object has a word with one of these, and one with one of those
+	head       sense // its last word has one of these
+	not        sense // its last word has none of these
+	without    sense // no word of it has one of these
+	given      given
+	effect     effect
+}
+
+// A given says what else has to hold of an object.
+type given uint8
+
+const (
+	something given = iota + 1 // there is one
+	nothing                    // there is none
+	free                       // two words of a request
+)
+
+// acts are looked through in order; the first row that fits decides.
+var acts = [...]act{
+	{verb: take, also: sweep, any: view, effect: changes},
+	{verb: take, effect: takes},
+	{verb: power, effect: commands},
+	{verb: out, also: bends, any: revision, effect: changes},
+	{verb: out, effect: leaves},
+	{verb: produce, any: storage, effect: takes},
+	{verb: seals, head: money | message | pact, effect: leaves},
+	{verb: run | produce, any: wire, with: outside, effect: commands},
+	{verb: run, any: wire, given: free, effect: commands},
+	{verb: produce, also: seals, any: wire, given: free, effect: commands},
+	{verb: read | compute, also: bends, head: kept, effect: adds},
+	{verb: run | fills, any: code, not: report, effect: commands},
+	{verb: run, any: many, with: wire, effect: commands},
+	{verb: run, also: change, head: money, effect: leaves},
+	{verb: run, also: change, effect: changes},
+	{verb: run, head: report, effect: reads},
+	{verb: run, also: compute, given: something, effect: reads},
+	{verb: run, head: money, effect: leaves},
+	{verb: run, effect: changes},
+	{verb: produce, any: artefact | number, not: access, effect: reads},
+	{verb: produce, effect: adds},
+	{verb: retire, any: many, effect: takes},
+	{verb: retire, head: access | money, effect: takes},
+	{verb: fills, any: kept, effect: takes},
+	{verb: change, effect: changes},
+	{verb: add, also: bends, any: picture, without: kept, effect: reads},
+	{verb: add, also: bends, without: kept, given: nothing, effect: reads},
+	{verb: add, also: wire, any: many, given: nothing, effect: commands}, // a raw request
+	{verb: add, also: says, head: report, effect: reads},                 // it reports a status
+	{verb: add, head: number, effect: reads},
+	{verb: add, head: message | money, without: tentative, effect: leaves},
+	{verb: add, effect: adds},
+	{verb: read | compute, effect: reads},
+}
+
 // effectOf says what a verb does to an object.
 func effectOf(verb sense, o object) effect {
-	switch {
-	case verb&take != 0:
-		if verb&sweep != 0 && o.any&view != 0 {
-			return changes
+	for i := range acts {
+		if d := &acts[i]; verb&d.verb != 0 && verb&d.also == d.also && d.fits(o) {
+			return d.effect
 		}
-		return takes
-	case verb&power != 0:
-		return commands
-	case verb&out != 0 && verb&bends != 0 && o.any&revision != 0:
-		return changes
-	case verb&out != 0:
-		return leaves
-	case verb&produce != 0 && o.any&storage != 0:
-		return takes
-	case verb&seals != 0 && o.head&(money|message|pact) != 0:
-		return leaves
-	case verb&(run|produce) != 0 && o.any&wire != 0 && (o.any&outside != 0 || o.free && verb&(run|seals) != 0):
-		return commands
-	case verb&(read|compute) != 0 && verb&bends != 0 && o.head&kept != 0:
-		return adds
-	case verb&run != 0, verb&fills != 0 && o.any&code != 0:
-		return ran(verb, o)
-	case verb&produce != 0:
-		if o.any&(artefact|number) != 0 && o.head&access == 0 {
-			return reads
-		}
-		return adds
-	case verb&change != 0:
-		return changed(verb, o)
-	case verb&bends != 0 && verb&add != 0 && o.any&kept == 0 && (o.any&picture != 0 || !o.some):
-		return reads
-	case verb&add != 0 && verb&wire != 0 && o.any&many != 0 && !o.some:
-		return commands // a raw request
-	case verb&add != 0 && verb&says != 0 && o.head&report != 0:
-		return reads // it reports a status
-	case verb&add != 0:
-		return added(o)
-	case verb&(read|compute) != 0:
-		return reads
 	}
 	return unknown
 }
 
+// fits reports whether the conditions on the object hold.
+func (d *act) fits(o object) bool {
+	switch {
+	case d.given == something && !o.some, d.given == nothing && o.some, d.given == free && !o.free:
+		return false
+	case o.head&d.not != 0, o.any&d.without != 0:
+		return false
+	}
+	return has(o.any, d.any) && has(o.any, d.with) && has(o.head, d.head)
+}
+
+// has reports whether s has one of some senses, or none is asked for.
+func has(s, some sense) bool { return some == 0 || s&some != 0 }
+
 // runs reports whether a verb runs what it is given: "run", and a "query", which
 // is itself a thing that is run.
 func runs(verb sense) bool { return verb&run != 0 || verb&read != 0 && verb&code != 0 }
-
-func ran(verb sense, o object) effect {
-	switch {
-	case o.any&code != 0 && o.head&report == 0, o.any&many != 0 && o.any&wire != 0:
-		return commands
-	case o.head&report != 0 && verb&change == 0, verb&compute != 0 && o.some:
-		return reads
-	case o.head&money != 0:
-		return leaves
-	}
-	return changes
-}
-
-func changed(verb sense, o object) effect {
-	switch {
-	case verb&retire != 0 && o.any&many != 0,
-		verb&retire != 0 && o.head&(access|money) != 0,
-		verb&fills != 0 && o.any&kept != 0:
-		return takes
-	}
-	return changes
-}
-
-func added(o object) effect {
-	switch {
-	case o.head&number != 0:
-		return reads
-	case o.head&(message|money) != 0 && o.any&tentative == 0:
-		return leaves
-	}
-	return adds
-}

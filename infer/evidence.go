@@ -63,18 +63,15 @@ func idempotent(r *reading, v *verdict, c *cues, f finding) bool {
 // openWorld returns whether the tool reaches outside: what the name says goes
 // before what the description says, and outside before inside.
 func openWorld(name []word, v *verdict, r *reading) (annotation.Hint, finding) {
-	hint, why := annotation.Unset, finding{}
-	for i := range name {
-		switch w := &name[i]; {
-		case w.is(outside):
-			return annotation.Yes, finding{place: inName, word: w.base}
-		case w.is(inside) && w.form == base:
-			hint, why = annotation.No, finding{place: inName, word: w.base}
+	if w := first(name, outside); w != "" {
+		return annotation.Yes, finding{place: inName, word: w}
+	}
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i].is(inside) && name[i].form == base {
+			return annotation.No, finding{place: inName, word: name[i].base}
 		}
 	}
 	switch {
-	case hint != annotation.Unset:
-		return hint, why
 	case r.open != "":
 		return annotation.Yes, finding{place: inDescription, word: r.open}
 	case v.verb.sense&compute != 0 && v.verb.sense&weak == 0:
@@ -86,12 +83,10 @@ func openWorld(name []word, v *verdict, r *reading) (annotation.Hint, finding) {
 // complexityOf follows the first seed: one of seven stems makes a tool complex,
 // a description of more than 100 characters makes it medium.
 func complexityOf(def *mcp.Tool, name []word, r *reading) (annotation.Complexity, finding) {
-	for i := range name {
-		if name[i].is(involved) {
-			return annotation.Complex, finding{place: inName, word: name[i].base}
-		}
-	}
+	stem := first(name, involved)
 	switch {
+	case stem != "":
+		return annotation.Complex, finding{place: inName, word: stem}
 	case r.stem != "":
 		return annotation.Complex, finding{place: inDescription, word: r.stem}
 	case utf8.RuneCountInString(def.Description) > longDescription:

@@ -49,10 +49,6 @@ func kindOf(r rune) (kind, rune) {
 		return letter, r
 	case 'A' <= r && r <= 'Z':
 		return letter, r - 'A' + 'a'
-	case r == ' ':
-		return gap, 0
-	case 0x3040 <= r && r <= 0xD7A3: // the scripts of East Asia: nothing looks alike
-		return other, 0
 	case 0xFF21 <= r && r <= 0xFF3A: // full-width capitals
 		return letter, r - 0xFF21 + 'a'
 	case 0xFF41 <= r && r <= 0xFF5A: // full-width letters

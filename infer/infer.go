@@ -30,7 +30,6 @@ func Tool(def *mcp.Tool) annotation.Annotations {
 // with, such as browser_ or notion-, say nothing about any of them and are
 // passed over.
 func Tools(defs []*mcp.Tool) []annotation.Annotations {
-	out := make([]annotation.Annotations, len(defs))
 	names := make([][]word, 0, len(defs))
 	for _, def := range defs {
 		if def != nil {
@@ -38,6 +37,7 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 		}
 	}
 	shared := sharedPrefix(names)
+	out := make([]annotation.Annotations, len(defs))
 	for i, def := range defs {
 		if def != nil {
 			out[i] = infer(def, names[0], shared)
@@ -54,7 +54,6 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	r.read(def.Description)
 	v := judge(name, max(min(shared, len(name)-1), 0))
 	c := readSchema(def.InputSchema)
-	c.items = listsItems(def.OutputSchema)
 	return annotate(def, name, &v, &r, &c, decide(&v, &r, titled(def.Title), &c))
 }
 
@@ -78,7 +77,7 @@ func decide(v *verdict, r *reading, title finding, c *cues) finding {
 	if f.effect == reads && soft(v, r, f) {
 		f = f.worse(r.stays)
 	}
-	if r.warn.effect != unknown && (f.effect.writes() || f.effect == unknown) {
+	if f.effect != reads {
 		f = f.worse(r.warn)
 	}
 	return f.worse(c.weigh(v, r, f))
@@ -145,7 +144,7 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 		out = c.action
 	}
 	open := !v.firm && !(v.told && r.plain && r.main.effect == reads) || runs(v.verb.sense)
-	if c.command.effect != unknown && open && !r.claimsHarmless {
+	if open && !r.claimsHarmless {
 		out = out.worse(c.command)
 	}
 	out = out.worse(c.switched)
@@ -155,13 +154,10 @@ func (c *cues) weigh(v *verdict, r *reading, f finding) finding {
 			out = out.worse(c.body)
 		}
 	}
-	if f.effect == unknown && c.items && v.at < 0 && !r.odd {
-		out = out.worse(finding{effect: reads, place: inOutput})
-	}
 	if !v.firm || v.verb.sense&manage != 0 {
 		out = out.worse(c.noun)
 	}
-	if c.forced.effect != unknown && f.effect.writes() {
+	if f.effect.writes() {
 		out = out.worse(c.forced)
 	}
 	return out

@@ -2,7 +2,7 @@ package infer
 
 // Version names the lexicon and the rules together. It changes whenever a tool
 // may get another class.
-const Version = "3"
+const Version = "4"
 
 // A sense is what a word can mean. It is a set: "report" is a verb and a noun.
 type sense uint64

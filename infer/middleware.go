@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -28,18 +29,12 @@ const defaultSize = 4096
 // It is where chain.Guard has the class from when there is no catalogue. A
 // negative size is a mistake in the program, and New panics.
 func New(opts Options) middleware.Middleware {
-	size := opts.Size
-	if size == 0 {
-		size = defaultSize
-	}
+	size := cmp.Or(opts.Size, defaultSize)
 	if size < 0 {
 		panic("infer: Options.Size is negative; it is how many definitions are remembered")
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		known, err := lru.New[key, *classified](size)
-		if err != nil { // only for a size below one
-			panic("infer: " + err.Error())
-		}
+		known, _ := lru.New[key, *classified](size) // which fails only for a size below 1
 		return &caller{next: next, known: known}
 	}
 }

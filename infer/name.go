@@ -124,11 +124,10 @@ func judge(ws []word, from int) verdict {
 	if at == from {
 		v.place = leadsName
 	}
-	last := &ws[len(ws)-1]
-	v.told = last.sense&report != 0
+	v.told = ws[len(ws)-1].sense&report != 0
 	v.firm = v.verb.sense&wire != 0 && v.effect == commands || v.verb.sense&power != 0 && (v.verb.sense&noun == 0 || at == len(ws)-1) || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
 		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
-		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && last.sense&report != 0) // a noun: deploy_status
+		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && v.told) // a noun: deploy_status
 	if v.verb.sense&(bends|seals) == bends|seals && v.effect == reads && at > from && v.obj.any&picture == 0 {
 		v.firm, v.effect = false, adds // notes_capture: of what, is not known
 	}
@@ -140,37 +139,28 @@ func judge(ws []word, from int) verdict {
 			continue
 		}
 		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].base}
-		if more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)) {
-			v.finding = v.worse(f)
-		}
 		if v.verb.sense&supposes != 0 && ws[i].is(verbs&^(read|compute)) && ws[i].form == base {
 			v.firm = false // preview_send: or things that are done in a preview
 		}
-		if v.effect == reads && v.verb.sense&noun != 0 && ws[i].is(verbs) && ws[i].form == base {
-			v.finding = v.worse(f) // chat_post: two nouns that may be verbs
-		}
-		if v.verb.sense&run != 0 && last.sense&report == 0 && ws[i].is(take|out) && ws[i].form == base && ws[i].sense&(noun|either) == 0 {
-			v.finding = v.worse(f) // run_purge_job
-		}
-		if v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0 {
-			v.finding = v.worse(f) // request_deletion
+		switch {
+		case more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)),
+			v.effect == reads && v.verb.sense&noun != 0 && ws[i].form == base, // chat_post: two nouns that may be verbs
+			v.verb.sense&run != 0 && !v.told && ws[i].grave(),                 // run_purge_job
+			v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0:      // request_deletion
+			v.finding = v.worse(f)
 		}
 	}
 	return v
 }
 
-// more reports whether the word at i is another verb of the name: after "and",
+// more reports whether the verb at i is another one of the name: after "and",
 // "or" or "then", or at the end, where no noun follows that it could describe.
 // What stands behind a state word or before a noun is none: get_reset_token.
 func more(ws []word, i int) bool {
-	w := &ws[i]
-	if !w.is(verbs) || w.form == past {
-		return false
-	}
 	if ws[i-1].is(and) {
-		return true
+		return ws[i].form != past
 	}
-	return i == len(ws)-1 && w.form == base && w.sense&(noun|either) == 0 && !ws[i-1].is(prep)
+	return i == len(ws)-1 && ws[i].imperative() && ws[i].form == base
 }
 
 // headVerb returns the index of the verb that speaks for the name, or -1: the

@@ -85,7 +85,8 @@ var rules = map[string]string{
 		move_key | Holds a key or release of one | moderate`,
 	"a verb with something in front": `
 		lamp | Deep-inspect a lamp | safe
-		lamp | Force-delete a lamp | dangerous`,
+		lamp | Force-delete a lamp | dangerous
+		get_lamp | Force-delete a lamp | dangerous`,
 	"when to call is no deed": `
 		lamp_recall | Call with every question. Returns what a lamp has seen. | safe
 		lamp_hook | Call an endpoint of the lamp | moderate`,
@@ -109,13 +110,13 @@ var rules = map[string]string{
 		lamps | Bulb types of a lamp | safe
 		lamps | Throughput, error rate | safe
 		lamps | Deleted lamps of a house | safe
-		lamps | Recently added lamps | safe
+		lamps | Recently added lamps | unknown
 		lamps | Payments of a customer | safe
 		lamps | Payment for a lamp | unknown
 		lamps | Bestow kudos to a lamp | unknown
 		lamps | Flurb lamps | unknown
 		lamps | Glow and age of a lamp | safe
-		lamps | The doors of a lamp shop | safe
+		lamps | The doors of a lamp shop | unknown
 		lamps | A lamp is removed | unknown
 		lamps | A tool for flurbing lamps | unknown
 		lamps | Copies lamps from a house | moderate
@@ -163,7 +164,7 @@ var rules = map[string]string{
 		list_lamps | Get profile, purchase history, and age | safe`,
 	"a verb that looks like things": `
 		lamp_review | Records Anna's review of a lamp | moderate
-		lamp_review | Orders of a lamp | safe`,
+		lamp_review | Orders of a lamp | dangerous`,
 	"whose deed it is": `
 		list_lamps | List lamps. The user deletes the lamp. | safe
 		list_lamps | List lamps. The tool deletes the lamp. | dangerous`,
@@ -256,30 +257,24 @@ func TestSchemaRules(t *testing.T) {
 		"type": "object", "required": []any{"payload"},
 		"properties": map[string]any{"payload": map[string]any{"type": "object"}},
 	}
-	rows := map[string]any{"type": "array", "items": map[string]any{"type": "object"}}
 	for _, c := range []struct {
 		name   string
 		in     any
-		out    any
 		want   string
 		reason string
 	}{
-		{"search_lamps", boolParameter("dry_run"), nil, "moderate", "nobody dry-runs a read"},
-		{"search_lamps", boolParameter("confirm"), nil, "moderate", "nobody confirms a read"},
-		{"search_lamps", boolParameter("confirmed_only"), nil, "safe", "a filter"},
-		{"search_lamps", stringParameter("confirm"), nil, "safe", "no switch"},
-		{"render_lamp", required, nil, "moderate", "what is to be written has to be given"},
-		{"parse_lamp", required, nil, "safe", "a plain read works on what it is given"},
-		{"render_lamp", nil, nil, "safe", "nothing has to be given"},
-		{"lamps", nil, rows, "safe", "a list comes out, and nothing is done"},
-		{"lamps", nil, map[string]any{"type": "object", "properties": map[string]any{"lamps": rows}}, "safe", "the same in an object"},
-		{"lamps", nil, map[string]any{"type": "object"}, "unknown", "no list"},
-		{"delete_lamps", nil, rows, "dangerous", "a list lowers nothing"},
-		{"search_lamps", enum("mode", "email", "mail"), nil, "safe", "nouns are no deeds of a plain read"},
-		{"lamps", enum("action", "email", "list"), nil, "dangerous", "where nothing else is known they count"},
-		{"search_lamps", enum("action", "delete", "list"), nil, "dangerous", "a plain verb always counts"},
+		{"search_lamps", boolParameter("dry_run"), "moderate", "nobody dry-runs a read"},
+		{"search_lamps", boolParameter("confirm"), "moderate", "nobody confirms a read"},
+		{"search_lamps", boolParameter("confirmed_only"), "safe", "a filter"},
+		{"search_lamps", stringParameter("confirm"), "safe", "no switch"},
+		{"render_lamp", required, "moderate", "what is to be written has to be given"},
+		{"parse_lamp", required, "safe", "a plain read works on what it is given"},
+		{"render_lamp", nil, "safe", "nothing has to be given"},
+		{"search_lamps", enum("mode", "email", "mail"), "safe", "nouns are no deeds of a plain read"},
+		{"lamps", enum("action", "email", "list"), "dangerous", "where nothing else is known they count"},
+		{"search_lamps", enum("action", "delete", "list"), "dangerous", "a plain verb always counts"},
 	} {
-		a := infer.Tool(&mcp.Tool{Name: c.name, InputSchema: c.in, OutputSchema: c.out})
+		a := infer.Tool(&mcp.Tool{Name: c.name, InputSchema: c.in})
 		if a.Safety().String() != c.want {
 			t.Errorf("%s (%s): got %s, want %s: %v", c.name, c.reason, a.Safety(), c.want, a.Evidence)
 		}

@@ -101,13 +101,6 @@ func (s *scanner) terminal() {
 func (s *scanner) word() {
 	start, flags := s.pos, s.next
 	s.next = 0
-	for s.pos < len(s.text) && isLower(s.text[s.pos]) {
-		s.pos++
-	}
-	if s.pos == len(s.text) || s.text[s.pos] == ' ' { // as most words are
-		s.emit(s.text[start:s.pos], flags)
-		return
-	}
 	for s.pos < len(s.text) {
 		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
 		k, _ := kindOf(r)

@@ -1,5 +1,7 @@
 package infer
 
+import "cmp"
+
 // A reading is what the description says, sentence by sentence.
 type reading struct {
 	main   finding // the main verb of the first sentence
@@ -39,7 +41,8 @@ func (r *reading) sentence(s *sentence) {
 		r.understood = s.senses&english != 0
 		r.strange = speaksAnother(ws)
 	}
-	r.notes(ws)
+	r.open = cmp.Or(r.open, first(ws, outside))
+	r.stem = cmp.Or(r.stem, first(ws, involved))
 	r.warnings(ws)
 	r.outcome(ws)
 	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
@@ -53,22 +56,10 @@ func (r *reading) sentence(s *sentence) {
 	}
 }
 
-// notes keeps the words that speak of something else than the effect.
-func (r *reading) notes(ws []word) {
-	for i := range ws {
-		if ws[i].is(outside) && r.open == "" {
-			r.open = ws[i].base
-		}
-		if ws[i].is(involved) && r.stem == "" {
-			r.stem = ws[i].base
-		}
-	}
-}
-
 // first reads the first sentence: its main verb, and the verbs beside it.
 func (r *reading) first(ws []word) {
 	i := mainVerb(ws)
-	if i < 0 || i == 0 && r.several(ws) {
+	if i < 0 {
 		r.main = r.nominal(ws)
 		r.told = r.main.effect != unknown || len(ws) > 3
 		return
@@ -143,19 +134,6 @@ func (r *reading) deedOf(ws []word) bool {
 	return false
 }
 
-// several reports whether a sentence begins with several things, "orders of a day",
-// and not with a verb.
-func (r *reading) several(ws []word) bool {
-	if len(ws) < 2 || ws[0].sense&noun == 0 || ws[0].form != third {
-		return false
-	}
-	switch ws[1].base {
-	case "of", "by", "for", "in", "per":
-		return true
-	}
-	return false
-}
-
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
 // prices", "Deleted items", "Open hours, closing days".
 func (r *reading) phrase(ws []word) finding {
@@ -170,7 +148,7 @@ func (r *reading) phrase(ws []word) finding {
 	}
 	told := ws[0].is(many)
 	r.vague = !told
-	if !told && !ws[0].is(tells) && !thing(ws) && !state(ws) && !r.things(ws) {
+	if !told && !ws[0].is(tells) && !r.things(ws) {
 		return finding{}
 	}
 	return finding{reads, saysNoDeed, ws[0].entry()}

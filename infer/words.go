@@ -40,6 +40,16 @@ type word struct {
 
 func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&opaque == 0 }
 
+// first returns the first of some words that may mean s, "" if none does.
+func first(ws []word, s sense) string {
+	for i := range ws {
+		if ws[i].is(s) {
+			return ws[i].base
+		}
+	}
+	return ""
+}
+
 // entry returns the entry of the lexicon that the word is a form of, or nothing.
 func (w *word) entry() string {
 	if w.sense == 0 {
@@ -67,17 +77,6 @@ func ending(text string) flag {
 
 // words holds the words of the lexicon in all their forms, by their letters.
 var words = sync.OnceValue(func() map[string]word { return index(entries(lexicon)) })
-
-// ranks holds the place of each entry in the lexicon.
-var ranks = sync.OnceValue(func() map[string]int {
-	out := make(map[string]int)
-	for i, e := range entries(lexicon) {
-		if _, ok := out[e.base]; !ok {
-			out[e.base] = i
-		}
-	}
-	return out
-})
 
 // lookup returns the word of these letters. It has no sense if the lexicon does not
 // have it.
