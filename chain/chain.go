@@ -46,26 +46,22 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 // if it has something to do.
 func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
 	e.first = executor
-	asks := e.judge != nil
+	asks, tells := e.judge != nil, false
 	for _, link := range slices.Backward(links) {
 		e.first = link(e.first)
-		asks = asks || mayAsk(e.first)
+		// A link that describes no kind, or telemetry, may call RecordOf; of the others
+		// there is something to record.
+		d, ok := e.first.(middleware.Describer)
+		if !ok || d.Describe().Kind == "" || d.Describe().Kind == "telemetry" {
+			asks = true
+		} else {
+			tells = true
+		}
 	}
-	if !asks {
+	if !asks || !tells {
 		return e.first
 	}
 	return &e
-}
-
-// mayAsk reports whether a link may call [RecordOf]: it is none of Fairlead's own, or
-// one that is documented to.
-func mayAsk(built middleware.ToolCaller) bool {
-	d, ok := built.(middleware.Describer)
-	if !ok {
-		return true
-	}
-	kind := d.Describe().Kind
-	return kind == "" || kind == "telemetry"
 }
 
 // An entry begins the state of a call that enters a chain, so that its record can be
