@@ -49,16 +49,12 @@ func looking(ctx context.Context, method string) answers.Look {
 	if !resolution.Marked(method) {
 		return nil
 	}
-	page := rawlist.From(ctx)
 	return func(result json.RawMessage) json.RawMessage {
 		result = resolution.Mark(method, result)
-		switch {
-		case method != methodListTools:
-			return result
-		case page == nil: // the host's own
-			return rawlist.Forget(result)
+		if method == methodListTools {
+			result = rawlist.From(ctx).Take(result)
 		}
-		return page.Take(result)
+		return result
 	}
 }
 

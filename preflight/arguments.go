@@ -9,7 +9,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -30,8 +29,7 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 	if one, other, found := canonical.Alike(form); found {
 		a.alike = fmt.Sprintf("%.40q and %.40q differ only in case, and a server may take one for the other", one, other)
 	}
-	err = json.Unmarshal(form, &a.members)
-	return a, session.ArgumentsError(call, err)
+	return a, json.Unmarshal(form, &a.members) // it is an object
 }
 
 // Text returns an argument that is a text. It does not where the argument is

@@ -22,22 +22,21 @@ func Alike(form []byte) (one, other string, found bool) {
 }
 
 // cased reports whether a member's name holds more than small letters of ASCII, as one
-// of two that are alike must.
+// of two that are alike must. It may report true for another form.
 func cased(form []byte) bool {
+	found := false // since the last quote
 	for i := 0; i < len(form); i++ {
-		if form[i] != '"' {
-			continue
-		}
-		end := skipPlain(form, i+1)
-		for ; form[end] != '"'; end = skipPlain(form, end+1) {
-			if form[end] == '\\' {
-				end++
+		switch c := form[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			if found && i+1 < len(form) && form[i+1] == ':' {
+				return true
 			}
+			found = false
+		case c >= utf8.RuneSelf || 'A' <= c && c <= 'Z':
+			found = true
 		}
-		if end+1 < len(form) && form[end+1] == ':' && bytes.ContainsFunc(form[i:end], func(r rune) bool { return r >= utf8.RuneSelf || 'A' <= r && r <= 'Z' }) {
-			return true
-		}
-		i = end
 	}
 	return false
 }

@@ -9,6 +9,7 @@ package canonical
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,6 +34,10 @@ func (e *Error) Error() string   { return fmt.Sprintf("%s (at byte %d)", e.Reaso
 func (e *Error) NotSent() bool   { return true }
 func (e *Error) Permanent() bool { return true }
 
+func tooDeep(at int) error {
+	return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: at}
+}
+
 // AppendObject appends the canonical form of an object to dst. Nothing, as MCP
 // has it for absent arguments, is the empty object.
 func AppendObject(dst, src []byte) ([]byte, error) {
@@ -49,29 +54,20 @@ func AppendObject(dst, src []byte) ([]byte, error) {
 // comes back as it was.
 func Append(dst, src []byte) ([]byte, error) {
 	if len(src) > MaxBytes {
-		return dst, tooLong(len(src))
+		return dst, &Error{Reason: fmt.Sprintf("%d bytes, more than the limit of %d", len(src), MaxBytes), Offset: MaxBytes}
 	}
 	w := writers.Get().(*writer)
-	if len(w.lastSrc) > 0 && bytes.Equal(src, w.lastSrc) {
-		dst = append(dst, w.lastForm...)
-		writers.Put(w)
-		return dst, nil
-	}
 	w.src, w.pos, w.run, w.dst, w.members = src, 0, 0, slices.Grow(dst, len(src)), w.members[:0]
 	err := w.document()
 	if err == nil {
-		w.remember(src, w.dst[len(dst):])
 		dst = w.dst
 	}
 	w.src, w.dst = nil, nil
-	if cap(w.members) <= maxPooled {
+	if cap(w.members) <= 8<<10 && cap(w.scratch) <= 64<<10 { // one long text pins no memory
 		writers.Put(w)
 	}
 	return dst, err
 }
-
-// maxPooled keeps one text of many members from pinning their places.
-const maxPooled = 8 << 10
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
@@ -82,20 +78,7 @@ type writer struct {
 	run, pos int
 	dst      []byte
 	members  []member // a stack: those of the objects that are open
-	keys     []string // likewise
-
-	// The text that was written last, and its form: the rooms of a chain look at the
-	// same arguments one after the other.
-	lastSrc, lastForm []byte
-}
-
-// maxLast is how long a text may be that is remembered.
-const maxLast = 64 << 10
-
-func (w *writer) remember(src, form []byte) {
-	if len(src) <= maxLast && len(form) <= maxLast {
-		w.lastSrc, w.lastForm = append(w.lastSrc[:0], src...), append(w.lastForm[:0], form...)
-	}
+	scratch  []byte
 }
 
 // flush copies the run.
@@ -135,9 +118,7 @@ func (w *writer) next() (c byte) {
 	return c
 }
 
-// nextAfterSpace stands by itself so that next is inlined.
-//
-//go:noinline
+//go:noinline // so that next is inlined
 func (w *writer) nextAfterSpace() byte {
 	w.flush()
 	w.pos = skipSpace(w.src, w.pos)
@@ -219,47 +200,25 @@ func (w *writer) array(depth int) error {
 // number leaves a literal as it is written, if it fits a float64.
 func (w *writer) number() error {
 	start := w.pos
-	if w.src[w.pos] == '-' {
-		w.pos++
-	}
-	switch {
-	case w.pos < len(w.src) && w.src[w.pos] == '0':
-		w.pos++
-	case !w.digits():
-		return w.unexpected()
-	}
-	if w.pos < len(w.src) && w.src[w.pos] == '.' {
-		w.pos++
-		if !w.digits() {
-			return w.unexpected()
-		}
-	}
-	exponent := w.pos < len(w.src) && w.src[w.pos]|0x20 == 'e'
-	if exponent {
-		w.pos++
-		if w.pos < len(w.src) && (w.src[w.pos] == '+' || w.src[w.pos] == '-') {
-			w.pos++
-		}
-		if !w.digits() {
-			return w.unexpected()
+	simple := true // digits alone
+	for ; w.pos < len(w.src); w.pos++ {
+		if c := w.src[w.pos]; c < '0' || c > '9' {
+			if bytes.IndexByte([]byte("+-.eE"), c) < 0 {
+				break
+			}
+			simple = false
 		}
 	}
 	text := w.src[start:w.pos]
-	if exponent || len(text) > 300 {
-		if _, err := strconv.ParseFloat(string(text), 64); err != nil {
-			return w.fail("the number %.40s is out of range", text)
-		}
+	if simple && len(text) < 300 && (text[0] != '0' || len(text) == 1) {
+		return nil
+	}
+	if !json.Valid(text) {
+		w.pos = start
+		return w.fail("not valid JSON: the number %.40s", text)
+	}
+	if _, err := strconv.ParseFloat(string(text), 64); err != nil {
+		return w.fail("the number %.40s is out of range", text)
 	}
 	return nil
-}
-
-// digits reads digits, at least one.
-func (w *writer) digits() bool {
-	i := w.pos
-	for i < len(w.src) && '0' <= w.src[i] && w.src[i] <= '9' {
-		i++
-	}
-	read := i > w.pos
-	w.pos = i
-	return read
 }

@@ -109,12 +109,12 @@ func TestRefused(t *testing.T) {
 		{"a sign for a digit", `"\u+123"`, "no escaped character"},
 		{"an unknown escape", `"\x41"`, `unknown escape \x`},
 		{"a control character", "\"\n\"", "control character 0x0a"},
-		{"a leading zero", `01`, "after the value"},
+		{"a leading zero", `01`, "the number 01"},
 		{"a plus", `+1`, "unexpected '+'"},
-		{"a point alone", `1.`, "unexpected end"},
+		{"a point alone", `1.`, "the number 1."},
 		{"no point in front", `.5`, "unexpected '.'"},
-		{"an exponent alone", `1e+`, "unexpected end"},
-		{"a minus alone", `-`, "unexpected end"},
+		{"an exponent alone", `1e+`, "the number 1e+"},
+		{"a minus alone", `-`, "the number -"},
 		{"a word", `nul`, "unexpected 'n'"},
 		{"another case", `True`, "unexpected 'T'"},
 		{"no JSON", `NaN`, "unexpected 'N'"},
@@ -321,8 +321,8 @@ func BenchmarkValid(b *testing.B) {
 	}
 }
 
-// A long object is put in order by moving its longest member once, wherever it stands
-// and wherever it goes.
+// A long object is put in order, wherever its longest member stands and wherever it
+// goes.
 func TestLongObjectsAreRearranged(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { // out of order inside, so that it cannot be copied as it is

@@ -2,8 +2,6 @@ package canonical
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -12,11 +10,7 @@ import (
 // string reads a string. One with escapes is written anew with the fewest: those
 // of the quote, the backslash and control characters.
 func (w *writer) string() error {
-	w.pos = skipPlain(w.src, w.pos+1)
-	if w.pos < len(w.src) && w.src[w.pos] == '"' { // as in nearly all
-		w.pos++
-		return nil
-	}
+	w.pos++
 	for {
 		w.pos = skipPlain(w.src, w.pos)
 		if w.pos == len(w.src) {
@@ -51,15 +45,6 @@ func (w *writer) string() error {
 // ASCII, a control character, a quote or a backslash. What a borrow sets besides
 // stands after the first that is right.
 func skipPlain(src []byte, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(src); i += 8 {
-		x := binary.LittleEndian.Uint64(src[i:])
-		quote, backslash := x^'"'*ones, x^'\\'*ones
-		special := (x | (x-' '*ones)&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
-		if special != 0 {
-			return i + bits.TrailingZeros64(special)/8
-		}
-	}
 	for i < len(src) && plain[src[i]] {
 		i++
 	}

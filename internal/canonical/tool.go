@@ -1,60 +1,59 @@
 package canonical
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"encoding/json"
 
-// AppendTool appends the canonical form of a tool's definition. Its members stand in
-// the order of their names.
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// AppendTool appends the canonical form of a tool's definition to dst.
 func AppendTool(dst []byte, d *mcp.Tool) ([]byte, error) {
-	o := object{text: dst, start: len(dst)}
-	if len(d.Meta) > 0 {
-		o.value("_meta", map[string]any(d.Meta))
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return dst, err
 	}
-	if d.Annotations != nil {
-		o.value("annotations", d.Annotations)
-	}
-	o.words("description", d.Description)
-	if len(d.Icons) > 0 {
-		o.value("icons", d.Icons)
-	}
-	o.value("inputSchema", d.InputSchema)
-	o.member("name")
-	o.text = AppendText(o.text, d.Name)
-	if d.OutputSchema != nil {
-		o.value("outputSchema", d.OutputSchema)
-	}
-	o.words("title", d.Title)
-	if o.err != nil {
-		return dst, o.err
-	}
-	return append(o.text, '}'), nil
+	return Append(dst, raw)
 }
 
-// An object is written member by member.
-type object struct {
-	text  []byte
-	start int   // of the object
-	err   error // the first one
-}
+// Copy returns a private copy of v, as encoding/json would decode what it would
+// write for it.
+func Copy(v any) (any, error) { return copied(v, 0) }
 
-func (o *object) member(name string) {
-	before := byte(',')
-	if len(o.text) == o.start {
-		before = '{'
+func copied(v any, depth int) (_ any, err error) {
+	if depth > MaxDepth {
+		return nil, tooDeep(0)
 	}
-	o.text = append(append(append(o.text, before, '"'), name...), '"', ':')
-}
-
-func (o *object) value(name string, v any) {
-	if o.err == nil {
-		o.member(name)
-		o.text, o.err = AppendTree(o.text, v)
+	switch v := v.(type) {
+	case nil, bool, string, float64:
+		return v, nil
+	case map[string]any:
+		if v == nil {
+			return nil, nil //nolint:nilnil // it is JSON's null
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if out[k], err = copied(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		if v == nil {
+			return nil, nil //nolint:nilnil // it is JSON's null
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			if out[i], err = copied(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
 	}
-}
-
-// words writes a text, and nothing for an empty one.
-func (o *object) words(name, text string) {
-	if text != "" {
-		o.member(name)
-		o.text = AppendText(o.text, text)
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
 	}
+	var out any
+	err = json.Unmarshal(raw, &out)
+	return out, err
 }

@@ -12,38 +12,41 @@ import (
 // client by a result, and by nothing else.
 const InputRequired = "2026-07-28"
 
-type key struct{}
-
-// With returns a context that carries the request.
-func With(ctx context.Context, req *mcp.CallToolRequest) context.Context {
-	return context.WithValue(ctx, key{}, req)
-}
-
-// Of returns the request that the context carries, nil where there is none.
-func Of(ctx context.Context) *mcp.CallToolRequest {
-	req, _ := ctx.Value(key{}).(*mcp.CallToolRequest)
-	return req
-}
-
-type elicitKey struct{}
-
 // An Elicit puts a form to a client of a revision before [InputRequired] and waits for
 // what comes back.
 type Elicit func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error)
 
+type key struct{}
+
+type carried struct {
+	req *mcp.CallToolRequest
+	ask Elicit
+}
+
+func of(ctx context.Context) carried {
+	c, _ := ctx.Value(key{}).(carried)
+	return c
+}
+
+// With returns a context that carries the request.
+func With(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	return context.WithValue(ctx, key{}, carried{req, of(ctx).ask})
+}
+
+// Of returns the request that the context carries, nil if there is none.
+func Of(ctx context.Context) *mcp.CallToolRequest { return of(ctx).req }
+
 // WithElicit returns a context whose client is asked by ask, for a request that came
 // without a session of the SDK.
 func WithElicit(ctx context.Context, ask Elicit) context.Context {
-	return context.WithValue(ctx, elicitKey{}, ask)
+	return context.WithValue(ctx, key{}, carried{of(ctx).req, ask})
 }
 
-// ElicitOf returns how the client is asked, nil where it cannot be.
+// ElicitOf returns how the client is asked, nil if it cannot be.
 func ElicitOf(ctx context.Context) Elicit {
-	if ask, ok := ctx.Value(elicitKey{}).(Elicit); ok {
-		return ask
+	c := of(ctx)
+	if c.ask == nil && c.req != nil && c.req.Session != nil {
+		return c.req.Session.Elicit
 	}
-	if req := Of(ctx); req != nil && req.Session != nil {
-		return req.Session.Elicit
-	}
-	return nil
+	return c.ask
 }

@@ -99,17 +99,32 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 	return faults
 }
 
-// Forget returns an answer that nobody waits for as the SDK is to see it: with no
-// ttlMs, since what it remembers of it would answer the next request, from a page too.
-func Forget(result json.RawMessage) json.RawMessage {
+// Take notes an answer and returns what the SDK is to see of it: the tools that it
+// can read, and no ttlMs, so that it does not answer the next request from memory.
+// An answer of another shape passes as it is. Of one that nobody waits for, with a nil
+// page, only ttlMs is changed.
+func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	var list map[string]json.RawMessage
 	if json.Unmarshal(result, &list) != nil {
 		return result
 	}
-	if raw, ok := list["ttlMs"]; !ok || string(raw) == "0" {
+	ttl, ok := list["ttlMs"]
+	changed := ok && string(ttl) != "0"
+	if changed {
+		list["ttlMs"] = json.RawMessage("0")
+	}
+	if p != nil {
+		kept, ok := p.note(list["tools"], ttl)
+		if !ok {
+			return result
+		}
+		if kept != nil {
+			list["tools"], changed = kept, true
+		}
+	}
+	if !changed {
 		return result
 	}
-	list["ttlMs"] = json.RawMessage("0")
 	out, err := json.Marshal(list)
 	if err != nil {
 		return result
@@ -117,35 +132,24 @@ func Forget(result json.RawMessage) json.RawMessage {
 	return out
 }
 
-// Take notes an answer and returns what the SDK is to see of it: the tools that it
-// can read, and no ttlMs, so that it does not answer the next request from memory.
-// An answer of another shape passes as it is.
-func (p *Page) Take(result json.RawMessage) json.RawMessage {
-	var list map[string]json.RawMessage
-	if json.Unmarshal(result, &list) != nil {
-		return result
-	}
+// note returns the tools that the SDK can read, nil if those are all. It reports false
+// if there is no list of tools.
+func (p *Page) note(list, ttl json.RawMessage) (kept json.RawMessage, ok bool) {
 	var tools []json.RawMessage
-	if raw, ok := list["tools"]; !ok || json.Unmarshal(raw, &tools) != nil {
-		return result
+	if json.Unmarshal(list, &tools) != nil {
+		return nil, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen, p.ttl, p.faults, p.readable, p.annotations = true, 0, nil, nil, make(map[string]json.RawMessage)
-	changed := false
-	if raw, ok := list["ttlMs"]; ok {
-		if json.Unmarshal(raw, &p.ttl) != nil {
-			p.ttl = 0
-		}
-		changed = string(raw) != "0"
-		list["ttlMs"] = json.RawMessage("0")
+	if json.Unmarshal(ttl, &p.ttl) != nil {
+		p.ttl = 0
 	}
 	readable := tools[:0:len(tools)]
 	for i, raw := range tools {
 		name, annotations, err := read(raw)
 		if err != nil {
 			p.faults = append(p.faults, Fault{Index: i, Name: name, Err: err})
-			changed = true
 			continue
 		}
 		if annotations != nil {
@@ -153,23 +157,11 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 		}
 		readable, p.readable = append(readable, raw), append(p.readable, Fault{Index: i, Name: name})
 	}
-	if !changed {
-		return result
+	if len(p.faults) == 0 {
+		return nil, true
 	}
-	out, err := write(list, readable)
-	if err != nil {
-		return result
-	}
-	return out
-}
-
-func write(list map[string]json.RawMessage, tools []json.RawMessage) (json.RawMessage, error) {
-	all, err := json.Marshal(tools)
-	if err != nil {
-		return nil, err
-	}
-	list["tools"] = all
-	return json.Marshal(list)
+	kept, err := json.Marshal(readable)
+	return kept, err == nil
 }
 
 // read says what keeps the SDK from reading a tool. It looks at the members by

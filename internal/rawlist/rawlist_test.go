@@ -118,7 +118,7 @@ func TestNorOfAnAnswerThatNobodyWaitsFor(t *testing.T) {
 		`{"tools":[7],"ttlMs":60000}`: `{"tools":[7],"ttlMs":0}`, `{"tools":[],"ttlMs":0}`: `{"tools":[],"ttlMs":0}`, `{"ttlMs":"x"}`: `{"ttlMs":0}`,
 		`{"tools":[]}`: `{"tools":[]}`, `null`: `null`, `7`: `7`, `{"ttlMs":`: `{"ttlMs":`,
 	} {
-		if got := string(rawlist.Forget(json.RawMessage(result))); got != want {
+		if got := string((*rawlist.Page)(nil).Take(json.RawMessage(result))); got != want {
 			t.Errorf("%s became %s, want %s", result, got, want)
 		}
 	}

@@ -105,24 +105,24 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return nothing, err
 	}
-	if kind, err := text(result, "resultType"); err != nil || kind != "" && kind != "complete" {
+	if kind, err := member[string](result, "resultType", "text"); err != nil || kind != "" && kind != "complete" {
 		return nothing, fmt.Errorf("its resultType is %.40s and not complete", result["resultType"])
 	}
 	about := result
 	if f == Resolves {
 		var err error
-		if about, err = object(result, "tool"); err != nil {
+		if about, err = member[map[string]json.RawMessage](result, "tool", "object"); err != nil {
 			return nothing, err
 		}
 	}
-	name, err := text(about, "name")
+	name, err := member[string](about, "name", "text")
 	switch {
 	case err != nil:
 		return nothing, err
 	case name != "" && name != tool:
 		return nothing, fmt.Errorf("it is about another tool: %.80q", name)
 	}
-	hints, err := object(about, "annotations")
+	hints, err := member[map[string]json.RawMessage](about, "annotations", "object")
 	if err != nil {
 		return nothing, err
 	}
@@ -148,22 +148,12 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 	return answer, nil
 }
 
-// text returns a member, "" where it is missing.
-func text(of map[string]json.RawMessage, member string) (s string, err error) {
-	if raw, ok := of[member]; ok {
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return "", fmt.Errorf("its %s is %.40s and no text", member, raw)
+// member returns a member, the zero value if it is missing or null.
+func member[T any](of map[string]json.RawMessage, name, kind string) (v T, err error) {
+	if raw, ok := of[name]; ok {
+		if json.Unmarshal(raw, &v) != nil {
+			err = fmt.Errorf("its %s is %.40s and no %s", name, raw, kind)
 		}
 	}
-	return s, nil
-}
-
-// object returns a member, nil where it is missing or null.
-func object(of map[string]json.RawMessage, member string) (o map[string]json.RawMessage, err error) {
-	if raw, ok := of[member]; ok {
-		if err := json.Unmarshal(raw, &o); err != nil {
-			return nil, fmt.Errorf("its %s is %.40s and no object", member, raw)
-		}
-	}
-	return o, nil
+	return v, err
 }

@@ -1,95 +1,80 @@
 package resolution
 
-import "encoding/json"
-
-// marked are the methods whose results say what a server resolves.
-var marked = map[string]func(result map[string]json.RawMessage) bool{
-	"initialize":      markCapabilities,
-	"server/discover": markCapabilities,
-	"tools/list":      markTools,
-}
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Marked reports whether the results of a method are to be marked.
-func Marked(method string) bool { return marked[method] != nil }
+func Marked(method string) bool {
+	return method == "initialize" || method == "server/discover" || method == "tools/list"
+}
 
 // Mark returns the result of initialize, server/discover or tools/list with what the
 // SDK drops put where it does not. What is not as expected stays as it is.
 func Mark(method string, raw json.RawMessage) json.RawMessage {
-	var result map[string]json.RawMessage
-	if json.Unmarshal(raw, &result) != nil || result == nil || marked[method] == nil || !marked[method](result) {
+	if method == "tools/list" {
+		return markTools(raw)
+	}
+	return edit(raw, func(result map[string]any) bool {
+		caps, _ := result["capabilities"].(map[string]any)
+		tools, _ := caps["tools"].(map[string]any)
+		return copyMarks(tools, caps, "extensions")
+	})
+}
+
+func markTools(raw json.RawMessage) json.RawMessage {
+	var list map[string]json.RawMessage
+	var tools []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || json.Unmarshal(list["tools"], &tools) != nil {
 		return raw
 	}
-	out, err := json.Marshal(result)
+	changed := false
+	for i, tool := range tools {
+		tools[i] = edit(tool, func(tool map[string]any) bool { return copyMarks(tool, tool, "_meta") })
+		changed = changed || !bytes.Equal(tools[i], tool)
+	}
+	if !changed {
+		return raw
+	}
+	list["tools"], _ = json.Marshal(tools) // each of them is JSON
+	out, _ := json.Marshal(list)
+	return out
+}
+
+// edit returns an object as change leaves it, and what is none or is not changed as it
+// is.
+func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var o map[string]any
+	if d.Decode(&o) != nil || !change(o) {
+		return raw
+	}
+	out, err := json.Marshal(o)
 	if err != nil {
 		return raw
 	}
 	return out
 }
 
-func markCapabilities(result map[string]json.RawMessage) bool {
-	caps := members(result["capabilities"])
-	if caps == nil || !copyMarks(members(caps["tools"]), caps, "extensions") {
-		return false
-	}
-	var err error
-	result["capabilities"], err = json.Marshal(caps)
-	return err == nil
-}
-
-func markTools(result map[string]json.RawMessage) bool {
-	var tools []json.RawMessage
-	if json.Unmarshal(result["tools"], &tools) != nil {
-		return false
-	}
-	changed := false
-	for i, raw := range tools {
-		tool := members(raw)
-		if tool == nil || !copyMarks(tool, tool, "_meta") {
-			continue
-		}
-		if out, err := json.Marshal(tool); err == nil {
-			tools[i], changed = out, true
-		}
-	}
-	if !changed {
-		return false
-	}
-	var err error
-	result["tools"], err = json.Marshal(tools)
-	return err == nil
-}
-
 // copyMarks writes the marks that are true to a member of into. It leaves a member
 // alone that is no object.
-func copyMarks(from, into map[string]json.RawMessage, member string) bool {
-	marks := make(map[string]bool)
+func copyMarks(from, into map[string]any, member string) bool {
+	marks := make(map[string]any)
 	for _, field := range []string{FieldResolve, FieldDynamic} {
-		if string(from[field]) == "true" {
+		if from[field] == true {
 			marks[field] = true
 		}
 	}
-	if len(marks) == 0 {
+	holder, ok := into[member].(map[string]any)
+	if len(marks) == 0 || !ok && into[member] != nil {
 		return false
 	}
-	holder := members(into[member])
 	if holder == nil {
-		if _, there := into[member]; there && string(into[member]) != "null" {
-			return false
-		}
-		holder = make(map[string]json.RawMessage)
+		holder = make(map[string]any)
+		into[member] = holder
 	}
-	var err error
-	if holder[MetaKey], err = json.Marshal(marks); err != nil {
-		return false
-	}
-	into[member], err = json.Marshal(holder)
-	return err == nil
-}
-
-// members returns an object, nil for anything else.
-func members(raw json.RawMessage) (o map[string]json.RawMessage) {
-	if json.Unmarshal(raw, &o) != nil {
-		return nil
-	}
-	return o
+	holder[MetaKey] = marks
+	return true
 }

@@ -29,13 +29,20 @@ type httpAnswer struct {
 	after  time.Duration
 }
 
-type wireKey struct{}
+// key is that of the wire, and of the request that is on its way.
+type key struct{}
+
+type watched struct {
+	*Wire
+
+	passed *atomic.Int32 // how many transports of ours further in the request came to, nil before the first
+}
 
 // Watch returns a context for one call, and what HTTP does with it. A session
 // that speaks something else leaves the Wire untouched.
 func Watch(ctx context.Context) (context.Context, *Wire) {
 	w := new(Wire)
-	return httptrace.WithClientTrace(context.WithValue(ctx, wireKey{}, w), &httptrace.ClientTrace{
+	return httptrace.WithClientTrace(context.WithValue(ctx, key{}, watched{Wire: w}), &httptrace.ClientTrace{
 		GetConn: func(string) { w.tried.Store(true) },
 		// A connection may hold the headers back until the body comes, so from here
 		// on nobody knows.
@@ -69,12 +76,12 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodPost {
 		return t.base.RoundTrip(req)
 	}
-	w, _ := req.Context().Value(wireKey{}).(*Wire)
-	if w != nil {
+	w, on := req.Context().Value(key{}).(watched)
+	if on {
 		req = w.post(req)
 	}
 	res, err := t.base.RoundTrip(once(req))
-	if w != nil && err == nil && res != nil {
+	if on && err == nil && res != nil {
 		w.answer.Store(&httpAnswer{res.StatusCode, retryAfterHeader(res.Header, time.Now())})
 	}
 	return res, err
@@ -82,18 +89,16 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // post counts a request. One that passes a second transport of ours further in is
 // still the same, unless something between the two sends it again.
-func (w *Wire) post(req *http.Request) *http.Request {
-	if outer, nested := req.Context().Value(postKey{}).(*atomic.Int32); nested {
-		if outer.Add(1) > 1 {
+func (w watched) post(req *http.Request) *http.Request {
+	if w.passed != nil {
+		if w.passed.Add(1) > 1 {
 			w.posts.Add(1)
 		}
 		return req
 	}
 	w.posts.Add(1)
-	return req.WithContext(context.WithValue(req.Context(), postKey{}, new(atomic.Int32)))
+	return req.WithContext(context.WithValue(req.Context(), key{}, watched{w.Wire, new(atomic.Int32)}))
 }
-
-type postKey struct{}
 
 // A ReplayError ends a POST that net/http was about to send again because it
 // carried an idempotency key.

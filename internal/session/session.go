@@ -56,11 +56,3 @@ func CheckArguments(call middleware.Call) error {
 	_, err := callstate.Form(nil, &call)
 	return err
 }
-
-// ArgumentsError names the tool whose arguments are at fault, nil for nil.
-func ArgumentsError(call middleware.Call, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &callstate.ArgumentsError{Tool: call.Tool, Err: err}
-}

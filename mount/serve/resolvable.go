@@ -89,18 +89,18 @@ func prepare(t Resolvable) (*resolvable, error) {
 	if len(t.Answers) == 0 || t.Choose == nil {
 		return fault("needs Answers and a func to Choose one")
 	}
-	raw, err := json.Marshal(t.Tool.InputSchema)
 	var schema jsonschema.Schema
-	if err == nil && t.Tool.InputSchema == nil {
+	var resolved *jsonschema.Resolved
+	raw, err := json.Marshal(t.Tool.InputSchema)
+	if t.Tool.InputSchema == nil {
 		err = errors.New("it is missing")
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &schema)
 	}
-	if err != nil {
-		return fault("has no InputSchema that can be read: %w", err)
+	if err == nil {
+		resolved, err = schema.Resolve(nil)
 	}
-	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		return fault("has no InputSchema that can be read: %w", err)
 	}
@@ -154,14 +154,15 @@ func (s *resolvables) answer(p *resolution.Params) (r *resolvable, _ *resolution
 	if len(bytes.TrimSpace(p.Arguments)) == 0 {
 		return invalid("arguments is missing; {} says that there are none")
 	}
-	if _, err := canonical.AppendObject(nil, p.Arguments); err != nil {
-		return invalid("the arguments of %s: %v", p.Name, err)
-	}
 	var arguments map[string]any
-	if err := json.Unmarshal(p.Arguments, &arguments); err != nil {
-		return invalid("the arguments of %s: %v", p.Name, err)
+	form, err := canonical.AppendObject(nil, p.Arguments)
+	if err == nil {
+		err = json.Unmarshal(form, &arguments)
 	}
-	if err := r.schema.Validate(arguments); err != nil {
+	if err == nil {
+		err = r.schema.Validate(arguments)
+	}
+	if err != nil {
 		return invalid("the arguments of %s: %v", p.Name, err)
 	}
 	defer func() {
@@ -186,15 +187,13 @@ func unresolvable(p *resolution.Params) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no tool %.80q that can be resolved", name)}
 }
 
-// bound reports whether a tool can be resolved by the definition that is listed. One
-// that was replaced by a definition that does not bound its answers cannot.
+// bound reports whether a tool can be resolved by the definition that is listed: it is
+// no milder than any answer.
 func (s *resolvables) bound(listed *mcp.Tool) bool {
 	r := s.tools[listed.Name]
-	return r != nil && r.bounds(listed)
-}
-
-// bounds reports whether a definition, as it is listed, is no milder than any answer.
-func (r *resolvable) bounds(listed *mcp.Tool) bool {
+	if r == nil {
+		return false
+	}
 	declared, err := annotation.FromTool(listed)
 	if err != nil || len(resolution.Exceeds(declared, r.worst)) > 0 {
 		return false
@@ -207,20 +206,14 @@ func (r *resolvable) bounds(listed *mcp.Tool) bool {
 	return true
 }
 
-// legacyExtensions are those that the client of a session announced when it began.
-func legacyExtensions(ss *mcp.ServerSession) map[string]any {
-	if init := ss.InitializeParams(); init != nil && init.Capabilities != nil {
-		return init.Capabilities.Extensions
-	}
-	return nil
-}
-
 // speaksExtension reports whether the client announced the extension: with this
 // request, or, where requests announce nothing, with its session.
 func speaksExtension(ss *mcp.ServerSession, meta mcp.Meta) bool {
-	extensions := legacyExtensions(ss)
+	var extensions map[string]any
 	if caps, ok := meta[mcp.MetaKeyClientCapabilities].(map[string]any); ok {
 		extensions, _ = caps["extensions"].(map[string]any)
+	} else if init := ss.InitializeParams(); init != nil && init.Capabilities != nil {
+		extensions = init.Capabilities.Extensions
 	}
 	settings, ok := extensions[resolution.Extension].(map[string]any)
 	return ok && len(settings) == 0

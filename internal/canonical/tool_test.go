@@ -9,18 +9,20 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
 
-// A tree is written as the JSON that encoding/json writes for it is.
-func TestTreeHasTheFormOfItsJSON(t *testing.T) {
+// A definition is written as its JSON is, and a copy of its schema has the same form.
+func TestToolHasTheFormOfItsJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var tree any
 		if json.Unmarshal([]byte(mcptest.Write(t, mcptest.Object().Draw(t, "object"))), &tree) != nil {
 			t.Skip("not for encoding/json")
 		}
-		raw, err := json.Marshal(tree)
+		tool := &mcp.Tool{Name: "a", Title: "b", InputSchema: tree}
+		raw, err := json.Marshal(tool)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -28,18 +30,19 @@ func TestTreeHasTheFormOfItsJSON(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		got, err := canonical.AppendTree(nil, tree)
-		if err != nil || string(got) != string(want) {
-			t.Fatalf("got %s, %v\nwant %s", got, err, want)
-		}
 		private, err := canonical.Copy(tree)
 		if err != nil || !reflect.DeepEqual(private, tree) {
 			t.Fatalf("the copy is %v, %v\nof %v", private, err, tree)
 		}
+		tool.InputSchema = private
+		got, err := canonical.AppendTool(nil, tool)
+		if err != nil || string(got) != string(want) {
+			t.Fatalf("got %s, %v\nwant %s", got, err, want)
+		}
 	})
 }
 
-func TestTreeOfOtherValues(t *testing.T) {
+func TestToolOfOtherValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		v    any
@@ -54,25 +57,20 @@ func TestTreeOfOtherValues(t *testing.T) {
 		"a struct":          {struct{ B, A int }{1, 2}, `{"A":2,"B":1}`},
 		"two foreign ones":  {[]any{json.Number("1.50"), int64(7), "x"}, `[1.50,7,"x"]`},
 		"a broken text":     {"a\xffb\x01\"", `"a` + "\ufffd" + `b\u0001\""`},
-		"awkward keys":      {map[string]any{"a": 1.0, "a!": 2.0, "a ": 3.0, "\"": 4.0}, ""},
+		"awkward keys":      {map[string]any{"a": 1.0, "a!": 2.0, "a ": 3.0, "\"": 4.0}, `{"\"":4,"a ":3,"a!":2,"a":1}`},
 		"characters of XML": {"<&>\u2028", "\"<&>\u2028\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if c.want == "" {
-				raw, _ := json.Marshal(c.v)
-				form, _ := canonical.Append(nil, raw)
-				c.want = string(form)
-			}
-			got, err := canonical.AppendTree([]byte("x"), c.v)
-			if err != nil || string(got) != "x"+c.want {
-				t.Errorf("got %s, %v, want %s", got, err, c.want)
+			got, err := canonical.AppendTool([]byte("x"), &mcp.Tool{Name: "n", InputSchema: c.v})
+			if want := `x{"inputSchema":` + c.want + `,"name":"n"}`; err != nil || string(got) != want {
+				t.Errorf("got %s, %v, want %s", got, err, want)
 			}
 		})
 	}
 }
 
-func TestTreeThatCannotBeWritten(t *testing.T) {
+func TestToolThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	var deep any = "x"
 	for range 600 {
@@ -86,12 +84,14 @@ func TestTreeThatCannotBeWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := canonical.AppendTree([]byte("x"), v); err == nil || string(got) != "x" {
+			if got, err := canonical.AppendTool([]byte("x"), &mcp.Tool{InputSchema: v}); err == nil || string(got) != "x" {
 				t.Errorf("got %.40s, %v", got, err)
 			}
-			if _, err := canonical.AppendTree(nil, map[string]any{"a": "fine"}); err != nil { // the writer is reused
-				t.Error(err)
-			}
 		})
+	}
+	for _, v := range []any{circle, deep, func() {}} {
+		if _, err := canonical.Copy(v); err == nil {
+			t.Errorf("%T is copied", v)
+		}
 	}
 }
