@@ -25,6 +25,7 @@ type answer struct {
 	res         *mcp.CallToolResult // only read
 	page        *paging.Page
 	contract    *schema.Contract
+	shape       *schema.Shape // of the contract, nil for none
 	keepUnnamed bool
 	open, end   string // the fence, "" for none
 
@@ -183,7 +184,7 @@ func (a *answer) strip(v any) int {
 	if a.keepUnnamed {
 		return 0
 	}
-	return a.contract.Shape.Strip(v)
+	return a.shape.Strip(v)
 }
 
 func (a *answer) check() error {

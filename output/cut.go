@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -109,7 +108,7 @@ func (a *answer) cutMain(share int) error {
 	if paged {
 		restore = a.page.Reserve(a.main, len(rows))
 	}
-	fitted := a.unit.CutJSON(a.main, room, a.shape())
+	fitted := a.unit.CutJSON(a.main, room, a.shape)
 	a.lost.Count(a.main, fitted)
 	if kept, _ := a.page.List(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
@@ -126,18 +125,11 @@ func (a *answer) cutMain(share int) error {
 	return nil
 }
 
-func (a *answer) shape() *schema.Shape {
-	if a.contract == nil {
-		return nil
-	}
-	return a.contract.Shape
-}
-
 // markTruncated sets meta.truncated in the main document where it is an object
 // whose schema has a place for it.
 func (a *answer) markTruncated() {
 	root, ok := a.main.(map[string]any)
-	meta, named := a.shape().Lookup("meta")
+	meta, named := a.shape.Lookup("meta")
 	if !ok || !named {
 		return
 	}

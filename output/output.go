@@ -165,7 +165,10 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *paging
 	if a.contract, err = c.contract(call.Tool); err != nil {
 		return nil, withheld(call.Tool, "cannot be checked", err)
 	}
-	a.keepUnnamed = a.contract != nil && c.KeepUnnamed != nil && c.KeepUnnamed(call.Tool)
+	if a.contract != nil {
+		a.shape = a.contract.Shape()
+		a.keepUnnamed = c.KeepUnnamed != nil && c.KeepUnnamed(call.Tool)
+	}
 	contents, others, moved := forModel(res.Content)
 	if len(others) > 0 && c.ForUser != nil {
 		c.ForUser(ctx, call, others)

@@ -12,10 +12,10 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 )
 
 // Limits on a schema. A validator that follows a hostile one runs out of stack or
@@ -44,36 +44,11 @@ func Check(root any) error {
 	if size := Size(root); size > maxSchemaBytes {
 		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
 	}
-	return walkSchema(root)
-}
-
-// A Schema is one that [Check] found usable.
-type Schema struct{ root any }
-
-// Open returns a schema that is not decoded yet, or says what keeps it from being
-// used.
-func Open(schema any) (*Schema, error) {
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		return nil, err
+	if err := checkDepth(root, 0); err != nil {
+		return err
 	}
-	var root any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, err
-	}
-	if err := Check(root); err != nil {
-		return nil, err
-	}
-	return &Schema{root}, nil
-}
-
-// Root returns the schema as JSON decodes it, an object or a boolean.
-func (s *Schema) Root() any { return s.root }
-
-// Applying returns the schema and all those that apply to the same value as it.
-func (s *Schema) Applying(schema map[string]any) []map[string]any {
-	all, _ := Applying(s.root, maxExpansion, schema) // Check found that it ends
-	return all
+	w := walker{root: root, cost: make(map[uintptr]int)}
+	return w.all(root)
 }
 
 // Applying returns the schemas of a document and all those that apply to the same value
@@ -151,18 +126,6 @@ func kind(v any) string {
 	return "a number"
 }
 
-func walkSchema(root any) error {
-	if err := checkDepth(root, 0); err != nil {
-		return err
-	}
-	w := walker{root: root}
-	if w.all(root) == nil {
-		return nil
-	}
-	w = walker{root: root, inOrder: true} // the same fault is named each time
-	return w.all(root)
-}
-
 var errUnbounded = errors.New("it grows past all bounds when its references are followed")
 
 var errDeep = fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
@@ -191,10 +154,9 @@ func checkDepth(v any, depth int) error {
 // A walker finds references that go in circles without consuming anything of the
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
-	root    any
-	inOrder bool            // go through the members by name
-	cost    map[uintptr]int // by identity, of those that others apply with; open while it is being worked out
-	chain   int             // how many are open
+	root  any
+	cost  map[uintptr]int // by identity, of those that others apply with; open while it is being worked out
+	chain int             // how many are open
 }
 
 const open = -1
@@ -213,16 +175,8 @@ func (w *walker) all(v any) error {
 		if _, err := w.expand("#", v); err != nil {
 			return err
 		}
-		if w.inOrder {
-			for _, k := range slices.Sorted(maps.Keys(v)) {
-				if err := w.all(v[k]); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		for _, e := range v {
-			if err := w.all(e); err != nil {
+		for _, k := range slices.Sorted(maps.Keys(v)) { // the same fault is named each time
+			if err := w.all(v[k]); err != nil {
 				return err
 			}
 		}
@@ -251,9 +205,6 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 		if w.cost[id] != open {
 			if w.chain++; w.chain > maxSchemaDepth {
 				return 0, errUnbounded
-			}
-			if w.cost == nil { // most schemas have nothing to follow
-				w.cost = make(map[uintptr]int)
 			}
 			w.cost[id] = open
 		}
@@ -320,43 +271,23 @@ func resolve(root any, ref string) target {
 	if !strings.HasPrefix(ref, "#") {
 		return target{err: fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))}
 	}
-	at := root
-	path, _ := url.PathUnescape(ref) // "" where an escape is none
-	parts := strings.Split(path, "/")
-	if parts[0] != "#" {
+	path, _ := url.PathUnescape(ref[1:])
+	pointer, err := jsontree.ParsePointer(path)
+	if err != nil || path == "" && ref != "#" {
 		return target{err: fmt.Errorf("it refers to %q, a name and no path from the root", cut(ref, 80))}
 	}
-	for _, part := range parts[1:] {
-		switch v := at.(type) {
-		case map[string]any:
-			at = v[unescapePointer.Replace(part)]
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(v) {
-				return target{err: missing(ref)}
-			}
-			at = v[i]
-		default:
-			return target{err: missing(ref)}
-		}
-	}
+	at, _ := pointer.In(root)
 	switch v := at.(type) {
 	case map[string]any:
 		return target{schema: v}
 	case bool: // true and false are schemas too
 		return target{schema: anything}
 	}
-	return target{err: missing(ref)}
-}
-
-func missing(ref string) error {
-	return fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))
+	return target{err: fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))}
 }
 
 // anything is the schema that true stands for.
 var anything = map[string]any{}
-
-var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
 func cut(s string, most int) string {
 	if len(s) <= most {
