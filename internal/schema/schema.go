@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/url"
 	"reflect"
@@ -44,11 +43,8 @@ func Check(root any) error {
 	if size := Size(root); size > maxSchemaBytes {
 		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
 	}
-	if err := checkDepth(root, 0); err != nil {
-		return err
-	}
 	w := walker{root: root, cost: make(map[uintptr]int)}
-	return w.all(root)
+	return w.all(root, 0)
 }
 
 // Applying returns the schemas of a document and all those that apply to the same value
@@ -69,8 +65,8 @@ func Applying(root any, most int, schemas ...map[string]any) (all []map[string]a
 		}
 		seen[id] = true
 		all = append(all, schema)
-		for by, target := range inPlace(root, schema) {
-			if by != "not" && target.err == nil && !add(target.schema) {
+		for _, t := range inPlace(root, schema) {
+			if t.by != "not" && t.err == nil && !add(t.schema) {
 				return false
 			}
 		}
@@ -128,29 +124,6 @@ func kind(v any) string {
 
 var errUnbounded = errors.New("it grows past all bounds when its references are followed")
 
-var errDeep = fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
-
-func checkDepth(v any, depth int) error {
-	if depth > maxSchemaDepth {
-		return errDeep
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			if err := checkDepth(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := checkDepth(e, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // A walker finds references that go in circles without consuming anything of the
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
@@ -164,7 +137,10 @@ const open = -1
 func identity(schema map[string]any) uintptr { return reflect.ValueOf(schema).Pointer() }
 
 // all looks at every object in v as if it were a schema.
-func (w *walker) all(v any) error {
+func (w *walker) all(v any, depth int) error {
+	if depth > maxSchemaDepth {
+		return fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		if root, ok := w.root.(map[string]any); !ok || identity(v) != identity(root) {
@@ -176,13 +152,13 @@ func (w *walker) all(v any) error {
 			return err
 		}
 		for _, k := range slices.Sorted(maps.Keys(v)) { // the same fault is named each time
-			if err := w.all(v[k]); err != nil {
+			if err := w.all(v[k], depth+1); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, e := range v {
-			if err := w.all(e); err != nil {
+			if err := w.all(e, depth+1); err != nil {
 				return err
 			}
 		}
@@ -200,18 +176,16 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	case cost > 0:
 		return cost, nil
 	}
+	if w.chain++; w.chain > maxSchemaDepth {
+		return 0, errUnbounded
+	}
+	w.cost[id] = open
 	total := 1
-	for by, target := range inPlace(w.root, schema) {
-		if w.cost[id] != open {
-			if w.chain++; w.chain > maxSchemaDepth {
-				return 0, errUnbounded
-			}
-			w.cost[id] = open
+	for _, t := range inPlace(w.root, schema) {
+		if t.err != nil {
+			return 0, t.err
 		}
-		if target.err != nil {
-			return 0, target.err
-		}
-		cost, err := w.expand(by, target.schema)
+		cost, err := w.expand(t.by, t.schema)
 		if err != nil {
 			return 0, err
 		}
@@ -219,71 +193,69 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 			return 0, errUnbounded
 		}
 	}
-	if w.cost[id] == open {
-		w.chain--
-		w.cost[id] = total
-	}
+	w.chain--
+	w.cost[id] = total
 	return total, nil
 }
 
 type target struct {
+	by     string // the keyword or reference
 	schema map[string]any
 	err    error
 }
 
-// inPlace yields the subschemas that apply to the same value: what $ref and its
+// inPlace returns the subschemas that apply to the same value: what $ref and its
 // kin, allOf, anyOf, oneOf, not, if, then, else and the dependent schemas hold.
-func inPlace(root any, schema map[string]any) iter.Seq2[string, target] {
-	return func(yield func(string, target) bool) {
-		for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-			if ref, ok := schema[k].(string); ok && !yield(ref, resolve(root, ref)) {
-				return
-			}
-		}
-		for _, k := range []string{"not", "if", "then", "else"} {
-			if sub, ok := schema[k].(map[string]any); ok && !yield(k, target{schema: sub}) {
-				return
-			}
-		}
-		for _, k := range []string{"allOf", "anyOf", "oneOf"} {
-			list, _ := schema[k].([]any)
-			for _, e := range list {
-				if sub, ok := e.(map[string]any); ok && !yield(k, target{schema: sub}) {
-					return
-				}
-			}
-		}
-		for _, k := range []string{"dependentSchemas", "dependencies"} {
-			byProperty, _ := schema[k].(map[string]any)
-			for _, e := range byProperty {
-				if sub, ok := e.(map[string]any); ok && !yield(k, target{schema: sub}) {
-					return
-				}
-			}
+func inPlace(root any, schema map[string]any) (all []target) {
+	add := func(by string, e any) {
+		if sub, ok := e.(map[string]any); ok {
+			all = append(all, target{by: by, schema: sub})
 		}
 	}
+	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		if ref, ok := schema[k].(string); ok {
+			sub, err := resolve(root, ref)
+			all = append(all, target{ref, sub, err})
+		}
+	}
+	for _, k := range []string{"not", "if", "then", "else"} {
+		add(k, schema[k])
+	}
+	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := schema[k].([]any)
+		for _, e := range list {
+			add(k, e)
+		}
+	}
+	for _, k := range []string{"dependentSchemas", "dependencies"} {
+		byProperty, _ := schema[k].(map[string]any)
+		for _, e := range byProperty {
+			add(k, e)
+		}
+	}
+	return all
 }
 
 // resolve finds what a local reference means. Another document is never fetched,
 // and a reference that is no plain path is not followed: validators disagree
 // about where it leads.
-func resolve(root any, ref string) target {
+func resolve(root any, ref string) (map[string]any, error) {
 	if !strings.HasPrefix(ref, "#") {
-		return target{err: fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))}
+		return nil, fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))
 	}
-	path, _ := url.PathUnescape(ref[1:])
+	path, escapes := url.PathUnescape(ref[1:])
 	pointer, err := jsontree.ParsePointer(path)
-	if err != nil || path == "" && ref != "#" {
-		return target{err: fmt.Errorf("it refers to %q, a name and no path from the root", cut(ref, 80))}
+	if err != nil || escapes != nil {
+		return nil, fmt.Errorf("it refers to %q, a name and no path from the root", cut(ref, 80))
 	}
 	at, _ := pointer.In(root)
 	switch v := at.(type) {
 	case map[string]any:
-		return target{schema: v}
+		return v, nil
 	case bool: // true and false are schemas too
-		return target{schema: anything}
+		return anything, nil
 	}
-	return target{err: fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))}
+	return nil, fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))
 }
 
 // anything is the schema that true stands for.
