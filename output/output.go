@@ -14,7 +14,9 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
+	"slices"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/paging"
@@ -169,7 +171,8 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *paging
 		a.shape = a.contract.Shape()
 		a.keepUnnamed = c.KeepUnnamed != nil && c.KeepUnnamed(call.Tool)
 	}
-	contents, others, moved := forModel(res.Content)
+	contents, others, _ := forRole(res.Content, annotation.Assistant, annotationsOf)
+	moved := !slices.Equal(contents, res.Content)
 	if len(others) > 0 && c.ForUser != nil {
 		c.ForUser(ctx, call, others)
 	}

@@ -107,11 +107,11 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for key, member := range v {
-			switch {
-			case secretName(key, member) || isPair(v, key):
-				clean[r.text(key, nil, l)] = r.hide(member)
-			default:
-				clean[r.text(key, nil, l)] = r.walk(member, at.Member(key), l)
+			name := r.text(key, nil, l)
+			if secretName(key, member) || isPair(v, key) {
+				clean[name] = r.hide(member)
+			} else {
+				clean[name] = r.walk(member, at.Member(key), l)
 			}
 		}
 		return clean
@@ -120,9 +120,9 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 		for i, item := range v {
 			if i > 0 && isFlag(v[i-1]) {
 				clean[i] = r.hide(item)
-				continue
+			} else {
+				clean[i] = r.walk(item, at.Item(i), l)
 			}
-			clean[i] = r.walk(item, at.Item(i), l)
 		}
 		return clean
 	case string:
@@ -215,7 +215,7 @@ func (r *Redactor) echo(s string) string {
 			forms = append(forms, secret, inGo[1:len(inGo)-1], inJSON[1:len(inJSON)-1])
 		}
 		slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-		pairs := make([]string, 0, 2*len(forms))
+		var pairs []string
 		for _, form := range forms {
 			pairs = append(pairs, form, Mark)
 		}

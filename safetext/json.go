@@ -1,7 +1,6 @@
 package safetext
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -33,9 +32,6 @@ func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
 type jsonWriter struct{ to io.Writer }
 
 func (w jsonWriter) Write(text []byte) (int, error) {
-	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && Invisible(r) }) {
-		return w.to.Write(text) // nearly always
-	}
 	if _, err := io.WriteString(w.to, JSON(string(text))); err != nil {
 		return 0, err
 	}

@@ -23,8 +23,7 @@ type Places struct{ Rows, Next, More, Cursor, Offset string }
 
 // A Paging is how one tool is asked for more. It never changes.
 type Paging struct {
-	rows, next, more jsontree.Pointer
-	hasNext, hasMore bool
+	rows, next, more jsontree.Pointer // nil for one that is not set
 	cursor, offset   string
 }
 
@@ -43,7 +42,7 @@ func New(field string, p Places) *Paging {
 	}
 	return &Paging{
 		rows: at("Rows", p.Rows), next: at("Next", p.Next), more: at("More", p.More),
-		hasNext: p.Next != "", hasMore: p.More != "", cursor: p.Cursor, offset: p.Offset,
+		cursor: p.Cursor, offset: p.Offset,
 	}
 }
 
@@ -174,7 +173,8 @@ func (p *Page) After(kept int) any {
 func (p *Page) Reserve(v any, rows int) (restore func(v, next any)) {
 	was, hasNext := p.next.In(v)
 	more, hasMore := p.more.In(v)
-	if p.hasNext {
+	hasMore = hasMore && p.more != nil
+	if p.next != nil {
 		longest := p.After(rows)
 		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(longest)) {
 			longest = s
@@ -184,18 +184,18 @@ func (p *Page) Reserve(v any, rows int) (restore func(v, next any)) {
 		}
 		p.next.Set(v, longest)
 	}
-	if p.hasMore && hasMore {
+	if hasMore {
 		p.more.Set(v, false) // the longer word
 	}
 	return func(v, next any) {
-		if p.hasMore && hasMore {
+		if hasMore {
 			if next != nil {
 				more = true
 			}
 			p.more.Set(v, more)
 		}
 		switch {
-		case !p.hasNext:
+		case p.next == nil:
 		case next != nil:
 			p.next.Set(v, next)
 		case hasNext:
