@@ -158,13 +158,10 @@ func (a *answer) sanitize() error {
 		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
 			continue
 		}
-		if !p.isDoc {
-			p.gone = true // what cannot be read cannot be checked
-			a.dropped++
-			continue
+		if p.isDoc {
+			a.strip(p.tree)
 		}
-		a.strip(p.tree)
-		if a.contract.Check(p.tree) != nil {
+		if !p.isDoc || a.contract.Check(p.tree) != nil { // what cannot be read cannot be checked
 			p.gone = true
 			a.dropped++
 		}
@@ -201,17 +198,11 @@ func (a *answer) result() *mcp.CallToolResult {
 	if a.open != "" {
 		out.Content = append(out.Content, text(a.open))
 	}
-	main := ""
 	for _, p := range a.parts {
 		switch {
 		case p.gone:
-		case p.isMain && a.rewrite:
-			if main == "" {
-				main = jsontree.Encode(a.main)
-			}
-			out.Content = append(out.Content, p.with(main))
 		case p.isDoc && a.rewrite:
-			out.Content = append(out.Content, p.with(jsontree.Encode(p.tree)))
+			out.Content = append(out.Content, p.with(jsontree.Encode(a.doc(p))))
 		default:
 			out.Content = append(out.Content, p.with(p.text))
 		}

@@ -21,21 +21,24 @@ func (a *answer) weight(p *part, most int) int {
 	switch {
 	case p.gone:
 		return 0
-	case p.isMain && a.rewrite:
-		return a.unit.JSON(a.main, most)
 	case p.isDoc && a.rewrite:
-		return a.unit.JSON(p.tree, most)
+		return a.unit.JSON(a.doc(p), most)
 	}
 	return p.weight(a.unit, most)
+}
+
+// doc returns what the text of a part is as JSON.
+func (a *answer) doc(p *part) any {
+	if p.isMain {
+		return a.main
+	}
+	return p.tree
 }
 
 // total returns how much all parts take, or something above most.
 func (a *answer) total(most int) int {
 	n := 0
 	for _, p := range a.parts {
-		if n > most {
-			break
-		}
 		n += a.weight(p, most)
 	}
 	return n

@@ -61,10 +61,9 @@ type Options struct {
 }
 
 const (
-	defaultLimit  = 25_000
-	defaultTokens = defaultLimit / 4
-	// maxPromises is how many output schemas are kept ready.
-	maxPromises = 1024
+	defaultLimit = 25_000
+	leastLimit   = 1000 // room for the marks and a few words
+	maxPromises  = 1024 // output schemas that are kept ready
 )
 
 // New returns the middleware. Put it outside all others.
@@ -81,14 +80,11 @@ func New(opts Options) middleware.Middleware {
 	if opts.Unit > Tokens {
 		panic(fmt.Sprintf("output: Options.Unit is %d; it must be Characters, Bytes or Tokens", opts.Unit))
 	}
-	if least := opts.Unit.least(); opts.Limit != 0 && opts.Limit < least {
-		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, least))
+	scale := trim.Unit(opts.Unit).Scale()
+	if opts.Limit != 0 && opts.Limit < leastLimit/scale {
+		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, leastLimit/scale))
 	}
-	normal := defaultLimit
-	if opts.Unit == Tokens {
-		normal = defaultTokens
-	}
-	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * trim.Unit(opts.Unit).Scale()
+	opts.Limit = min(cmp.Or(opts.Limit, defaultLimit/scale), math.MaxInt/8) * scale
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	pagings := make(map[string]*paging.Paging, len(opts.Paging))
 	for tool, p := range opts.Paging {

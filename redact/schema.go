@@ -16,9 +16,6 @@ func shapeOf(root any) *schema.Shape {
 // resultShape is shapeOf for a result whose structured content has the schema.
 func resultShape(root any) *schema.Shape {
 	root = decoded(root)
-	if _, ok := root.(map[string]any); !ok {
-		return nil
-	}
 	return schema.NewShape(root, map[string]any{"properties": map[string]any{
 		"structuredContent": root,
 		"content":           map[string]any{"items": map[string]any{"properties": map[string]any{"text": map[string]any{"contentSchema": root}}}},
@@ -26,16 +23,12 @@ func resultShape(root any) *schema.Shape {
 }
 
 // decoded returns a schema as JSON decodes it, nil for one that is not JSON.
-func decoded(root any) any {
-	if _, ok := root.(map[string]any); ok || root == nil {
+func decoded(root any) (v any) {
+	if _, ok := root.(map[string]any); ok {
 		return root
 	}
 	raw, err := json.Marshal(root)
-	if err != nil {
-		return nil
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
+	if err != nil || json.Unmarshal(raw, &v) != nil {
 		return nil
 	}
 	return v

@@ -144,16 +144,6 @@ func token(s string) int {
 		_, n := utf8.DecodeRuneInString(s)
 		return max(n, 1)
 	}
-	n := 2
-	switch s[1] {
-	case 'x':
-		n = 4
-	case 'u':
-		n = 6
-	case 'U':
-		n = 10
-	case '{':
-		n = strings.IndexByte(s, '}') + 1
-	}
-	return min(max(n, 1), len(s))
+	n := map[byte]int{'x': 4, 'u': 6, 'U': 10, '{': strings.IndexByte(s, '}') + 1}[s[1]]
+	return min(max(n, 2), len(s))
 }

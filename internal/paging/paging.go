@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -70,7 +69,8 @@ type position struct {
 
 // Begin returns the call as the tool understands it, and the page that is asked
 // for, nil where nothing can be read on. Arguments that are no object are for
-// others to refuse, and of a nil Paging nothing is asked. An error means that a cursor of ours has been changed.
+// others to refuse, and of a nil Paging nothing is asked. An error means that a cursor
+// of ours has been changed.
 func (p *Paging) Begin(call middleware.Call) (middleware.Call, *Page, error) {
 	if p == nil {
 		return call, nil, nil
@@ -102,11 +102,10 @@ func (p *Paging) Begin(call middleware.Call) (middleware.Call, *Page, error) {
 		return call, nil, err
 	}
 	at.token, at.skip = where.Token, where.Skip
-	sent := maps.Clone(arguments)
-	if delete(sent, p.cursor); where.Token != nil {
-		sent[p.cursor] = where.Token
+	if delete(arguments, p.cursor); where.Token != nil {
+		arguments[p.cursor] = where.Token
 	}
-	call.Arguments, err = json.Marshal(sent)
+	call.Arguments, err = json.Marshal(arguments)
 	return call, at, err
 }
 

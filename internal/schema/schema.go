@@ -30,10 +30,10 @@ const (
 func CheckInput(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {
-		return fmt.Errorf("it is %s and no object", kind(root))
+		return fmt.Errorf("it is %.40s and not an object", jsontree.Encode(root))
 	}
 	if t, ok := object["type"]; ok && t != "object" {
-		return fmt.Errorf("its type is %s; the arguments of a tool are an object", cut(fmt.Sprintf("%q", t), 40))
+		return fmt.Errorf("its type is %.40s; the arguments of a tool are an object", fmt.Sprintf("%q", t))
 	}
 	return Check(root)
 }
@@ -108,20 +108,6 @@ func sizeOf(v any, depth int) int {
 	return n
 }
 
-func kind(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case []any:
-		return "a list"
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	}
-	return "a number"
-}
-
 var errUnbounded = errors.New("it grows past all bounds when its references are followed")
 
 // A walker finds references that go in circles without consuming anything of the
@@ -145,7 +131,7 @@ func (w *walker) all(v any, depth int) error {
 	case map[string]any:
 		if root, ok := w.root.(map[string]any); !ok || identity(v) != identity(root) {
 			if id, ok := v["$id"].(string); ok {
-				return fmt.Errorf("a part of it calls itself %q, which changes what references mean", cut(id, 80))
+				return fmt.Errorf("a part of it calls itself %.80q, which changes what references mean", id)
 			}
 		}
 		if _, err := w.expand("#", v); err != nil {
@@ -172,7 +158,7 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	id := identity(schema)
 	switch cost := w.cost[id]; {
 	case cost == open:
-		return 0, fmt.Errorf("its references go in a circle by %q", cut(by, 80))
+		return 0, fmt.Errorf("its references go in a circle by %.80q", by)
 	case cost > 0:
 		return cost, nil
 	}
@@ -241,12 +227,12 @@ func inPlace(root any, schema map[string]any) (all []target) {
 // about where it leads.
 func resolve(root any, ref string) (map[string]any, error) {
 	if !strings.HasPrefix(ref, "#") {
-		return nil, fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))
+		return nil, fmt.Errorf("it refers to another document, %.80q, which is never fetched", ref)
 	}
 	path, escapes := url.PathUnescape(ref[1:])
 	pointer, err := jsontree.ParsePointer(path)
 	if err != nil || escapes != nil {
-		return nil, fmt.Errorf("it refers to %q, a name and no path from the root", cut(ref, 80))
+		return nil, fmt.Errorf("it refers to %.80q, a name and no path from the root", ref)
 	}
 	at, _ := pointer.In(root)
 	switch v := at.(type) {
@@ -255,15 +241,8 @@ func resolve(root any, ref string) (map[string]any, error) {
 	case bool: // true and false are schemas too
 		return anything, nil
 	}
-	return nil, fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))
+	return nil, fmt.Errorf("it refers to %.80q, which is not there", ref)
 }
 
 // anything is the schema that true stands for.
 var anything = map[string]any{}
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "..."
-}
