@@ -17,10 +17,7 @@ func Text(res *mcp.CallToolResult) string {
 	if res == nil {
 		return ""
 	}
-	if len(res.Content) == 1 && res.StructuredContent == nil {
-		return ContentText(res.Content[0])
-	}
-	parts := make([]string, 0, len(res.Content)+1)
+	var parts []string
 	for _, content := range res.Content {
 		if text := ContentText(content); text != "" {
 			parts = append(parts, text)

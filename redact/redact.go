@@ -204,9 +204,6 @@ func (r *Redactor) note(secret string) {
 // echo takes out what was seen before, the longest first, as it is and as Go and
 // JSON quote it.
 func (r *Redactor) echo(s string) string {
-	if len(r.seen) == 0 {
-		return s
-	}
 	if r.echoes == nil {
 		var forms []string
 		for secret := range r.seen {

@@ -54,7 +54,7 @@ func (d *document) shape(schemas []any) *Shape {
 	for _, s := range schemas {
 		if o, ok := s.(object); ok {
 			parts = append(parts, o)
-			ids = append(ids, fmt.Sprintf("%p", o))
+			ids = append(ids, fmt.Sprint(identity(o)))
 		}
 	}
 	if len(parts) == 0 {
