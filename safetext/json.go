@@ -12,14 +12,12 @@ import (
 func JSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
-		switch {
-		case r == '\n' || !Invisible(r):
+		if r == '\n' || !Invisible(r) {
 			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()

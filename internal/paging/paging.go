@@ -115,13 +115,10 @@ func parseCursor(text string) (position, error) {
 	if err != nil {
 		return where, err
 	}
-	if err := json.Unmarshal(raw, &where); err != nil {
-		return where, err
+	if err = json.Unmarshal(raw, &where); err == nil && where.Skip <= 0 {
+		err = fmt.Errorf("it leaves out %d rows", where.Skip)
 	}
-	if where.Skip <= 0 {
-		return where, fmt.Errorf("it leaves out %d rows", where.Skip)
-	}
-	return where, nil
+	return where, err
 }
 
 // GoesOn reports whether a cut page of the tool can be read on.
@@ -134,9 +131,9 @@ func (p *Page) List(v any) ([]any, bool) {
 	if p == nil {
 		return nil, false
 	}
-	at, ok := p.rows.In(v)
-	rows, isList := at.([]any)
-	return rows, ok && isList
+	at, _ := p.rows.In(v)
+	rows, ok := at.([]any)
+	return rows, ok
 }
 
 // Skips reports whether the page has rows that were seen already.

@@ -78,30 +78,23 @@ func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) 
 	out := make(map[string]any, len(keys))
 	weights := make(map[string]int, len(keys))
 	for _, k := range keys {
-		weights[k] = u.JSON(v[k], room)
+		weight := u.JSON(v[k], room)
+		if s.Requires(k) && u.isStiff(v[k], s.Member(k)) {
+			out[k] = v[k]
+			left -= weight
+		} else {
+			weights[k] = weight
+		}
 	}
-	// What cannot be cut to its share goes, or the others make room for it.
-	share := 0
-	for range 8 {
-		share = Share(maps.Values(weights), left)
-		settled := true
-		for k, weight := range weights {
-			if weight <= share || !u.isStiff(v[k], s.Member(k)) {
-				continue
-			}
-			settled = false
+	// What cannot be cut to its share goes.
+	share := Share(maps.Values(weights), left)
+	for k, weight := range weights {
+		if weight > share && u.isStiff(v[k], s.Member(k)) {
 			delete(weights, k)
-			if s.Requires(k) {
-				out[k] = v[k]
-				left -= weight
-			} else {
-				left += u.quoted(k, room) + 2
-			}
-		}
-		if settled {
-			break
+			left += u.quoted(k, room) + 2
 		}
 	}
+	share = Share(maps.Values(weights), left)
 	for k := range weights {
 		e := u.fit(v[k], share, s.Member(k), depth+1)
 		if s.Requires(k) || u.JSON(e, share) <= share {
