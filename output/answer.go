@@ -25,6 +25,7 @@ type answer struct {
 	res         *mcp.CallToolResult // only read
 	page        *paging.Page
 	contract    *schema.Contract
+	shape       *schema.Shape // of the contract, nil for none
 	keepUnnamed bool
 	open, end   string // the fence, "" for none
 
@@ -157,13 +158,10 @@ func (a *answer) sanitize() error {
 		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
 			continue
 		}
-		if !p.isDoc {
-			p.gone = true // what cannot be read cannot be checked
-			a.dropped++
-			continue
+		if p.isDoc {
+			a.strip(p.tree)
 		}
-		a.strip(p.tree)
-		if a.contract.Check(p.tree) != nil {
+		if !p.isDoc || a.contract.Check(p.tree) != nil { // what cannot be read cannot be checked
 			p.gone = true
 			a.dropped++
 		}
@@ -183,7 +181,7 @@ func (a *answer) strip(v any) int {
 	if a.keepUnnamed {
 		return 0
 	}
-	return a.contract.Shape.Strip(v)
+	return a.shape.Strip(v)
 }
 
 func (a *answer) check() error {
@@ -200,17 +198,11 @@ func (a *answer) result() *mcp.CallToolResult {
 	if a.open != "" {
 		out.Content = append(out.Content, text(a.open))
 	}
-	main := ""
 	for _, p := range a.parts {
 		switch {
 		case p.gone:
-		case p.isMain && a.rewrite:
-			if main == "" {
-				main = jsontree.Encode(a.main)
-			}
-			out.Content = append(out.Content, p.with(main))
 		case p.isDoc && a.rewrite:
-			out.Content = append(out.Content, p.with(jsontree.Encode(p.tree)))
+			out.Content = append(out.Content, p.with(jsontree.Encode(a.doc(p))))
 		default:
 			out.Content = append(out.Content, p.with(p.text))
 		}

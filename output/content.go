@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,45 +15,49 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// forModel returns the contents that are for the model, the most important first,
-// those that are not, and whether that changed anything.
-func forModel(contents []mcp.Content) (mine, others []mcp.Content, changed bool) {
+// forRole returns the items that are for the role, the most important first, and those
+// that are not. What is not valid in their annotations counts as missing, and is the error.
+func forRole[T any](items []T, role mcp.Role, about func(T) (name string, a *mcp.Annotations)) (mine, others []T, err error) {
 	type ranked struct {
-		content mcp.Content
-		rank    float64
+		item T
+		rank float64
 	}
 	var kept []ranked
-	for _, content := range contents {
-		about, _ := annotation.ContentOf(annotationsOf(content)) // what is not valid counts as missing
-		if about.For(annotation.Assistant) {
-			kept = append(kept, ranked{content, about.Rank()})
+	var errs []error
+	for _, item := range items {
+		name, annotations := about(item)
+		content, err := annotation.ContentOf(annotations)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("output: the resource %.200q: %w", name, err))
+		}
+		if content.For(role) {
+			kept = append(kept, ranked{item, content.Rank()})
 		} else {
-			others = append(others, content)
+			others = append(others, item)
 		}
 	}
-	first := func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) }
-	changed = len(others) > 0 || !slices.IsSortedFunc(kept, first)
-	slices.SortStableFunc(kept, first)
-	for _, k := range kept {
-		mine = append(mine, k.content)
+	slices.SortStableFunc(kept, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
+	mine = make([]T, len(kept))
+	for i, k := range kept {
+		mine[i] = k.item
 	}
-	return mine, others, changed
+	return mine, others, errors.Join(errs...)
 }
 
-func annotationsOf(content mcp.Content) *mcp.Annotations {
+func annotationsOf(content mcp.Content) (name string, a *mcp.Annotations) {
 	switch c := content.(type) {
 	case *mcp.TextContent:
-		return c.Annotations
+		return "", c.Annotations
 	case *mcp.ImageContent:
-		return c.Annotations
+		return "", c.Annotations
 	case *mcp.AudioContent:
-		return c.Annotations
+		return "", c.Annotations
 	case *mcp.ResourceLink:
-		return c.Annotations
+		return "", c.Annotations
 	case *mcp.EmbeddedResource:
-		return c.Annotations
+		return "", c.Annotations
 	}
-	return nil
+	return "", nil
 }
 
 // A part is one content with the text that a model sees of it.
@@ -86,14 +91,12 @@ func (p *part) weight(u trim.Unit, most int) int {
 	}
 	switch c := p.content.(type) {
 	case *mcp.ResourceLink:
-		return u.Text(c.URI, most) + u.Text(c.Name, most) + u.Text(c.Title, most) + u.Text(c.Description, most)
+		return u.Text(c.URI+c.Name+c.Title+c.Description, most)
 	case *mcp.EmbeddedResource:
 		if c.Resource != nil {
 			return base64.StdEncoding.EncodedLen(len(c.Resource.Blob))
 		}
 		return 0
-	}
-	switch p.content.(type) {
 	case *mcp.ImageContent, *mcp.AudioContent:
 		return 0 // a model takes them by other ways
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -22,21 +21,24 @@ func (a *answer) weight(p *part, most int) int {
 	switch {
 	case p.gone:
 		return 0
-	case p.isMain && a.rewrite:
-		return a.unit.JSON(a.main, most)
 	case p.isDoc && a.rewrite:
-		return a.unit.JSON(p.tree, most)
+		return a.unit.JSON(a.doc(p), most)
 	}
 	return p.weight(a.unit, most)
+}
+
+// doc returns what the text of a part is as JSON.
+func (a *answer) doc(p *part) any {
+	if p.isMain {
+		return a.main
+	}
+	return p.tree
 }
 
 // total returns how much all parts take, or something above most.
 func (a *answer) total(most int) int {
 	n := 0
 	for _, p := range a.parts {
-		if n > most {
-			break
-		}
 		n += a.weight(p, most)
 	}
 	return n
@@ -109,7 +111,7 @@ func (a *answer) cutMain(share int) error {
 	if paged {
 		restore = a.page.Reserve(a.main, len(rows))
 	}
-	fitted := a.unit.CutJSON(a.main, room, a.shape())
+	fitted := a.unit.CutJSON(a.main, room, a.shape)
 	a.lost.Count(a.main, fitted)
 	if kept, _ := a.page.List(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
@@ -126,18 +128,11 @@ func (a *answer) cutMain(share int) error {
 	return nil
 }
 
-func (a *answer) shape() *schema.Shape {
-	if a.contract == nil {
-		return nil
-	}
-	return a.contract.Shape
-}
-
 // markTruncated sets meta.truncated in the main document where it is an object
 // whose schema has a place for it.
 func (a *answer) markTruncated() {
 	root, ok := a.main.(map[string]any)
-	meta, named := a.shape().Lookup("meta")
+	meta, named := a.shape.Lookup("meta")
 	if !ok || !named {
 		return
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,19 +35,15 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 
 // fallback is what is said of a tool whose error says nothing.
 func (c *caller) fallback(ctx context.Context, tool *middleware.Tool) (text string) {
-	normal := sorry(tool)
-	if c.Fallback == nil {
-		return normal
-	}
 	defer func() {
 		if v := recover(); v != nil {
 			c.Logger.LogAttrs(ctx, slog.LevelError, "output: Options.Fallback panicked",
 				slog.String("tool", tool.String()), slog.Any("panic", redact.Said{Value: v}))
-			text = normal
 		}
+		text = cmp.Or(text, sorry(tool))
 	}()
-	if text = c.Fallback(tool); text == "" {
-		return normal
+	if c.Fallback != nil {
+		text = c.Fallback(tool)
 	}
 	return text
 }

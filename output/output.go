@@ -14,7 +14,9 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
+	"slices"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/paging"
@@ -59,10 +61,9 @@ type Options struct {
 }
 
 const (
-	defaultLimit  = 25_000
-	defaultTokens = defaultLimit / 4
-	// maxPromises is how many output schemas are kept ready.
-	maxPromises = 1024
+	defaultLimit = 25_000
+	leastLimit   = 1000 // room for the marks and a few words
+	maxPromises  = 1024 // output schemas that are kept ready
 )
 
 // New returns the middleware. Put it outside all others.
@@ -79,14 +80,11 @@ func New(opts Options) middleware.Middleware {
 	if opts.Unit > Tokens {
 		panic(fmt.Sprintf("output: Options.Unit is %d; it must be Characters, Bytes or Tokens", opts.Unit))
 	}
-	if least := opts.Unit.least(); opts.Limit != 0 && opts.Limit < least {
-		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, least))
+	scale := trim.Unit(opts.Unit).Scale()
+	if opts.Limit != 0 && opts.Limit < leastLimit/scale {
+		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, leastLimit/scale))
 	}
-	normal := defaultLimit
-	if opts.Unit == Tokens {
-		normal = defaultTokens
-	}
-	opts.Limit = min(cmp.Or(opts.Limit, normal), math.MaxInt/8) * trim.Unit(opts.Unit).Scale()
+	opts.Limit = min(cmp.Or(opts.Limit, defaultLimit/scale), math.MaxInt/8) * scale
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	pagings := make(map[string]*paging.Paging, len(opts.Paging))
 	for tool, p := range opts.Paging {
@@ -165,8 +163,12 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *paging
 	if a.contract, err = c.contract(call.Tool); err != nil {
 		return nil, withheld(call.Tool, "cannot be checked", err)
 	}
-	a.keepUnnamed = a.contract != nil && c.KeepUnnamed != nil && c.KeepUnnamed(call.Tool)
-	contents, others, moved := forModel(res.Content)
+	if a.contract != nil {
+		a.shape = a.contract.Shape()
+		a.keepUnnamed = c.KeepUnnamed != nil && c.KeepUnnamed(call.Tool)
+	}
+	contents, others, _ := forRole(res.Content, annotation.Assistant, annotationsOf)
+	moved := !slices.Equal(contents, res.Content)
 	if len(others) > 0 && c.ForUser != nil {
 		c.ForUser(ctx, call, others)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -52,6 +53,8 @@ func (c *caller) begin(call middleware.Call) (middleware.Call, *paging.Page, err
 
 // A cursorError says that a cursor of ours has been changed.
 type cursorError struct {
+	fault.Unsent
+
 	tool     *middleware.Tool
 	argument string
 	err      error
@@ -66,4 +69,3 @@ func (e *cursorError) ForModel() string {
 }
 
 func (e *cursorError) Unwrap() error { return e.err }
-func (e *cursorError) NotSent() bool { return true }

@@ -17,10 +17,7 @@ func Text(res *mcp.CallToolResult) string {
 	if res == nil {
 		return ""
 	}
-	if len(res.Content) == 1 && res.StructuredContent == nil {
-		return ContentText(res.Content[0])
-	}
-	parts := make([]string, 0, len(res.Content)+1)
+	var parts []string
 	for _, content := range res.Content {
 		if text := ContentText(content); text != "" {
 			parts = append(parts, text)
@@ -43,26 +40,17 @@ func StructuredText(res *mcp.CallToolResult) string {
 	if err != nil {
 		return "[structured content that cannot be written as JSON]"
 	}
-	text := string(raw)
+	meant, err := jsontree.Decode(raw)
 	for _, content := range res.Content {
-		if t, ok := content.(*mcp.TextContent); ok && (t.Text == text || says(t.Text, raw)) {
+		t, ok := content.(*mcp.TextContent)
+		if !ok || err != nil || !jsontree.Likely(t.Text) {
+			continue
+		}
+		if said, err := jsontree.Decode([]byte(t.Text)); err == nil && jsontree.Same(said, meant) {
 			return ""
 		}
 	}
-	return text
-}
-
-// says reports whether a text is the same JSON value, however it is written.
-func says(text string, raw []byte) bool {
-	if !jsontree.Likely(text) {
-		return false
-	}
-	said, err := jsontree.Decode([]byte(text))
-	if err != nil {
-		return false
-	}
-	meant, err := jsontree.Decode(raw)
-	return err == nil && jsontree.Same(said, meant)
+	return string(raw)
 }
 
 // ContentText returns what a model that reads text alone sees of one content.

@@ -15,11 +15,3 @@ const (
 	// and so is every other character.
 	Tokens Unit = Unit(trim.Tokens)
 )
-
-// least is the smallest limit: room for the marks and a few words.
-func (u Unit) least() int {
-	if u == Tokens {
-		return 250
-	}
-	return 1000
-}

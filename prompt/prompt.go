@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -85,7 +86,9 @@ func (t Text) Version() string { return t.version }
 func (p Prompt) For(tools []*middleware.Tool) Text {
 	sections := byClass(tools, p.opts.Name)
 	text := p.write(sections)
-	for cut := range cuts(sections) {
+	// Mildest first; what asks or is refused stays.
+	reads, writes := &sections[annotation.Safe], &sections[annotation.Moderate]
+	for _, cut := range []func(excess int){reads.strip, reads.drop, writes.strip, writes.drop} {
 		if len(text) <= p.opts.MaxBytes {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -65,38 +66,34 @@ func (s *sections) list(p middleware.Description) string {
 		return otherwise
 	}
 	dangerous := fateOfDangerous(p)
-	s.safe.write(&b, "Read-only", "They change nothing and are safe to call at any time.")
-	s.write.write(&b, "Write", strings.TrimSpace("They add or change something and take nothing away. "+means(fateOfWrite(p), "")))
-	s.dangerous.write(&b, "Destructive", "They delete, overwrite, or do what cannot be taken back. "+
+	s[annotation.Safe].write(&b, "Read-only", "They change nothing and are safe to call at any time.")
+	s[annotation.Moderate].write(&b, "Write", strings.TrimSpace("They add or change something and take nothing away. "+means(fateOfWrite(p), "")))
+	s[annotation.Dangerous].write(&b, "Destructive", "They delete, overwrite, or do what cannot be taken back. "+
 		means(dangerous, "They require explicit user confirmation."))
-	s.unknown.write(&b, "Unclassified", "Nobody said what they change, so they count as destructive. "+
+	s[annotation.Unknown].write(&b, "Unclassified", "Nobody said what they change, so they count as destructive. "+
 		means(dangerous, "They require explicit user confirmation."))
 	return strings.TrimSpace(b.String())
 }
 
 func (s *sections) openWorld() bool {
-	for _, sec := range []*section{&s.safe, &s.write, &s.dangerous, &s.unknown} {
-		if slices.ContainsFunc(sec.tools[:sec.shown], func(e entry) bool { return e.openWorld }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s[:], func(sec section) bool {
+		return slices.ContainsFunc(sec.tools[:sec.shown], func(e entry) bool { return e.openWorld })
+	})
 }
 
 // rules writes the rules for the classes that there are.
 func (s *sections) rules(p middleware.Description) string {
 	var rules []string
-	if len(s.safe.tools) > 0 {
+	if s.has(annotation.Safe) {
 		rules = append(rules, readRule(p))
 	}
-	if len(s.write.tools) > 0 {
+	if s.has(annotation.Moderate) {
 		rules = append(rules, writeRule(p))
 	}
-	risky := s.risky()
-	if risky != "" {
+	if risky := s.risky(); risky != "" {
 		rules = append(rules, riskyRule(risky, fateOfDangerous(p)))
 	}
-	if changes := len(s.write.tools) > 0 || risky != ""; changes {
+	if s.has(annotation.Moderate, annotation.Dangerous, annotation.Unknown) {
 		rules = append(rules, "**After every call that changed something**, say in plain language what you did and what came of it. "+
 			"If an answer says that the outcome is unknown, do not call again: look first, with a read-only tool, what has happened.",
 			"**If the user says no or expresses doubt**, do not call the tool, and do not reach the same effect by another one.")
@@ -116,7 +113,7 @@ func (s *sections) rules(p middleware.Description) string {
 
 // risky names the classes whose calls are confirmed, "" where there is no such tool.
 func (s *sections) risky() string {
-	switch d, u := len(s.dangerous.tools) > 0, len(s.unknown.tools) > 0; {
+	switch d, u := s.has(annotation.Dangerous), s.has(annotation.Unknown); {
 	case d && u:
 		return "Destructive and unclassified tools"
 	case d:
@@ -162,35 +159,34 @@ func riskyRule(who string, f fate) string {
 // examples writes one for each kind of tool that there is, with its own name.
 func (s *sections) examples(p middleware.Description) string {
 	var b strings.Builder
-	example := func(task, does string) {
-		fmt.Fprintf(&b, "**User**: (a task that needs %s)\n**You**: %s\n\n", task, does)
+	example := func(class annotation.Safety, does string) {
+		name := "`" + s[class].tools[0].name + "`"
+		fmt.Fprintf(&b, "**User**: (a task that needs %s)\n**You**: %s\n\n", name, strings.ReplaceAll(does, "NAME", name))
 	}
-	for _, sec := range []*section{&s.dangerous, &s.unknown} {
-		if len(sec.tools) == 0 {
-			continue
+	const isAsked = "(call NAME without asking first, since the user is asked before it runs; then say what was done, or that the user turned it down)"
+	if s.has(annotation.Dangerous, annotation.Unknown) {
+		class := annotation.Dangerous
+		if !s.has(class) {
+			class = annotation.Unknown
 		}
-		name := "`" + sec.tools[0].name + "`"
 		switch fateOfDangerous(p) {
 		case asked:
-			example(name, "(call "+name+" without asking first, since the user is asked before it runs; then say what was done, or that the user turned it down)")
+			example(class, isAsked)
 		case refused:
-			example(name, "\"I cannot do that here: "+name+" is refused in this session. This is what I would have done: …\" (no call)")
+			example(class, "\"I cannot do that here: NAME is refused in this session. This is what I would have done: …\" (no call)")
 		default:
-			example(name, "\"This will change … and may not be undone. Confirm?\" (wait for the answer; call "+name+" only after a yes)")
+			example(class, "\"This will change … and may not be undone. Confirm?\" (wait for the answer; call NAME only after a yes)")
 		}
-		break
 	}
-	if len(s.write.tools) > 0 {
-		name := "`" + s.write.tools[0].name + "`"
+	if s.has(annotation.Moderate) {
 		if fateOfWrite(p) == asked {
-			example(name, "(call "+name+" without asking first, since the user is asked before it runs; then say what was done, or that the user turned it down)")
+			example(annotation.Moderate, isAsked)
 		} else {
-			example(name, "(call "+name+" at once; then say what was done)")
+			example(annotation.Moderate, "(call NAME at once; then say what was done)")
 		}
 	}
-	if len(s.safe.tools) > 0 {
-		name := "`" + s.safe.tools[0].name + "`"
-		example(name, "(call "+name+" at once; no confirmation is needed)")
+	if s.has(annotation.Safe) {
+		example(annotation.Safe, "(call NAME at once; no confirmation is needed)")
 	}
 	return strings.TrimSpace(b.String())
 }

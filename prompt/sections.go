@@ -3,7 +3,6 @@ package prompt
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -26,15 +25,14 @@ type entry struct {
 // line returns the entry's line in its section. It never breaks, and the quotes,
 // tags and fences of a description do not leave it.
 func (e *entry) line(described bool) string {
-	var b strings.Builder
-	b.WriteString(e.name)
+	line := e.name
 	if e.openWorld {
-		b.WriteString(" [open world]")
+		line += " [open world]"
 	}
 	if described && e.description != "" {
-		b.WriteString(`: "` + e.description + `"`)
+		line += `: "` + e.description + `"`
 	}
-	return b.String()
+	return line
 }
 
 // quote escapes, beyond what [safetext.Line] does, what means something to those who
@@ -49,22 +47,18 @@ type section struct {
 }
 
 // sections are the tools by class.
-type sections struct{ safe, write, dangerous, unknown section }
+type sections [4]section
 
-func (s *sections) of(class annotation.Safety) *section {
-	switch class {
-	case annotation.Safe:
-		return &s.safe
-	case annotation.Moderate:
-		return &s.write
-	case annotation.Dangerous:
-		return &s.dangerous
-	}
-	return &s.unknown
+// has reports whether there are tools of one of the classes.
+func (s *sections) has(classes ...annotation.Safety) bool {
+	return slices.ContainsFunc(classes, func(c annotation.Safety) bool { return len(s[c].tools) > 0 })
 }
 
-func (s *sections) count() int {
-	return len(s.safe.tools) + len(s.write.tools) + len(s.dangerous.tools) + len(s.unknown.tools)
+func (s *sections) count() (n int) {
+	for i := range s {
+		n += len(s[i].tools)
+	}
+	return n
 }
 
 // byClass puts the tools into their sections, in an order that does not depend on
@@ -84,15 +78,13 @@ func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sect
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(danger(a.class), danger(b.class)),
-			strings.Compare(a.description, b.description), compareBool(a.openWorld, b.openWorld))
+			strings.Compare(a.line(true), b.line(true)))
 	})
 	entries = slices.CompactFunc(entries, func(a, b entry) bool { return a.name == b.name })
 	s := new(sections)
 	for _, e := range entries {
-		to := s.of(e.class)
+		to := &s[e.class]
 		to.tools = append(to.tools, e)
-	}
-	for _, to := range []*section{&s.safe, &s.write, &s.dangerous, &s.unknown} {
 		to.shown, to.described = len(to.tools), true
 	}
 	return s
@@ -114,30 +106,8 @@ func danger(s annotation.Safety) int {
 	return slices.Index([]annotation.Safety{annotation.Dangerous, annotation.Unknown, annotation.Moderate, annotation.Safe}, s)
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
-// cuts yields, mildest first, what may be left out of a text that is so many bytes
-// too long. What asks or is refused is not among it.
-func cuts(s *sections) iter.Seq[func(excess int)] {
-	return func(yield func(func(int)) bool) {
-		for _, sec := range []*section{&s.safe, &s.write} {
-			if !yield(func(int) { sec.strip() }) || !yield(sec.drop) {
-				return
-			}
-		}
-	}
-}
-
 // strip leaves out the descriptions, where that makes the section shorter.
-func (s *section) strip() {
+func (s *section) strip(int) {
 	saved := 0
 	for i := range s.tools {
 		saved += len(s.tools[i].line(true)) - len(s.tools[i].line(false))

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -53,22 +54,9 @@ func isSecret(name string) bool {
 	if names[p] {
 		return true
 	}
-	for _, part := range namesWith {
-		if strings.Contains(p, part) {
-			return true
-		}
-	}
-	for _, end := range noPass {
-		if strings.HasSuffix(p, end) {
-			return false
-		}
-	}
-	for _, end := range namesEndingIn {
-		if strings.HasSuffix(p, end) {
-			return true
-		}
-	}
-	return false
+	ends := func(end string) bool { return strings.HasSuffix(p, end) }
+	return slices.ContainsFunc(namesWith, func(part string) bool { return strings.Contains(p, part) }) ||
+		!slices.ContainsFunc(noPass, ends) && slices.ContainsFunc(namesEndingIn, ends)
 }
 
 // plain is a name without what its spellings differ in: case, what stands between

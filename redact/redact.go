@@ -16,6 +16,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
 // Mark stands where something was taken out.
@@ -43,16 +46,16 @@ type Redactor struct {
 // that of the value, as a tool's definition has it, nil where there is none. What is
 // no JSON, or too long, comes back as a text that says so.
 func (r *Redactor) JSON(raw []byte, schema any) json.RawMessage {
-	return r.json(raw, compile(schema))
+	return r.json(raw, shapeOf(schema))
 }
 
 // Result is [Redactor.JSON] for the result of a call, whose structured content has
 // the schema, and whose text may repeat it.
 func (r *Redactor) Result(raw []byte, schema any) json.RawMessage {
-	return r.json(raw, compile(schema).inResult())
+	return r.json(raw, resultShape(schema))
 }
 
-func (r *Redactor) json(raw []byte, at place) json.RawMessage {
+func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
@@ -62,7 +65,7 @@ func (r *Redactor) json(raw []byte, at place) json.RawMessage {
 	if r.unknown {
 		return quoted(fmt.Sprintf("[%d bytes left out]", len(raw)))
 	}
-	v, err := decode(raw)
+	v, err := jsontree.Decode(raw)
 	if err != nil {
 		r.unknown = true // two parsers may read it differently
 		return quoted(fmt.Sprintf("[%d bytes that are no JSON]", len(raw)))
@@ -83,7 +86,7 @@ func (r *Redactor) Text(s string) string {
 	if len(s) > MaxBytes || r.unknown && s != "" {
 		return fmt.Sprintf("[%d bytes left out]", len(s))
 	}
-	return r.text(s, place{}, level{})
+	return r.text(s, nil, level{})
 }
 
 func quoted(s string) json.RawMessage {
@@ -91,41 +94,24 @@ func quoted(s string) json.RawMessage {
 	return b
 }
 
-func decode(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if d.More() {
-		return nil, fmt.Errorf("redact: more than one value")
-	}
-	return v, nil
-}
-
 // A level is how deep a value stands.
 type level struct{ deep, nested int }
 
 // walk returns a copy of v without its secrets.
-func (r *Redactor) walk(v any, at place, l level) any {
+func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	l.deep++
-	at, known := at.expand()
-	if l.deep > maxDepth || !known {
-		return r.hide(v)
-	}
-	if v != nil && at.secret() {
+	if l.deep > maxDepth || !at.Known() || v != nil && at.Any(isSecretBySchema) {
 		return r.hide(v)
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for key, member := range v {
-			switch {
-			case secretName(key, member) || isPair(v, key):
-				clean[r.text(key, place{}, l)] = r.hide(member)
-			default:
-				clean[r.text(key, place{}, l)] = r.walk(member, at.member(key), l)
+			name := r.text(key, nil, l)
+			if secretName(key, member) || isPair(v, key) {
+				clean[name] = r.hide(member)
+			} else {
+				clean[name] = r.walk(member, at.Member(key), l)
 			}
 		}
 		return clean
@@ -134,9 +120,9 @@ func (r *Redactor) walk(v any, at place, l level) any {
 		for i, item := range v {
 			if i > 0 && isFlag(v[i-1]) {
 				clean[i] = r.hide(item)
-				continue
+			} else {
+				clean[i] = r.walk(item, at.Item(i), l)
 			}
-			clean[i] = r.walk(item, at.item(i), l)
 		}
 		return clean
 	case string:
@@ -150,16 +136,16 @@ func (r *Redactor) walk(v any, at place, l level) any {
 }
 
 // text looks into a text that holds JSON, and for shapes in any other.
-func (r *Redactor) text(s string, at place, l level) string {
+func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 	if len(s) < minEcho {
 		return s
 	}
 	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, `"`) {
-		if v, err := decode([]byte(trimmed)); err == nil {
+		if v, err := jsontree.Decode([]byte(trimmed)); err == nil {
 			if l.nested++; l.nested > maxNested {
 				return Mark
 			}
-			if clean, err := json.Marshal(r.walk(v, at.content(), l)); err == nil {
+			if clean, err := json.Marshal(r.walk(v, at.Content(), l)); err == nil {
 				return string(clean)
 			}
 		}
@@ -218,9 +204,6 @@ func (r *Redactor) note(secret string) {
 // echo takes out what was seen before, the longest first, as it is and as Go and
 // JSON quote it.
 func (r *Redactor) echo(s string) string {
-	if len(r.seen) == 0 {
-		return s
-	}
 	if r.echoes == nil {
 		var forms []string
 		for secret := range r.seen {
@@ -229,7 +212,7 @@ func (r *Redactor) echo(s string) string {
 			forms = append(forms, secret, inGo[1:len(inGo)-1], inJSON[1:len(inJSON)-1])
 		}
 		slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-		pairs := make([]string, 0, 2*len(forms))
+		var pairs []string
 		for _, form := range forms {
 			pairs = append(pairs, form, Mark)
 		}

@@ -93,35 +93,19 @@ func replace(s string, shape *regexp.Regexp, found func(string)) string {
 // withPort is what only looks as if a user and a password stood before a host.
 var withPort = regexp.MustCompile(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\]|[\w\-]+(?:\.[\w\-]+)+):\d{1,5}\\*/[^:]*@$`)
 
+var run = regexp.MustCompile(`[\w+\-=]{32,}`)
+
 // random takes out long runs without a word in them: letters of both cases and
 // digits, in no order that a language has. Digests in hexadecimal and UUIDs have one
 // case, and stay.
 func random(s string, found func(string)) string {
-	const shortest, entropy = 32, 4.0 // bits a byte; a word of that length has less
-	var out strings.Builder
-	kept := 0
-	for i := 0; i < len(s); {
-		end := i
-		for end < len(s) && isTokenByte(s[end]) {
-			end++
+	const entropy = 4.0 // bits a byte; a word of that length has less
+	return cut(s, run.FindAllStringIndex(s, -1), found, func(m []int, _ int) (from, to int) {
+		if run := s[m[0]:m[1]]; mixed(run) && bits(run) >= entropy {
+			return m[0], m[1]
 		}
-		if run := s[i:end]; len(run) >= shortest && mixed(run) && bits(run) >= entropy {
-			out.WriteString(s[kept:i])
-			out.WriteString(Mark)
-			found(run)
-			kept = end
-		}
-		i = end + 1
-	}
-	if kept == 0 {
-		return s
-	}
-	out.WriteString(s[kept:])
-	return out.String()
-}
-
-func isTokenByte(b byte) bool {
-	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '+' || b == '_' || b == '-' || b == '='
+		return 0, 0
+	})
 }
 
 func mixed(run string) bool {
@@ -130,14 +114,14 @@ func mixed(run string) bool {
 
 // bits is Shannon's entropy of the bytes.
 func bits(run string) float64 {
-	var count [256]int
+	var count [256]float64
 	for i := range len(run) {
 		count[run[i]]++
 	}
 	sum := 0.0
 	for _, n := range count {
 		if n > 0 {
-			p := float64(n) / float64(len(run))
+			p := n / float64(len(run))
 			sum -= p * math.Log2(p)
 		}
 	}

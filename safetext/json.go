@@ -1,7 +1,6 @@
 package safetext
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -13,14 +12,12 @@ import (
 func JSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
-		switch {
-		case r == '\n' || !Invisible(r):
+		if r == '\n' || !Invisible(r) {
 			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()
@@ -33,9 +30,6 @@ func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
 type jsonWriter struct{ to io.Writer }
 
 func (w jsonWriter) Write(text []byte) (int, error) {
-	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && Invisible(r) }) {
-		return w.to.Write(text) // nearly always
-	}
 	if _, err := io.WriteString(w.to, JSON(string(text))); err != nil {
 		return 0, err
 	}

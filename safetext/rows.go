@@ -25,7 +25,6 @@ func JSONRows(arguments json.RawMessage) []string {
 		return []string{"no arguments"}
 	}
 	if err := json.Indent(&pretty, bytes.TrimSpace(arguments), "", "  "); err != nil {
-		pretty.Reset()
 		pretty.Write(arguments)
 	}
 	var rows []string
@@ -33,7 +32,7 @@ func JSONRows(arguments json.RawMessage) []string {
 		text = strings.TrimRight(text, "\n")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
 		// What Line shows is JSON's own escape here, so JSON's backslashes stay single.
-		runes := []rune(text[:indent] + strings.ReplaceAll(Line(breaks(text[indent:])), `\\`, `\`))
+		runes := []rune(text[:indent] + strings.ReplaceAll(Line(breaks.Replace(text[indent:])), `\\`, `\`))
 		rows = append(rows, wrap(runes)...)
 	}
 	return rows
@@ -41,23 +40,7 @@ func JSONRows(arguments json.RawMessage) []string {
 
 // breaks turns JSON's own \n into a line break, which Line shows as \n again,
 // and as a count where there are many, so that they push nothing out of sight.
-func breaks(text string) string {
-	if !strings.Contains(text, `\n\n`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			if i++; text[i] == 'n' {
-				b.WriteByte('\n')
-				continue
-			}
-			b.WriteByte('\\')
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
+var breaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n")
 
 // wrap breaks a row where it is too long for a terminal.
 func wrap(runes []rune) []string {

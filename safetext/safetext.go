@@ -37,24 +37,22 @@ func (st style) apply(s string) string {
 	blank, marks := 0, maxMarks // a mark in front of everything would sit on text of ours
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
+		isMark := r >= utf8.RuneSelf && unicode.In(r, unicode.Mn, unicode.Me)
 		switch {
-		case '!' <= r && r <= '~' && r != '\\': // nearly all there is
-			b.WriteByte(s[i])
-			marks = 0
 		case r == '\n' || r == ' ':
-			n := run(s[i:], byte(r))
+			n := len(s[i:]) - len(strings.TrimLeft(s[i:], string(r)))
 			st.blanks(&b, r, n, &blank)
 			i, marks = i+n, maxMarks
 			continue
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 			marks = maxMarks
-		case unicode.In(r, unicode.Mn, unicode.Me) && marks < maxMarks && !invisible(r):
-			b.WriteRune(r)
-			marks++
-		case unicode.In(r, unicode.Mn, unicode.Me) || invisible(r):
+		case Invisible(r) || isMark && marks >= maxMarks:
 			b.WriteString(escaped(r))
 			marks = maxMarks
+		case isMark:
+			b.WriteRune(r)
+			marks++
 		case r == '\\':
 			b.WriteString(`\\`)
 			marks = 0
@@ -66,15 +64,6 @@ func (st style) apply(s string) string {
 		i += size
 	}
 	return b.String()
-}
-
-// run returns how often c stands at the beginning of s.
-func run(s string, c byte) int {
-	n := 0
-	for n < len(s) && s[n] == c {
-		n++
-	}
-	return n
 }
 
 // blanks writes n newlines or spaces; blank counts the newlines since the last
@@ -91,23 +80,17 @@ func (st style) blanks(b *strings.Builder, r rune, n int, blank *int) {
 	raw := min(n, max(0, st.newlines-*blank))
 	b.WriteString(strings.Repeat("\n", raw))
 	*blank += raw
-	switch n -= raw; {
-	case n > 3:
+	if n -= raw; n > 3 {
 		fmt.Fprintf(b, `\{%d newlines}`, n)
-	default:
+	} else {
 		b.WriteString(strings.Repeat(`\n`, n))
 	}
 }
 
-// Invisible reports whether a reader could not see that r is there, or what
-// it is. A newline and a tab count as such.
-func Invisible(r rune) bool { return invisible(r) }
-
-// invisible reports whether r shows nothing, moves or reorders what is shown, or
-// has no meaning that all agree on: controls, formats (bidi, zero-width, tags),
-// private use, surrogates, what is not assigned, odd spaces, and the letters and
-// marks that are blank.
-func invisible(r rune) bool {
+// Invisible reports whether a reader could not see that r is there, or what it is:
+// controls (a newline and a tab too), formats (bidi, zero-width, tags), private use,
+// surrogates, what is not assigned, odd spaces, and the letters and marks that are blank.
+func Invisible(r rune) bool {
 	switch {
 	case ' ' <= r && r <= '~': // most are, and the tables take long
 		return false
@@ -161,16 +144,6 @@ func token(s string) int {
 		_, n := utf8.DecodeRuneInString(s)
 		return max(n, 1)
 	}
-	n := 2
-	switch s[1] {
-	case 'x':
-		n = 4
-	case 'u':
-		n = 6
-	case 'U':
-		n = 10
-	case '{':
-		n = strings.IndexByte(s, '}') + 1
-	}
-	return min(max(n, 1), len(s))
+	n := map[byte]int{'x': 4, 'u': 6, 'U': 10, '{': strings.IndexByte(s, '}') + 1}[s[1]]
+	return min(max(n, 2), len(s))
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -23,8 +22,7 @@ type Places struct{ Rows, Next, More, Cursor, Offset string }
 
 // A Paging is how one tool is asked for more. It never changes.
 type Paging struct {
-	rows, next, more jsontree.Pointer
-	hasNext, hasMore bool
+	rows, next, more jsontree.Pointer // nil for one that is not set
 	cursor, offset   string
 }
 
@@ -43,7 +41,7 @@ func New(field string, p Places) *Paging {
 	}
 	return &Paging{
 		rows: at("Rows", p.Rows), next: at("Next", p.Next), more: at("More", p.More),
-		hasNext: p.Next != "", hasMore: p.More != "", cursor: p.Cursor, offset: p.Offset,
+		cursor: p.Cursor, offset: p.Offset,
 	}
 }
 
@@ -71,7 +69,8 @@ type position struct {
 
 // Begin returns the call as the tool understands it, and the page that is asked
 // for, nil where nothing can be read on. Arguments that are no object are for
-// others to refuse, and of a nil Paging nothing is asked. An error means that a cursor of ours has been changed.
+// others to refuse, and of a nil Paging nothing is asked. An error means that a cursor
+// of ours has been changed.
 func (p *Paging) Begin(call middleware.Call) (middleware.Call, *Page, error) {
 	if p == nil {
 		return call, nil, nil
@@ -103,11 +102,10 @@ func (p *Paging) Begin(call middleware.Call) (middleware.Call, *Page, error) {
 		return call, nil, err
 	}
 	at.token, at.skip = where.Token, where.Skip
-	sent := maps.Clone(arguments)
-	if delete(sent, p.cursor); where.Token != nil {
-		sent[p.cursor] = where.Token
+	if delete(arguments, p.cursor); where.Token != nil {
+		arguments[p.cursor] = where.Token
 	}
-	call.Arguments, err = json.Marshal(sent)
+	call.Arguments, err = json.Marshal(arguments)
 	return call, at, err
 }
 
@@ -117,13 +115,10 @@ func parseCursor(text string) (position, error) {
 	if err != nil {
 		return where, err
 	}
-	if err := json.Unmarshal(raw, &where); err != nil {
-		return where, err
+	if err = json.Unmarshal(raw, &where); err == nil && where.Skip <= 0 {
+		err = fmt.Errorf("it leaves out %d rows", where.Skip)
 	}
-	if where.Skip <= 0 {
-		return where, fmt.Errorf("it leaves out %d rows", where.Skip)
-	}
-	return where, nil
+	return where, err
 }
 
 // GoesOn reports whether a cut page of the tool can be read on.
@@ -136,9 +131,9 @@ func (p *Page) List(v any) ([]any, bool) {
 	if p == nil {
 		return nil, false
 	}
-	at, ok := p.rows.In(v)
-	rows, isList := at.([]any)
-	return rows, ok && isList
+	at, _ := p.rows.In(v)
+	rows, ok := at.([]any)
+	return rows, ok
 }
 
 // Skips reports whether the page has rows that were seen already.
@@ -174,7 +169,8 @@ func (p *Page) After(kept int) any {
 func (p *Page) Reserve(v any, rows int) (restore func(v, next any)) {
 	was, hasNext := p.next.In(v)
 	more, hasMore := p.more.In(v)
-	if p.hasNext {
+	hasMore = hasMore && p.more != nil
+	if p.next != nil {
 		longest := p.After(rows)
 		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(longest)) {
 			longest = s
@@ -184,18 +180,18 @@ func (p *Page) Reserve(v any, rows int) (restore func(v, next any)) {
 		}
 		p.next.Set(v, longest)
 	}
-	if p.hasMore && hasMore {
+	if hasMore {
 		p.more.Set(v, false) // the longer word
 	}
 	return func(v, next any) {
-		if p.hasMore && hasMore {
+		if hasMore {
 			if next != nil {
 				more = true
 			}
 			p.more.Set(v, more)
 		}
 		switch {
-		case !p.hasNext:
+		case p.next == nil:
 		case next != nil:
 			p.next.Set(v, next)
 		case hasNext:

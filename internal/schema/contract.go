@@ -10,36 +10,35 @@ import (
 
 // A Contract is what a tool promises about its structured content.
 type Contract struct {
-	// Shape is what the output schema names.
-	Shape *Shape
-
+	root      any
 	validator *jsonschema.Resolved
 }
 
-// ReadContract reads an output schema, or says why nothing can be checked against it.
+// ReadContract reads an output schema, or reports why nothing can be checked against it.
 func ReadContract(output any) (*Contract, error) {
-	checked, err := Open(output)
+	raw, err := json.Marshal(output)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(output)
-	if err != nil {
+	c := new(Contract)
+	if err := json.Unmarshal(raw, &c.root); err != nil {
+		return nil, err
+	}
+	if err := Check(c.root); err != nil {
 		return nil, err
 	}
 	var parsed jsonschema.Schema
 	if err := json.Unmarshal(raw, &parsed); err != nil {
 		return nil, err
 	}
-	c := new(Contract)
 	if c.validator, err = parsed.Resolve(nil); err != nil {
-		return nil, err
-	}
-	w := &shaper{schema: checked, known: make(map[string]*Shape)}
-	if c.Shape, err = w.shape(w.apply(nil, checked.Root())); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
+
+// Shape returns the shape of the structured content, a new one for each call.
+func (c *Contract) Shape() *Shape { return NewShape(c.root, c.root, false) }
 
 // Check says where the value is not what the tool promises. Use it on what has been
 // cut: a hostile schema makes it slow.

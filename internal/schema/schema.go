@@ -7,15 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 )
 
 // Limits on a schema. A validator that follows a hostile one runs out of stack or
@@ -31,10 +30,10 @@ const (
 func CheckInput(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {
-		return fmt.Errorf("it is %s and no object", kind(root))
+		return fmt.Errorf("it is %.40s and not an object", jsontree.Encode(root))
 	}
 	if t, ok := object["type"]; ok && t != "object" {
-		return fmt.Errorf("its type is %s; the arguments of a tool are an object", cut(fmt.Sprintf("%q", t), 40))
+		return fmt.Errorf("its type is %.40s; the arguments of a tool are an object", fmt.Sprintf("%q", t))
 	}
 	return Check(root)
 }
@@ -44,36 +43,8 @@ func Check(root any) error {
 	if size := Size(root); size > maxSchemaBytes {
 		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
 	}
-	return walkSchema(root)
-}
-
-// A Schema is one that [Check] found usable.
-type Schema struct{ root any }
-
-// Open returns a schema that is not decoded yet, or says what keeps it from being
-// used.
-func Open(schema any) (*Schema, error) {
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		return nil, err
-	}
-	var root any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, err
-	}
-	if err := Check(root); err != nil {
-		return nil, err
-	}
-	return &Schema{root}, nil
-}
-
-// Root returns the schema as JSON decodes it, an object or a boolean.
-func (s *Schema) Root() any { return s.root }
-
-// Applying returns the schema and all those that apply to the same value as it.
-func (s *Schema) Applying(schema map[string]any) []map[string]any {
-	all, _ := Applying(s.root, maxExpansion, schema) // Check found that it ends
-	return all
+	w := walker{root: root, cost: make(map[uintptr]int)}
+	return w.all(root, 0)
 }
 
 // Applying returns the schemas of a document and all those that apply to the same value
@@ -94,8 +65,8 @@ func Applying(root any, most int, schemas ...map[string]any) (all []map[string]a
 		}
 		seen[id] = true
 		all = append(all, schema)
-		for by, target := range inPlace(root, schema) {
-			if by != "not" && target.err == nil && !add(target.schema) {
+		for _, t := range inPlace(root, schema) {
+			if t.by != "not" && t.err == nil && !add(t.schema) {
 				return false
 			}
 		}
@@ -137,64 +108,14 @@ func sizeOf(v any, depth int) int {
 	return n
 }
 
-func kind(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case []any:
-		return "a list"
-	case string:
-		return "a string"
-	case bool:
-		return "a boolean"
-	}
-	return "a number"
-}
-
-func walkSchema(root any) error {
-	if err := checkDepth(root, 0); err != nil {
-		return err
-	}
-	w := walker{root: root}
-	if w.all(root) == nil {
-		return nil
-	}
-	w = walker{root: root, inOrder: true} // the same fault is named each time
-	return w.all(root)
-}
-
 var errUnbounded = errors.New("it grows past all bounds when its references are followed")
-
-var errDeep = fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
-
-func checkDepth(v any, depth int) error {
-	if depth > maxSchemaDepth {
-		return errDeep
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			if err := checkDepth(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := checkDepth(e, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // A walker finds references that go in circles without consuming anything of the
 // value, and schemas that grow without bound when they are followed.
 type walker struct {
-	root    any
-	inOrder bool            // go through the members by name
-	cost    map[uintptr]int // by identity, of those that others apply with; open while it is being worked out
-	chain   int             // how many are open
+	root  any
+	cost  map[uintptr]int // by identity, of those that others apply with; open while it is being worked out
+	chain int             // how many are open
 }
 
 const open = -1
@@ -202,33 +123,28 @@ const open = -1
 func identity(schema map[string]any) uintptr { return reflect.ValueOf(schema).Pointer() }
 
 // all looks at every object in v as if it were a schema.
-func (w *walker) all(v any) error {
+func (w *walker) all(v any, depth int) error {
+	if depth > maxSchemaDepth {
+		return fmt.Errorf("it is nested deeper than %d levels", maxSchemaDepth)
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		if root, ok := w.root.(map[string]any); !ok || identity(v) != identity(root) {
 			if id, ok := v["$id"].(string); ok {
-				return fmt.Errorf("a part of it calls itself %q, which changes what references mean", cut(id, 80))
+				return fmt.Errorf("a part of it calls itself %.80q, which changes what references mean", id)
 			}
 		}
 		if _, err := w.expand("#", v); err != nil {
 			return err
 		}
-		if w.inOrder {
-			for _, k := range slices.Sorted(maps.Keys(v)) {
-				if err := w.all(v[k]); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		for _, e := range v {
-			if err := w.all(e); err != nil {
+		for _, k := range slices.Sorted(maps.Keys(v)) { // the same fault is named each time
+			if err := w.all(v[k], depth+1); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, e := range v {
-			if err := w.all(e); err != nil {
+			if err := w.all(e, depth+1); err != nil {
 				return err
 			}
 		}
@@ -242,25 +158,20 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	id := identity(schema)
 	switch cost := w.cost[id]; {
 	case cost == open:
-		return 0, fmt.Errorf("its references go in a circle by %q", cut(by, 80))
+		return 0, fmt.Errorf("its references go in a circle by %.80q", by)
 	case cost > 0:
 		return cost, nil
 	}
+	if w.chain++; w.chain > maxSchemaDepth {
+		return 0, errUnbounded
+	}
+	w.cost[id] = open
 	total := 1
-	for by, target := range inPlace(w.root, schema) {
-		if w.cost[id] != open {
-			if w.chain++; w.chain > maxSchemaDepth {
-				return 0, errUnbounded
-			}
-			if w.cost == nil { // most schemas have nothing to follow
-				w.cost = make(map[uintptr]int)
-			}
-			w.cost[id] = open
+	for _, t := range inPlace(w.root, schema) {
+		if t.err != nil {
+			return 0, t.err
 		}
-		if target.err != nil {
-			return 0, target.err
-		}
-		cost, err := w.expand(by, target.schema)
+		cost, err := w.expand(t.by, t.schema)
 		if err != nil {
 			return 0, err
 		}
@@ -268,99 +179,70 @@ func (w *walker) expand(by string, schema map[string]any) (int, error) {
 			return 0, errUnbounded
 		}
 	}
-	if w.cost[id] == open {
-		w.chain--
-		w.cost[id] = total
-	}
+	w.chain--
+	w.cost[id] = total
 	return total, nil
 }
 
 type target struct {
+	by     string // the keyword or reference
 	schema map[string]any
 	err    error
 }
 
-// inPlace yields the subschemas that apply to the same value: what $ref and its
+// inPlace returns the subschemas that apply to the same value: what $ref and its
 // kin, allOf, anyOf, oneOf, not, if, then, else and the dependent schemas hold.
-func inPlace(root any, schema map[string]any) iter.Seq2[string, target] {
-	return func(yield func(string, target) bool) {
-		for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-			if ref, ok := schema[k].(string); ok && !yield(ref, resolve(root, ref)) {
-				return
-			}
-		}
-		for _, k := range []string{"not", "if", "then", "else"} {
-			if sub, ok := schema[k].(map[string]any); ok && !yield(k, target{schema: sub}) {
-				return
-			}
-		}
-		for _, k := range []string{"allOf", "anyOf", "oneOf"} {
-			list, _ := schema[k].([]any)
-			for _, e := range list {
-				if sub, ok := e.(map[string]any); ok && !yield(k, target{schema: sub}) {
-					return
-				}
-			}
-		}
-		for _, k := range []string{"dependentSchemas", "dependencies"} {
-			byProperty, _ := schema[k].(map[string]any)
-			for _, e := range byProperty {
-				if sub, ok := e.(map[string]any); ok && !yield(k, target{schema: sub}) {
-					return
-				}
-			}
+func inPlace(root any, schema map[string]any) (all []target) {
+	add := func(by string, e any) {
+		if sub, ok := e.(map[string]any); ok {
+			all = append(all, target{by: by, schema: sub})
 		}
 	}
+	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		if ref, ok := schema[k].(string); ok {
+			sub, err := resolve(root, ref)
+			all = append(all, target{ref, sub, err})
+		}
+	}
+	for _, k := range []string{"not", "if", "then", "else"} {
+		add(k, schema[k])
+	}
+	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := schema[k].([]any)
+		for _, e := range list {
+			add(k, e)
+		}
+	}
+	for _, k := range []string{"dependentSchemas", "dependencies"} {
+		byProperty, _ := schema[k].(map[string]any)
+		for _, e := range byProperty {
+			add(k, e)
+		}
+	}
+	return all
 }
 
 // resolve finds what a local reference means. Another document is never fetched,
 // and a reference that is no plain path is not followed: validators disagree
 // about where it leads.
-func resolve(root any, ref string) target {
+func resolve(root any, ref string) (map[string]any, error) {
 	if !strings.HasPrefix(ref, "#") {
-		return target{err: fmt.Errorf("it refers to another document, %q, which is never fetched", cut(ref, 80))}
+		return nil, fmt.Errorf("it refers to another document, %.80q, which is never fetched", ref)
 	}
-	at := root
-	path, _ := url.PathUnescape(ref) // "" where an escape is none
-	parts := strings.Split(path, "/")
-	if parts[0] != "#" {
-		return target{err: fmt.Errorf("it refers to %q, a name and no path from the root", cut(ref, 80))}
+	path, escapes := url.PathUnescape(ref[1:])
+	pointer, err := jsontree.ParsePointer(path)
+	if err != nil || escapes != nil {
+		return nil, fmt.Errorf("it refers to %.80q, a name and no path from the root", ref)
 	}
-	for _, part := range parts[1:] {
-		switch v := at.(type) {
-		case map[string]any:
-			at = v[unescapePointer.Replace(part)]
-		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(v) {
-				return target{err: missing(ref)}
-			}
-			at = v[i]
-		default:
-			return target{err: missing(ref)}
-		}
-	}
+	at, _ := pointer.In(root)
 	switch v := at.(type) {
 	case map[string]any:
-		return target{schema: v}
+		return v, nil
 	case bool: // true and false are schemas too
-		return target{schema: anything}
+		return anything, nil
 	}
-	return target{err: missing(ref)}
-}
-
-func missing(ref string) error {
-	return fmt.Errorf("it refers to %q, which is not there", cut(ref, 80))
+	return nil, fmt.Errorf("it refers to %.80q, which is not there", ref)
 }
 
 // anything is the schema that true stands for.
 var anything = map[string]any{}
-
-var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "..."
-}

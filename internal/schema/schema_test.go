@@ -14,7 +14,8 @@ import (
 // each, and not through a not.
 func TestApplying(t *testing.T) {
 	t.Parallel()
-	s, err := schema.Open(json.RawMessage(`{
+	var root map[string]any
+	err := json.Unmarshal([]byte(`{
 		"title": "root", "$ref": "#/$defs/ref",
 		"allOf": [{"title": "allOf"}, {"title": "again", "$ref": "#/$defs/ref"}, true],
 		"anyOf": [{"title": "anyOf"}], "oneOf": [{"title": "oneOf"}],
@@ -22,12 +23,16 @@ func TestApplying(t *testing.T) {
 		"dependentSchemas": {"a": {"title": "dependent"}},
 		"not": {"title": "not"}, "properties": {"a": {"title": "a member"}},
 		"$defs": {"ref": {"title": "ref"}}
-	}`))
+	}`), &root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, sub := range s.Applying(s.Root().(map[string]any)) {
+	all, ok := schema.Applying(root, 100, root)
+	if !ok {
+		t.Fatal("it cannot be followed")
+	}
+	for _, sub := range all {
 		got = append(got, fmt.Sprint(sub["title"]))
 	}
 	slices.Sort(got)
@@ -36,14 +41,14 @@ func TestApplying(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatCheckRefuses(t *testing.T) {
+func TestContractRefusesWhatCheckRefuses(t *testing.T) {
 	t.Parallel()
 	for _, hostile := range []string{`{"$ref":"#"}`, `{"$ref":"https://example.com"}`, `{"allOf":[{"$ref":"#/nowhere"}]}`, `{`} {
-		if s, err := schema.Open(json.RawMessage(hostile)); err == nil || s != nil {
-			t.Errorf("%s was opened", hostile)
+		if c, err := schema.ReadContract(json.RawMessage(hostile)); err == nil || c != nil {
+			t.Errorf("%s was read", hostile)
 		}
 	}
-	if s, err := schema.Open(false); err != nil || s.Root() != false {
+	if c, err := schema.ReadContract(false); err != nil || c.Shape() != nil || c.Check(1) == nil {
 		t.Errorf("false: %v", err)
 	}
 }

@@ -26,14 +26,14 @@ func TestContract(t *testing.T) {
 	}`), &v); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Shape.Strip(v); got != 5 {
+	if got := c.Shape().Strip(v); got != 5 {
 		t.Errorf("%d members were stripped, want 5", got)
 	}
 	got, err := json.Marshal(v)
 	if want := `{"id":1,"kind":"a","map":{"any":{"a":1}},"node":{"id":1,"next":{"next":{}}},"x-list":[{"a":1}]}`; err != nil || string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if !c.Shape.Requires("id") || c.Shape.Requires("node") || !c.Shape.Member("kind").IsFixed() || c.Shape.Member("id").IsFixed() {
+	if !c.Shape().Requires("id") || c.Shape().Requires("node") || !c.Shape().Member("kind").IsFixed() || c.Shape().Member("id").IsFixed() {
 		t.Error("what is required or fixed is not as the schema says")
 	}
 	if err := c.Check(v); err != nil {

@@ -42,7 +42,7 @@ func (u Unit) fit(v any, room int, s *schema.Shape, depth int) any {
 		if u.isStiff(v, s) {
 			return v
 		}
-		return u.cut(v, room-2, u.escaped)
+		return u.cut(v, room-2, true)
 	case []any:
 		return u.fitList(v, room, s, depth)
 	case map[string]any:
@@ -78,30 +78,23 @@ func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) 
 	out := make(map[string]any, len(keys))
 	weights := make(map[string]int, len(keys))
 	for _, k := range keys {
-		weights[k] = u.JSON(v[k], room)
+		weight := u.JSON(v[k], room)
+		if s.Requires(k) && u.isStiff(v[k], s.Member(k)) {
+			out[k] = v[k]
+			left -= weight
+		} else {
+			weights[k] = weight
+		}
 	}
-	// What cannot be cut to its share goes, or the others make room for it.
-	share := 0
-	for range 8 {
-		share = Share(maps.Values(weights), left)
-		settled := true
-		for k, weight := range weights {
-			if weight <= share || !u.isStiff(v[k], s.Member(k)) {
-				continue
-			}
-			settled = false
+	// What cannot be cut to its share goes.
+	share := Share(maps.Values(weights), left)
+	for k, weight := range weights {
+		if weight > share && u.isStiff(v[k], s.Member(k)) {
 			delete(weights, k)
-			if s.Requires(k) {
-				out[k] = v[k]
-				left -= weight
-			} else {
-				left += u.quoted(k, room) + 2
-			}
-		}
-		if settled {
-			break
+			left += u.quoted(k, room) + 2
 		}
 	}
+	share = Share(maps.Values(weights), left)
 	for k := range weights {
 		e := u.fit(v[k], share, s.Member(k), depth+1)
 		if s.Requires(k) || u.JSON(e, share) <= share {
@@ -117,25 +110,19 @@ func (u Unit) admit(v map[string]any, room int, s *schema.Shape) (keys []string,
 	left = room - 2
 	least := 0
 	all := slices.Sorted(maps.Keys(v))
-	slices.SortStableFunc(all, func(a, b string) int { return rank(s.Requires(b)) - rank(s.Requires(a)) })
-	for _, k := range all {
-		name := u.quoted(k, room) + 2 // with the colon and the comma
-		need := name + u.JSON(v[k], leastRoom)
-		if least+need > room-2 && !s.Requires(k) {
-			continue
+	for _, required := range []bool{true, false} {
+		for _, k := range all {
+			name := u.quoted(k, room) + 2 // with the colon and the comma
+			need := name + u.JSON(v[k], leastRoom)
+			if s.Requires(k) != required || !required && least+need > room-2 {
+				continue
+			}
+			least += need
+			left -= name
+			keys = append(keys, k)
 		}
-		least += need
-		left -= name
-		keys = append(keys, k)
 	}
 	return keys, left
-}
-
-func rank(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // isStiff reports whether nothing can be cut from v: it is no list, no object and
@@ -166,34 +153,14 @@ func Share(weights iter.Seq[int], room int) int {
 }
 
 // CutText returns the beginning of s and a mark that says how much is missing.
-func (u Unit) CutText(s string, room int) string { return u.cut(s, room, u.raw) }
+func (u Unit) CutText(s string, room int) string { return u.cut(s, room, false) }
 
-// cut is [Unit.CutText] for a text whose runes weigh as weigh says.
-func (u Unit) cut(s string, room int, weigh func(string) (weight, size int)) string {
-	room -= u.Text(cutMark(len(s)), room)
-	end := 0
-	for end < len(s) {
-		weight, size := weigh(s[end:])
-		if weight > room {
-			break
-		}
-		room -= weight
-		end += size
-	}
+func (u Unit) cut(s string, room int, inJSON bool) string {
+	end, _ := u.scan(s, room-u.Text(cutMark(len(s)), room), inJSON)
 	return strings.ToValidUTF8(s[:end], "\ufffd") + cutMark(utf8.RuneCountInString(s[end:]))
 }
 
 func cutMark(n int) string { return fmt.Sprintf("… [%d characters cut]", n) }
-
-// raw is the weight of the first rune of a text that is shown as it is, and its
-// length.
-func (u Unit) raw(s string) (weight, size int) {
-	if s[0] < utf8.RuneSelf {
-		return 1, 1
-	}
-	_, size = utf8.DecodeRuneInString(s)
-	return u.of(size), size
-}
 
 // A Loss says what was cut from a document.
 type Loss struct {

@@ -91,7 +91,7 @@ func TestCutJSONKeepsToTheShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := map[string]any{"hash": strings.Repeat("a", 400), "notes": strings.Repeat("n", 400), "cursor": trim.Whole(strings.Repeat("c", 50))}
-	got, _ := trim.Characters.CutJSON(v, 600, c.Shape).(map[string]any)
+	got, _ := trim.Characters.CutJSON(v, 600, c.Shape()).(map[string]any)
 	if got["hash"] != v["hash"] || got["cursor"] != v["cursor"] {
 		t.Errorf("got %v", got)
 	}

@@ -1,8 +1,10 @@
 package trim
 
 import (
-	"encoding/json"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 )
 
 // A Unit is what is counted. All weights are counted in characters, bytes or, for
@@ -28,75 +30,50 @@ func (u Unit) Scale() int {
 	return 1
 }
 
-// of returns the weight of a rune that is not ASCII; an ASCII character weighs 1.
-func (u Unit) of(size int) int {
-	switch u {
-	case Bytes:
+// weigh returns the weight of a rune as it is, or as jsontree.Encode writes it.
+func (u Unit) weigh(r rune, size int, inJSON bool) int {
+	switch {
+	case inJSON && strings.ContainsRune("\"\\\n\r\t\b\f", r):
+		return 2
+	case inJSON && (r < ' ' || r == utf8.RuneError && size == 1 || r == '\u2028' || r == '\u2029'):
+		return len(`\u0000`)
+	case u == Bytes:
 		return size
-	case Tokens:
+	case u == Tokens && r >= utf8.RuneSelf:
 		return 4
 	}
 	return 1
 }
 
+// scan returns where the part of s ends that weighs at most that much, and the weight
+// of all of s, or something above most.
+func (u Unit) scan(s string, most int, inJSON bool) (end, weight int) {
+	for end < len(s) {
+		r, size := utf8.DecodeRuneInString(s[end:])
+		if weight += u.weigh(r, size, inJSON); weight > most {
+			break
+		}
+		end += size
+	}
+	return end, weight
+}
+
 // Text returns the weight of s as it is, or something above most.
 func (u Unit) Text(s string, most int) int {
-	n := 0
-	for i := 0; i < len(s) && n <= most; {
-		if s[i] < utf8.RuneSelf {
-			n++
-			i++
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(s[i:])
-		n += u.of(size)
-		i += size
-	}
-	return n
+	_, weight := u.scan(s, most, false)
+	return weight
 }
 
 // quoted returns the weight of s as JSON writes it, or something above most.
 func (u Unit) quoted(s string, most int) int {
-	n := 2
-	for i := 0; i < len(s) && n <= most; {
-		weight, size := u.escaped(s[i:])
-		n += weight
-		i += size
-	}
-	return n
-}
-
-// escaped returns the weight of the first rune of s as jsontree.Encode writes it, and its
-// length.
-func (u Unit) escaped(s string) (weight, size int) {
-	switch c := s[0]; {
-	case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
-		return 2, 1
-	case c < ' ':
-		return len(`\u0000`), 1
-	case c < utf8.RuneSelf:
-		return 1, 1
-	}
-	r, size := utf8.DecodeRuneInString(s)
-	if r == utf8.RuneError && size == 1 || r == '\u2028' || r == '\u2029' {
-		return len(`\u0000`), size
-	}
-	return u.of(size), size
+	_, weight := u.scan(s, most-2, true)
+	return weight + 2
 }
 
 // JSON returns the weight of a value as jsontree.Encode writes it, or something above most.
 // It looks at no more than that much of the value.
 func (u Unit) JSON(v any, most int) int {
 	switch v := v.(type) {
-	case nil:
-		return len("null")
-	case bool:
-		if v {
-			return len("true")
-		}
-		return len("false")
-	case json.Number:
-		return len(v)
 	case string:
 		return u.quoted(v, most)
 	case Whole:
@@ -121,5 +98,5 @@ func (u Unit) JSON(v any, most int) int {
 		}
 		return n
 	}
-	return most + 1 // jsontree.Decode makes no other
+	return len(jsontree.Encode(v)) // null, a boolean or a number
 }
