@@ -82,7 +82,7 @@ func compare(now []row, before []byte) ([]row, string) {
 		switch {
 		case !known:
 			now[i].Note = "new since the last approved call"
-		case !same(old.raw, now[i].raw):
+		case !canonical.Same(old.raw, now[i].raw):
 			now[i].Note, now[i].Was = "changed since the last approved call", old.Text
 		default:
 			continue
@@ -100,12 +100,6 @@ func compare(now []row, before []byte) ([]row, string) {
 		return now, "The same as the last approved call of this tool."
 	}
 	return now, fmt.Sprintf("Arguments that differ from the last approved call of this tool: %d.", changes)
-}
-
-func same(a, b json.RawMessage) bool {
-	x, errX := canonical.Append(nil, a)
-	y, errY := canonical.Append(nil, b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // editable is the arguments as JSON in which everything can be seen: what would be

@@ -77,7 +77,8 @@ type Inbox struct {
 	doors      doors
 	approved   *lru.Cache[toolKey, []byte] // the last arguments that were approved
 	streams    chan struct{}
-	board      approvals.Board // nil without other replicas
+	board      approvals.Board
+	shared     bool // the board, with other replicas
 
 	mu      sync.Mutex
 	pending []*question          // oldest first
@@ -116,7 +117,7 @@ func New(o Options) *Inbox {
 		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, defaultMaxPending), ownCalls: o.OwnCalls,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved, streams: make(chan struct{}, maxStreams),
 		waiting: make(map[string]*question), past: make(map[string]*record), changed: make(chan struct{}),
-		doors: newDoors(), board: o.Board, odd: make(map[string]bool),
+		doors: newDoors(), board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
 	}
 	for _, host := range o.Hosts {
 		if host == "" {
