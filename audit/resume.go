@@ -16,7 +16,9 @@ func (f *File) resume(in io.Reader, h *head, logger *slog.Logger) error {
 	if fault != "" {
 		return &DamagedError{Reason: fault}
 	}
-	f.size = r.size()
+	if err := f.log.Resume(r.size(), false); err != nil {
+		return err
+	}
 	f.at = head{Written: r.point, Synced: h.Synced}
 	f.interrupted = r.interrupted()
 	if err := f.mark(r, lost, max(0, r.Records-h.Written.Records)); err != nil {
@@ -25,7 +27,7 @@ func (f *File) resume(in io.Reader, h *head, logger *slog.Logger) error {
 	if err := f.endWhatWasOpen(logger); err != nil {
 		return err
 	}
-	return f.syncNow()
+	return f.sync(all)
 }
 
 // mark writes down that the last writer was interrupted.
