@@ -90,17 +90,15 @@ func (f *File) Write(_ context.Context, r Record) error {
 	if r.Kind != Intent && r.Kind != End {
 		return fmt.Errorf("audit: a sink takes no record of kind %q", r.Kind)
 	}
-	seq, err := f.append(line{Record: r})
+	seq, err := f.append("", line{Record: r})
 	if err != nil || !r.Durable {
 		return err
 	}
 	return f.sync(seq)
 }
 
-// append writes one line, and the head that knows of it.
-func (f *File) append(l line) (int64, error) { return f.appendAfter("", l) }
-
-func (f *File) appendAfter(before string, l line) (int64, error) {
+// append writes one line after what ends a torn one, and the head that knows of it.
+func (f *File) append(before string, l line) (int64, error) {
 	l.Time = l.Time.UTC()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -44,7 +44,7 @@ func (f *File) mark(r *replay, lost, unattested int64) error {
 	if left.Bytes > 0 {
 		left.SHA256 = hashOf(r.junk.Bytes())
 	}
-	_, err := f.appendAfter(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
+	_, err := f.append(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
 	return err
 }
 
@@ -54,7 +54,7 @@ func (f *File) endWhatWasOpen(logger *slog.Logger) error {
 		end.Time, end.Kind, end.Outcome = time.Now(), End, Unknown
 		end.Arguments, end.ArgumentsDigest, end.Decisions, end.Evidence = nil, "", nil, nil
 		end.Error = "audit: the process ended before the call did"
-		if _, err := f.append(line{Record: end}); err != nil {
+		if _, err := f.append("", line{Record: end}); err != nil {
 			return err
 		}
 		if logger != nil {

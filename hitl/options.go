@@ -62,14 +62,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultTimeout         = 30 * time.Second
-	defaultLifetime        = 5 * time.Minute
-	defaultMaxPending      = 100
-	defaultSessionLifetime = 8 * time.Hour
-	defaultAlwaysLifetime  = 30 * 24 * time.Hour
-)
-
 func (o Options) check() {
 	for _, field := range []struct {
 		name     string
@@ -114,12 +106,12 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	if f, ok := confirmer.(ConfirmerFunc); ok && f == nil {
 		confirmer = nil
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
-	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
-	o.MaxPending = cmp.Or(o.MaxPending, defaultMaxPending)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Lifetime = cmp.Or(o.Lifetime, 5*time.Minute)
+	o.MaxPending = cmp.Or(o.MaxPending, 100)
 	o.MaxPendingPerScope = cmp.Or(o.MaxPendingPerScope, o.MaxPending)
-	o.SessionLifetime = cmp.Or(o.SessionLifetime, defaultSessionLifetime)
-	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, defaultAlwaysLifetime)
+	o.SessionLifetime = cmp.Or(o.SessionLifetime, 8*time.Hour)
+	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, 30*24*time.Hour)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	people := waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope)
 	var pairs []drafts.Pair

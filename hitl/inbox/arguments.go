@@ -21,8 +21,6 @@ type row struct {
 	raw json.RawMessage
 }
 
-func newRow(name, text string) row { return row{Name: name, Text: text} }
-
 // rows lays arguments out, one member a row, in their own order. What is no object
 // is one row without a name.
 func rows(arguments json.RawMessage) []row {

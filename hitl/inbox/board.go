@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -207,12 +209,8 @@ func (in *Inbox) look(ctx context.Context) {
 		in.waiting[n.ID] = q
 		in.tell()
 	}
-	for id := range in.odd {
-		if !hanging[id] {
-			delete(in.odd, id)
-		}
-	}
-	for _, q := range append([]*question(nil), in.pending...) {
+	maps.DeleteFunc(in.odd, func(id string, _ bool) bool { return !hanging[id] })
+	for _, q := range slices.Clone(in.pending) {
 		if q.remote && !hanging[q.request.ID] && q.hung.Before(began) { // a look that was overtaken knows nothing of later ones
 			what := "decided at another replica, or given up"
 			if q.late() {

@@ -48,9 +48,6 @@ type Options struct {
 
 // Limits of one inbox.
 const (
-	defaultPath       = "/approvals/"
-	defaultMaxPending = 1000
-
 	maxHistory   = 200      // decided questions that the page shows
 	maxApproved  = 1000     // tools whose last approved arguments are kept for comparison
 	maxCompared  = 16 << 10 // bytes of arguments that are compared
@@ -99,7 +96,7 @@ var _ hitl.Confirmer = (*Inbox)(nil)
 // host's. It panics on a path that does not begin and end with a slash, on an
 // empty host and on a negative number.
 func New(o Options) *Inbox {
-	o.Path = cmp.Or(o.Path, defaultPath)
+	o.Path = cmp.Or(o.Path, "/approvals/")
 	if !strings.HasPrefix(o.Path, "/") || !strings.HasSuffix(o.Path, "/") || strings.ContainsAny(o.Path, "{}?# ;,\"\\") {
 		panic(fmt.Sprintf("inbox: Options.Path %q does not begin and end with a slash, or is no plain path", o.Path))
 	}
@@ -114,7 +111,7 @@ func New(o Options) *Inbox {
 		panic(err) // the size is a constant above zero
 	}
 	in := &Inbox{
-		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, defaultMaxPending), ownCalls: o.OwnCalls,
+		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved, streams: make(chan struct{}, maxStreams),
 		waiting: make(map[string]*question), past: make(map[string]*record), changed: make(chan struct{}),
 		doors: newDoors(), board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),

@@ -206,18 +206,25 @@ func read(form url.Values, q *question) (answer, error) {
 	bad := func(format string, args ...any) (answer, error) {
 		return answer{}, refuse(http.StatusBadRequest, format+" Nothing was decided.", args...)
 	}
-	switch form.Get("decision") {
-	case "deny":
+	switch what := form.Get("decision"); {
+	case what == "deny":
 		reason := strings.ReplaceAll(form.Get("reason"), "\r\n", "\n")
 		if len(reason) > maxReason {
 			return bad("The reason has %d bytes; at most %d are passed on.", len(reason), maxReason)
 		}
 		a.decision.Reason = strings.TrimSpace(plain(reason))
-	case "approve":
+	case what != "approve" && what != "edit":
+		return bad("The form says neither yes nor no.")
+	case q == nil:
 		a.decision.Verdict = hitl.Approved
-		if q == nil {
-			return a, nil
+	case what == "edit":
+		arguments, err := q.edited(form.Get("arguments"))
+		if err != nil {
+			return bad("The arguments are no JSON object with each member once: %v.", err)
 		}
+		a.decision.Verdict, a.decision.Arguments = hitl.Approved, arguments
+	default:
+		a.decision.Verdict = hitl.Approved
 		if remember := form.Get("remember"); remember != "" && remember != "once" {
 			offered := choices(q.request)
 			i := slices.IndexFunc(offered, func(c choice) bool { return c.Value == remember })
@@ -226,18 +233,6 @@ func read(form url.Values, q *question) (answer, error) {
 			}
 			a.decision = offered[i].decision
 		}
-	case "edit":
-		a.decision.Verdict = hitl.Approved
-		if q == nil {
-			return a, nil
-		}
-		arguments, err := q.edited(form.Get("arguments"))
-		if err != nil {
-			return bad("The arguments are no JSON object with each member once: %v.", err)
-		}
-		a.decision.Arguments = arguments
-	default:
-		return bad("The form says neither yes nor no.")
 	}
 	return a, nil
 }

@@ -142,7 +142,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		c.Reasons[i] = safetext.Line(strings.Join(strings.Fields(reason), " "))
 	}
 	for _, d := range r.Drafts {
-		c.Drafts = append(c.Drafts, newRow(safetext.Line(d.ID), draftText(d.Shown)))
+		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
 	}
 	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
 	c.limit(mostRows, mostBytes)
