@@ -20,6 +20,7 @@ type passage struct {
 	trail *Trail
 	n     int64
 	began time.Time
+	kept  uncancelled // part of it, to save an allocation
 	facts [4]callstate.Decision // room for what most calls decide
 
 	mu     sync.Mutex
@@ -30,9 +31,17 @@ type passage struct {
 	redact redact.Redactor
 }
 
+// uncancelled is a context that outlives its call, for what is written at the end.
+type uncancelled struct{ context.Context }
+
+func (*uncancelled) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*uncancelled) Done() <-chan struct{}       { return nil }
+func (*uncancelled) Err() error                  { return nil }
+
 func (t *Trail) begin(ctx context.Context) *passage {
 	p := &passage{trail: t, n: t.calls.Add(1), began: time.Now()}
 	p.Pass(ctx, "record", p)
+	p.kept.Context = ctx
 	return p
 }
 
@@ -111,7 +120,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 		p.whole(&r, call, said.Decisions)
 		p.ending(&r, tool, res, err)
 	}
-	_ = p.trail.write(context.WithoutCancel(p), r) // the trail has logged and counted it
+	_ = p.trail.write(&p.kept, r) // the trail has logged and counted it
 }
 
 type intender struct {
