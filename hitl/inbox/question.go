@@ -169,17 +169,17 @@ type answer struct {
 // for it. A refusal leaves it as it was.
 func (in *Inbox) decide(ctx context.Context, id string, a answer, s *session) error {
 	a.decision.By = s.by
-	in.mu.Lock()
 	q, err := in.mayDecide(id, a, s)
-	in.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	return in.answerOnBoard(ctx, q, a.decision)
 }
 
-// mayDecide returns the question that an answer is to. The caller holds the lock.
+// mayDecide returns the question that an answer is to.
 func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	q, over := in.waiting[id], in.past[id]
 	switch {
 	case over != nil:
