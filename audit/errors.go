@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -13,6 +14,8 @@ var ErrRefused = errors.New("audit: refused")
 // A RefusedError says that a call was not made because it could not be written down
 // before. Its text leaves out what the sink said, which is for the log.
 type RefusedError struct {
+	fault.Final
+
 	Tool *middleware.Tool
 	Err  error // what the sink said
 }
@@ -33,12 +36,6 @@ func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
 // Unwrap returns why the call could not be written down.
 func (e *RefusedError) Unwrap() error { return e.Err }
-
-// NotSent reports that the call did not leave.
-func (e *RefusedError) NotSent() bool { return true }
-
-// Permanent reports that calling again at once is of no use.
-func (e *RefusedError) Permanent() bool { return true }
 
 var (
 	errPanicked     = errors.New("audit: it panicked, or its goroutine was ended")

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
+	"slices"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/internal/filelock"
+	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
 // File is a sink in a file of JSON Lines, one record a line, each with the hash of
@@ -25,25 +27,21 @@ import (
 // The file only grows, and is read whole when it is opened; rotate it by starting a
 // new one. It has one writer at a time.
 type File struct {
-	close       func() error
+	log         *logfile.File
 	interrupted []Record
 
 	syncing sync.Mutex // held for a sync; taken before mu
 
-	mu     sync.Mutex
-	out    disk
-	head   disk
-	size   int64 // of what was written in full
-	at     head
-	broken error // why nothing can be written any more
+	mu        sync.Mutex
+	head      disk
+	closeHead func() error
+	at        head
 }
 
 // A disk is what a File needs of an *os.File.
 type disk interface {
-	io.Writer
+	logfile.Disk
 	io.WriterAt
-	Sync() error
-	Truncate(size int64) error
 }
 
 // OpenFile opens the file, and makes it and its head if neither is there. It locks
@@ -61,14 +59,14 @@ func OpenFile(name string, logger *slog.Logger) (*File, error) {
 }
 
 func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*File, error) {
-	out, giveBack, err := filelock.Open(name)
+	log, in, err := logfile.Open(name, func(f *os.File) logfile.Disk { return through(f) })
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	fail := func(err error) (*File, error) {
-		return nil, errors.Join(fmt.Errorf("audit: %s: %w", name, err), giveBack())
+		return nil, errors.Join(fmt.Errorf("audit: %s: %w", name, err), log.Close())
 	}
-	found, err := headOf(name, out)
+	found, err := headOf(name, in)
 	if err != nil {
 		return fail(err)
 	}
@@ -76,121 +74,90 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*F
 	if err != nil {
 		return fail(err)
 	}
-	f := &File{out: through(out), head: through(heads)}
-	if err := f.resume(out, found, logger); err != nil {
+	f := &File{log: log, head: through(heads), closeHead: sync.OnceValue(heads.Close)}
+	if err := f.resume(in, found, logger); err != nil {
 		return fail(errors.Join(err, heads.Close()))
 	}
-	f.close = func() error { return errors.Join(giveBack(), heads.Close()) }
 	return f, nil
 }
 
 // Interrupted returns the intents that had no end when the file was opened. Nobody
 // knows whether these calls happened.
-func (f *File) Interrupted() []Record { return append([]Record(nil), f.interrupted...) }
+func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
 
 // Write implements [Sink].
 func (f *File) Write(_ context.Context, r Record) error {
 	if r.Kind != Intent && r.Kind != End {
 		return fmt.Errorf("audit: a sink takes no record of kind %q", r.Kind)
 	}
-	seq, err := f.append(line{Record: r})
+	seq, err := f.append("", line{Record: r})
 	if err != nil || !r.Durable {
 		return err
 	}
 	return f.sync(seq)
 }
 
-// append writes one line, and the head that knows of it.
-func (f *File) append(l line) (int64, error) { return f.appendAfter("", l) }
-
-func (f *File) appendAfter(before string, l line) (int64, error) {
+// append writes one line after what ends a torn one, and the head that knows of it.
+func (f *File) append(before string, l line) (int64, error) {
 	l.Time = l.Time.UTC()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken != nil {
-		return 0, f.broken
-	}
 	l.Seq, l.Prev = f.at.Written.Records+1, f.at.Written.Hash
 	text, err := json.Marshal(l)
+	if err == nil {
+		err = f.log.Append(append(append([]byte(before), text...), '\n'))
+	}
 	if err != nil {
 		return 0, fmt.Errorf("audit: %w", err)
 	}
-	whole := append(append([]byte(before), text...), '\n')
-	if _, err := f.out.Write(whole); err != nil {
-		if undo := f.out.Truncate(f.size); undo != nil {
-			f.broken = fmt.Errorf("audit: the file is broken; open it again: %w", errors.Join(err, undo))
-		}
-		return 0, fmt.Errorf("audit: %w", err)
-	}
-	f.size += int64(len(whole))
 	f.at.Written = point{l.Seq, hashOf(text)}
 	return l.Seq, f.writeHead()
 }
 
 func (f *File) writeHead() error {
-	if _, err := f.head.WriteAt(f.at.bytes(), 0); err != nil {
-		f.broken = fmt.Errorf("audit: the head cannot be written; open the file again: %w", err)
-	}
-	return f.broken
+	_, err := f.head.WriteAt(f.at.bytes(), 0)
+	return f.headFailed(err)
 }
 
-// sync returns when the record and all before it are on the disk. Whoever has waited
-// for another's sync mostly finds that it took their record along.
+func (f *File) headFailed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("audit: %w", f.log.Break(fmt.Errorf("the head cannot be written; open the file again: %w", err)))
+}
+
+// all is more records than any file has.
+const all = math.MaxInt64
+
+// sync returns when the record and all before it are on the disk, the records before the
+// head. A caller that has waited for another's sync mostly finds its record synced.
 func (f *File) sync(seq int64) error {
 	f.syncing.Lock()
 	defer f.syncing.Unlock()
 	f.mu.Lock()
-	broken, done := f.broken, f.at.Synced.Records >= seq
+	to, done := f.at.Written, f.at.Synced.Records >= seq
 	f.mu.Unlock()
-	if done || broken != nil {
-		return broken
+	if done && f.log.Err() == nil {
+		return nil
 	}
-	return f.syncNow()
-}
-
-// syncNow takes all that is written to the disk, the records before the head.
-func (f *File) syncNow() error {
+	if err := f.log.Sync(); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
 	f.mu.Lock()
-	to := f.at.Written
+	f.at.Synced = to
+	err := f.writeHead()
 	f.mu.Unlock()
-	err := f.out.Sync()
-	f.mu.Lock()
-	if err == nil {
-		f.at.Synced = to
-		err = f.writeHead()
-	}
-	f.mu.Unlock()
-	if err == nil {
-		err = f.head.Sync()
-	}
 	if err != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.broken = fmt.Errorf("audit: the disk did not take a record; open the file again: %w", err)
-		return f.broken
+		return err
 	}
-	return nil
+	return f.headFailed(f.head.Sync())
 }
 
 // Close syncs what was written and lets another process write.
 func (f *File) Close() error {
-	f.mu.Lock()
-	last, broken := f.at.Written.Records, f.broken
-	f.mu.Unlock()
-	if errors.Is(broken, errClosed) {
-		return nil
-	}
 	var err error
-	if broken == nil {
-		err = f.sync(last)
+	if f.log.Err() == nil {
+		err = f.sync(all)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if errors.Is(f.broken, errClosed) {
-		return nil
-	}
-	f.broken = errClosed
-	return errors.Join(err, f.close())
+	return errors.Join(err, f.log.Close(), f.closeHead())
 }
-
-var errClosed = errors.New("audit: the file is closed")

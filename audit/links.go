@@ -20,7 +20,7 @@ type passage struct {
 	trail *Trail
 	n     int64
 	began time.Time
-	kept  uncancelled
+	kept  uncancelled           // part of it, to save an allocation
 	facts [4]callstate.Decision // room for what most calls decide
 
 	mu     sync.Mutex

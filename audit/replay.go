@@ -1,14 +1,14 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+
+	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
 // A line is one record as it stands in a file: with its number, and with the hash of
@@ -68,18 +68,15 @@ func replayed(in io.Reader, counts ...int64) (*replay, error) {
 	for _, n := range counts {
 		r.passed[n] = ""
 	}
-	for lines := bufio.NewReaderSize(in, 64<<10); ; {
-		text, err := lines.ReadBytes('\n')
-		if len(text) > 0 && r.fault == "" {
-			r.take(text)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return r, nil
-		case err != nil:
+	for text, err := range logfile.Lines(in) {
+		if err != nil {
 			return nil, err
 		}
+		if r.fault == "" {
+			r.take(text)
+		}
 	}
+	return r, nil
 }
 
 // take reads one line, its end included where there is one.

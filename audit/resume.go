@@ -16,7 +16,9 @@ func (f *File) resume(in io.Reader, h *head, logger *slog.Logger) error {
 	if fault != "" {
 		return &DamagedError{Reason: fault}
 	}
-	f.size = r.size()
+	if err := f.log.Resume(r.size(), false); err != nil {
+		return err
+	}
 	f.at = head{Written: r.point, Synced: h.Synced}
 	f.interrupted = r.interrupted()
 	if err := f.mark(r, lost, max(0, r.Records-h.Written.Records)); err != nil {
@@ -25,7 +27,7 @@ func (f *File) resume(in io.Reader, h *head, logger *slog.Logger) error {
 	if err := f.endWhatWasOpen(logger); err != nil {
 		return err
 	}
-	return f.syncNow()
+	return f.sync(all)
 }
 
 // mark writes down that the last writer was interrupted.
@@ -42,7 +44,7 @@ func (f *File) mark(r *replay, lost, unattested int64) error {
 	if left.Bytes > 0 {
 		left.SHA256 = hashOf(r.junk.Bytes())
 	}
-	_, err := f.appendAfter(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
+	_, err := f.append(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
 	return err
 }
 
@@ -52,7 +54,7 @@ func (f *File) endWhatWasOpen(logger *slog.Logger) error {
 		end.Time, end.Kind, end.Outcome = time.Now(), End, Unknown
 		end.Arguments, end.ArgumentsDigest, end.Decisions, end.Evidence = nil, "", nil, nil
 		end.Error = "audit: the process ended before the call did"
-		if _, err := f.append(line{Record: end}); err != nil {
+		if _, err := f.append("", line{Record: end}); err != nil {
 			return err
 		}
 		if logger != nil {

@@ -4,31 +4,36 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
+	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// An asker is the middleware. It decides whether a call needs an approval, gets one from
+// a standing approval or by a question, and makes the call with it.
 type asker struct {
 	Options
 
 	next      middleware.ToolCaller
 	confirmer Confirmer
-	session   string // the name under which yeses for the session are kept
-	people    *queue // of all that one New returned, since it is the same people
-	joins     joins
-	groups    groups
-	drafts    desk
+	people    *waiting.Queue // of all that one New returned, since it is the same people
+	joins     waiting.Joins
+	groups    waiting.Groups[Request, Decision]
+	drafts    *drafts.Registry
+	standing  *standing
+	journal   journal
 }
 
 // Describe implements [middleware.Describer].
@@ -50,34 +55,30 @@ func (a *asker) will(tool *middleware.Tool) string {
 	return "ask first"
 }
 
-// mustAsk reports whether calls of a tool need a yes: by their class, or because
+// mustAsk reports whether calls of a tool need an approval: by their class, or because
 // they commit what another tool drafted.
 func (a *asker) mustAsk(tool *middleware.Tool) bool {
 	class := tool.Safety()
-	return class.MustConfirm() || a.Writes && class == annotation.Moderate || a.drafts.commits(tool) != nil
+	return class.MustConfirm() || a.Writes && class == annotation.Moderate || a.drafts.Commits(tool)
 }
 
 func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if call.Tool == nil || !a.mustAsk(call.Tool) || a.drafts.commits(call.Tool) == nil && callstate.Covers(ctx, &call) {
-		if err := turn.Pass(ctx, &call); err != nil {
-			return nil, err
-		}
-		res, err := a.next.CallTool(ctx, call) // no tool: the guard says so
-		a.drafts.note(ctx, a.Logger, &call, res)
-		return res, err
+	if call.Tool == nil || !a.mustAsk(call.Tool) || !a.drafts.Commits(call.Tool) && callstate.Covers(ctx, &call) {
+		return a.pass(ctx, &call) // without a tool, the guard refuses it
 	}
-	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whoever writes to it meanwhile
+	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whatever the caller does to its bytes
 	state, began := callstate.Of(ctx), time.Now()
 	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
 	yes, err := a.agree(ctx, call)
 	state.Wait(time.Since(began))
+	_, pending := errors.AsType[*PendingError](err)
 	switch {
 	case errors.Is(err, ErrDenied):
 		state.Decide("hitl", "denied", err.Error())
 		return nil, err
-	case isPending(err):
+	case pending:
 		state.Decide("hitl", "pending", "")
 		return nil, err
 	case err != nil:
@@ -90,7 +91,20 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	return a.run(ctx, yes)
 }
 
-// agree returns the call as it was agreed to, by a standing yes or by a person.
+// pass hands a call on, in the order of its turn, and keeps the draft that it makes.
+func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
+	if err := turn.Pass(ctx, call); err != nil {
+		return nil, err
+	}
+	res, err := a.next.CallTool(ctx, *call)
+	if bad := a.drafts.Note(call, res); bad != nil {
+		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a draft cannot be shown, so it cannot be committed",
+			slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: *call, Value: bad}))
+	}
+	return res, err
+}
+
+// agree returns the call as it was approved, by a standing approval or by a person.
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: errors.New("the chain has no confirmer")}
@@ -98,184 +112,244 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
-	drafts, err := a.drafts.named(call)
+	named, err := a.drafts.Named(&call)
 	if err != nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: err}
 	}
 	if id, input, ok := answered(call.Input); ok {
-		return a.resume(ctx, query{id: id, call: call, drafts: drafts, input: input})
+		return a.resume(ctx, query{id: id, call: call, drafts: named, input: input})
 	}
-	if yes, found, err := a.standing(ctx, call); found {
+	if yes, found, err := a.stands(ctx, call); found {
 		return yes, err
 	}
-	place, err := a.people.enter(call.Scope)
+	place, err := a.people.Enter(call.Scope)
 	if err != nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: err}
 	}
-	defer place.leave() // unless the question has taken it
+	defer place.Leave()
 	for {
-		question, mine := a.joins.join(ctx, &call)
+		question, mine := a.joins.Join(ctx, &call)
 		if mine {
-			return a.lead(ctx, question, call, drafts, place)
+			return a.lead(ctx, question, query{call: call, drafts: named, place: place})
 		}
 		turn.Of(ctx).Asking()
 		select {
-		case <-question.over:
+		case <-question.Over:
 		case <-ctx.Done():
 			return nil, fault.GivenUp(ctx)
 		}
-		if question.no != nil {
-			no := *question.no
-			a.decided(ctx, &call, outcome{what: "denied with another", by: no.By})
+		if denied, ok := errors.AsType[*DeniedError](question.No); ok {
+			no := *denied
+			a.journal.decided(ctx, &call, outcome{what: "denied with another", by: no.By})
 			return nil, &no
-		}
-		if yes, found, err := a.standing(ctx, call); found {
-			return yes, err
 		}
 	}
 }
 
 // lead asks for all that have joined.
-func (a *asker) lead(ctx context.Context, question *joined, call middleware.Call, drafts []Draft, place *place) (*agreed, error) {
-	defer a.joins.end(question)
-	if yes, found, err := a.standing(ctx, call); found {
-		return yes, err // given between a look and the turn
+func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*agreed, error) {
+	defer a.joins.End(question)
+	if yes, found, err := a.stands(ctx, q.call); found {
+		return yes, err // given since the last look
 	}
-	yes, err := a.question(ctx, call, drafts, false, place)
+	yes, err := a.question(ctx, q)
 	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.mine() {
-		question.no = denied
+		question.No = denied
 	}
 	return yes, err
 }
 
-// question puts the call before a person, once more where an edit made it sterner,
-// and writes down what comes of it.
-func (a *asker) question(ctx context.Context, call middleware.Call, drafts []Draft, edited bool, place *place) (*agreed, error) {
+// stands approves a call by a standing approval, if there is one. Each such call is an
+// approval of its own.
+func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
+	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
+		return nil, false, nil
+	}
+	began := time.Now()
+	s, found := a.standing.find(ctx, call)
+	if !found {
+		return nil, false, nil
+	}
+	yes = &agreed{call: call, shown: call.Tool.Safety(), id: rand.Text(), by: s.By, standing: true, until: began.Add(a.Lifetime)}
+	if s.Until.Before(yes.until) {
+		yes.until = s.Until
+	}
+	approved := approval(yes.id, &call, nil, yes.until)
+	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
+	if err := a.Store.Add(context.WithoutCancel(ctx), approved); err != nil {
+		return nil, true, a.journal.storeFailed(ctx, &call, err)
+	}
+	a.journal.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
+	return yes, true, nil
+}
+
+// question puts q before a person, and again if an edit made the call stricter.
+func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 	for {
-		began := time.Now()
-		q := query{id: rand.Text(), call: call, drafts: drafts, edited: edited, began: began, deadline: began.Add(a.Timeout)}
-		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &call, drafts, q.deadline)); err != nil {
-			return nil, a.storeFailed(ctx, &call, err)
+		q.id, q.began = rand.Text(), time.Now()
+		q.deadline = q.began.Add(a.Timeout)
+		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.drafts, q.deadline)); err != nil {
+			return nil, a.journal.storeFailed(ctx, &q.call, err)
 		}
-		yes, sterner, err := a.put(ctx, q, place)
-		if sterner == nil {
+		yes, stricter, err := a.put(ctx, q)
+		if stricter == nil {
 			return yes, err
 		}
-		call, edited = *sterner, true
-		another, err := a.people.enter(call.Scope)
-		if err != nil {
-			return nil, &DeniedError{Tool: call.Tool, Err: err}
-		}
-		defer another.leave() // unless the question takes it
-		place = another
+		q.call, q.edited = *stricter, true
 	}
 }
 
-// put puts a question that the store knows, and writes down what comes of it: a yes,
-// a sterner call to ask about, or an error.
-func (a *asker) put(ctx context.Context, q query, place *place) (yes *agreed, sterner *middleware.Call, err error) {
+// put asks a question that the store has, and records the outcome: an approval, a
+// stricter call to ask about, or an error.
+func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middleware.Call, err error) {
 	over := make(chan struct{})
 	defer close(over)
 	q.over = over
-	answer := a.confirm(ctx, q, place)
-	yes, sterner, err = a.settle(ctx, q, answer)
-	if answer.late != nil {
-		a.late(ctx, q, *answer.late)
+	got := a.confirm(ctx, q)
+	yes, stricter, err = a.settle(ctx, q, got)
+	if got.late != nil {
+		a.journal.late(ctx, q, *got.late)
 	}
-	if yes != nil {
-		yes.draft, yes.edited = q.drafts, yes.edited || q.edited
-	}
-	return yes, sterner, err
+	return yes, stricter, err
 }
 
-// approval is a question as the store keeps it.
-func approval(id string, call *middleware.Call, drafts []Draft, until time.Time) approvals.Approval {
-	asked := approvals.Approval{
-		ID: id, State: approvals.Pending, Server: call.Tool.Server, Tool: call.Tool.Name(), Definition: call.Tool.Digest.String(),
-		Class: call.Tool.Safety().String(), Scope: call.Scope, CallID: call.ID, Arguments: hash(call.Arguments), Until: until,
+// resume puts the answers of a second leg before the confirmer. The outcome counts only
+// if the store has the question open, so that an answer is good once, at any replica.
+func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
+	q.began, q.deadline = time.Now(), time.Now().Add(a.Timeout)
+	q.call.Input = nil
+	if parked := a.people.Unpark(q.id); parked != nil {
+		q.place, q.call.Input = parked.Place, parked.Input
+	} else if place, err := a.people.Enter(q.call.Scope); err != nil {
+		return nil, &DeniedError{Tool: q.call.Tool, Err: err}
+	} else {
+		q.place = place
 	}
-	for _, d := range drafts {
-		asked.Drafts = append(asked.Drafts, approvals.Draft{ID: d.ID, Digest: d.Digest})
+	defer q.place.Leave()
+	yes, stricter, err := a.put(ctx, q)
+	if stricter == nil {
+		return yes, err
 	}
-	return asked
+	return a.question(ctx, query{call: *stricter, drafts: q.drafts, edited: true, place: q.place})
 }
 
-func hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
-// settle makes of an answer a yes, a sterner call to ask about, or an error, and
-// writes it down.
-func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, sterner *middleware.Call, err error) {
-	call, id := &q.call, q.id
-	o := outcome{by: got.decision.By, edited: got.decision.Arguments != nil, took: time.Since(q.began)}
+// settle makes of an answer an approval, a stricter call to ask about, or an error, and
+// records it.
+func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, stricter *middleware.Call, err error) {
+	call, d := &q.call, got.decision
+	o := outcome{by: d.By, edited: d.Arguments != nil, took: time.Since(q.began)}
 	end := func(to approvals.State, what string, err error) (*agreed, *middleware.Call, error) {
 		o.what = what
-		a.decided(ctx, call, o)
+		a.journal.decided(ctx, call, o)
 		if q.input != nil && to == approvals.Void {
-			to = approvals.Denied // only an open question can become it: a yes that came by another leg stands
+			to = approvals.Denied // which only an open question can become: an approval by another leg stays
 		}
-		_ = a.advance(context.WithoutCancel(ctx), id, approvals.Change{To: to, By: got.decision.By}) // a no stays one
+		_ = a.journal.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: to, By: d.By}) // a denial stays one
 		return nil, nil, err
+	}
+	failed := func(err error) (*agreed, *middleware.Call, error) {
+		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
 	}
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
 	case ctx.Err() != nil:
 		return end(approvals.Void, "given up", fault.GivenUp(ctx))
 	case pending:
-		if err := a.park(ctx, q); err != nil {
-			return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
-		}
-		return nil, nil, &PendingError{Tool: call.Tool, Requests: asked.Requests, State: stateMark + id + "." + asked.State}
+		a.park(context.WithoutCancel(ctx), q)
+		return nil, nil, &PendingError{Tool: call.Tool, Requests: asked.Requests, State: stateMark + q.id + "." + asked.State}
 	case middleware.NotSent(got.err):
 		return end(approvals.Void, "given up", got.err)
 	case got.err != nil:
-		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: got.err})
-	case got.decision.Verdict != Approved:
-		return end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: got.decision.Reason, By: got.decision.By})
+		return failed(got.err)
+	case d.Verdict != Approved:
+		return end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
 	}
 	approved := *call
+	change := approvals.Change{To: approvals.Approved, By: d.By, Until: time.Now().Add(a.Lifetime)}
 	if o.edited {
-		if approved, err = a.edit(ctx, *call, got.decision.Arguments); err != nil {
-			return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: &editError{err}})
+		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
+			return failed(&editError{err})
 		}
 		if approved.Tool.Safety() < call.Tool.Safety() {
 			_, _, _ = end(approvals.Void, "asked again", nil)
 			return nil, &approved, nil
 		}
-	}
-	until := time.Now().Add(a.Lifetime)
-	change := approvals.Change{To: approvals.Approved, By: got.decision.By, Until: until}
-	if o.edited {
 		change.Edited, change.Arguments = true, hash(approved.Arguments)
 	}
-	if err := a.advance(context.WithoutCancel(ctx), id, change); err != nil {
-		return end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
+	if err = a.journal.advance(context.WithoutCancel(ctx), q.id, change); err == nil {
+		err = a.standing.remember(ctx, approved, got)
 	}
-	if err := a.remember(ctx, approved, got); err != nil {
-		return end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
+	if err != nil {
+		return end(approvals.Void, "denied", a.journal.storeFailed(ctx, call, err))
 	}
 	o.what = "approved"
-	a.decided(ctx, call, o)
-	return &agreed{call: approved, shown: call.Tool.Safety(), id: id, by: got.decision.By, until: until, edited: o.edited}, nil, nil
+	a.journal.decided(ctx, call, o)
+	return &agreed{
+		call: approved, shown: call.Tool.Safety(), id: q.id, by: d.By, until: change.Until, drafts: q.drafts, edited: o.edited || q.edited,
+	}, nil, nil
 }
 
-// advance writes down a step, and logs where it has no effect.
-func (a *asker) advance(ctx context.Context, id string, change approvals.Change) error {
-	err := a.Store.Advance(ctx, id, change)
-	if err == nil {
-		return nil
+// park leaves a question open while nobody waits here.
+func (a *asker) park(ctx context.Context, q query) {
+	end := func() { // as denied, which takes back no approval that another replica got
+		_ = a.journal.advance(ctx, q.id, approvals.Change{To: approvals.Denied}) // the log has it
 	}
-	a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store took no change",
-		slog.String("id", id), slog.String("to", string(change.To)), slog.Any("err", err))
-	return storeError{err}
+	a.people.Park(q.id, &waiting.Parked{Place: q.place, Input: q.call.Input, Until: q.deadline, End: end})
+	a.journal.decided(ctx, &q.call, outcome{what: "pending", took: time.Since(q.began)})
 }
 
-func (a *asker) storeFailed(ctx context.Context, call *middleware.Call, err error) error {
-	if _, logged := errors.AsType[storeError](err); !logged {
-		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed", slog.String("tool", call.Tool.String()), slog.Any("err", err))
-		err = storeError{err}
+// run makes the call with one grant, which is recorded as consumed before the call is
+// handed over.
+func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
+	if tool := yes.call.Tool; yes.edited { // the guard is told what the edit makes of it
+		ctx = callstate.WithAnswer(ctx, &yes.call, callstate.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
+			return annotation.Raise(accepted, tool.Annotations)
+		})
 	}
-	return &DeniedError{Tool: call.Tool, Err: err}
+	begin := func(ctx context.Context) error { return a.begin(ctx, yes) }
+	ctx, once := callstate.WithGrant(ctx, &yes.call, yes.shown, time.Until(yes.until), begin)
+	if yes.edited {
+		once.Edit()
+	}
+	defer func() {
+		once.Void()
+		a.end(context.WithoutCancel(ctx), yes)
+	}()
+	if !yes.call.Tool.Safety().MustConfirm() { // the guard will not look for a grant
+		if err := begin(ctx); err != nil {
+			denied := &DeniedError{Tool: yes.call.Tool, Err: err}
+			callstate.Of(ctx).Decide("hitl", "denied", denied.Error())
+			return nil, denied
+		}
+	}
+	res, err := a.pass(ctx, &yes.call)
+	if middleware.NotSent(err) || middleware.Refused(err) {
+		a.drafts.Return(&yes.call, yes.drafts, yes.id)
+	}
+	return res, err
+}
+
+// begin runs before each hand-over of the call.
+func (a *asker) begin(ctx context.Context, yes *agreed) error {
+	yes.mu.Lock()
+	defer yes.mu.Unlock()
+	if err := a.drafts.Take(&yes.call, yes.drafts, yes.id); err != nil || yes.spent {
+		return err
+	}
+	if err := a.journal.advance(ctx, yes.id, approvals.Change{To: approvals.Spent}); err != nil {
+		return fmt.Errorf("its use cannot stand: %w", err)
+	}
+	yes.spent = true
+	return nil
+}
+
+// end runs when the call has returned; the store takes no use after it.
+func (a *asker) end(ctx context.Context, yes *agreed) {
+	yes.mu.Lock()
+	defer yes.mu.Unlock()
+	to := approvals.Void
+	if yes.spent {
+		to = approvals.Done
+	}
+	_ = a.journal.advance(ctx, yes.id, approvals.Change{To: to}) // the log has it
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"runtime/debug"
+	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
+	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 )
@@ -17,12 +19,13 @@ import (
 type query struct {
 	id       string
 	call     middleware.Call
-	drafts   []Draft
+	drafts   []drafts.Draft
 	edited   bool              // an earlier answer made the call what it is
 	input    *middleware.Input // of the second leg
+	place    *waiting.Place
 	began    time.Time
 	deadline time.Time
-	over     <-chan struct{} // closed when what came of it is written down
+	over     <-chan struct{} // closed when the outcome is recorded
 }
 
 type answer struct {
@@ -32,31 +35,46 @@ type answer struct {
 	late     *answer // one that came just when the time was over
 }
 
+// agreed is a call that was approved, as it was approved.
+type agreed struct {
+	call     middleware.Call
+	shown    annotation.Safety // the class that the person saw; an edit may have lowered it
+	id       string            // of the approval
+	by       string
+	standing bool // by a standing approval
+	until    time.Time
+	drafts   []drafts.Draft // shown with it
+	edited   bool           // by a person
+
+	mu    sync.Mutex // for a middleware that leaves a goroutine behind
+	spent bool       // recorded as consumed
+}
+
 var errSilent = errors.New("no answer in time")
 
-// confirm asks on a goroutine of its own, since a confirmer may not heed its
-// context; that goroutine keeps the place. The answer counts only if it is there
-// before the question ends.
-func (a *asker) confirm(ctx context.Context, q query, place *place) answer {
+// confirm asks on a goroutine of its own, since a confirmer may ignore its context;
+// that goroutine holds the place too. The answer counts only if it is there before the
+// question ends.
+func (a *asker) confirm(ctx context.Context, q query) answer {
 	ctx, cancel := context.WithDeadlineCause(ctx, q.deadline, errSilent)
 	defer cancel()
 	answered := make(chan answer)
-	held := place.take()
+	q.place.Hold()
 	go func() {
 		got := answer{err: errors.New("the confirmer ended its goroutine")}
 		defer func() {
 			if v := recover(); v != nil {
-				a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
+				a.journal.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
 				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 			}
-			held.leave() // first, so that who reads the answer may ask again
+			q.place.Leave()
 			select {
 			case answered <- got:
 			case <-q.over:
-				a.late(ctx, q, got)
+				a.journal.late(ctx, q, got)
 			}
 		}()
-		a.asked(ctx, &q.call)
+		a.journal.asked(ctx, &q.call)
 		request := a.request(ctx, q)
 		decision, err := a.ask(ctx, request)
 		got = answer{decision: decision, err: err, offers: request.Offers}
@@ -73,7 +91,7 @@ func (a *asker) confirm(ctx context.Context, q query, place *place) answer {
 	}
 }
 
-// ended is why a question whose deadline has passed is over. The context's own
+// ended returns why a question whose deadline has passed is over. The context's own
 // timer may not have run yet.
 func (q query) ended(ctx context.Context) error {
 	switch {
@@ -85,33 +103,16 @@ func (q query) ended(ctx context.Context) error {
 	return &middleware.NotSentError{Err: context.DeadlineExceeded} // the caller's time, not the question's
 }
 
-// late writes down an answer that came when the question was over. The store has
-// ended it, so that it has no effect there either. It may run on the confirmer's
-// goroutine, where a store's panic would end the process.
-func (a *asker) late(ctx context.Context, q query, got answer) {
-	defer func() {
-		if v := recover(); v != nil {
-			a.panicked(ctx, "hitl: the store panicked at a late answer", redact.Said{Call: q.call, Value: v})
-		}
-	}()
-	if got.err != nil {
-		return // most confirmers say so that they were interrupted
-	}
-	to, what := approvals.Denied, "denied"
-	if got.decision.Verdict == Approved {
-		to, what = approvals.Approved, "approved"
-	}
-	a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a late answer has no effect", slog.String("tool", q.call.Tool.String()),
-		slog.String("outcome", what), slog.String("by", got.decision.By))
-	change := approvals.Change{To: to, By: got.decision.By, Until: q.deadline}
-	_ = a.Store.Advance(context.WithoutCancel(ctx), q.id, change) // it says that it has no effect
-}
-
-// request is what the confirmer gets; the bytes are its own.
+// request returns what the confirmer gets; the bytes are its own.
 func (a *asker) request(ctx context.Context, q query) Request {
 	r := Request{
-		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope,
-		Drafts: append([]Draft(nil), q.drafts...), Offers: a.offers(ctx, q.call, len(q.drafts) > 0), Input: q.input,
+		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope, Input: q.input,
+	}
+	for _, d := range q.drafts {
+		r.Drafts = append(r.Drafts, Draft(d))
+	}
+	if !a.drafts.Commits(q.call.Tool) {
+		r.Offers = a.standing.offers(ctx, q.call)
 	}
 	r.Deadline, _ = ctx.Deadline()
 	if a.About != nil {
@@ -120,24 +121,33 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	return r
 }
 
-func (a *asker) asked(ctx context.Context, call *middleware.Call) {
-	a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: asked",
-		slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
+// A GroupConfirmer is a [Confirmer] that can put several questions in one dialog. If it
+// is given to [New], the calls of one batch (package batch) that need an approval are put
+// to it together; one alone still goes to Confirm.
+//
+// ConfirmGroup returns the decision on each request, by its ID. A request that is missing
+// is denied, an ID that was not asked about has no effect, and an error denies all. Each
+// decision is good for its own request and nothing else, in any order. The context ends
+// when no call waits for any of the answers; each request has its own Deadline, after
+// which an answer to it has no effect.
+type GroupConfirmer interface {
+	Confirmer
+	ConfirmGroup(ctx context.Context, requests []Request) (map[string]Decision, error)
 }
 
-// An outcome is what the log says of an answer.
-type outcome struct {
-	what, by string
-	edited   bool
-	took     time.Duration
-}
-
-func (a *asker) decided(ctx context.Context, call *middleware.Call, o outcome) {
-	a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: decided",
-		slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
-		slog.String("outcome", o.what), slog.String("by", o.by), slog.Bool("edited", o.edited), slog.Duration("took", o.took))
-}
-
-func (a *asker) panicked(ctx context.Context, message string, v any) {
-	a.Logger.LogAttrs(ctx, slog.LevelError, message, slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+// ask puts a question, together with the others of its turn if the confirmer can.
+func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
+	ticket := turn.Of(ctx)
+	together, ok := a.confirmer.(GroupConfirmer)
+	if ticket == nil || !ok || request.Input != nil {
+		ticket.Asking()
+		return a.confirmer.Confirm(ctx, request)
+	}
+	return a.groups.Ask(ctx, ticket, request.ID, request, func(ctx context.Context, requests []Request) (map[string]Decision, error) {
+		if len(requests) == 1 {
+			decision, err := together.Confirm(ctx, requests[0])
+			return map[string]Decision{requests[0].ID: decision}, err
+		}
+		return together.ConfirmGroup(ctx, requests)
+	})
 }

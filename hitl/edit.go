@@ -19,11 +19,11 @@ import (
 func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
+			a.journal.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
 			err = errors.New("their check panicked; the log of the host has the stack")
 		}
 	}()
-	before, _ := a.drafts.names(call)
+	before, _ := a.drafts.IDs(&call)
 	call.Arguments = bytes.Clone(arguments)
 	if len(bytes.TrimSpace(call.Arguments)) == 0 {
 		return call, errors.New("they are empty; {} says that there are none")
@@ -31,7 +31,7 @@ func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.R
 	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
 		return call, fmt.Errorf("they cannot be sent: %w", err)
 	}
-	if after, err := a.drafts.names(call); err != nil || !slices.Equal(before, after) {
+	if after, err := a.drafts.IDs(&call); err != nil || !slices.Equal(before, after) {
 		return call, errors.New("they name other drafts than were shown")
 	}
 	if a.Validate != nil {
@@ -52,16 +52,4 @@ func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.R
 	}
 	call.Tool = tool
 	return call, nil
-}
-
-// An editError is about what one person wrote, and no answer to anybody else.
-type editError struct{ err error }
-
-func (e *editError) Error() string { return "the edited arguments: " + e.err.Error() }
-func (e *editError) Unwrap() error { return e.err }
-
-// mine reports whether a no holds for this call alone, and not for its like.
-func (e *DeniedError) mine() bool {
-	_, edited := errors.AsType[*editError](e.Err)
-	return edited
 }

@@ -4,19 +4,22 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// ErrDenied is in the tree of every error that ends a call for want of a yes.
+// ErrDenied is in the tree of every error that ends a call for want of an approval.
 var ErrDenied = errors.New("hitl: denied")
 
-// A DeniedError says that a call was not made, and why.
+// A DeniedError reports that a call was not made, and why.
 type DeniedError struct {
+	fault.Final
+
 	Tool   *middleware.Tool
-	Reason string // the guidance that came with a no
-	By     string // who said no, a person or a policy; "" for a person without a name
-	Err    error  // why there was no answer, nil where somebody said no
+	Reason string // the guidance that came with a denial
+	By     string // who denied it, a person or a policy; "" for a person without a name
+	Err    error  // why there was no answer, nil if somebody denied it
 }
 
 func (e *DeniedError) Error() string {
@@ -33,8 +36,8 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("hitl: %s was denied by %s; do not call it again, ask what to do instead", e.Tool, by)
 }
 
-// ForModel gives the guidance that came with a no. Where nobody said no, it says
-// what is missing.
+// ForModel returns the guidance that came with a denial, or what is missing if nobody
+// denied it.
 func (e *DeniedError) ForModel() string {
 	tool := e.Tool.ModelName()
 	switch told := middleware.ForModel(e.Err); {
@@ -54,17 +57,17 @@ func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 // Unwrap returns why there was no answer.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// NotSent reports that the call did not leave.
-func (e *DeniedError) NotSent() bool { return true }
+// mine reports whether a denial holds for this call alone, and not for its like.
+func (e *DeniedError) mine() bool {
+	_, edited := errors.AsType[*editError](e.Err)
+	return edited
+}
 
-// Permanent reports that a no is final.
-func (e *DeniedError) Permanent() bool { return true }
+// An editError is about what one person wrote, and no answer to anybody else.
+type editError struct{ err error }
 
-// A draftError is about the drafts that the model names, and it can mend it.
-type draftError struct{ text string }
-
-func (e *draftError) Error() string    { return e.text }
-func (e *draftError) ForModel() string { return e.text }
+func (e *editError) Error() string { return "the edited arguments: " + e.err.Error() }
+func (e *editError) Unwrap() error { return e.err }
 
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }

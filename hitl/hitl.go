@@ -5,10 +5,13 @@ package hitl
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Confirmer puts a question to a person and returns the answer. Confirm
@@ -48,6 +51,35 @@ type Request struct {
 	Input *middleware.Input
 }
 
+// Choices returns the approvals that the person may choose from, as decisions: for this
+// call alone, and then each offer, for the session and for always if it may stand so long.
+func (r Request) Choices() []Decision {
+	choices := []Decision{{Verdict: Approved}}
+	for i, o := range r.Offers {
+		for remember := Session; remember <= o.Longest; remember++ {
+			choices = append(choices, Decision{Verdict: Approved, Remember: remember, Offer: i})
+		}
+	}
+	return choices
+}
+
+// Caution returns why the arguments may not run as they read, on one line that is safe
+// to show, and "" if nothing is known against it. Two members of one object whose names
+// differ only in case are one to some servers, and a person reads the wrong one.
+func (r Request) Caution() string {
+	form, err := canonical.AppendObject(nil, r.Arguments)
+	if err != nil {
+		return "" // such arguments are not sent
+	}
+	one, other, found := canonical.Alike(form)
+	if !found {
+		return ""
+	}
+	const most = 80
+	return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
+		safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
+}
+
 // A Verdict is a person's answer. The zero value, and any that is not listed
 // here, is a no.
 type Verdict uint8
@@ -80,3 +112,28 @@ type Decision struct {
 // A Store keeps what was asked, what came of it and what is remembered.
 // Package approvals has one in memory and one in a file.
 type Store = approvals.Store
+
+// A TwoStep pairs a tool that makes a draft with the one that commits it. A commit that
+// names drafts is refused unless this chain saw each of them being made, in the same
+// scope; then a person is shown what the draft's tool answered and asked, whatever the
+// class. The approval is bound to the drafts as they were shown: it ends once one of them
+// has changed or was committed, and is never remembered.
+//
+// A commit that names no draft at all is a direct one, and is asked about.
+type TwoStep struct {
+	Server        string // the id that the host gave it
+	Draft, Commit string // names of its tools
+	// ID is the member of the draft's answer, a JSON object, that holds its id; "" means
+	// "id".
+	ID string
+	// Names is the member of the commit's arguments that holds the draft's id, or a
+	// list of them; "" means "draft_id".
+	Names string
+}
+
+// A Draft is one item that a call is to commit.
+type Draft struct {
+	ID     string
+	Shown  string // what the tool answered: the server's text, escape it
+	Digest string // SHA-256 of Shown, in hexadecimal
+}

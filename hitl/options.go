@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/internal/turn"
+	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
+	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -61,14 +62,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultTimeout         = 30 * time.Second
-	defaultLifetime        = 5 * time.Minute
-	defaultMaxPending      = 100
-	defaultSessionLifetime = 8 * time.Hour
-	defaultAlwaysLifetime  = 30 * 24 * time.Hour
-)
-
 func (o Options) check() {
 	for _, field := range []struct {
 		name     string
@@ -113,23 +106,27 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	if f, ok := confirmer.(ConfirmerFunc); ok && f == nil {
 		confirmer = nil
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
-	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
-	o.MaxPending = cmp.Or(o.MaxPending, defaultMaxPending)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Lifetime = cmp.Or(o.Lifetime, 5*time.Minute)
+	o.MaxPending = cmp.Or(o.MaxPending, 100)
 	o.MaxPendingPerScope = cmp.Or(o.MaxPendingPerScope, o.MaxPending)
-	o.SessionLifetime = cmp.Or(o.SessionLifetime, defaultSessionLifetime)
-	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, defaultAlwaysLifetime)
+	o.SessionLifetime = cmp.Or(o.SessionLifetime, 8*time.Hour)
+	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, 30*24*time.Hour)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	people := &queue{most: o.MaxPending, mostOfScope: o.MaxPendingPerScope, scopes: make(map[string]int), parked: make(map[string]parked)}
+	people := waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope)
+	var pairs []drafts.Pair
+	for _, p := range o.TwoSteps {
+		pairs = append(pairs, drafts.Pair(p))
+	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		a := &asker{
-			Options: o, next: next, confirmer: confirmer, session: rand.Text(),
-			people: people, joins: joins{open: make(map[joinKey]*joined)}, groups: groups{open: make(map[*turn.Turn]*group)},
-			drafts: desk{pairs: o.TwoSteps, drafts: make(map[draftKey]*draft)},
+		o := o
+		if o.Store == nil {
+			o.Store = approvals.NewMemory()
 		}
-		if a.Store == nil {
-			a.Store = approvals.NewMemory()
+		j := journal{o.Store, o.Logger}
+		return &asker{
+			Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs),
+			journal: j, standing: &standing{Options: o, journal: j, session: rand.Text()},
 		}
-		return a
 	}
 }

@@ -1,90 +1,66 @@
 package hitl
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/hitl/internal/typed"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// Terminal returns a Confirmer that shows the call on out and reads the answer,
-// a line, from in: y approves, e edits the arguments, d shows them in full, n or
-// nothing denies, and any other text denies and is handed to the model as
-// guidance. Where a yes may be remembered, s approves for the session and a for
-// always, with the number of what is offered if there is more than one: "s2". The
-// end of the input is a no.
+// Terminal returns a Confirmer that shows the call on out and reads the answer, a line,
+// from in: y approves, e edits the arguments, d shows them in full, n or nothing denies,
+// and any other text denies and is handed to the model as guidance. If an approval may be
+// remembered, s approves for the session and a for always, with the number of what is
+// offered if there is more than one: "s2". The end of the input denies.
 //
-// Questions are put one at a time, save those of one batch, which are shown together
-// (it is a [GroupConfirmer]): numbers approve those calls, "all" approves all of them,
-// o goes through them one by one, n or nothing denies, and a y is asked which it means. A read from a terminal cannot be interrupted,
-// so a line that was typed for a question that has expired is thrown away, with
-// those that came in the same breath. Where in is a terminal itself, so is a line that comes
-// sooner than 200 ms after its question, which nobody has read by then: who strikes a key
-// twice has answered one question. At most one goroutine waits for input, until a line or the end comes.
+// Questions are put one at a time. Those of one batch are shown together (it is a
+// [GroupConfirmer]): numbers approve those calls, "all" approves all of them, o goes
+// through them one by one, and n or nothing denies.
+//
+// A read from a terminal cannot be interrupted, so a line that was typed for a question
+// that has expired is thrown away, with those that came in the same breath. If in is a
+// terminal itself, so is a line that comes sooner than 200 ms after its question, which
+// nobody has read by then. At most one goroutine waits for input, until a line or the end
+// comes.
 func Terminal(in io.Reader, out io.Writer) Confirmer {
-	return &terminal{in: bufio.NewReader(in), out: out, typed: isTyped(in), turn: make(chan struct{}, 1)}
-}
-
-// isTyped reports whether somebody types what in has: what is piped comes all at once.
-func isTyped(in io.Reader) bool {
-	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&fs.ModeCharDevice != 0
+	return &terminal{lines: typed.NewReader(in, out), out: out}
 }
 
 type terminal struct {
-	in    *bufio.Reader
+	lines *typed.Reader
 	out   io.Writer
-	typed bool          // in is a terminal
-	turn  chan struct{} // held by the question that is on the screen
-
-	// Touched only by the holder of the turn.
-	reading chan line // a read that has not returned yet
-}
-
-type line struct {
-	text string
-	err  error
 }
 
 // Confirm puts one question.
 func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, error) {
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return Decision{}, context.Cause(ctx)
+	if err := t.lines.Take(ctx); err != nil {
+		return Decision{}, err
 	}
+	defer t.lines.Release()
 	return t.one(ctx, request)
 }
 
-// one puts one question, for who holds the turn.
+// one puts one question. The caller has the screen.
 func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 	edited := json.RawMessage(nil)
 	t.show(request, foldedArguments)
 	for {
 		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [e]dit  [d]etails, or say what to do instead (%s left): ",
 			keys(request.Offers), time.Until(request.Deadline).Round(time.Second))
-		text, err := t.readLine(ctx)
+		text, word, err := t.answer(ctx)
 		if err != nil {
-			fmt.Fprintln(t.out, "\n  no answer: denied")
 			return Decision{}, err
 		}
-		word := strings.ToLower(strings.TrimSpace(text))
-		if remember, offer, ok := remembers(word, request.Offers); ok {
-			return Decision{Verdict: Approved, Arguments: edited, Remember: remember, Offer: offer}, nil
+		if d, ok := remembered(word, request); ok {
+			d.Arguments = edited
+			return d, nil
 		}
 		switch word {
 		case "y", "yes":
@@ -95,11 +71,10 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			t.show(request, allArguments)
 		case "e", "edit":
 			fmt.Fprint(t.out, "  New arguments, a JSON object on one line: ")
-			text, err := t.readLine(ctx)
+			text, err := t.lines.Line(ctx)
 			if err != nil {
 				return Decision{}, err
 			}
-			text = strings.TrimSpace(text)
 			if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
 				fmt.Fprintln(t.out, "  That is no JSON object; nothing was changed.")
 				continue
@@ -109,49 +84,88 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			request.Offers = request.Offers[:min(1, len(request.Offers))] // and so did the patterns
 			t.show(request, foldedArguments)
 		default:
-			return Decision{Reason: strings.TrimSpace(text)}, nil
+			return Decision{Reason: text}, nil
 		}
 	}
 }
 
-// oneBreath is how long nobody takes to read a question and answer it: what comes
-// sooner after a line that was late was typed with that line, and what is typed sooner
-// after the question was typed without it.
-const oneBreath = 200 * time.Millisecond
-
-// readLine returns the next line that was typed for the question on the screen.
-func (t *terminal) readLine(ctx context.Context) (string, error) {
-	late := t.reading != nil
-	var breath time.Time
-	if t.typed {
-		breath = time.Now().Add(oneBreath)
+// ConfirmGroup shows all calls, each with its number, and asks which of them may run.
+func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[string]Decision, error) {
+	if err := t.lines.Take(ctx); err != nil {
+		return nil, err
 	}
+	defer t.lines.Release()
+	t.showAll(requests, foldedArguments)
 	for {
-		if t.reading == nil {
-			t.reading = make(chan line, 1)
-			go func(to chan<- line) {
-				text, err := t.in.ReadString('\n')
-				to <- line{text, err}
-			}(t.reading)
+		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [d]etails, or say what to do instead (%s left): ",
+			time.Until(requests[0].Deadline).Round(time.Second))
+		text, word, err := t.answer(ctx)
+		if err != nil {
+			return nil, err
 		}
-		select {
-		case got := <-t.reading:
-			t.reading = nil
-			switch {
-			case errors.Is(got.err, io.EOF) && strings.TrimSpace(got.text) == "":
-				return "", errors.New("the input has ended")
-			case got.err != nil && !errors.Is(got.err, io.EOF):
-				return "", got.err // half a line is no answer
-			case late || time.Now().Before(breath):
-				late, breath = false, time.Now().Add(oneBreath)
-				fmt.Fprint(t.out, "\n  That line began before this question and does not count. Once more: ")
-				continue
+		picked, isNumbers := numbers(word, len(requests))
+		said := make(map[string]Decision, len(requests))
+		switch {
+		case word == "" || word == "n" || word == "no" || word == "none":
+			return said, nil
+		case word == "y" || word == "yes":
+			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
+		case word == "d" || word == "details":
+			t.showAll(requests, allArguments)
+		case word == "o" || word == "one by one":
+			for _, r := range requests {
+				if said[r.ID], err = t.one(ctx, r); err != nil {
+					return said, err
+				}
 			}
-			return got.text, nil
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return said, nil
+		case isNumbers && picked == nil:
+			fmt.Fprintf(t.out, "  There are %d calls, numbered from 1; nothing was allowed.\n", len(requests))
+		default:
+			for i, r := range requests {
+				if word == "all" || picked[i+1] {
+					said[r.ID] = Decision{Verdict: Approved}
+				} else if !isNumbers {
+					said[r.ID] = Decision{Reason: text}
+				}
+			}
+			return said, nil
 		}
 	}
+}
+
+func (t *terminal) showAll(requests []Request, most int) {
+	for i, r := range requests {
+		fmt.Fprintf(t.out, "\n  %d of %d", i+1, len(requests))
+		t.show(r, most)
+	}
+}
+
+// numbers reads "1 3" or "1,3". It returns nil if a number is none of the calls.
+func numbers(text string, most int) (picked map[int]bool, isNumbers bool) {
+	picked = make(map[int]bool)
+	known := true
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return nil, false
+		}
+		known = known && 1 <= n && n <= most
+		picked[n] = true
+	}
+	if !known {
+		return nil, true
+	}
+	return picked, len(picked) > 0
+}
+
+// answer reads the answer to the question on the screen: the text, and the same in lower
+// case.
+func (t *terminal) answer(ctx context.Context) (text, word string, err error) {
+	if text, err = t.lines.Line(ctx); err != nil {
+		fmt.Fprintln(t.out, "\n  no answer: denied")
+	}
+	return text, strings.ToLower(text), err
 }
 
 // How many lines of arguments are shown at first.
@@ -224,24 +238,14 @@ func keys(offers []Offer) string {
 	return "  yes for this [s]ession  [a]lways"
 }
 
-// remembers reads "s", "a", and those with the number of an offer.
-func remembers(word string, offers []Offer) (Remember, int, bool) {
-	remember, rest := Once, ""
-	switch {
-	case strings.HasPrefix(word, "s"):
-		remember, rest = Session, word[1:]
-	case strings.HasPrefix(word, "a"):
-		remember, rest = Always, word[1:]
-	}
-	n := 1
-	if rest = strings.TrimSpace(rest); rest != "" {
-		var err error
-		if n, err = strconv.Atoi(rest); err != nil {
-			return Once, 0, false // words
+// remembered reads "s", "a", and those with the number of an offer.
+func remembered(word string, request Request) (Decision, bool) {
+	word = strings.Join(strings.Fields(word), "")
+	for _, d := range request.Choices()[1:] {
+		letter := d.Remember.String()[:1]
+		if word == letter+strconv.Itoa(d.Offer+1) || word == letter && d.Offer == 0 {
+			return d, true
 		}
 	}
-	if remember == Once || n < 1 || n > len(offers) || remember > offers[n-1].Longest {
-		return Once, 0, false
-	}
-	return remember, n - 1, true
+	return Decision{}, false
 }

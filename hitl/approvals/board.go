@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -58,12 +59,13 @@ const (
 type MemoryBoard struct {
 	mu      sync.Mutex
 	notices map[string]*posted
-	order   []string
+	posted  int // ever
 }
 
 type posted struct {
 	Notice
 
+	number  int
 	answer  []byte
 	over    chan struct{} // closed when it has an answer or was taken down
 	ended   bool
@@ -92,16 +94,11 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.order = slices.DeleteFunc(b.order, func(id string) bool {
-		p := b.notices[id]
-		gone := now.Sub(p.Until) > keepAnswers
+	maps.DeleteFunc(b.notices, func(_ string, p *posted) bool {
 		if !now.Before(p.Until) {
 			p.Question = nil // nobody is shown it any more
 		}
-		if gone {
-			delete(b.notices, id)
-		}
-		return gone
+		return now.Sub(p.Until) > keepAnswers
 	})
 	switch {
 	case n.ID == "":
@@ -110,8 +107,8 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 		return fmt.Errorf("approvals: the question %s hangs already", n.ID)
 	}
 	n.Question = bytes.Clone(n.Question)
-	b.notices[n.ID] = &posted{Notice: n, over: make(chan struct{}), left: now}
-	b.order = append(b.order, n.ID)
+	b.posted++
+	b.notices[n.ID] = &posted{Notice: n, number: b.posted, over: make(chan struct{}), left: now}
 	return nil
 }
 
@@ -171,8 +168,8 @@ func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var open []Notice
-	for _, id := range b.order {
-		if p := b.notices[id]; p.open(now) {
+	for _, p := range slices.SortedFunc(maps.Values(b.notices), func(x, y *posted) int { return x.number - y.number }) {
+		if p.open(now) {
 			n := p.Notice
 			n.Question = bytes.Clone(n.Question)
 			open = append(open, n)

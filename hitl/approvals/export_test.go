@@ -1,18 +1,23 @@
 package approvals
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
+
+	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
-type Sink = sink
+type Sink = logfile.Disk
 
 // Open opens a store over bytes.
-func Open(raw []byte, out Sink) (*File, error) { return open(raw, out, nil) }
+func Open(raw []byte, out Sink) (*File, error) {
+	return open(bytes.NewReader(raw), logfile.New(out), nil)
+}
 
 // OpenFileThrough opens a file whose writes go through something else.
 func OpenFileThrough(name string, logger *slog.Logger, through func(*os.File) Sink) (*File, error) {
-	return openFile(name, logger, func(f *os.File) sink { return through(f) })
+	return openFile(name, logger, through)
 }
 
 // Steps is the table.

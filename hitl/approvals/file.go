@@ -8,8 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
-	"github.com/fairlead-go/fairlead/internal/filelock"
+	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
 // File is a store in a file that survives the end of its process: JSON Lines, one
@@ -17,74 +18,61 @@ import (
 // at a time.
 //
 // What was open when the last writer ended is void once the file is opened again:
-// a question has nobody who waits for its answer, and a yes that was not used has
+// a question has nobody who waits for its answer, and an approval that was not used has
 // expired. Nothing is executed because of what stands in a file. The file grows
 // with every question; rotate it by starting a new one.
 type File struct {
 	ledger
 
-	out         sink
-	size        int64 // of what was written in full
-	broken      error // why nothing can be written any more
+	log         *logfile.File
 	interrupted []Approval
-	close       func() error
-}
-
-// A sink is what a File needs of an *os.File.
-type sink interface {
-	io.Writer
-	Sync() error
-	Truncate(size int64) error
 }
 
 // OpenFile opens the store in the file given, and makes it if it is not there. It
-// locks the file until Close or the end of the process, and fails where another
-// process holds it, or where a line other than a last one that was cut off cannot
-// be read. Logger gets a line for each approval that was open; nil is silent.
+// locks the file until Close or the end of the process, and fails if another process
+// holds it, or if a line other than a last one that was cut off cannot be read. Logger
+// gets a line for each approval that was open; nil is silent.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
-	return openFile(name, logger, func(f *os.File) sink { return f })
+	return openFile(name, logger, func(f *os.File) logfile.Disk { return f })
 }
 
-func openFile(name string, logger *slog.Logger, through func(*os.File) sink) (*File, error) {
-	out, giveBack, err := filelock.Open(name)
+func openFile(name string, logger *slog.Logger, through func(*os.File) logfile.Disk) (*File, error) {
+	log, in, err := logfile.Open(name, through)
 	if err != nil {
 		return nil, fmt.Errorf("approvals: %w", err)
 	}
-	raw, err := io.ReadAll(out)
-	var f *File
-	if err == nil {
-		f, err = open(raw, through(out), logger)
-	}
+	f, err := open(in, log, logger)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), giveBack())
+		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), log.Close())
 	}
-	f.close = giveBack
 	return f, nil
 }
 
 // open replays what was written and ends what was open.
-func open(raw []byte, out sink, logger *slog.Logger) (*File, error) {
-	f := &File{ledger: ledger{book: newBook()}, out: out, close: func() error { return nil }}
+func open(in io.Reader, log *logfile.File, logger *slog.Logger) (*File, error) {
+	f := &File{ledger: ledger{book: newBook()}, log: log}
 	f.write = f.append
-	for n := 1; len(raw) > 0; n++ {
-		end := bytes.IndexByte(raw, '\n')
-		if end < 0 { // cut off in the middle: nobody was told that it was written
-			if err := out.Truncate(f.size); err != nil {
-				return nil, err
-			}
+	n, size, cut := 0, int64(0), false
+	for text, err := range logfile.Lines(in) {
+		if err != nil {
+			return nil, err
+		}
+		if cut = !bytes.HasSuffix(text, []byte("\n")); cut { // nobody was told that it was written
 			break
 		}
+		n++
+		size += int64(len(text))
 		var e entry
-		err := json.Unmarshal(raw[:end], &e)
-		if err == nil {
+		if err = json.Unmarshal(text, &e); err == nil {
 			err = f.book.legal(e)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d is damaged: %w", n, err)
 		}
 		f.book.apply(e)
-		f.size += int64(end) + 1
-		raw = raw[end+1:]
+	}
+	if err := log.Resume(size, cut); err != nil {
+		return nil, err
 	}
 	return f, f.voidWhatWasOpen(logger)
 }
@@ -110,31 +98,20 @@ func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
 
 // Interrupted returns what was open when the file was opened, in the state that it
 // had then. Of those that were spent nobody knows whether they happened.
-func (f *File) Interrupted() []Approval { return append([]Approval(nil), f.interrupted...) }
+func (f *File) Interrupted() []Approval { return slices.Clone(f.interrupted) }
 
-// append writes one line and waits until it is on the disk. Where that fails, the
-// part that was written is taken back; where that fails too, or the disk gave no
-// word, nothing is written any more.
+// append writes one line and waits until it is on the disk.
 func (f *File) append(e entry) error {
-	if f.broken != nil {
-		return f.broken
-	}
 	line, err := json.Marshal(e)
+	if err == nil {
+		err = f.log.Append(append(line, '\n'))
+	}
+	if err == nil {
+		err = f.log.Sync()
+	}
 	if err != nil {
 		return fmt.Errorf("approvals: %w", err)
 	}
-	line = append(line, '\n')
-	if _, err := f.out.Write(line); err != nil {
-		if undo := f.out.Truncate(f.size); undo != nil {
-			f.broken = fmt.Errorf("approvals: the file is broken; open it again: %w", errors.Join(err, undo))
-		}
-		return fmt.Errorf("approvals: %w", err)
-	}
-	if err := f.out.Sync(); err != nil {
-		f.broken = fmt.Errorf("approvals: the disk did not take a line; open the file again: %w", err)
-		return f.broken
-	}
-	f.size += int64(len(line))
 	return nil
 }
 
@@ -143,11 +120,5 @@ func (f *File) append(e entry) error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if errors.Is(f.broken, errClosed) {
-		return nil
-	}
-	f.broken = errClosed
-	return f.close()
+	return f.log.Close()
 }
-
-var errClosed = errors.New("approvals: the file is closed")

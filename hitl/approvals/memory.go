@@ -12,14 +12,16 @@ import (
 type Memory struct{ ledger }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{ledger{book: newBook()}} }
+func NewMemory() *Memory {
+	return &Memory{ledger{book: newBook(), write: func(entry) error { return nil }}}
+}
 
 // A ledger is a book behind a lock. What it writes, it writes before the book
 // changes.
 type ledger struct {
 	mu    sync.Mutex
 	book  book
-	write func(entry) error // nil for one that is not kept
+	write func(entry) error
 }
 
 // commit makes one change, or none.
@@ -36,22 +38,15 @@ func (l *ledger) commitLocked(e entry) error {
 		err = l.book.timely(e)
 	}
 	if errors.Is(err, ErrNoEffect) {
-		return errors.Join(err, l.put(entry{At: e.At, Op: noEffect, ID: e.ID, Change: e.Change, Why: err.Error()}))
+		return errors.Join(err, l.write(entry{At: e.At, Op: noEffect, ID: e.ID, Change: e.Change, Why: err.Error()}))
 	}
 	if err == nil {
-		err = l.put(e)
+		err = l.write(e)
 	}
 	if err == nil {
 		l.book.apply(e)
 	}
 	return err
-}
-
-func (l *ledger) put(e entry) error {
-	if l.write == nil {
-		return nil
-	}
-	return l.write(e)
 }
 
 // Add implements [Store].

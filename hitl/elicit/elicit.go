@@ -105,7 +105,7 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	if err != nil {
 		return hitl.Decision{}, fmt.Errorf("elicit: no answer from the client: %w", err)
 	}
-	return decide(req, res, request.Offers)
+	return decide(req, res, request)
 }
 
 // canAsk says why the client cannot be asked, by what this very request says of it.
@@ -132,5 +132,5 @@ func (c *confirmer) second(req *mcp.CallToolRequest, request hitl.Request) (hitl
 	if !ok || len(request.Input.Responses) != 1 {
 		return hitl.Decision{}, errForm
 	}
-	return decide(req, res, request.Offers)
+	return decide(req, res, request)
 }

@@ -28,12 +28,8 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 	properties := map[string]any{
 		"decision": map[string]any{"type": "string", "title": "Decision", "enum": []string{"deny", "allow"}},
 	}
-	if choices := choices(request.Offers); len(choices) > 0 {
-		values := []string{"once"}
-		for _, c := range choices {
-			values = append(values, c.value)
-		}
-		properties["remember"] = map[string]any{"type": "string", "title": "Remember a yes", "enum": values}
+	if names, _ := choices(request); len(names) > 1 {
+		properties["remember"] = map[string]any{"type": "string", "title": "Remember a yes", "enum": names}
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: message,
@@ -82,28 +78,18 @@ func message(request hitl.Request) (string, error) {
 	return b.String(), nil
 }
 
-// A choice is one value of the form's remember.
-type choice struct {
-	value    string
-	remember hitl.Remember
-	offer    int
-}
-
-// choices are those beside "once": "session" and "always", of further offers with
-// their number.
-func choices(offers []hitl.Offer) []choice {
-	var all []choice
-	for i, o := range offers {
-		number := ""
-		if i > 0 {
-			number = fmt.Sprintf("-%d", i+1)
+// choices are the approvals that the form's remember offers by name: "once", "session"
+// and "always", those of further offers with their number.
+func choices(request hitl.Request) (names []string, decisions map[string]hitl.Decision) {
+	decisions = make(map[string]hitl.Decision)
+	for _, d := range request.Choices() {
+		name := d.Remember.String()
+		if d.Offer > 0 {
+			name = fmt.Sprintf("%s-%d", name, d.Offer+1)
 		}
-		all = append(all, choice{"session" + number, hitl.Session, i})
-		if o.Longest == hitl.Always {
-			all = append(all, choice{"always" + number, hitl.Always, i})
-		}
+		names, decisions[name] = append(names, name), d
 	}
-	return all
+	return names, decisions
 }
 
 var (
@@ -112,7 +98,7 @@ var (
 )
 
 // decide reads a form that came back. What is not exactly one of its answers is none.
-func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, offers []hitl.Offer) (hitl.Decision, error) {
+func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Request) (hitl.Decision, error) {
 	decision := hitl.Decision{By: user(req)}
 	switch {
 	case res == nil:
@@ -124,21 +110,22 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, offers []hitl.Offer
 	case res.Action != "accept":
 		return hitl.Decision{}, errForm
 	}
-	allowed := false
+	_, offered := choices(request)
 	for name, value := range res.Content {
 		text, ok := value.(string)
 		switch {
 		case !ok:
 			return hitl.Decision{}, errForm
 		case name == "decision" && (text == "allow" || text == "deny"):
-			allowed = text == "allow"
-		case name == "remember" && len(offers) > 0 && text == "once":
-		case name == "remember":
-			c, ok := chosen(text, offers)
+			if text == "allow" {
+				decision.Verdict = hitl.Approved
+			}
+		case name == "remember" && len(request.Offers) > 0:
+			c, ok := offered[text]
 			if !ok {
 				return hitl.Decision{}, errForm
 			}
-			decision.Remember, decision.Offer = c.remember, c.offer
+			decision.Remember, decision.Offer = c.Remember, c.Offer
 		default:
 			return hitl.Decision{}, errForm
 		}
@@ -146,19 +133,7 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, offers []hitl.Offer
 	if _, there := res.Content["decision"]; !there {
 		return hitl.Decision{}, errForm
 	}
-	if allowed {
-		decision.Verdict = hitl.Approved
-	}
 	return decision, nil
-}
-
-func chosen(value string, offers []hitl.Offer) (choice, bool) {
-	for _, c := range choices(offers) {
-		if c.value == value {
-			return c, true
-		}
-	}
-	return choice{}, false
 }
 
 // user names who answered, where the request was authenticated.

@@ -21,8 +21,6 @@ type row struct {
 	raw json.RawMessage
 }
 
-func newRow(name, text string) row { return row{Name: name, Text: text} }
-
 // rows lays arguments out, one member a row, in their own order. What is no object
 // is one row without a name.
 func rows(arguments json.RawMessage) []row {
@@ -82,7 +80,7 @@ func compare(now []row, before []byte) ([]row, string) {
 		switch {
 		case !known:
 			now[i].Note = "new since the last approved call"
-		case !same(old.raw, now[i].raw):
+		case !canonical.Same(old.raw, now[i].raw):
 			now[i].Note, now[i].Was = "changed since the last approved call", old.Text
 		default:
 			continue
@@ -100,12 +98,6 @@ func compare(now []row, before []byte) ([]row, string) {
 		return now, "The same as the last approved call of this tool."
 	}
 	return now, fmt.Sprintf("Arguments that differ from the last approved call of this tool: %d.", changes)
-}
-
-func same(a, b json.RawMessage) bool {
-	x, errX := canonical.Append(nil, a)
-	y, errY := canonical.Append(nil, b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // editable is the arguments as JSON in which everything can be seen: what would be

@@ -2,14 +2,15 @@ package inbox
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -86,11 +87,9 @@ func readSheet(n approvals.Notice) (*question, error) {
 		return nil, fmt.Errorf("inbox: a question of another replica has version %d, and this one reads %d", s.Version, sheetVersion)
 	}
 	definition := new(mcp.Tool)
-	if err := json.Unmarshal(s.Definition, definition); err != nil {
-		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
-	}
 	var known annotation.Annotations
-	if err := gob.NewDecoder(bytes.NewReader(s.Known)).Decode(&known); err != nil {
+	err := errors.Join(json.Unmarshal(s.Definition, definition), gob.NewDecoder(bytes.NewReader(s.Known)).Decode(&known))
+	if err != nil {
 		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
 	}
 	if s.NeverRate {
@@ -113,25 +112,8 @@ func readSheet(n approvals.Notice) (*question, error) {
 	return q, nil
 }
 
-// confirmOnBoard hangs the question up for all replicas and waits for the first
-// answer, be it given here or elsewhere.
-func (in *Inbox) confirmOnBoard(ctx context.Context, q *question) (hitl.Decision, error) {
-	d, err := in.askBoard(ctx, q)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		in.expire(q)
-		return hitl.Decision{}, err
-	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.waiting[q.request.ID] == q { // decided at another replica
-		in.decided(ctx, q, d)
-	}
-	return d, nil
-}
-
+// askBoard hangs the question up for all replicas and waits for the first answer, here or
+// elsewhere.
 func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, error) {
 	form, err := q.sheet()
 	if err != nil {
@@ -149,7 +131,10 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookEvery)
 		defer cancel()
 		_ = in.board.TakeDown(within, id) // its time will be over, in any case
-		return hitl.Decision{}, fmt.Errorf("inbox: no answer: %w", err)
+		var none error
+		if given, none = in.board.Wait(within, id); none != nil { // somebody may have decided just before
+			return hitl.Decision{}, fmt.Errorf("inbox: no answer: %w", err)
+		}
 	}
 	var a reply
 	switch err := json.Unmarshal(given, &a); { //nolint:musttag // as it is written
@@ -192,7 +177,7 @@ func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision
 
 // look brings what other replicas ask onto this page, and takes off what is over.
 func (in *Inbox) look(ctx context.Context) {
-	if in.board == nil {
+	if !in.shared {
 		return
 	}
 	began := time.Now()
@@ -224,21 +209,14 @@ func (in *Inbox) look(ctx context.Context) {
 		in.waiting[n.ID] = q
 		in.tell()
 	}
-	for id := range in.odd {
-		if !hanging[id] {
-			delete(in.odd, id)
-		}
-	}
-	for _, q := range append([]*question(nil), in.pending...) {
+	maps.DeleteFunc(in.odd, func(id string, _ bool) bool { return !hanging[id] })
+	for _, q := range slices.Clone(in.pending) {
 		if q.remote && !hanging[q.request.ID] && q.hung.Before(began) { // a look that was overtaken knows nothing of later ones
-			in.end(q, record{what: cmp.Or(overAt(q), "decided at another replica, or given up"), late: true})
+			what := "decided at another replica, or given up"
+			if q.late() {
+				what = silent
+			}
+			in.end(q, record{what: what, late: true})
 		}
 	}
-}
-
-func overAt(q *question) string {
-	if q.late() {
-		return "denied: nobody answered in time"
-	}
-	return ""
 }

@@ -3,6 +3,7 @@ package inbox
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,11 +58,7 @@ func (in *Inbox) Link(origin, by string) string {
 	d := &in.doors
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for t, l := range d.links {
-		if !now.Before(l.until) {
-			delete(d.links, t)
-		}
-	}
+	maps.DeleteFunc(d.links, func(_ secret, l link) bool { return !now.Before(l.until) })
 	d.links[hash(token)] = link{by, now.Add(linkLifetime)}
 	return strings.TrimSuffix(origin, "/") + in.path + "?token=" + url.QueryEscape(token)
 }
@@ -80,11 +77,7 @@ func (d *doors) enter(token string) (id string, err error) {
 		return "", errLink
 	}
 	delete(d.links, hash(token))
-	for id, s := range d.sessions {
-		if !now.Before(s.until) {
-			delete(d.sessions, id)
-		}
-	}
+	maps.DeleteFunc(d.sessions, func(_ secret, s *session) bool { return !now.Before(s.until) })
 	id = rand.Text()
 	d.sessions[hash(id)] = &session{by: l.by, until: now.Add(sessionLifetime), guess: attempts()}
 	return id, nil

@@ -30,7 +30,7 @@ func (in *Inbox) events(w http.ResponseWriter, r *http.Request, s *session) {
 	end := time.NewTimer(time.Until(s.until))
 	defer end.Stop()
 	looks := make(<-chan time.Time)
-	if in.board != nil {
+	if in.shared {
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		looks = look.C

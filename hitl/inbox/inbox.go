@@ -48,9 +48,6 @@ type Options struct {
 
 // Limits of one inbox.
 const (
-	defaultPath       = "/approvals/"
-	defaultMaxPending = 1000
-
 	maxHistory   = 200      // decided questions that the page shows
 	maxApproved  = 1000     // tools whose last approved arguments are kept for comparison
 	maxCompared  = 16 << 10 // bytes of arguments that are compared
@@ -77,7 +74,8 @@ type Inbox struct {
 	doors      doors
 	approved   *lru.Cache[toolKey, []byte] // the last arguments that were approved
 	streams    chan struct{}
-	board      approvals.Board // nil without other replicas
+	board      approvals.Board
+	shared     bool // the board, with other replicas
 
 	mu      sync.Mutex
 	pending []*question          // oldest first
@@ -98,7 +96,7 @@ var _ hitl.Confirmer = (*Inbox)(nil)
 // host's. It panics on a path that does not begin and end with a slash, on an
 // empty host and on a negative number.
 func New(o Options) *Inbox {
-	o.Path = cmp.Or(o.Path, defaultPath)
+	o.Path = cmp.Or(o.Path, "/approvals/")
 	if !strings.HasPrefix(o.Path, "/") || !strings.HasSuffix(o.Path, "/") || strings.ContainsAny(o.Path, "{}?# ;,\"\\") {
 		panic(fmt.Sprintf("inbox: Options.Path %q does not begin and end with a slash, or is no plain path", o.Path))
 	}
@@ -113,10 +111,10 @@ func New(o Options) *Inbox {
 		panic(err) // the size is a constant above zero
 	}
 	in := &Inbox{
-		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, defaultMaxPending), ownCalls: o.OwnCalls,
+		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved, streams: make(chan struct{}, maxStreams),
 		waiting: make(map[string]*question), past: make(map[string]*record), changed: make(chan struct{}),
-		doors: newDoors(), board: o.Board, odd: make(map[string]bool),
+		doors: newDoors(), board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
 	}
 	for _, host := range o.Hosts {
 		if host == "" {

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,9 +23,8 @@ import (
 type question struct {
 	ctx     context.Context
 	request hitl.Request
-	digest  string // of all that is shown; a decision has to name it
-	before  []byte // the arguments that were last approved of this tool, nil for none
-	answer  chan hitl.Decision
+	digest  string    // of all that is shown; a decision has to name it
+	before  []byte    // the arguments that were last approved of this tool, nil for none
 	remote  bool      // another replica's
 	hung    time.Time // when a look at the board brought it, where it is
 }
@@ -72,24 +72,27 @@ func digestOf(r hitl.Request) string {
 
 // Confirm puts the request on the page and waits until somebody decides or ctx is
 // done. A full inbox, and a request whose ID is empty or was used before, is an
-// error, and so a no.
+// error, and so a denial.
 func (in *Inbox) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	q, err := in.add(ctx, request)
 	if err != nil {
 		return hitl.Decision{}, err
 	}
-	if in.board != nil {
-		return in.confirmOnBoard(ctx, q)
+	d, err := in.askBoard(ctx, q)
+	if err != nil {
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			<-ctx.Done() // its timer may not have run yet
+		}
+		err = cmp.Or(context.Cause(ctx), err)
+		in.expire(q)
+		return hitl.Decision{}, err
 	}
-	select {
-	case d := <-q.answer:
-		return d, nil
-	case <-ctx.Done():
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.waiting[q.request.ID] == q { // decided at another replica, or right now
+		in.decided(ctx, q, d)
 	}
-	if in.expire(q) {
-		return hitl.Decision{}, context.Cause(ctx)
-	}
-	return <-q.answer, nil // somebody decided first; the caller sees whether it is too late
+	return d, nil
 }
 
 func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, error) {
@@ -99,7 +102,7 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	if deadline, ok := ctx.Deadline(); ok && (request.Deadline.IsZero() || deadline.Before(request.Deadline)) {
 		request.Deadline = deadline
 	}
-	q := &question{ctx: ctx, request: request, digest: digestOf(request), answer: make(chan hitl.Decision, 1)}
+	q := &question{ctx: ctx, request: request, digest: digestOf(request)}
 	q.before, _ = in.approved.Get(q.key())
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -122,19 +125,20 @@ func (in *Inbox) tell() {
 	in.changed = make(chan struct{})
 }
 
-// expire ends a question that nobody decided, and reports whether that is so.
-func (in *Inbox) expire(q *question) bool {
+const silent = "denied: nobody answered in time"
+
+// expire ends a question that nobody decided.
+func (in *Inbox) expire(q *question) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.waiting[q.request.ID] != q {
-		return false
+		return
 	}
-	what := "denied: nobody answered in time"
+	what := silent
 	if errors.Is(context.Cause(q.ctx), context.Canceled) {
 		what = "given up by the caller"
 	}
 	in.end(q, record{what: what, late: true})
-	return true
 }
 
 // end moves a question to the history. The caller holds the lock.
@@ -161,27 +165,21 @@ type answer struct {
 	digest   string // that was shown
 }
 
-// decide gives a question its answer, the first and only one. A refusal leaves it
-// as it was.
+// decide gives a question its answer, the first and only one, for the replica that waits
+// for it. A refusal leaves it as it was.
 func (in *Inbox) decide(ctx context.Context, id string, a answer, s *session) error {
 	a.decision.By = s.by
-	in.mu.Lock()
 	q, err := in.mayDecide(id, a, s)
-	if err != nil || in.board != nil {
-		in.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		return in.answerOnBoard(ctx, q, a.decision)
+	if err != nil {
+		return err
 	}
-	defer in.mu.Unlock()
-	in.decided(ctx, q, a.decision)
-	q.answer <- a.decision // it has room, and this is the only one
-	return nil
+	return in.answerOnBoard(ctx, q, a.decision)
 }
 
-// mayDecide returns the question that an answer is to. The caller holds the lock.
+// mayDecide returns the question that an answer is to.
 func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	q, over := in.waiting[id], in.past[id]
 	switch {
 	case over != nil:

@@ -7,7 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -193,11 +193,7 @@ func readForm(w http.ResponseWriter, r *http.Request, fields ...string) (url.Val
 		return nil, refuse(http.StatusBadRequest, "The form cannot be read. Nothing was decided.")
 	}
 	for name, values := range form {
-		known := false
-		for _, f := range fields {
-			known = known || f == name
-		}
-		if !known || len(values) != 1 {
+		if !slices.Contains(fields, name) || len(values) != 1 {
 			return form, refuse(http.StatusBadRequest, "The form has %d fields %q. Nothing was decided.", len(values), safetext.Cut(safetext.Line(name), 40))
 		}
 	}
@@ -210,35 +206,33 @@ func read(form url.Values, q *question) (answer, error) {
 	bad := func(format string, args ...any) (answer, error) {
 		return answer{}, refuse(http.StatusBadRequest, format+" Nothing was decided.", args...)
 	}
-	switch form.Get("decision") {
-	case "deny":
+	switch what := form.Get("decision"); {
+	case what == "deny":
 		reason := strings.ReplaceAll(form.Get("reason"), "\r\n", "\n")
 		if len(reason) > maxReason {
 			return bad("The reason has %d bytes; at most %d are passed on.", len(reason), maxReason)
 		}
 		a.decision.Reason = strings.TrimSpace(plain(reason))
-	case "approve":
+	case what != "approve" && what != "edit":
+		return bad("The form says neither yes nor no.")
+	case q == nil:
 		a.decision.Verdict = hitl.Approved
-		if q == nil {
-			return a, nil
-		}
-		remember, offer, err := remembered(form.Get("remember"), q.request.Offers)
-		if err != nil {
-			return bad("The page offered no such thing to remember.")
-		}
-		a.decision.Remember, a.decision.Offer = remember, offer
-	case "edit":
-		a.decision.Verdict = hitl.Approved
-		if q == nil {
-			return a, nil
-		}
+	case what == "edit":
 		arguments, err := q.edited(form.Get("arguments"))
 		if err != nil {
 			return bad("The arguments are no JSON object with each member once: %v.", err)
 		}
-		a.decision.Arguments = arguments
+		a.decision.Verdict, a.decision.Arguments = hitl.Approved, arguments
 	default:
-		return bad("The form says neither yes nor no.")
+		a.decision.Verdict = hitl.Approved
+		if remember := form.Get("remember"); remember != "" && remember != "once" {
+			offered := choices(q.request)
+			i := slices.IndexFunc(offered, func(c choice) bool { return c.Value == remember })
+			if i < 0 {
+				return bad("The page offered no such thing to remember.")
+			}
+			a.decision = offered[i].decision
+		}
 	}
 	return a, nil
 }
@@ -251,23 +245,4 @@ func plain(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
-}
-
-// remembered reads "once", or for how long and which offer: "always 0".
-func remembered(text string, offers []hitl.Offer) (hitl.Remember, int, error) {
-	how, number, _ := strings.Cut(text, " ")
-	remember := hitl.Once
-	switch how {
-	case "", "once":
-		return hitl.Once, 0, nil
-	case "session":
-		remember = hitl.Session
-	case "always":
-		remember = hitl.Always
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || n >= len(offers) || remember == hitl.Once || remember > offers[n].Longest {
-		return 0, 0, errors.New("not offered")
-	}
-	return remember, n, nil
 }

@@ -68,7 +68,10 @@ type (
 		Problem, Reason   string
 		ReasonMax, Editor int
 	}
-	choice struct{ Value, Label string }
+	choice struct {
+		Value, Label string
+		decision     hitl.Decision
+	}
 )
 
 // Millis is for the page's clock.
@@ -139,7 +142,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		c.Reasons[i] = safetext.Line(strings.Join(strings.Fields(reason), " "))
 	}
 	for _, d := range r.Drafts {
-		c.Drafts = append(c.Drafts, newRow(safetext.Line(d.ID), draftText(d.Shown)))
+		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
 	}
 	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
 	c.limit(mostRows, mostBytes)
@@ -169,7 +172,7 @@ func (c *card) limit(mostRows, mostBytes int) {
 
 func (in *Inbox) whole(s *session, q *question) questionPage {
 	const all = 1 << 30
-	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: choices(q.request.Offers)}
+	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: choices(q.request)}
 	page.Editable = editable(q.request.Arguments)
 	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
 	in.mu.Lock()
@@ -179,13 +182,11 @@ func (in *Inbox) whole(s *session, q *question) questionPage {
 }
 
 // choices are what may be remembered, with the names that a form uses.
-func choices(offers []hitl.Offer) []choice {
+func choices(request hitl.Request) []choice {
+	until := map[hitl.Remember]string{hitl.Session: "until this session ends: ", hitl.Always: "for as long as the host allows: "}
 	var list []choice
-	for i, o := range offers {
-		list = append(list, choice{fmt.Sprintf("session %d", i), "until this session ends: " + o.String()})
-		if o.Longest == hitl.Always {
-			list = append(list, choice{fmt.Sprintf("always %d", i), "for as long as the host allows: " + o.String()})
-		}
+	for _, d := range request.Choices()[1:] {
+		list = append(list, choice{fmt.Sprintf("%s %d", d.Remember, d.Offer), until[d.Remember] + request.Offers[d.Offer].String(), d})
 	}
 	return list
 }

@@ -50,6 +50,13 @@ func AppendObject(dst, src []byte) ([]byte, error) {
 	return Append(dst, src)
 }
 
+// Same reports whether two texts are the same JSON value.
+func Same(a, b []byte) bool {
+	x, errX := Append(nil, a)
+	y, errY := Append(nil, b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
 // Append appends the canonical form of any JSON value to dst. Where it fails, dst
 // comes back as it was.
 func Append(dst, src []byte) ([]byte, error) {

@@ -37,12 +37,12 @@ var guardMutants = []mutant{
 const (
 	hitlFile    = "hitl/ask.go"
 	confirmFile = "hitl/confirm.go"
-	queueFile   = "hitl/queue.go"
+	queueFile   = "hitl/internal/waiting/waiting.go"
 )
 
 var hitlMutants = []mutant{
-	{"zero-verdict-approves", hitlFile, `case got.decision.Verdict != Approved:`, `case got.decision.Verdict > Approved:`},
-	{"odd-verdict-approves", hitlFile, `case got.decision.Verdict != Approved:`, `case got.decision.Verdict == Denied:`},
+	{"zero-verdict-approves", hitlFile, `case d.Verdict != Approved:`, `case d.Verdict > Approved:`},
+	{"odd-verdict-approves", hitlFile, `case d.Verdict != Approved:`, `case d.Verdict == Denied:`},
 	{
 		"panic-approves", confirmFile, `got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}`,
 		`got = answer{decision: Decision{Verdict: Approved}}`,
@@ -57,7 +57,7 @@ var hitlMutants = []mutant{
 	},
 	{
 		"yes-with-an-error-approves", hitlFile, `case got.err != nil:`,
-		`case got.err != nil && got.decision.Verdict != Approved:`,
+		`case got.err != nil && d.Verdict != Approved:`,
 	},
 	{"yes-at-the-deadline-approves", confirmFile, `if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {`, `if deadline, _ := ctx.Deadline(); deadline.IsZero() {`},
 	{"edit-is-not-what-runs", "hitl/edit.go", `call.Arguments = bytes.Clone(arguments)`, `call.Arguments = bytes.Clone(call.Arguments)`},
@@ -70,9 +70,9 @@ var hitlMutants = []mutant{
 		`_ = bytes.Clone(call.Arguments)`,
 	},
 	{"questions-without-bound", queueFile, `case q.all >= q.most:`, `case q.all < 0:`},
-	{"questions-are-never-over", confirmFile, `held.leave()`, `held.take()`},
+	{"questions-are-never-over", confirmFile, `q.place.Leave()`, `q.place.Hold()`},
 	{
-		"asked-again-further-in", hitlFile, `a.drafts.commits(call.Tool) == nil && callstate.Covers(ctx, &call) {`,
+		"asked-again-further-in", hitlFile, `!a.drafts.Commits(call.Tool) && callstate.Covers(ctx, &call) {`,
 		`if call.Tool == nil || !a.mustAsk(call.Tool) || a.Writes && callstate.Covers(ctx, &call) {`,
 	},
 }

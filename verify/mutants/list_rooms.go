@@ -20,7 +20,7 @@ var preflightMutants = []mutant{
 	{"untrusted-not-asked-about-writes", "preflight/resolver.go", `return !class.MustConfirm()`, `return class == annotation.Safe`},
 	{"answer-over-the-callers-copy", answerFile, `tool.Annotations = exactly.over(accepted.Annotations)`, `tool.Annotations = exactly.found`},
 	{"raise-lost-on-a-change", answerFile, `a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a := s.answer; a != nil && a.static == nil {`},
-	{"guard-not-told-of-an-edit", "hitl/run.go", `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
+	{"guard-not-told-of-an-edit", hitlFile, `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
 	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
 	{"panic-of-a-judged-call-is-known", "internal/fault/fault.go", `return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })`, `return Call(ctx, r.next, call, func() *middleware.Tool { callstate.Of(ctx); return call.Tool })`},
 	{"remembered-yes-for-any-arguments", "hitl/approvals/standing.go", `return err == nil && exact == s.Arguments && s.Pattern == nil`, `return err == nil && exact != "" && s.Pattern == nil`},
@@ -110,7 +110,7 @@ var turnMutants = []mutant{
 		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`,
 	},
 	{
-		"decisions-by-position", "hitl/group.go", `return g.decisions[request.ID], g.err`,
-		`for i := range g.requests { if g.requests[i].ID == request.ID { return g.decisions[g.requests[len(g.requests)-1-i].ID], g.err } }; return Decision{}, g.err`,
+		"decisions-by-position", "hitl/internal/waiting/group.go", `return g.answers[id], g.err`,
+		`return g.answers[g.ids[len(g.ids)-1-slices.Index(g.ids, id)]], g.err`,
 	},
 }

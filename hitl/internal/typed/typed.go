@@ -1,0 +1,91 @@
+// Package typed reads the lines that a person types in answer to what is on a screen.
+package typed
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// A Reader reads answers. It has one user at a time; see [Reader.Take].
+type Reader struct {
+	in      *bufio.Reader
+	out     io.Writer
+	person  bool          // in is a terminal
+	turn    chan struct{} // held by the question that is on the screen
+	reading chan line     // a read that has not returned yet
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+// NewReader returns a reader of in, which asks on out for what does not count once more.
+func NewReader(in io.Reader, out io.Writer) *Reader {
+	r := &Reader{in: bufio.NewReader(in), out: out, turn: make(chan struct{}, 1)}
+	if f, ok := in.(interface{ Stat() (fs.FileInfo, error) }); ok { // what is piped comes all at once
+		info, err := f.Stat()
+		r.person = err == nil && info.Mode()&fs.ModeCharDevice != 0
+	}
+	return r
+}
+
+// Take waits for the screen, and keeps it until Release.
+func (r *Reader) Take(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Release lets the next question take the screen.
+func (r *Reader) Release() { <-r.turn }
+
+// oneBreath is how long nobody takes to read a question and answer it. What comes sooner
+// after a line that was late was typed with that line, and what comes sooner after the
+// question was typed without it.
+const oneBreath = 200 * time.Millisecond
+
+// Line returns the next line that was typed for the question on the screen, without the
+// white space around it.
+func (r *Reader) Line(ctx context.Context) (string, error) {
+	late := r.reading != nil
+	var breath time.Time
+	if r.person {
+		breath = time.Now().Add(oneBreath)
+	}
+	for {
+		if r.reading == nil {
+			r.reading = make(chan line, 1)
+			go func(to chan<- line) {
+				text, err := r.in.ReadString('\n')
+				to <- line{strings.TrimSpace(text), err}
+			}(r.reading)
+		}
+		select {
+		case got := <-r.reading:
+			r.reading = nil
+			switch {
+			case errors.Is(got.err, io.EOF) && got.text == "":
+				return "", errors.New("the input has ended")
+			case got.err != nil && !errors.Is(got.err, io.EOF):
+				return "", got.err // half a line is no answer
+			case late || time.Now().Before(breath):
+				late, breath = false, time.Now().Add(oneBreath)
+				fmt.Fprint(r.out, "\n  That line began before this question and does not count. Once more: ")
+				continue
+			}
+			return got.text, nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}

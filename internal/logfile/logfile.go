@@ -1,0 +1,145 @@
+// Package logfile keeps files of lines that only grow, each with one writer at a time, of
+// all processes.
+package logfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// A Disk is what a File needs of an *os.File.
+type Disk interface {
+	io.Writer
+	Sync() error
+	Truncate(size int64) error
+}
+
+// ErrClosed is returned by a File after Close.
+var ErrClosed = errors.New("the file is closed")
+
+// A File is a file of lines. It is safe for concurrent use.
+type File struct {
+	disk   Disk
+	unlock func() error
+
+	mu     sync.Mutex
+	size   int64 // of what was written in full
+	broken error // why nothing can be written any more
+}
+
+// Open opens a file, makes it if it is not there, and locks it until Close or the end of
+// the process. The File writes through what through returns; in is the same file, to read
+// its lines. They count once Resume is called.
+func Open(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
+	in, err = os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := lock(in)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s has another writer; end that process, or use another file: %w", name, err), in.Close())
+	}
+	f = New(through(in))
+	f.unlock = func() error {
+		unlock()
+		return in.Close()
+	}
+	return f, in, nil
+}
+
+// New returns a File that writes to disk, without a lock.
+func New(disk Disk) *File { return &File{disk: disk, unlock: func() error { return nil }} }
+
+// Lines returns the lines of a file with their ends, which the last one may lack.
+func Lines(in io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for lines := bufio.NewReaderSize(in, 64<<10); ; {
+			text, err := lines.ReadBytes('\n')
+			if errors.Is(err, io.EOF) && len(text) == 0 || !yield(text, notEOF(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func notEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Resume sets how much of the file counts. What follows is cut off.
+func (f *File) Resume(size int64, cut bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.size = size
+	if !cut {
+		return nil
+	}
+	return f.disk.Truncate(size)
+}
+
+// Append writes whole lines. If that fails, it takes back the part that was written; if
+// that fails too, nothing is written any more.
+func (f *File) Append(lines []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return f.broken
+	}
+	if _, err := f.disk.Write(lines); err != nil {
+		if undo := f.disk.Truncate(f.size); undo != nil {
+			f.broken = fmt.Errorf("the file is broken; open it again: %w", errors.Join(err, undo))
+		}
+		return err
+	}
+	f.size += int64(len(lines))
+	return nil
+}
+
+// Sync returns when what was appended before is on the disk. If that fails, nothing is
+// written any more.
+func (f *File) Sync() error {
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if err := f.disk.Sync(); err != nil {
+		return f.Break(fmt.Errorf("the disk did not take a line; open the file again: %w", err))
+	}
+	return nil
+}
+
+// Break ends all writing, and returns why.
+func (f *File) Break(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken == nil {
+		f.broken = err
+	}
+	return f.broken
+}
+
+// Err returns why nothing can be written any more, nil if it can.
+func (f *File) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
+}
+
+// Close lets another process write. The second call does nothing.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.Is(f.broken, ErrClosed) {
+		return nil
+	}
+	f.broken = ErrClosed
+	return f.unlock()
+}
