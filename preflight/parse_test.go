@@ -116,7 +116,7 @@ func FuzzParseRules(f *testing.F) {
 		}
 		j := preflight.New(preflight.Options{Rules: rules}) // what is read is a rule, or New panics
 		call := middleware.Call{Tool: act(t, annotation.Destructive(), true), Arguments: json.RawMessage(arguments)}
-		if tool, err := j.Classify(t.Context(), call); err == nil && tool.Safety() == safe && !strings.Contains(string(file), "safe") && !strings.Contains(string(file), `\u`) {
+		if tool, err := classify(t.Context(), j, call); err == nil && tool.Safety() == safe && !strings.Contains(string(file), "safe") && !strings.Contains(string(file), `\u`) {
 			t.Errorf("%q made %s safe", file, arguments)
 		}
 	})
