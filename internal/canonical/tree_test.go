@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/mcptest"
 	"pgregory.net/rapid"
 )
 
@@ -17,7 +16,7 @@ func TestTreeHasTheFormOfItsJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var tree any
-		if json.Unmarshal([]byte(mcptest.Write(t, mcptest.Object().Draw(t, "object"))), &tree) != nil {
+		if json.Unmarshal([]byte(writing(t, anyObject().Draw(t, "object"))), &tree) != nil {
 			t.Skip("not for encoding/json")
 		}
 		raw, err := json.Marshal(tree)
