@@ -10,10 +10,13 @@ import (
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-) // The sentences, in the order in which they are checked.
+)
+
+// checks are the sentences in the order in which they are checked. The first one must
+// hold, for the others would hang.
 var checks = [...]check{
 	{
-		name: "no lock is held across next", first: true, run: holdsNoLock,
+		name: "no lock is held across next", run: holdsNoLock,
 		sentence: "No lock is held across next.",
 	},
 	{

@@ -20,8 +20,7 @@ type answer func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult
 // A next is what the middleware is hung before. It keeps the contract.
 type next struct {
 	answer  answer
-	quit    chan struct{}
-	entered chan struct{}
+	entered chan struct{} // holds one if next was called
 
 	mu   sync.Mutex
 	seen []seen
@@ -29,17 +28,13 @@ type next struct {
 
 // seen is what next was handed.
 type seen struct {
-	call        middleware.Call
-	value       any
-	deadline    time.Time
-	hasDeadline bool
+	ctx  context.Context
+	call middleware.Call
 }
 
 func (n *next) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	s := seen{call: call, value: ctx.Value(valueKey{})}
-	s.deadline, s.hasDeadline = ctx.Deadline()
 	n.mu.Lock()
-	n.seen = append(n.seen, s)
+	n.seen = append(n.seen, seen{ctx, call})
 	n.mu.Unlock()
 	select {
 	case n.entered <- struct{}{}:
@@ -87,12 +82,10 @@ func failing(err error) answer {
 // waiting answers when the context is done, or with then once the time has passed.
 func waiting(n time.Duration, then answer) answer {
 	return func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		timer := time.NewTimer(n)
-		defer timer.Stop()
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-timer.C:
+		case <-time.After(n):
 			return then(ctx, call)
 		}
 	}
