@@ -51,7 +51,7 @@ func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 	tools = append(classes(t), tools...)
 	for i, c := range checks {
 		broken := false // and not what t.Run says, for the race detector may blame this test for another's race
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.sentence, func(t *testing.T) {
 			for _, fault := range c.faults(t, m, tools) {
 				broken = true
 				t.Errorf("the contract says: %q\nbut with %s", c.sentence, fault)
@@ -65,7 +65,6 @@ func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 
 // A check is one sentence and what shows that it is broken.
 type check struct {
-	name     string
 	sentence string
 	run      func(p *probe)
 }

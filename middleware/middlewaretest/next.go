@@ -107,23 +107,16 @@ func (p *probe) held(letGo <-chan struct{}) answer {
 // What a next may fail with.
 var (
 	errLost    = errors.New("the connection was lost after the call had left")
-	errNotSent = &factError{text: "the connection could not be made", notSent: true}
-	errRefused = &factError{text: "too many requests", refused: true}
+	errNotSent = &middleware.NotSentError{Err: errors.New("the connection could not be made")}
+	errRefused = &refusedError{}
 )
 
-// A factError tells what the rooms read of an error.
-type factError struct {
-	text             string
-	notSent, refused bool
-}
+type refusedError struct{}
 
-func (e *factError) Error() string { return e.text }
+func (*refusedError) Error() string { return "too many requests" }
 
-// NotSent reports whether the call certainly did not leave.
-func (e *factError) NotSent() bool { return e.notSent }
-
-// Refused reports whether the server turned the call away.
-func (e *factError) Refused() bool { return e.refused }
+// Refused reports that the server turned the call away.
+func (*refusedError) Refused() bool { return true }
 
 // call returns a call of the probe's tool, number n of its scope. Arguments and
 // tags have room behind their end, which is not the middleware's either.
