@@ -15,6 +15,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -170,10 +171,7 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 func (j *judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Arguments) (v Verdict, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := &panicError{"the rule"}
-			j.Logger.LogAttrs(ctx, slog.LevelError, "preflight: the rule panicked",
-				slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: p}), slog.String("stack", string(debug.Stack())))
-			v, ok = Verdict{Why: err.Error()}, true
+			v, ok = Verdict{Why: j.panicked(ctx, call, "the rule", p).Error()}, true
 		}
 	}()
 	if v, ok = rule(a); a.alike != "" && !(ok && v.Annotations.MustConfirm()) {
@@ -218,6 +216,13 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 		j.warn(ctx, call.Tool, "preflight: "+why)
 	}
 	return finding{over(strictest), "answer", why}, nil
+}
+
+// panicked logs a panic of the rule's or the resolver's. The error does not repeat it.
+func (j *judge) panicked(ctx context.Context, call middleware.Call, what string, v any) error {
+	j.Logger.LogAttrs(ctx, slog.LevelError, "preflight: "+what+" panicked",
+		slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
+	return errors.New(what + " panicked; the log of the host has the stack")
 }
 
 func (j *judge) warn(ctx context.Context, tool *middleware.Tool, message string, attrs ...slog.Attr) {

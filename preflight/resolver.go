@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/redact"
 )
 
 // A Resolver asks a tool's server what a call with exactly these arguments would
@@ -61,9 +58,7 @@ func (j *judge) once(ctx context.Context, call middleware.Call) (answer annotati
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			j.Logger.LogAttrs(ctx, slog.LevelError, "preflight: the resolver panicked",
-				slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
-			answer, ok, err = annotation.Annotations{}, false, &panicError{"the resolver"}
+			answer, ok, err = annotation.Annotations{}, false, j.panicked(ctx, call, "the resolver", v)
 		}
 	}()
 	answer, ok, err = j.Resolver.Resolve(ctx, call)

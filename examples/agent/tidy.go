@@ -135,10 +135,11 @@ func (t *tidier) compare(ctx context.Context) error {
 
 // decide applies the rules to one file.
 func (t *tidier) decide(ctx context.Context, f file) {
-	name, kind, equal, original := f.Path, kinds[strings.ToLower(path.Ext(f.Path))], cmp.Or(t.equal[f.Path], f.Path), f.Path
+	name, original, equal := f.Path, f.Path, cmp.Or(t.equal[f.Path], f.Path)
 	for _, end := range []string{"~", ".bak", ".old", ".orig"} {
 		original = strings.TrimSuffix(original, end)
 	}
+	kind := kinds[strings.ToLower(path.Ext(name))]
 	to := kind + "/" + name
 	switch {
 	case f.Folder:
