@@ -20,7 +20,7 @@ func Faults(t *testing.T, sentence string, m middleware.Middleware) []string {
 	t.Helper()
 	for _, c := range checks {
 		if c.sentence == sentence {
-			return c.faults(t, m, classes(t))
+			return c.faults(t, m, classes())
 		}
 	}
 	t.Fatalf("no check quotes %q", sentence)

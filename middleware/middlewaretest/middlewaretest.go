@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -48,7 +49,7 @@ func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 	if m == nil {
 		t.Fatal("middlewaretest: Run was given a nil middleware")
 	}
-	tools = append(classes(t), tools...)
+	tools = append(classes(), tools...)
 	for i, c := range checks {
 		broken := false // and not what t.Run says, for the race detector may blame this test for another's race
 		t.Run(c.sentence, func(t *testing.T) {
@@ -78,8 +79,8 @@ func (c check) faults(t *testing.T, m middleware.Middleware, tools []*middleware
 	for _, tool := range tools {
 		p := &probe{m: m, tool: tool, look: ticker.C, abandoned: make(chan struct{})}
 		bubble(t, p.abandoned, func(t *testing.T) {
+			p.t, p.mine, p.quit = t, goroutines(), make(chan struct{})
 			defer p.end()
-			p.begin(t)
 			c.run(p)
 		})
 		for _, fault := range slices.Compact(p.faults) {
@@ -121,8 +122,7 @@ func isDeadlock(v any) bool {
 
 // classes returns a tool of each class, and one of the idempotent writes. The
 // names hold no word that inference knows, so that the class stays what it is.
-func classes(t *testing.T) []*middleware.Tool {
-	t.Helper()
+func classes() []*middleware.Tool {
 	var tools []*middleware.Tool
 	for _, of := range []struct {
 		name string
@@ -135,15 +135,11 @@ func classes(t *testing.T) []*middleware.Tool {
 		{"xyzzy_five", annotation.Annotations{}},
 	} {
 		of.a.Tags = append(make([]string, 0, 4), "kit")
-		tool, err := middleware.NewTool("kit", &mcp.Tool{
+		tools = append(tools, testtool.Of("kit", &mcp.Tool{
 			Name:        of.name,
 			InputSchema: map[string]any{"type": "object"},
 			Meta:        mcp.Meta{"kit": map[string]any{"of": "middlewaretest"}},
-		}, of.a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tools = append(tools, tool)
+		}, of.a))
 	}
 	return tools
 }

@@ -36,12 +36,6 @@ type probe struct {
 	abandoned chan struct{} // closed where the bubble cannot end
 }
 
-func (p *probe) begin(t *testing.T) {
-	p.t = t
-	p.quit = make(chan struct{})
-	p.mine = goroutines()
-}
-
 // end lets every next that still waits return, so that the bubble can end, and
 // turns a check that was broken off into what it found.
 func (p *probe) end() {
