@@ -122,18 +122,10 @@ func guarded(executor middleware.ToolCaller) bool {
 	return false
 }
 
-// judging returns what classifies a call by its arguments as the middleware does, for
-// arguments that a person edits.
-func judging(m middleware.Middleware) callstate.Judge {
-	if m == nil {
+// judging returns what classifies arguments that a person edits, nil without a Preflight.
+func judging(preflight middleware.Middleware) callstate.Judge {
+	if preflight == nil {
 		return nil
 	}
-	return func(ctx context.Context, call middleware.Call) (tool *middleware.Tool, err error) {
-		call.Tool = callstate.Static(ctx, call.Tool) // not as it was with the arguments before
-		_, err = m(middleware.ToolCallerFunc(func(_ context.Context, judged middleware.Call) (*mcp.CallToolResult, error) {
-			tool = judged.Tool
-			return &mcp.CallToolResult{}, nil
-		})).CallTool(ctx, call)
-		return tool, err
-	}
+	return callstate.JudgeBy(preflight)
 }

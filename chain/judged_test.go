@@ -35,7 +35,7 @@ func TestPanicOfAJudgedCallHasAnUnknownOutcome(t *testing.T) {
 	tool, _ := tools.Lookup("files", "get_file")
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"files/get_file": preflight.When("then", "delete").Dangerous()}})
 	c := chain.Standard{
-		Preflight: judge.Middleware,
+		Preflight: judge,
 		Confirm:   hitl.New(approves, hitl.Options{}),
 	}.Then(tools)
 	for arguments, want := range map[string]bool{`{"then":"delete"}`: true, `{}`: false} {

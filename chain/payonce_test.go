@@ -101,7 +101,9 @@ func TestPayOnce(t *testing.T) {
 					executed.Add(1)
 					return mcptest.Text("paid"), nil
 				})
-				cs, h := mcptest.ConnectHTTPThrough(t, server, nil, version, mount.RoundTripper)
+				transport, h := mcptest.HTTPTransport(t, server, version)
+				transport.HTTPClient.Transport = mount.RoundTripper(transport.HTTPClient.Transport)
+				cs := mcptest.Dial(t, nil, transport, version)
 				var seen sync.Map // the payments that have come before
 				h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 					body, err := io.ReadAll(r.Body)

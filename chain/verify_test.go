@@ -322,7 +322,7 @@ func TestStandardVerifiesClean(t *testing.T) {
 		}
 		if has(7) {
 			s.Output, s.Budget = output.New(output.Options{}), budget.New(budget.Options{})
-			s.Preflight, s.Route = preflight.New(preflight.Options{}).Middleware, route.New(route.Options{})
+			s.Preflight, s.Route = preflight.New(preflight.Options{}), route.New(route.Options{})
 		}
 		for _, problem := range slices.Concat(chain.Verify(s), chain.Verify(s, d.doubles()), chain.Verify(chain.New(s.Middleware()))) {
 			t.Errorf("%08b: %v", filled, problem)

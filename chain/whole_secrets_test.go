@@ -175,7 +175,7 @@ func TestNoSecretReachesAnySink(t *testing.T) {
 		Audit:     trail,
 		Infer:     infer.New(infer.Options{}),
 		Budget:    budget.New(budget.Options{Logger: logger, Repeats: 2}),
-		Preflight: judge.Middleware,
+		Preflight: judge,
 		Confirm: hitl.New(f, hitl.Options{
 			Logger: logger, Store: store, Remember: hitl.Session,
 			TwoSteps: []hitl.TwoStep{{Server: "near", Draft: "touch_1", Commit: "touch_2"}},

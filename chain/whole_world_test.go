@@ -286,7 +286,7 @@ func (w *world) assemble(resolver preflight.Resolver, replicas []route.Replica) 
 		Audit:      w.trail,
 		Infer:      infer.New(infer.Options{}),
 		Budget:     budget.New(budget.Options{}),
-		Preflight:  judge.Middleware,
+		Preflight:  judge,
 		Confirm:    hitl.New(&w.person, hitl.Options{}),
 		PerCall:    []middleware.Middleware{w.allowed.link, exploding},
 		Cache:      cache.New(cache.Options{Store: cache.NewStore(cache.StoreOptions{})}),

@@ -11,8 +11,8 @@ import (
 
 const childKey = "FAIRLEAD_TEST_CHILD"
 
-// Main runs the tests of a package, or, in the process that [Spawn] started, one
-// of the servers. Call it from TestMain.
+// Main runs the tests of a package, or, in a process that
+// [ChildTransport] started, one of the servers. Call it from TestMain.
 func Main(m *testing.M, servers map[string]func() *mcp.Server) {
 	name := os.Getenv(childKey)
 	if name == "" {
@@ -24,14 +24,8 @@ func Main(m *testing.M, servers map[string]func() *mcp.Server) {
 	os.Exit(0)
 }
 
-// Spawn starts the test binary again as one of the servers that [Main] knows, and
-// returns a session with it over stdio; both end with the test.
-func Spawn(t testing.TB, name string, client *mcp.Client, version string) *mcp.ClientSession {
-	t.Helper()
-	return Dial(t, client, ChildTransport(t, name), version)
-}
-
-// ChildTransport is the way to such a process.
+// ChildTransport returns a transport over stdio that starts the test binary again as one
+// of the servers that [Main] knows.
 func ChildTransport(t testing.TB, name string) mcp.Transport {
 	t.Helper()
 	exe, env := Child(t, name)
@@ -40,7 +34,7 @@ func ChildTransport(t testing.TB, name string) mcp.Transport {
 	return &mcp.CommandTransport{Command: cmd}
 }
 
-// Child is the program that is such a process, and what its environment needs.
+// Child returns the program of such a process and what its environment needs.
 func Child(t testing.TB, name string) (exe, env string) {
 	t.Helper()
 	exe, err := os.Executable()

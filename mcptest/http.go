@@ -14,16 +14,13 @@ type HTTP struct {
 	*httptest.Server
 
 	pool      *http.Transport
-	intercept atomic.Pointer[Interceptor]
+	intercept atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 }
 
-// An Interceptor that returns true has answered a POST itself.
-type Interceptor func(w http.ResponseWriter, r *http.Request) bool
-
-// Intercept shows every POST from now on to f first; nil shows them to nobody. A
-// request that came before may still be under way, since a connection that was
-// cut lets the client go on before its handler ends.
-func (h *HTTP) Intercept(f Interceptor) { h.intercept.Store(&f) }
+// Intercept passes every POST from now on to f first, unless f is nil. If f returns true
+// it has answered itself. A request that came before may still be in flight, since a
+// connection that was cut lets the client go on before its handler ends.
+func (h *HTTP) Intercept(f func(http.ResponseWriter, *http.Request) bool) { h.intercept.Store(&f) }
 
 func (h *HTTP) intercepts(w http.ResponseWriter, r *http.Request) bool {
 	f := h.intercept.Load()
@@ -36,17 +33,7 @@ func (h *HTTP) intercepts(w http.ResponseWriter, r *http.Request) bool {
 // and holds none open between calls.
 func ConnectHTTP(t testing.TB, server *mcp.Server, client *mcp.Client, version string) (*mcp.ClientSession, *HTTP) {
 	t.Helper()
-	return ConnectHTTPThrough(t, server, client, version, func(base http.RoundTripper) http.RoundTripper { return base })
-}
-
-// ConnectHTTPThrough is [ConnectHTTP] with something around the client's
-// transport.
-func ConnectHTTPThrough(t testing.TB, server *mcp.Server, client *mcp.Client, version string,
-	wrap func(http.RoundTripper) http.RoundTripper,
-) (*mcp.ClientSession, *HTTP) {
-	t.Helper()
 	transport, h := HTTPTransport(t, server, version)
-	transport.HTTPClient.Transport = wrap(transport.HTTPClient.Transport)
 	return Dial(t, client, transport, version), h
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Handler answers one call from its raw arguments.
-type Handler func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error)
-
 // Tool is a tool without annotations, with an object of anything as arguments.
 func Tool(name, description string) *mcp.Tool {
 	return &mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)}
@@ -25,8 +22,8 @@ func Text(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// Add adds a tool to a server.
-func Add(server *mcp.Server, tool *mcp.Tool, handle Handler) {
+// Add adds a tool to a server, which handle answers from the raw arguments.
+func Add(server *mcp.Server, tool *mcp.Tool, handle func(context.Context, json.RawMessage) (*mcp.CallToolResult, error)) {
 	server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return handle(ctx, req.Params.Arguments)
 	})
@@ -81,13 +78,6 @@ func MemoryTransport(t testing.TB, server *mcp.Server) mcp.Transport {
 // client is a new one.
 func Dial(t testing.TB, client *mcp.Client, transport mcp.Transport, version string) *mcp.ClientSession {
 	t.Helper()
-	cs := dial(t, client, transport, version)
-	t.Cleanup(func() { _ = cs.Close() })
-	return cs
-}
-
-func dial(t testing.TB, client *mcp.Client, transport mcp.Transport, version string) *mcp.ClientSession {
-	t.Helper()
 	if client == nil {
 		client = NewClient()
 	}
@@ -97,6 +87,7 @@ func dial(t testing.TB, client *mcp.Client, transport mcp.Transport, version str
 	if err != nil {
 		t.Fatalf("connect the client: %v", err)
 	}
+	t.Cleanup(func() { _ = cs.Close() })
 	return cs
 }
 

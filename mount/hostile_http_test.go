@@ -128,7 +128,9 @@ func TestHostileHTTP(t *testing.T) {
 // call. Where that one was not executed it does not count.
 func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes bool, spoil hostile) (middleware.ToolCaller, func() int) {
 	t.Helper()
-	cs, h := mcptest.ConnectHTTPThrough(t, newBackend().server, nil, version, mount.RoundTripper)
+	transport, h := mcptest.HTTPTransport(t, newBackend().server, version)
+	transport.HTTPClient.Transport = mount.RoundTripper(transport.HTTPClient.Transport)
+	cs := mcptest.Dial(t, nil, transport, version)
 	var spoilt atomic.Bool
 	var executed atomic.Int32
 	h.Intercept(func(w http.ResponseWriter, r *http.Request) bool {

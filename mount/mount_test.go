@@ -204,7 +204,9 @@ func sessions(t *testing.T, test func(t *testing.T, cs *mcp.ClientSession)) {
 			"memory": func(t *testing.T) *mcp.ClientSession {
 				return mcptest.ConnectVersion(t, newBackend().server, nil, version)
 			},
-			"stdio": func(t *testing.T) *mcp.ClientSession { return mcptest.Spawn(t, "files", nil, version) },
+			"stdio": func(t *testing.T) *mcp.ClientSession {
+				return mcptest.Dial(t, nil, mcptest.ChildTransport(t, "files"), version)
+			},
 			"HTTP": func(t *testing.T) *mcp.ClientSession {
 				cs, _ := mcptest.ConnectHTTP(t, newBackend().server, nil, version)
 				return cs

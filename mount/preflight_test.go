@@ -63,7 +63,7 @@ func host(t testing.TB, cs *mcp.ClientSession, resolver preflight.Resolver, trus
 	}
 	judge := preflight.New(preflight.Options{Resolver: resolver, Trusted: func(string) bool { return trusted }})
 	caller := chain.Standard{
-		Preflight: judge.Middleware,
+		Preflight: judge,
 		Confirm:   hitl.New(person, hitl.Options{Writes: true}),
 	}.Then(tools)
 	return func(name, arguments string) error {
@@ -210,7 +210,7 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 	tools.Trust("files")
 	judge := preflight.New(preflight.Options{Resolver: resolver, Trusted: func(string) bool { return true }})
 	std := chain.Standard{
-		Preflight: judge.Middleware, Confirm: hitl.New(person, hitl.Options{}), Cache: cache.New(cache.Options{}),
+		Preflight: judge, Confirm: hitl.New(person, hitl.Options{}), Cache: cache.New(cache.Options{}),
 	}
 	for _, problem := range chain.Verify(std) {
 		t.Error(problem)

@@ -44,7 +44,7 @@ func ExampleResolver() {
 		return hitl.Decision{Reason: "keep it"}, nil
 	})
 	caller := chain.Standard{
-		Preflight: judge.Middleware,
+		Preflight: judge,
 		Confirm:   hitl.New(person, hitl.Options{}),
 	}.Then(tools)
 

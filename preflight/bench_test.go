@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-func through(j *preflight.Judge) middleware.ToolCaller {
+func through(j middleware.Middleware) middleware.ToolCaller {
 	res := new(mcpResult)
-	return j.Middleware(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return res, nil }))
+	return j(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return res, nil }))
 }
 
 func BenchmarkJudge(b *testing.B) {

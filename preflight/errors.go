@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // An InvalidArgumentsError says that the tool's server called the arguments invalid
 // before the call was made. The call was not sent.
 type InvalidArgumentsError struct {
+	fault.Final
+
 	Tool *middleware.Tool
 	Err  error
 }
@@ -26,12 +29,6 @@ func (e *InvalidArgumentsError) ForModel() string {
 // Unwrap returns what the server said.
 func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
 
-// NotSent reports that the call did not leave.
-func (e *InvalidArgumentsError) NotSent() bool { return true }
-
-// Permanent reports that the same call would only fail again.
-func (e *InvalidArgumentsError) Permanent() bool { return true }
-
 // invalid reports whether a resolver's error says that the arguments are at fault.
 func invalid(err error) bool {
 	e, ok := errors.AsType[interface {
@@ -39,12 +36,4 @@ func invalid(err error) bool {
 		InvalidArguments() bool
 	}](err)
 	return ok && e.InvalidArguments()
-}
-
-// A panicError is a panic of a rule's or a resolver's. What it says goes to the log
-// and not to the model.
-type panicError struct{ what string }
-
-func (e *panicError) Error() string {
-	return e.what + " panicked; the log of the host has the stack"
 }

@@ -24,7 +24,7 @@ func ExampleNew() {
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{
 		"github/issue_write": preflight.When("method", "get", "list").Safe(),
 	}})
-	caller := judge.Middleware(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	caller := judge(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		fmt.Println(string(call.Arguments), "is", call.Tool.Safety())
 		return &mcp.CallToolResult{}, nil
 	}))
@@ -40,7 +40,7 @@ func ExampleNew() {
 	// {} is dangerous
 }
 
-func ExampleJudge_Classify() {
+func ExampleNew_explained() {
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{
 		"github/issue_write": preflight.Strictest(
 			preflight.When("method", "get", "list").Safe(),
@@ -48,12 +48,14 @@ func ExampleJudge_Classify() {
 			preflight.When("force", true).Dangerous(),
 		),
 	}})
+	caller := judge(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		fmt.Print(call.Tool.Explain())
+		return &mcp.CallToolResult{}, nil
+	}))
 	for _, arguments := range []string{`{"method":"comment"}`, `{"method":"list","force":true}`} {
-		tool, err := judge.Classify(context.Background(), middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})
-		if err != nil {
+		if _, err := caller.CallTool(context.Background(), middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)}); err != nil {
 			panic(err)
 		}
-		fmt.Print(tool.Explain())
 	}
 	// Output:
 	// github/issue_write: moderate
@@ -69,7 +71,7 @@ func ExampleJudge_Classify() {
 // class tells what a rule makes of a tool that may delete.
 func class(rule preflight.Rule, arguments string) annotation.Safety {
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"github/issue_write": rule}})
-	tool, err := judge.Classify(context.Background(), middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})
+	tool, err := classify(context.Background(), judge, middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})
 	if err != nil {
 		panic(err)
 	}
@@ -120,7 +122,7 @@ func ExampleArgument() {
 	}
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"github/issue_write": preflight.Argument("sql", selects)}})
 	for _, arguments := range []string{`{"sql":"SELECT 1"}`, `{"sql":"DROP TABLE issues"}`} {
-		tool, _ := judge.Classify(context.Background(), middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})
+		tool, _ := classify(context.Background(), judge, middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})
 		fmt.Println(tool.Safety())
 	}
 	// Output:

@@ -10,7 +10,6 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -41,8 +40,13 @@ type outcome struct {
 	err   error
 }
 
-// judged sends a call through the judge and on to a guard.
-func judged(ctx context.Context, j *preflight.Judge, call middleware.Call) (o outcome) {
+// classify returns the tool as the middleware classifies it with the call's arguments.
+func classify(ctx context.Context, m middleware.Middleware, call middleware.Call) (*middleware.Tool, error) {
+	return callstate.JudgeBy(m)(ctx, call)
+}
+
+// judged sends a call through the middleware and on to a guard.
+func judged(ctx context.Context, j middleware.Middleware, call middleware.Call) (o outcome) {
 	static := call.Tool
 	n := callstate.Begin(ctx)
 	ctx = n
@@ -55,7 +59,7 @@ func judged(ctx context.Context, j *preflight.Judge, call middleware.Call) (o ou
 		o.tool, o.class = call.Tool, call.Tool.Safety()
 		return guard.CallTool(ctx, call)
 	})
-	_, o.err = j.Middleware(between).CallTool(ctx, call)
+	_, o.err = j(between).CallTool(ctx, call)
 	o.note = n.Record()
 	return o
 }

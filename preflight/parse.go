@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,15 +121,8 @@ func parseCondition(v strictjson.Value) (c Condition, err error) {
 		}
 		values := make([]any, len(list))
 		for i, value := range list {
-			text, isText := textOf(value.Raw())
-			flag, isFlag := flagOf(value.Raw())
-			switch {
-			case isText:
-				values[i] = text
-			case isFlag:
-				values[i] = flag
-			default:
-				return c, argument.Errorf("a value must be a text or a bool")
+			if err := json.Unmarshal(value.Raw(), &values[i]); err != nil {
+				return c, argument.Errorf("%w", err)
 			}
 		}
 		if err := checkTest(argument.Name(), values); err != nil {

@@ -15,6 +15,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -50,61 +51,39 @@ type Options struct {
 
 const defaultTimeout = 2 * time.Second
 
-// A Judge classes calls by their arguments. It is safe for concurrent use.
-type Judge struct {
-	rules    map[toolKey]Rule
-	resolver Resolver
-	trusted  func(server string) bool
-	skipSafe bool
-	timeout  time.Duration
-	log      *slog.Logger
-	earlier  *earlier
-}
-
-// New returns a judge. Its Middleware goes into the Preflight slot of a chain:
-//
-//	judge := preflight.New(preflight.Options{Rules: rules})
-//	std := chain.Standard{Preflight: judge.Middleware, Confirm: hitl.New(person, hitl.Options{})}
-//
-// Arguments that a person edits are judged by the same rules.
+// New returns the middleware for the Preflight slot of a chain. It lets each call go on
+// with the class that its arguments have; arguments that a person edits are classified
+// by the same rules. A call whose arguments are not one unambiguous JSON object, or which
+// its server calls invalid ([*InvalidArgumentsError]), ends here.
 //
 // New panics on a negative timeout and on a rule that is nil or whose name is not
 // "server/tool".
-func New(o Options) *Judge {
+func New(o Options) middleware.Middleware {
 	if o.Timeout < 0 {
 		panic("preflight: Options.Timeout is negative")
 	}
 	if o.Trusted == nil {
 		o.Trusted = func(string) bool { return false }
 	}
-	return &Judge{
-		rules: o.Rules.index(), resolver: o.Resolver, trusted: o.Trusted, skipSafe: o.SkipSafe,
-		timeout: cmp.Or(o.Timeout, defaultTimeout),
-		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		earlier: newEarlier(maxEarlier),
-	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	j := &judge{Options: o, rules: o.Rules.index(), earlier: newEarlier(maxEarlier)}
+	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
+	j.edits = callstate.JudgeBy(m)
+	return m
 }
 
-// Middleware lets each call go on with the class that its arguments have. A call
-// whose arguments are no unambiguous JSON object, or are invalid by its server's word
-// ([*InvalidArgumentsError]), ends here.
-func (j *Judge) Middleware(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
-
-// Classify returns the tool as it is classified with the call's arguments.
-func (j *Judge) Classify(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
-	if call.Tool != nil {
-		call.Tool = callstate.Static(ctx, call.Tool) // not as it was with the arguments before
-	}
-	found, err := j.judge(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	return found.tool(call.Tool), nil
+// A judge classifies calls by their arguments.
+type judge struct {
+	Options
+	rules   map[toolKey]Rule
+	earlier *earlier
+	edits   callstate.Judge // the middleware itself, for arguments that a person edits
 }
 
 type caller struct {
-	judge *Judge
-	next  middleware.ToolCaller
+	*judge
+	next middleware.ToolCaller
 }
 
 // Describe implements [middleware.Describer].
@@ -112,19 +91,19 @@ func (c *caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "preflight", Next: c.next, Will: c.will}
 }
 
-// Will says that the class depends on the arguments, where a rule may speak.
+// will reports that the class depends on the arguments if there is a rule.
 func (c *caller) will(tool *middleware.Tool) string {
-	if _, ok := c.judge.rule(tool); ok {
+	if _, ok := c.rule(tool); ok {
 		return "judge the arguments"
 	}
 	return ""
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if c.judge.mayJudge(call.Tool) && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
-		ctx = callstate.WithJudge(ctx, c.judge.Classify)
+	if c.mayJudge(call.Tool) && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
+		ctx = callstate.WithJudge(ctx, c.edits)
 	}
-	found, err := c.judge.judge(ctx, call)
+	found, err := c.classify(ctx, call)
 	if found.what != "" {
 		callstate.Of(ctx).Decide("preflight", found.what, found.why)
 	}
@@ -132,8 +111,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, err
 	}
 	if found.over != nil {
-		static := call.Tool
-		call.Tool = found.tool(static)
+		static, tool := call.Tool, *call.Tool
+		tool.Annotations = found.over(tool.Annotations)
+		call.Tool = &tool
 		ctx = callstate.WithAnswer(ctx, &call, static, found.over)
 		callstate.Of(ctx).Classified(call.Tool)
 	}
@@ -146,23 +126,13 @@ type finding struct {
 	what, why string         // for the note, "" where there is nothing to say
 }
 
-// tool returns the tool as the finding changes it.
-func (f finding) tool(static *middleware.Tool) *middleware.Tool {
-	if f.over == nil {
-		return static
-	}
-	tool := *static
-	tool.Annotations = f.over(static.Annotations)
-	return &tool
-}
-
 // mayJudge reports whether the class of a tool's calls may depend on their arguments.
-func (j *Judge) mayJudge(tool *middleware.Tool) bool {
+func (j *judge) mayJudge(tool *middleware.Tool) bool {
 	_, ok := j.rule(tool)
-	return ok || j.resolver != nil
+	return ok || j.Resolver != nil
 }
 
-func (j *Judge) rule(tool *middleware.Tool) (Rule, bool) {
+func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
 	if tool == nil {
 		return nil, false
 	}
@@ -170,8 +140,8 @@ func (j *Judge) rule(tool *middleware.Tool) (Rule, bool) {
 	return rule, ok
 }
 
-// judge works out the class of one call. An error ends the call, before it was sent.
-func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error) {
+// classify works out the class of one call. An error ends the call before it was sent.
+func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, error) {
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return finding{}, nil
 	}
@@ -184,10 +154,10 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 			return finding{v.over(), "rule", v.Why}, nil
 		}
 	}
-	if j.resolver == nil {
+	if j.Resolver == nil {
 		return finding{}, nil
 	}
-	trusted := j.trusted(call.Tool.Server)
+	trusted := j.Trusted(call.Tool.Server)
 	if !j.needed(call.Tool, trusted) {
 		return finding{}, nil
 	}
@@ -198,13 +168,10 @@ func (j *Judge) judge(ctx context.Context, call middleware.Call) (finding, error
 }
 
 // apply asks a rule.
-func (j *Judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Arguments) (v Verdict, ok bool) {
+func (j *judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Arguments) (v Verdict, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			err := &panicError{"the rule"}
-			j.log.LogAttrs(ctx, slog.LevelError, "preflight: the rule panicked",
-				slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: p}), slog.String("stack", string(debug.Stack())))
-			v, ok = Verdict{Why: err.Error()}, true
+			v, ok = Verdict{Why: j.panicked(ctx, call, "the rule", p).Error()}, true
 		}
 	}()
 	if v, ok = rule(a); a.alike != "" && !(ok && v.Annotations.MustConfirm()) {
@@ -217,7 +184,7 @@ func (j *Judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Ar
 }
 
 // resolve makes of the server's answer what may count.
-func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool) (finding, error) {
+func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool) (finding, error) {
 	answer, ok, err := j.ask(ctx, call)
 	switch {
 	case ctx.Err() != nil:
@@ -251,7 +218,14 @@ func (j *Judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	return finding{over(strictest), "answer", why}, nil
 }
 
-func (j *Judge) warn(ctx context.Context, tool *middleware.Tool, message string, attrs ...slog.Attr) {
-	j.log.LogAttrs(ctx, slog.LevelWarn, message,
+// panicked logs a panic of the rule's or the resolver's. The error does not repeat it.
+func (j *judge) panicked(ctx context.Context, call middleware.Call, what string, v any) error {
+	j.Logger.LogAttrs(ctx, slog.LevelError, "preflight: "+what+" panicked",
+		slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
+	return errors.New(what + " panicked; the log of the host has the stack")
+}
+
+func (j *judge) warn(ctx context.Context, tool *middleware.Tool, message string, attrs ...slog.Attr) {
+	j.Logger.LogAttrs(ctx, slog.LevelWarn, message,
 		append([]slog.Attr{slog.String("server", tool.Server), slog.String("tool", tool.Name())}, attrs...)...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
@@ -92,7 +93,7 @@ func TestB097AnUntrustedAnswerNeverLowers(t *testing.T) {
 		}}
 		j := preflight.New(preflight.Options{Resolver: r})
 		for range 3 {
-			got, err := j.Classify(context.Background(), middleware.Call{Tool: tool})
+			got, err := classify(context.Background(), j, middleware.Call{Tool: tool})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -293,7 +294,7 @@ func TestBehindInferWithoutACatalogue(t *testing.T) {
 		return &mcpResult{}, nil
 	}))
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"files/frobnicate": preflight.When("m", "get").Safe()}})
-	caller := chain.Standard{Infer: infer.New(infer.Options{}), Preflight: judge.Middleware}.Then(executor)
+	caller := chain.Standard{Infer: infer.New(infer.Options{}), Preflight: judge}.Then(executor)
 	tool := &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: "frobnicate"}}
 	for _, arguments := range []string{`{"m":"get"}`, `{"m":"put"}`} {
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
@@ -405,7 +406,7 @@ func TestB103TheStrictestOfDifferingAnswersCounts(t *testing.T) {
 }
 
 // An edit is judged from the tool as it is, not as it was with the arguments before.
-func TestClassifyBeginsAnew(t *testing.T) {
+func TestAnEditIsClassifiedAnew(t *testing.T) {
 	t.Parallel()
 	j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.Strictest(
 		preflight.When("m", "get").Safe(), preflight.When("m", "append").Moderate(),
@@ -413,7 +414,7 @@ func TestClassifyBeginsAnew(t *testing.T) {
 	call := middleware.Call{Tool: act(t, annotation.Destructive(), true), Arguments: json.RawMessage(`{"m":"get"}`)}
 	edited := func(ctx context.Context, call middleware.Call, arguments string) *middleware.Tool {
 		call.Arguments = json.RawMessage(arguments)
-		tool, err := j.Classify(ctx, call)
+		tool, err := callstate.JudgeOf(ctx)(ctx, call)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -435,10 +436,10 @@ func TestClassifyBeginsAnew(t *testing.T) {
 		}
 		return &mcpResult{}, nil
 	})
-	if _, err := j.Middleware(next).CallTool(t.Context(), call); err != nil {
+	if _, err := j(next).CallTool(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}
-	if tool, err := j.Classify(t.Context(), middleware.Call{}); tool != nil || err != nil {
+	if tool, err := classify(t.Context(), j, middleware.Call{}); tool != nil || err != nil {
 		t.Errorf("a call without a tool: %v %v", tool, err)
 	}
 }
@@ -454,7 +455,7 @@ func TestAnAnswerIsBoundToItsArguments(t *testing.T) {
 		call.Arguments = json.RawMessage(`{"m":"delete"}`)
 		return guards.CallTool(ctx, call)
 	})
-	_, err := j.Middleware(swap).CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"m":"get"}`)})
+	_, err := j(swap).CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"m":"get"}`)})
 	if !errors.Is(err, guard.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
@@ -478,7 +479,7 @@ func TestWhatIsShown(t *testing.T) {
 			"  open-world    no    declared by files\n"},
 	} {
 		j := preflight.New(preflight.Options{Resolver: says(hints(tt.answer)), Trusted: everyone})
-		tool, err := j.Classify(t.Context(), middleware.Call{Tool: act(t, hints(tt.static), true)})
+		tool, err := classify(t.Context(), j, middleware.Call{Tool: act(t, hints(tt.static), true)})
 		if err != nil || tool.Explain() != tt.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", tt.name, err, tool.Explain(), tt.want)
 		}
@@ -488,7 +489,7 @@ func TestWhatIsShown(t *testing.T) {
 func TestWhatTheLinkTells(t *testing.T) {
 	t.Parallel()
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return &mcpResult{}, nil })
-	link := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("m", "get").Safe()}}).Middleware(next)
+	link := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("m", "get").Safe()}})(next)
 	tool := act(t, annotation.ReadOnly(), true)
 	other := *tool
 	other.Server = "else"

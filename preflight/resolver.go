@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/redact"
 )
 
 // A Resolver asks a tool's server what a call with exactly these arguments would
@@ -29,16 +26,16 @@ type Resolver interface {
 
 // needed reports whether an answer could change anything. One that is not trusted
 // can only raise, and nothing is above Dangerous and Unknown.
-func (j *Judge) needed(tool *middleware.Tool, trusted bool) bool {
+func (j *judge) needed(tool *middleware.Tool, trusted bool) bool {
 	class := tool.Safety()
 	if !trusted {
 		return !class.MustConfirm()
 	}
-	return !(j.skipSafe && class == annotation.Safe)
+	return !(j.SkipSafe && class == annotation.Safe)
 }
 
 // ask asks the call's server, once more where it failed.
-func (j *Judge) ask(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
+func (j *judge) ask(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
 	for range attempts {
 		answer, ok, err = j.once(ctx, call)
 		if ctx.Err() != nil {
@@ -55,18 +52,16 @@ func (j *Judge) ask(ctx context.Context, call middleware.Call) (answer annotatio
 const attempts = 2
 
 // once asks within a time of its own, so that the call keeps its own.
-func (j *Judge) once(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
-	silent := fmt.Errorf("no answer within %v", j.timeout)
-	ctx, cancel := context.WithTimeoutCause(callstate.Leave(ctx), j.timeout, silent)
+func (j *judge) once(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
+	silent := fmt.Errorf("no answer within %v", j.Timeout)
+	ctx, cancel := context.WithTimeoutCause(callstate.Leave(ctx), j.Timeout, silent)
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
-			j.log.LogAttrs(ctx, slog.LevelError, "preflight: the resolver panicked",
-				slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
-			answer, ok, err = annotation.Annotations{}, false, &panicError{"the resolver"}
+			answer, ok, err = annotation.Annotations{}, false, j.panicked(ctx, call, "the resolver", v)
 		}
 	}()
-	answer, ok, err = j.resolver.Resolve(ctx, call)
+	answer, ok, err = j.Resolver.Resolve(ctx, call)
 	// Both at once: too late is too late. The context's own timer may not have run yet.
 	deadline, _ := ctx.Deadline()
 	if late := !time.Now().Before(deadline); late && (err == nil || errors.Is(err, context.DeadlineExceeded)) {

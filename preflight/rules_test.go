@@ -245,7 +245,7 @@ func TestAVerdictLeavesTheOtherFieldsAlone(t *testing.T) {
 	a := annotation.Destructive()
 	a.Title, a.AuditRequired, a.OpenWorld, a.Tags = "Act", annotation.Yes, annotation.No, []string{"x"}
 	j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("m", "get").Safe()}})
-	tool, err := j.Classify(t.Context(), middleware.Call{Tool: act(t, a, true), Arguments: json.RawMessage(`{"m":"get"}`)})
+	tool, err := classify(t.Context(), j, middleware.Call{Tool: act(t, a, true), Arguments: json.RawMessage(`{"m":"get"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,20 +351,20 @@ func TestConformance(t *testing.T) {
 	tool := act(t, annotation.Destructive(), true)
 	t.Run("nothing", func(t *testing.T) {
 		t.Parallel()
-		middlewaretest.Run(t, preflight.New(preflight.Options{}).Middleware)
+		middlewaretest.Run(t, preflight.New(preflight.Options{}))
 	})
 	t.Run("rules", func(t *testing.T) {
 		t.Parallel()
 		rule := preflight.When("method", "get").Safe()
-		middlewaretest.Run(t, preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": rule}}).Middleware, tool)
+		middlewaretest.Run(t, preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": rule}}), tool)
 	})
 	t.Run("an untrusted server", func(t *testing.T) {
 		t.Parallel()
-		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Write()}}).Middleware, tool)
+		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Write()}}), tool)
 	})
 	t.Run("a trusted server", func(t *testing.T) {
 		t.Parallel()
-		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Destructive()}, Trusted: everyone}).Middleware, tool)
+		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Destructive()}, Trusted: everyone}), tool)
 	})
 }
 

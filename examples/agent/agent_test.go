@@ -256,13 +256,13 @@ func TestRateMakesTheLimitShow(t *testing.T) {
 
 func TestReplCallsToolsByHand(t *testing.T) {
 	r := play(t, strings.Join([]string{
-		":why delete_file", ":why nope", "", "read_file path='notes (1).txt'", `read_file {"path": "notes (1).txt"}`,
-		"delete_file path=notes.txt", "nothing x=1", "read_file notes.txt", `hash_files paths='["notes.txt"]'`, "list_files", ":quit", "list_files",
+		":why delete_file", ":why nope", "", `read_file {"path": "notes (1).txt"}`, `read_file {"path": "notes (1).txt"}`,
+		`delete_file {"path": "notes.txt"}`, "nothing {}", "read_file notes.txt", `hash_files {"paths": ["notes.txt"]}`, "list_files", ":quit", "list_files",
 	}, "\n"), "--repl", "--json")
-	if got, want := strings.Join(r.outcomes(t), " "), "ok ok denied ok ok"; r.code != exitDenied || got != want {
+	if got, want := strings.Join(r.outcomes(t), " "), "ok ok denied refused ok ok"; r.code != exitDenied || got != want {
 		t.Errorf("exit %d, %s; want %s", r.code, got, want)
 	}
-	for _, want := range []string{"will: ask first", "fix the mooring line", `no tool \"nothing\"`, `\"notes.txt\" has no =`, `no tool \"nope\"`, `\"sha256\"`, "tide-table.dat"} {
+	for _, want := range []string{"will: ask first", "fix the mooring line", `no tool \"nothing\"`, `no tool \"nope\"`, `\"sha256\"`, "tide-table.dat"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("the events do not have %q:\n%s", want, r.out)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
@@ -32,9 +30,6 @@ import (
 	"mvdan.cc/sh/v3/shell"
 )
 
-// connectLimit is how long a server may take to start. A first `go run` compiles.
-const connectLimit = 2 * time.Minute
-
 // A host is one run: a server, its tools, and the chain in front of them.
 type host struct {
 	options
@@ -45,9 +40,7 @@ type host struct {
 	caller  middleware.ToolCaller
 	closers []func() error // the last one first
 
-	made   int         // calls so far
-	calls  sync.Map    // of this turn: Call.ID to *call
-	file   *audit.File // nil without --audit
+	turn   map[string]*call // by Call.ID; it does not change while the turn is under way
 	counts counts
 }
 
@@ -62,24 +55,24 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	}
 	// With the options of mount the catalog is told when the tools have changed.
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(h.tools, nil))
-	alive, cancel := context.WithCancelCause(ctx) // as long as the session
-	h.closers = append(h.closers, func() error { cancel(nil); return nil })
-	timer := time.AfterFunc(connectLimit, func() { cancel(fmt.Errorf("no session after %v", connectLimit)) })
-	session, err := client.Connect(alive, mount.Transport(transport), nil)
-	if timer.Stop(); err != nil {
-		return h, h.explain(cmp.Or(context.Cause(alive), err))
+	session, err := client.Connect(ctx, mount.Transport(transport), nil)
+	if err == nil {
+		h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
+		err = h.tools.Add(ctx, h.id, session)
 	}
-	h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
-	if err := h.tools.Add(ctx, h.id, session); err != nil {
-		return h, h.explain(err)
-	}
-	if h.audit != "" {
-		if h.file, err = audit.OpenFile(h.audit, slog.New(slog.NewTextHandler(h.errs, nil))); err != nil {
-			return h, fmt.Errorf("--audit %s: %w; name a file in a folder that exists", h.audit, err)
-		}
-		h.closers = append(h.closers, h.file.Close)
+	if err != nil { // an error of HTTP holds the whole URL, so secrets are taken out
+		return h, redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))
 	}
 	h.chain = h.standard()
+	if h.audit != "" {
+		log := slog.New(slog.NewTextHandler(h.errs, nil))
+		file, err := audit.OpenFile(h.audit, log)
+		if err != nil {
+			return h, fmt.Errorf("--audit %s: %w; name a file in a folder that exists", h.audit, err)
+		}
+		h.closers = append(h.closers, file.Close)
+		h.chain.Audit = audit.New(file, audit.Options{Logger: log})
+	}
 	h.caller = h.chain.Then(h.tools)
 	return h, nil
 }
@@ -88,23 +81,20 @@ func newHost(ctx context.Context, o options) (*host, error) {
 // tool: what happens to a call follows from its class. A host with a model adds
 // Output and Budget.
 func (h *host) standard() chain.Standard {
+	about := func(_ context.Context, asked middleware.Call) (why, undo string) { return h.turn[asked.ID].why, "" }
 	limit := ratelimit.Options{}
 	if h.rate > 0 {
 		limit.PerMinute, limit.Burst = h.rate, 1
 	}
-	standard := chain.Standard{
+	return chain.Standard{
 		Outermost: []middleware.Middleware{h.watch},
-		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: h.about, Timeout: 10 * time.Minute}),
+		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: about, Timeout: 10 * time.Minute}),
 		PerCall:   []middleware.Middleware{h.approved},
 		Cache:     cache.New(cache.Options{}),
 		Retry:     retry.New(retry.Options{}),
 		RateLimit: ratelimit.New(limit),
 		Timeout:   timeout.New(timeout.Options{}),
 	}
-	if h.file != nil {
-		standard.Audit = audit.New(h.file, audit.Options{Logger: slog.New(slog.NewTextHandler(h.errs, nil))})
-	}
-	return standard
 }
 
 // confirmer answers for --yes, or asks the person at the terminal.
@@ -124,14 +114,6 @@ func (h *host) confirmer() hitl.Confirmer {
 		}
 		return hitl.Decision{Verdict: hitl.Approved, By: "--yes safe"}, nil
 	})
-}
-
-// about adds to a question why the planner wants the call.
-func (h *host) about(_ context.Context, asked middleware.Call) (why, undo string) {
-	if c, ok := h.calls.Load(asked.ID); ok {
-		why = c.(*call).why
-	}
-	return why, ""
 }
 
 // systemPrompt is what a model would be told about this chain and these tools.
@@ -160,12 +142,6 @@ func (h *host) transport(ctx context.Context) (mcp.Transport, error) {
 	command := exec.Command(words[0], words[1:]...) // it ends with its session
 	command.Stderr = h.errs
 	return &mcp.CommandTransport{Command: command}, nil
-}
-
-// explain names the server that failed. An error of HTTP holds the whole URL, so
-// secrets are taken out.
-func (h *host) explain(err error) error {
-	return redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))
 }
 
 // serveFolder serves a folder in memory: the user's own, or a copy of the inbox.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/middleware"
-	"mvdan.cc/sh/v3/shell"
 )
 
 // A planner decides which calls are made: it has the host make those of one turn,
@@ -23,7 +22,7 @@ type planner func(ctx context.Context, h *host) error
 func (h *host) planner() (string, planner, error) {
 	switch {
 	case h.repl:
-		return "you, one call at a time: TOOL name=value, TOOL {JSON}, :why TOOL, :quit", repl, nil
+		return "you, one call at a time: TOOL {JSON}, :why TOOL, :quit", repl, nil
 	case h.script != "":
 		plan, err := readScript(h.script)
 		return "script " + h.script, plan, err
@@ -40,10 +39,7 @@ func readScript(name string) (planner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--script: %w; it takes a JSON file", err)
 	}
-	var calls []struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
+	var calls []call
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err = d.Decode(&calls)
@@ -56,7 +52,8 @@ func readScript(name string) (planner, error) {
 	return func(ctx context.Context, h *host) error {
 		for _, c := range calls {
 			if ctx.Err() == nil {
-				h.do(ctx, &call{tool: c.Tool, arguments: c.Arguments, why: "the script " + name + " has it"})
+				c.why = "the script " + name + " has it"
+				h.do(ctx, &c)
 			}
 		}
 		return nil
@@ -72,7 +69,7 @@ func explore(ctx context.Context, h *host) error {
 		var schema struct{ Required []string }
 		raw, err := json.Marshal(tool.Definition.InputSchema)
 		if err == nil && json.Unmarshal(raw, &schema) == nil && len(schema.Required) == 0 && tool.Safety() == annotation.Safe {
-			calls = append(calls, &call{tool: tool.Name(), why: "it is safe and needs no arguments"})
+			calls = append(calls, &call{Tool: tool.Name(), why: "it is safe and needs no arguments"})
 		}
 	}
 	h.say("%s to call. The other %d are not safe or need arguments: --repl and --script call them.", count(len(calls), "tool"), len(tools)-len(calls))
@@ -83,61 +80,24 @@ func explore(ctx context.Context, h *host) error {
 // repl makes the calls that a person types.
 func repl(ctx context.Context, h *host) error {
 	lines := bufio.NewScanner(h.in)
-	for h.ask(); ctx.Err() == nil && lines.Scan(); h.ask() {
+	for ctx.Err() == nil && lines.Scan() {
 		word, rest, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		var err error
 		switch word {
 		case "":
 		case ":quit":
 			return nil
 		case ":why":
-			var tool *middleware.Tool
-			if tool, err = h.tools.Find(strings.TrimSpace(rest)); err == nil {
+			if tool, err := h.tools.Find(strings.TrimSpace(rest)); err != nil {
+				h.problem(err.Error())
+			} else {
 				h.say("%s", h.chain.Explain(tool))
 			}
 		default:
-			c := call{tool: word, why: "you typed it"}
-			if c.arguments, err = readArguments(rest); err != nil {
-				break
-			}
-			if h.do(ctx, &c); c.done() {
+			c := call{Tool: word, Arguments: json.RawMessage(cmp.Or(strings.TrimSpace(rest), "{}")), why: "you typed it"}
+			if h.do(ctx, &c); c.outcome() == "ok" {
 				h.say("%s", c.text())
 			}
 		}
-		if err != nil {
-			h.problem(err.Error())
-		}
 	}
 	return lines.Err()
-}
-
-// ask prints the prompt if somebody sees it.
-func (o options) ask() {
-	if isTerminal(o.in) {
-		fmt.Fprint(o.out, "\n> ")
-	}
-}
-
-// readArguments reads a JSON object, or words of the form name=value. A value that
-// is not JSON is a string.
-func readArguments(text string) (json.RawMessage, error) {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return json.RawMessage(text), nil // the chain refuses what is not valid
-	}
-	words, err := shell.Fields(text, nil)
-	if err != nil {
-		return nil, err
-	}
-	arguments := map[string]any{}
-	for _, word := range words {
-		name, value, ok := strings.Cut(word, "=")
-		if !ok {
-			return nil, fmt.Errorf("%q has no =; write name=value, or a JSON object", word)
-		}
-		arguments[name] = value
-		if json.Valid([]byte(value)) {
-			arguments[name] = json.RawMessage(value)
-		}
-	}
-	return json.Marshal(arguments)
 }

@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -21,10 +20,7 @@ import (
 // there is. What else is printed of a server's words is made safe to show.
 func (o options) event(kind string, v any) bool {
 	if o.json {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			panic("agent: " + err.Error()) // all of it is our own or came as JSON
-		}
+		raw, _ := json.Marshal(v) // all of it is our own or came as JSON
 		fmt.Fprintf(o.out, "{\"event\":%q,%s\n", kind, raw[1:])
 	}
 	return o.json
@@ -50,7 +46,7 @@ func (h *host) introduce(planner string) {
 	slices.SortStableFunc(tools, func(a, b *middleware.Tool) int { return cmp.Compare(b.Safety(), a.Safety()) })
 	for _, tool := range tools {
 		declared, inferred := h.tools.Layers(tool)
-		d, i, class, will := words(declared), words(inferred), tool.Safety().String(), h.chain.Describe().Will(tool)
+		d, i, class, will := declared.Safety().String(), inferred.Safety().String(), tool.Safety().String(), h.chain.Describe().Will(tool)
 		if !h.event("tool", map[string]string{"tool": tool.Name(), "declared": d, "inferred": i, "class": class, "will": will}) {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), d, i, class, will)
 		}
@@ -59,21 +55,6 @@ func (h *host) introduce(planner string) {
 	for _, f := range h.tools.Findings() {
 		h.problem(f.String())
 	}
-}
-
-// words describes hints in one or two words.
-func words(a annotation.Annotations) string {
-	switch {
-	case a.ReadOnly == annotation.Yes:
-		return "read-only"
-	case a.Destructive == annotation.Yes:
-		return "destructive"
-	case a.RequiresConfirmation == annotation.Yes:
-		return "confirm"
-	case a.ReadOnly == annotation.No || a.Destructive == annotation.No:
-		return "writes"
-	}
-	return "—"
 }
 
 // say prints what the planner says.
@@ -103,18 +84,22 @@ func (o options) wrapped(mark, text string) {
 // the right who allowed it, where the result came from, the attempts and the time.
 func (o options) showCall(c *call) {
 	var sent, got map[string]any
-	if json.Unmarshal(c.arguments, &sent) != nil && len(c.arguments) > 0 {
-		c.arguments, _ = json.Marshal(string(c.arguments)) // it may not even be JSON
+	if json.Unmarshal(c.Arguments, &sent) != nil && len(c.Arguments) > 0 {
+		c.Arguments, _ = json.Marshal(string(c.Arguments)) // it may not even be JSON
 	}
 	note := strings.TrimSpace(c.text())
 	if denial, ok := errors.AsType[*hitl.DeniedError](c.err); ok && denial.Err != nil {
 		note = denial.Err.Error() // why nobody answered
 	}
-	if o.event("call", map[string]any{"tool": c.tool, "arguments": c.arguments, "edited": c.edited, "result": c.result, "text": note, "record": c.happened()}) {
+	record := map[string]any{
+		"outcome": c.outcome(), "class": c.record.Tool.Safety().String(), "cached": c.record.Cached, "attempts": c.record.Attempts,
+		"approval": c.record.Approval.ID, "by": c.record.Approval.By, "decisions": c.record.Decisions, "took_ms": c.took.Milliseconds(),
+	}
+	if o.event("call", map[string]any{"tool": c.Tool, "arguments": c.Arguments, "edited": c.edited, "result": c.result, "text": note, "record": record}) {
 		return
 	}
 	mark := cmp.Or(map[string]string{"ok": "✓", "unknown": "?", "denied": "⊘"}[c.outcome()], "✗")
-	if c.done() && json.Unmarshal([]byte(note), &got) == nil {
+	if c.outcome() == "ok" && json.Unmarshal([]byte(note), &got) == nil {
 		maps.DeleteFunc(got, func(_ string, v any) bool { return v == sent["path"] || v == sent["to"] })
 		note = brief(got)
 	}
@@ -124,7 +109,7 @@ func (o options) showCall(c *call) {
 	if len(left) > width {
 		left = append(left[:width-1], '…')
 	}
-	fmt.Fprintf(o.out, "%s %-11s  %-*s %s\n", mark, safetext.Line(c.tool), width, string(left), right)
+	fmt.Fprintf(o.out, "%s %-11s  %-*s %s\n", mark, safetext.Line(c.Tool), width, string(left), right)
 	if mark == "✗" {
 		o.wrapped(" ", note)
 	}
@@ -153,29 +138,17 @@ func (c *call) facts() string {
 	return strings.Join(append(facts, fmt.Sprintf("%3dms", c.took.Milliseconds())), " · ")
 }
 
-// happened is the record of the call for --json.
-func (c *call) happened() map[string]any {
-	return map[string]any{
-		"outcome": c.outcome(), "class": c.record.Tool.Safety().String(), "cached": c.record.Cached, "attempts": c.record.Attempts,
-		"approval": c.record.Approval.ID, "by": c.record.Approval.By, "decisions": c.record.Decisions, "took_ms": c.took.Milliseconds(),
-	}
-}
-
 // brief shows the members of an object in a few words.
 func brief(object map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		switch v := object[name].(type) {
-		case string:
-			if len(v) > 40 || strings.Contains(v, "\n") {
-				v = fmt.Sprintf("%s of %d bytes", name, len(v))
-			}
-			parts = append(parts, v)
-		case []any:
-			parts = append(parts, fmt.Sprintf("%d %s", len(v), name))
-		default:
-			parts = append(parts, fmt.Sprintf("%s=%v", name, v))
+		part := fmt.Sprint(object[name])
+		if list, ok := object[name].([]any); ok {
+			part = fmt.Sprintf("%d %s", len(list), name)
+		} else if len(part) > 40 || strings.Contains(part, "\n") {
+			part = fmt.Sprintf("%s of %d bytes", name, len(part))
 		}
+		parts = append(parts, part)
 	}
 	return safetext.Line(strings.Join(parts, ", "))
 }
@@ -189,13 +162,12 @@ func (o options) showLedger(f *folder) bool {
 			twice = append(twice, call)
 		}
 	}
+	text := fmt.Sprintf("✓ no effect happened twice: the server's ledger has %s, each one once", count(len(f.ledger), "effect"))
+	if len(twice) > 0 {
+		text = fmt.Sprintf("✗ happened more than once: %q", twice)
+	}
 	if !o.event("ledger", map[string]any{"effects": len(f.ledger), "twice": twice, "folder": f.dir}) {
-		if len(twice) == 0 {
-			fmt.Fprintf(o.out, "\n✓ no effect happened twice: the server's ledger has %s, each one once\n", count(len(f.ledger), "effect"))
-		} else {
-			fmt.Fprintf(o.out, "\n✗ happened more than once: %q\n", twice)
-		}
-		fmt.Fprintln(o.out, "  in", safetext.Line(f.dir))
+		fmt.Fprintf(o.out, "\n%s\n  in %s\n", text, safetext.Line(f.dir))
 	}
 	return len(twice) == 0
 }

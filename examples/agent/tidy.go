@@ -25,11 +25,12 @@ var kinds = map[string]string{
 
 // A tidier is what the rules know of the folder and what they want.
 type tidier struct {
-	host    *host
-	files   []file          // as last listed
-	settled map[string]bool // a rule has decided about the file
-	todo    []change
-	left    int // files that no rule is sure of
+	host  *host
+	files []file            // as last listed
+	equal map[string]string // of files with the same bytes, the path of the one that stays
+	keep  map[string]bool   // the file asks to be kept
+	todo  []change
+	left  int // files that no rule is sure of
 }
 
 // A change is a call that the rules want.
@@ -42,7 +43,7 @@ type change struct {
 // and backups with nothing of their own are deleted, loose files are moved to a
 // folder by their kind, and what no rule is sure of is left alone.
 func tidy(ctx context.Context, h *host) error {
-	t := &tidier{host: h, settled: map[string]bool{}}
+	t := &tidier{host: h, equal: map[string]string{}, keep: map[string]bool{}}
 	if err := t.list(ctx, "What is there?"); err != nil {
 		return err
 	}
@@ -50,8 +51,10 @@ func tidy(ctx context.Context, h *host) error {
 	if err := t.compare(ctx); err != nil {
 		return err
 	}
-	t.backups(ctx)
-	t.loose()
+	h.say("What is to be done with each file?")
+	for _, f := range before {
+		t.decide(ctx, f)
+	}
 	if err := t.list(ctx, fmt.Sprintf("%s, %s left as not sure. Is everything still as it was?", count(len(t.todo), "change"), count(t.left, "file"))); err != nil {
 		return err
 	}
@@ -75,12 +78,12 @@ func tidy(ctx context.Context, h *host) error {
 
 func newCall(tool, why string, arguments map[string]any) call {
 	raw, _ := json.Marshal(arguments) // strings alone
-	return call{tool: tool, arguments: raw, why: why}
+	return call{Tool: tool, Arguments: raw, why: why}
 }
 
 // result decodes the structured result of a call.
 func result[T any](c call) (v T, err error) {
-	if !c.done() {
+	if c.outcome() != "ok" {
 		return v, errors.New(c.text())
 	}
 	raw, err := json.Marshal(c.result.StructuredContent)
@@ -89,7 +92,7 @@ func result[T any](c call) (v T, err error) {
 
 func (t *tidier) list(ctx context.Context, why string) error {
 	t.host.say("%s", why)
-	c := call{tool: "list_files"}
+	c := call{Tool: "list_files"}
 	t.host.do(ctx, &c)
 	got, err := result[files](c)
 	if t.files = got.Files; err != nil {
@@ -98,37 +101,17 @@ func (t *tidier) list(ctx context.Context, why string) error {
 	return nil
 }
 
-func (t *tidier) read(ctx context.Context, name string) (string, error) {
-	c := newCall("read_file", "", map[string]any{"path": name})
-	t.host.do(ctx, &c)
-	got, err := result[file](c)
-	return got.Text, err
-}
-
 func (t *tidier) has(name string) bool {
 	return slices.ContainsFunc(t.files, func(f file) bool { return f.Path == name })
 }
 
-func (t *tidier) leave(name, why string) {
-	t.settled[name] = true
-	t.left++
-	t.host.say("%s is left alone: %s.", name, why)
-}
-
-func (t *tidier) delete(name, why string) {
-	t.settled[name] = true
-	t.todo = append(t.todo, change{call: newCall("delete_file", why, map[string]any{"path": name}), gone: name})
-}
-
-// compare finds the files that are empty, and those that are equal, of which the one
-// with the shortest name stays, and every one that asks for it.
+// compare finds the files that ask to be kept, and those that are equal, of which the
+// one with the shortest name stays.
 func (t *tidier) compare(ctx context.Context) error {
-	paths, keep, first := []string{}, map[string]bool{}, map[string]string{}
+	paths := []string{}
 	for _, f := range t.files {
 		if f.Size > 0 {
 			paths = append(paths, f.Path)
-		} else if !f.Folder && !strings.HasPrefix(path.Base(f.Path), "__") {
-			t.delete(f.Path, "empty")
 		}
 	}
 	t.host.say("Which files are equal, and which ask to be kept?")
@@ -140,71 +123,74 @@ func (t *tidier) compare(ctx context.Context) error {
 		return fmt.Errorf("the files could not be compared: %w; nothing was changed", err)
 	}
 	for _, f := range found.Files {
-		keep[f.Path] = true
+		t.keep[f.Path] = true
 	}
 	slices.SortStableFunc(sums.Files, func(a, b file) int { return cmp.Compare(len(a.Path), len(b.Path)) })
 	for _, f := range sums.Files {
-		switch original := first[f.SHA256]; {
-		case original == "":
-			first[f.SHA256] = f.Path
-		case keep[f.Path]:
-			t.leave(f.Path, "equal to "+original+`, but it says "`+keepMark+`"`)
-		default:
-			t.delete(f.Path, "equal to "+original+", which stays")
-		}
+		first := slices.IndexFunc(sums.Files, func(other file) bool { return other.SHA256 == f.SHA256 })
+		t.equal[f.Path] = sums.Files[first].Path
 	}
 	return nil
 }
 
-// backups reads each backup beside its original. One that has no line of its own is
-// deleted.
-func (t *tidier) backups(ctx context.Context) {
-	t.host.say("Do the backups hold anything that their originals lack?")
-	for _, f := range t.files {
-		original := f.Path
-		for _, end := range []string{"~", ".bak", ".old", ".orig"} {
-			original = strings.TrimSuffix(original, end)
-		}
-		if f.Folder || t.settled[f.Path] || original == f.Path {
-			continue
-		}
-		if !t.has(original) {
-			t.leave(f.Path, "a backup without its original")
-			continue
-		}
-		backup, err := t.read(ctx, f.Path)
-		text, err2 := t.read(ctx, original)
-		lines := strings.Split(text, "\n")
-		own := slices.DeleteFunc(strings.Split(backup, "\n"), func(line string) bool { return slices.Contains(lines, line) })
-		switch {
-		case err != nil || err2 != nil:
-			t.leave(f.Path, "it could not be compared with its original")
-		case len(own) > 0:
-			t.leave(f.Path, fmt.Sprintf("it has %s that %s lacks", count(len(own), "line"), original))
-		default:
-			t.delete(f.Path, "a backup; "+original+" has every line of it")
-		}
+// decide applies the rules to one file.
+func (t *tidier) decide(ctx context.Context, f file) {
+	name, original, equal := f.Path, f.Path, cmp.Or(t.equal[f.Path], f.Path)
+	for _, end := range []string{"~", ".bak", ".old", ".orig"} {
+		original = strings.TrimSuffix(original, end)
+	}
+	kind := kinds[strings.ToLower(path.Ext(name))]
+	to := kind + "/" + name
+	switch {
+	case f.Folder:
+	case f.Size == 0 && !strings.HasPrefix(path.Base(name), "__"):
+		t.delete(name, "empty")
+	case equal != name && t.keep[name]:
+		t.leave(name, "equal to "+equal+`, but it says "`+keepMark+`"`)
+	case equal != name:
+		t.delete(name, "equal to "+equal+", which stays")
+	case original != name && !t.has(original):
+		t.leave(name, "a backup without its original")
+	case original != name:
+		t.backup(ctx, name, original)
+	case strings.Contains(name, "/"): // it is in a folder already
+	case kind == "":
+		t.leave(name, "no rule knows what kind of file it is")
+	case t.has(to):
+		t.leave(name, to+" exists already")
+	default:
+		t.todo = append(t.todo, change{
+			call: newCall("move_file", "a loose file of this kind", map[string]any{"from": name, "to": to}),
+			gone: name, there: to,
+		})
 	}
 }
 
-// loose wants the files at the top moved to a folder by their kind.
-func (t *tidier) loose() {
-	for _, f := range t.files {
-		kind, name := kinds[strings.ToLower(path.Ext(f.Path))], f.Path
-		to := kind + "/" + name
-		switch {
-		case f.Folder || t.settled[name] || strings.Contains(name, "/"):
-		case kind == "":
-			t.leave(name, "no rule knows what kind of file it is")
-		case t.has(to):
-			t.leave(name, to+" exists already")
-		default:
-			t.todo = append(t.todo, change{
-				call: newCall("move_file", "a loose file of this kind", map[string]any{"from": name, "to": to}),
-				gone: name, there: to,
-			})
-		}
+// backup reads a backup beside its original, and deletes one without a line of its own.
+func (t *tidier) backup(ctx context.Context, name, original string) {
+	c, o := newCall("read_file", "", map[string]any{"path": name}), newCall("read_file", "", map[string]any{"path": original})
+	t.host.do(ctx, &c, &o)
+	backup, err := result[file](c)
+	text, err2 := result[file](o)
+	lines := strings.Split(text.Text, "\n")
+	own := slices.DeleteFunc(strings.Split(backup.Text, "\n"), func(line string) bool { return slices.Contains(lines, line) })
+	switch {
+	case err != nil || err2 != nil:
+		t.leave(name, "it could not be compared with its original")
+	case len(own) > 0:
+		t.leave(name, fmt.Sprintf("it has %s that %s lacks", count(len(own), "line"), original))
+	default:
+		t.delete(name, "a backup; "+original+" has every line of it")
 	}
+}
+
+func (t *tidier) leave(name, why string) {
+	t.left++
+	t.host.say("%s is left alone: %s.", name, why)
+}
+
+func (t *tidier) delete(name, why string) {
+	t.todo = append(t.todo, change{call: newCall("delete_file", why, map[string]any{"path": name}), gone: name})
 }
 
 // make asks for a change and returns how it came out. If it may have happened, it

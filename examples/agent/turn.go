@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/fairlead-go/fairlead/batch"
@@ -18,8 +18,8 @@ import (
 
 // A call is what a planner wants called, and once it was made what became of it.
 type call struct {
-	tool      string
-	arguments json.RawMessage // in the end those that were sent, which a person may have edited
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // in the end those that were sent, which a person may have edited
 	why       string          // for the person who is asked
 
 	edited bool
@@ -28,9 +28,6 @@ type call struct {
 	record chain.Record  // what the chain did
 	took   time.Duration // without the time that a person took
 }
-
-// done reports whether the call was made and the tool did what it should.
-func (c *call) done() bool { return c.outcome() == "ok" }
 
 // outcome names what came of the call; "unknown" may or may not have happened.
 func (c *call) outcome() string {
@@ -65,25 +62,24 @@ func (c *call) text() string {
 func (h *host) do(ctx context.Context, calls ...*call) {
 	var known []*call
 	var turn []middleware.Call
+	h.turn = map[string]*call{}
 	for _, c := range calls {
-		tool, err := h.tools.Find(c.tool)
+		tool, err := h.tools.Find(c.Tool)
 		if err != nil {
 			c.err = err
 			h.counts.failed++
 			h.problem(err.Error())
 			continue
 		}
-		h.made++
-		id := "call-" + strconv.Itoa(h.made)
-		h.calls.Store(id, c)
-		known, turn = append(known, c), append(turn, middleware.Call{ID: id, Tool: tool, Arguments: c.arguments})
+		id := fmt.Sprintf("call-%d", h.counts.Calls+len(turn)+1)
+		h.turn[id] = c
+		known, turn = append(known, c), append(turn, middleware.Call{ID: id, Tool: tool, Arguments: c.Arguments})
 	}
 	for i, o := range batch.Run(ctx, h.caller, turn) {
 		known[i].result, known[i].err = o.Result, o.Err
 		h.counts.add(known[i])
 		h.showCall(known[i])
 	}
-	h.calls.Clear()
 }
 
 // watch is the outermost middleware. On the way out it asks what the chain did.
@@ -91,11 +87,9 @@ func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, asked middleware.Call) (*mcp.CallToolResult, error) {
 		start := time.Now()
 		res, err := next.CallTool(ctx, asked)
-		if v, ok := h.calls.Load(asked.ID); ok {
-			c := v.(*call)
-			c.record, _ = chain.RecordOf(ctx)
-			c.took = time.Since(start) - c.record.Waited
-		}
+		c := h.turn[asked.ID]
+		c.record, _ = chain.RecordOf(ctx)
+		c.took = time.Since(start) - c.record.Waited
 		return res, err
 	})
 }
@@ -104,11 +98,9 @@ func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 // was approved.
 func (h *host) approved(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, approved middleware.Call) (*mcp.CallToolResult, error) {
-		if v, ok := h.calls.Load(approved.ID); ok {
-			c := v.(*call)
-			c.edited = string(c.arguments) != string(approved.Arguments)
-			c.arguments = approved.Arguments
-		}
+		c := h.turn[approved.ID]
+		c.edited = string(c.Arguments) != string(approved.Arguments)
+		c.Arguments = approved.Arguments
 		return next.CallTool(ctx, approved)
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // WithClass returns a context that carries the class which the host's own inference gave
@@ -69,6 +70,18 @@ func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.T
 	s := derive(ctx)
 	s.answer = a
 	return &s
+}
+
+// JudgeBy returns a judge that classifies a call as the middleware does.
+func JudgeBy(m middleware.Middleware) Judge {
+	return func(ctx context.Context, call middleware.Call) (tool *middleware.Tool, err error) {
+		call.Tool = Static(ctx, call.Tool) // not as it was with the arguments before
+		_, err = m(middleware.ToolCallerFunc(func(_ context.Context, judged middleware.Call) (*mcp.CallToolResult, error) {
+			tool = judged.Tool
+			return &mcp.CallToolResult{}, nil
+		})).CallTool(ctx, call)
+		return tool, err
+	}
 }
 
 // WithJudge returns a context that carries what classifies the call by its arguments, for

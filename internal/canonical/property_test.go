@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/mcptest"
 	"pgregory.net/rapid"
 )
 
@@ -39,8 +38,8 @@ func read(t *rapid.T, text []byte) any {
 func TestSameMeaningSameForm(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		v := mcptest.Object().Draw(t, "value")
-		left, right := mcptest.Write(t, v), mcptest.Write(t, v)
+		v := anyObject().Draw(t, "value")
+		left, right := writing(t, v), writing(t, v)
 		form := append1(t, left)
 		if other := append1(t, right); !bytes.Equal(form, other) {
 			t.Fatalf("%q and %q mean the same and have the forms %q and %q", left, right, form, other)
@@ -59,14 +58,14 @@ func TestSameMeaningSameForm(t *testing.T) {
 func TestOtherMeaningOtherForm(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		v := mcptest.Object().Draw(t, "value")
+		v := anyObject().Draw(t, "value")
 		w := maps.Clone(v)
-		other := mcptest.Object().Draw(t, "other")
+		other := anyObject().Draw(t, "other")
 		for _, name := range slices.Sorted(maps.Keys(other))[:min(1, len(other))] { // added, or written over
 			w[name] = other[name]
 		}
-		left, right := mcptest.Write(t, v), mcptest.Write(t, w)
-		if same := bytes.Equal(append1(t, left), append1(t, right)); same != mcptest.Same(v, w) {
+		left, right := writing(t, v), writing(t, w)
+		if same := bytes.Equal(append1(t, left), append1(t, right)); same != sameValue(v, w) {
 			t.Fatalf("%q and %q mean the same: %t; one form: %t", left, right, !same, same)
 		}
 	})

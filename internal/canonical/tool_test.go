@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
@@ -18,7 +17,7 @@ func TestToolHasTheFormOfItsJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var tree any
-		if json.Unmarshal([]byte(mcptest.Write(t, mcptest.Object().Draw(t, "object"))), &tree) != nil {
+		if json.Unmarshal([]byte(writing(t, anyObject().Draw(t, "object"))), &tree) != nil {
 			t.Skip("not for encoding/json")
 		}
 		tool := &mcp.Tool{Name: "a", Title: "b", InputSchema: tree}

@@ -190,7 +190,7 @@ func TestServersOwnClosingCodesAreNotNotSent(t *testing.T) {
 func TestBrokenOffAfterExecutionIsUnknown(t *testing.T) {
 	t.Run("B123 stdio server dies before it answers", func(t *testing.T) {
 		eachVersion(t, func(t *testing.T, version string) {
-			cs := mcptest.Spawn(t, "dying", nil, version)
+			cs := mcptest.Dial(t, nil, mcptest.ChildTransport(t, "dying"), version)
 			err := call(t, cs)
 			check(t, err, unknown)
 			if !errors.Is(err, io.EOF) {

@@ -21,8 +21,9 @@ import (
 func over(t *testing.T, version string, wrap func(http.RoundTripper) http.RoundTripper) (*mcp.ClientSession, *mcptest.HTTP, *atomic.Int32) {
 	t.Helper()
 	server, ran := counter()
-	cs, h := mcptest.ConnectHTTPThrough(t, server, nil, version, wrap)
-	return cs, h, ran
+	transport, h := mcptest.HTTPTransport(t, server, version)
+	transport.HTTPClient.Transport = wrap(transport.HTTPClient.Transport)
+	return mcptest.Dial(t, nil, transport, version), h, ran
 }
 
 // answering makes the server answer with a status and headers, without running

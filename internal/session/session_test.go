@@ -83,7 +83,9 @@ func sessions(t *testing.T, test func(t *testing.T, cs *mcp.ClientSession)) {
 	for _, version := range mcptest.Versions {
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
 			"memory": func(t *testing.T) *mcp.ClientSession { return mcptest.ConnectVersion(t, echo(), nil, version) },
-			"stdio":  func(t *testing.T) *mcp.ClientSession { return mcptest.Spawn(t, "echo", nil, version) },
+			"stdio": func(t *testing.T) *mcp.ClientSession {
+				return mcptest.Dial(t, nil, mcptest.ChildTransport(t, "echo"), version)
+			},
 			"HTTP": func(t *testing.T) *mcp.ClientSession {
 				cs, _ := mcptest.ConnectHTTP(t, echo(), nil, version)
 				return cs

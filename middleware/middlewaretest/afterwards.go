@@ -8,32 +8,32 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
+// afterEach makes a call for each way in which one may end, and looks after each of them.
+// The context is still open then, unless it was what ended the call.
+func (p *probe) afterEach(look func(n *next, when string)) {
+	for _, end := range endings {
+		n, caller := p.apply(end.answer)
+		ctx, cancel := context.WithCancel(p.t.Context())
+		p.land(p.start(ctx, caller, p.call("a", 1)))
+		look(n, "after a call that ended with "+end.name)
+		cancel()
+	}
+	ctx, cancel := p.context()
+	n, f := p.hold(ctx)
+	cancel()
+	p.land(f)
+	look(n, "after a call whose context was done")
+}
+
 func leavesNothingRunning(p *probe) {
 	check := func(when string) {
 		if stacks := p.leftovers(); stacks != "" {
 			p.breakOff("%s, goroutines were left:\n%s", when, stacks)
 		}
 	}
-	for _, end := range endings {
-		_, caller := p.apply(end.answer)
-		ctx, cancel := p.context() // and it stays open while we look
-		p.land(p.start(ctx, caller, p.call("a", 1)))
-		check("after a call that ended with " + end.name)
-		cancel()
-	}
+	p.afterEach(func(_ *next, when string) { check(when) })
 
-	n, caller := p.apply(p.held(nil))
-	ctx, cancel := p.context()
-	f := p.start(ctx, caller, p.call("a", 1))
-	select {
-	case <-n.entered:
-	case <-f.done:
-	}
-	cancel()
-	p.land(f)
-	check("after a call whose context was done")
-
-	_, caller = p.apply(waiting(time.Minute, result))
+	_, caller := p.apply(waiting(time.Minute, result))
 	staying, cancel := p.context()
 	defer cancel()
 	leaving, leave := context.WithCancel(staying)
@@ -50,30 +50,13 @@ func leavesNothingRunning(p *probe) {
 }
 
 func neverAfterwards(p *probe) {
-	look := func(n *next, when string) {
+	p.afterEach(func(n *next, when string) {
 		before := len(n.calls())
 		p.rest()
 		if after := len(n.calls()) - before; after > 0 {
 			p.faultf("within an hour %s, next was called %d times more", when, after)
 		}
-	}
-	for _, end := range endings {
-		n, caller := p.apply(end.answer)
-		ctx, cancel := p.context()
-		p.land(p.start(context.WithoutCancel(ctx), caller, p.call("a", 1)))
-		look(n, "after a call that ended with "+end.name)
-		cancel()
-	}
-	n, caller := p.apply(p.held(nil))
-	ctx, cancel := p.context()
-	f := p.start(ctx, caller, p.call("a", 1))
-	select {
-	case <-n.entered:
-	case <-f.done:
-	}
-	cancel()
-	p.land(f)
-	look(n, "after a call whose context was done")
+	})
 }
 
 func sentOnce(p *probe) {

@@ -10,68 +10,26 @@ import (
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-) // The sentences, in the order in which they are checked.
-var checks = [...]check{
-	{
-		name: "no lock is held across next", first: true, run: holdsNoLock,
-		sentence: "No lock is held across next.",
-	},
-	{
-		name: "one of result and error", run: oneAnswer,
-		sentence: "CallTool returns exactly one of result and error.",
-	},
-	{
-		name: "a failure that the tool reported is a result", run: reportedFailure,
-		sentence: "A failure that the tool itself reported is a result with IsError set.",
-	},
-	{
-		name: "the call is only read", run: readsOnly,
-		sentence: "The call, its Tool and its Arguments are only read",
-	},
-	{
-		name: "a result belongs to the caller", run: resultIsTheCallers,
-		sentence: "a result belongs to the caller once it is returned.",
-	},
-	{
-		name: "the context is honoured", run: honoursContext,
-		sentence: "CallTool returns soon after ctx is done, with an error that says so.",
-	},
-	{
-		name: "the context reaches next", run: passesContext,
-		sentence: "The values and the deadline of the context reach next.",
-	},
-	{
-		name: "safe for concurrent use", run: concurrent,
-		sentence: "It is safe for concurrent use",
-	},
-	{
-		name: "no goroutine is left", run: leavesNothingRunning,
-		sentence: "leaves no goroutine behind.",
-	},
-	{
-		name: "next is never called after the return", run: neverAfterwards,
-		sentence: "call next, more than once if that is harmless, but never after it has returned.",
-	},
-	{
-		name: "what is not safe to repeat is sent once", run: sentOnce,
-		sentence: "A call that is not safe to repeat is sent once, unless it certainly did not leave.",
-	},
-	{
-		name: "errors pass through", run: passesErrors,
-		sentence: "What next answered with as an error stays in the tree of the error that is returned.",
-	},
-	{
-		name: "the identity of a call stays", run: keepsIdentity,
-		sentence: "ID is one per call that the model asked for; all attempts share it.",
-	},
-	{
-		name: "nothing is shared across scopes", run: separatesScopes,
-		sentence: "Nothing is shared across scopes.",
-	},
-	{
-		name: "a panic leaves nothing stuck", run: survivesPanic,
-		sentence: "A panic further in leaves nothing stuck.",
-	},
+)
+
+// checks are the sentences in the order in which they are checked. The first one must
+// hold, for the others would hang.
+var checks = []check{
+	{"No lock is held across next.", holdsNoLock},
+	{"CallTool returns exactly one of result and error.", oneAnswer},
+	{"A failure that the tool itself reported is a result with IsError set.", reportedFailure},
+	{"The call, its Tool and its Arguments are only read", readsOnly},
+	{"a result belongs to the caller once it is returned.", resultIsTheCallers},
+	{"CallTool returns soon after ctx is done, with an error that says so.", honoursContext},
+	{"The values and the deadline of the context reach next.", passesContext},
+	{"It is safe for concurrent use", concurrent},
+	{"leaves no goroutine behind.", leavesNothingRunning},
+	{"call next, more than once if that is harmless, but never after it has returned.", neverAfterwards},
+	{"A call that is not safe to repeat is sent once, unless it certainly did not leave.", sentOnce},
+	{"What next answered with as an error stays in the tree of the error that is returned.", passesErrors},
+	{"ID is one per call that the model asked for; all attempts share it.", keepsIdentity},
+	{"Nothing is shared across scopes.", separatesScopes},
+	{"A panic further in leaves nothing stuck.", survivesPanic},
 }
 
 // endings are the ways in which next may end.

@@ -18,31 +18,19 @@ func honoursContext(p *probe) {
 	_, caller = p.apply(result)
 	done, cancel := context.WithCancelCause(p.t.Context())
 	cancel(errGone)
-	f := p.start(done, caller, p.call("a", 1))
-	if !f.returned(soon) {
+	early := p.start(done, caller, p.call("a", 1))
+	if !early.returned(soon) {
 		p.breakOff("the context was done before the call, and %v later CallTool had not returned", soon)
 	}
-	if reachesNext && !f.says(done) {
-		p.faultf("the context was done before the call, and CallTool returned %s and the error %v", text(f.res), f.err)
+	if reachesNext && !early.says(done) {
+		p.faultf("the context was done before the call, and CallTool returned %s and the error %v", text(early.res), early.err)
 	}
 
 	// One that is done while next waits, or while the middleware waits before it.
-	n, caller := p.apply(p.held(nil))
 	going, cancel := context.WithCancelCause(p.t.Context())
 	defer cancel(nil)
-	f = p.start(going, caller, p.call("a", 1))
-	select {
-	case <-n.entered:
-	case <-f.done:
-	case <-time.After(patience):
-	}
-	synctest.Wait()
-	waits := true
-	select {
-	case <-f.done: // it answers by itself
-		waits = false
-	default:
-	}
+	n, f := p.hold(going)
+	waits := !f.returned(0) // and does not answer by itself
 	began := len(n.calls())
 	cancel(errGone)
 	if !f.returned(soon) {
@@ -96,14 +84,15 @@ func passesContext(p *probe) {
 	deadline, _ := ctx.Deadline()
 	p.land(p.start(ctx, caller, p.call("a", 1)))
 	for _, s := range n.calls() {
-		if s.value != p.label {
+		if s.ctx.Value(valueKey{}) != true {
 			p.faultf("a value of the caller's context does not reach next")
 		}
+		got, ok := s.ctx.Deadline()
 		switch {
-		case !s.hasDeadline:
+		case !ok:
 			p.faultf("the caller's context has a deadline, and the one that next gets has none")
-		case s.deadline.After(deadline):
-			p.faultf("the deadline that next gets is %v after the caller's", s.deadline.Sub(deadline))
+		case got.After(deadline):
+			p.faultf("the deadline that next gets is %v after the caller's", got.Sub(deadline))
 		}
 	}
 }

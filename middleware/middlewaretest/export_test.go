@@ -6,32 +6,23 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// Names returns the checks' names in order.
-func Names() []string {
-	var names []string
-	for i := range checks {
-		names = append(names, checks[i].name)
-	}
-	return names
-}
-
 // Sentences returns what the checks quote.
 func Sentences() []string {
 	var sentences []string
-	for i := range checks {
-		sentences = append(sentences, checks[i].sentence)
+	for _, c := range checks {
+		sentences = append(sentences, c.sentence)
 	}
 	return sentences
 }
 
-// Faults returns what the named check finds.
-func Faults(t *testing.T, name string, m middleware.Middleware) []string {
+// Faults returns what the check of a sentence finds.
+func Faults(t *testing.T, sentence string, m middleware.Middleware) []string {
 	t.Helper()
-	for i := range checks {
-		if checks[i].name == name {
-			return checks[i].faults(t, m, classes(t))
+	for _, c := range checks {
+		if c.sentence == sentence {
+			return c.faults(t, m, classes())
 		}
 	}
-	t.Fatalf("no check is called %q", name)
+	t.Fatalf("no check quotes %q", sentence)
 	return nil
 }

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -48,17 +49,16 @@ func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 	if m == nil {
 		t.Fatal("middlewaretest: Run was given a nil middleware")
 	}
-	tools = append(classes(t), tools...)
-	for i := range checks {
-		c := &checks[i]
+	tools = append(classes(), tools...)
+	for i, c := range checks {
 		broken := false // and not what t.Run says, for the race detector may blame this test for another's race
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.sentence, func(t *testing.T) {
 			for _, fault := range c.faults(t, m, tools) {
 				broken = true
 				t.Errorf("the contract says: %q\nbut with %s", c.sentence, fault)
 			}
 		})
-		if broken && c.first {
+		if broken && i == 0 {
 			t.Fatal("the other checks would hang; mend this one first")
 		}
 	}
@@ -66,14 +66,12 @@ func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 
 // A check is one sentence and what shows that it is broken.
 type check struct {
-	name     string
 	sentence string
-	first    bool // the other checks need it
 	run      func(p *probe)
 }
 
 // faults runs the check in one bubble for each tool and says what it found.
-func (c *check) faults(t *testing.T, m middleware.Middleware, tools []*middleware.Tool) []string {
+func (c check) faults(t *testing.T, m middleware.Middleware, tools []*middleware.Tool) []string {
 	t.Helper()
 	var faults []string
 	ticker := time.NewTicker(lookEvery)
@@ -81,8 +79,8 @@ func (c *check) faults(t *testing.T, m middleware.Middleware, tools []*middlewar
 	for _, tool := range tools {
 		p := &probe{m: m, tool: tool, look: ticker.C, abandoned: make(chan struct{})}
 		bubble(t, p.abandoned, func(t *testing.T) {
+			p.t, p.mine, p.quit = t, goroutines(), make(chan struct{})
 			defer p.end()
-			p.begin(t)
 			c.run(p)
 		})
 		for _, fault := range slices.Compact(p.faults) {
@@ -124,8 +122,7 @@ func isDeadlock(v any) bool {
 
 // classes returns a tool of each class, and one of the idempotent writes. The
 // names hold no word that inference knows, so that the class stays what it is.
-func classes(t *testing.T) []*middleware.Tool {
-	t.Helper()
+func classes() []*middleware.Tool {
 	var tools []*middleware.Tool
 	for _, of := range []struct {
 		name string
@@ -138,15 +135,11 @@ func classes(t *testing.T) []*middleware.Tool {
 		{"xyzzy_five", annotation.Annotations{}},
 	} {
 		of.a.Tags = append(make([]string, 0, 4), "kit")
-		tool, err := middleware.NewTool("kit", &mcp.Tool{
+		tools = append(tools, testtool.Of("kit", &mcp.Tool{
 			Name:        of.name,
 			InputSchema: map[string]any{"type": "object"},
 			Meta:        mcp.Meta{"kit": map[string]any{"of": "middlewaretest"}},
-		}, of.a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tools = append(tools, tool)
+		}, of.a))
 	}
 	return tools
 }

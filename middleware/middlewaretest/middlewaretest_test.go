@@ -98,113 +98,113 @@ func TestBadCitizens(t *testing.T) {
 		m           middleware.Middleware
 		quote       string // part of the report
 	}{
-		{"no lock is held across next", "one call at a time", oneAtATime, "sync.Mutex.Lock"},
-		{"no lock is held across next", "a semaphore made before it was applied", queueOutside(), "chan send"},
-		{"one of result and error", "neither", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"No lock is held across next.", "one call at a time", oneAtATime, "sync.Mutex.Lock"},
+		{"No lock is held across next.", "a semaphore made before it was applied", queueOutside(), "chan send"},
+		{"CallTool returns exactly one of result and error.", "neither", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if errors.Is(err, context.Canceled) || err != nil {
 				return nil, nil
 			}
 			return res, nil
 		}), "neither"},
-		{"one of result and error", "both", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns exactly one of result and error.", "both", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			_, err := next.CallTool(ctx, call)
 			return &mcp.CallToolResult{}, err
 		}), "both"},
-		{"one of result and error", "a panic", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns exactly one of result and error.", "a panic", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
 			panic("boom")
 		}), "CallTool panicked: boom"},
-		{"one of result and error", "a nil ToolCaller", func(middleware.ToolCaller) middleware.ToolCaller { return nil }, "nil ToolCaller"},
-		{"one of result and error", "never returns", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns exactly one of result and error.", "a nil ToolCaller", func(middleware.ToolCaller) middleware.ToolCaller { return nil }, "nil ToolCaller"},
+		{"CallTool returns exactly one of result and error.", "never returns", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
 			select {}
 		}), "had not returned"},
-		{"a failure that the tool reported is a result", "an error of it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"A failure that the tool itself reported is a result with IsError set.", "an error of it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err == nil && res.IsError {
 				return nil, errors.New("the tool failed")
 			}
 			return res, err
 		}), "the tool failed"},
-		{"a failure that the tool reported is a result", "a success of it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"A failure that the tool itself reported is a result with IsError set.", "a success of it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err == nil {
 				res.IsError = false
 			}
 			return res, err
 		}), "without IsError"},
-		{"the call is only read", "writes to the arguments", before(func(call middleware.Call) { call.Arguments[1] = 'X' }), "when next was called"},
-		{"the call is only read", "appends to the arguments", before(func(call middleware.Call) { _ = append(call.Arguments, '!') }), "when next was called"},
-		{"the call is only read", "writes to the meta", before(func(call middleware.Call) { call.Meta["trace"] = "1" }), "trace"},
-		{"the call is only read", "writes to the definition", before(func(call middleware.Call) { call.Tool.Definition.Description += "!" }), "written to"},
-		{"the call is only read", "writes to the annotations", after(func(call middleware.Call) { call.Tool.Annotations.Title += "!" }), "when CallTool returned"},
-		{"the call is only read", "appends to the tags", before(func(call middleware.Call) { _ = append(call.Tool.Annotations.Tags, "seen") }), "seen"},
-		{"the call is only read", "writes later", after(func(call middleware.Call) {
+		{"The call, its Tool and its Arguments are only read", "writes to the arguments", before(func(call middleware.Call) { call.Arguments[1] = 'X' }), "when next was called"},
+		{"The call, its Tool and its Arguments are only read", "appends to the arguments", before(func(call middleware.Call) { _ = append(call.Arguments, '!') }), "when next was called"},
+		{"The call, its Tool and its Arguments are only read", "writes to the meta", before(func(call middleware.Call) { call.Meta["trace"] = "1" }), "trace"},
+		{"The call, its Tool and its Arguments are only read", "writes to the definition", before(func(call middleware.Call) { call.Tool.Definition.Description += "!" }), "written to"},
+		{"The call, its Tool and its Arguments are only read", "writes to the annotations", after(func(call middleware.Call) { call.Tool.Annotations.Title += "!" }), "when CallTool returned"},
+		{"The call, its Tool and its Arguments are only read", "appends to the tags", before(func(call middleware.Call) { _ = append(call.Tool.Annotations.Tags, "seen") }), "seen"},
+		{"The call, its Tool and its Arguments are only read", "writes later", after(func(call middleware.Call) {
 			time.AfterFunc(time.Minute, func() { call.Meta["later"] = true })
 		}), "later, what the call holds"},
-		{"a result belongs to the caller", "hands out what it keeps", remember(true, nil), "wrote to it"},
-		{"a result belongs to the caller", "one refusal for all", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
+		{"a result belongs to the caller once it is returned.", "hands out what it keeps", remember(true, nil), "wrote to it"},
+		{"a result belongs to the caller once it is returned.", "one refusal for all", wrap(func(context.Context, middleware.ToolCaller, middleware.Call) (*mcp.CallToolResult, error) {
 			return refusal, nil
 		}), "the result of another call changed"},
-		{"a result belongs to the caller", "finishes it later", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"a result belongs to the caller once it is returned.", "finishes it later", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err == nil {
 				time.AfterFunc(time.Minute, func() { res.Content = nil })
 			}
 			return res, err
 		}), "changed after it was returned"},
-		{"the context is honoured", "sleeps through it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that says so.", "sleeps through it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			time.Sleep(time.Minute)
 			return next.CallTool(ctx, call)
 		}), "done before the call"},
-		{"the context is honoured", "keeps it from next", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that says so.", "keeps it from next", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			return next.CallTool(context.WithoutCancel(ctx), call)
 		}), "done before the call, and CallTool returned"},
-		{"the context is honoured", "looks only before the call", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that says so.", "looks only before the call", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			return next.CallTool(context.WithoutCancel(ctx), call)
 		}), "done during the call, and"},
-		{"the context is honoured", "says something else", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that says so.", "says something else", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return nil, errors.New("try again later")
 			}
 			return res, nil
 		}), "try again later"},
-		{"the context is honoured", "tries again all the same", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that says so.", "tries again all the same", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return next.CallTool(ctx, call)
 			}
 			return res, nil
 		}), "next was called again"},
-		{"the context is honoured", "queues without looking", queue(true), "64 calls"},
-		{"the context reaches next", "a context of its own", wrap(func(_ context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that says so.", "queues without looking", queue(true), "64 calls"},
+		{"The values and the deadline of the context reach next.", "a context of its own", wrap(func(_ context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			return next.CallTool(context.Background(), call)
 		}), "a value"},
-		{"the context reaches next", "no deadline", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"The values and the deadline of the context reach next.", "no deadline", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			return next.CallTool(context.WithoutCancel(ctx), call)
 		}), "has none"},
-		{"the context reaches next", "more time", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"The values and the deadline of the context reach next.", "more time", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Hour)
 			defer cancel()
 			return next.CallTool(ctx, call)
 		}), "after the caller's"},
-		{"safe for concurrent use", "one field for all calls", oneField, "the answer of another"},
-		{"no goroutine is left", "one that waits for the context", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"It is safe for concurrent use", "one field for all calls", oneField, "the answer of another"},
+		{"leaves no goroutine behind.", "one that waits for the context", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			go func() { <-ctx.Done() }()
 			return next.CallTool(ctx, call)
 		}), "goroutines were left"},
-		{"no goroutine is left", "one that goes on for an hour", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"leaves no goroutine behind.", "one that goes on for an hour", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			go time.Sleep(time.Hour)
 			return next.CallTool(ctx, call)
 		}), "time.Sleep"},
-		{"no goroutine is left", "one for good, from the start", func(next middleware.ToolCaller) middleware.ToolCaller {
+		{"leaves no goroutine behind.", "one for good, from the start", func(next middleware.ToolCaller) middleware.ToolCaller {
 			go func() { select {} }()
 			return next
 		}, "goroutines were left"},
-		{"no goroutine is left", "the call itself, when its context is done", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"leaves no goroutine behind.", "the call itself, when its context is done", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			answered := make(chan error, 1)
 			var res *mcp.CallToolResult
 			go func() {
@@ -219,36 +219,36 @@ func TestBadCitizens(t *testing.T) {
 				return nil, context.Cause(ctx)
 			}
 		}), "whose context was done"},
-		{"next is never called after the return", "once more after a minute", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"call next, more than once if that is harmless, but never after it has returned.", "once more after a minute", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			time.AfterFunc(time.Minute, func() { _, _ = next.CallTool(ctx, call) })
 			return next.CallTool(ctx, call)
 		}), "1 times more"},
-		{"what is not safe to repeat is sent once", "tries everything again", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"A call that is not safe to repeat is sent once, unless it certainly did not leave.", "tries everything again", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return next.CallTool(ctx, call)
 			}
 			return res, nil
 		}), "called 2 times"},
-		{"errors pass through", "in words", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"What next answered with as an error stays in the tree of the error that is returned.", "in words", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return nil, fmt.Errorf("tool: %v", err)
 			}
 			return res, nil
 		}), "not in the tree"},
-		{"errors pass through", "denies that it was not sent", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"What next answered with as an error stays in the tree of the error that is returned.", "denies that it was not sent", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return nil, sentError{err}
 			}
 			return res, nil
 		}), "NotSent is false"},
-		{"the identity of a call stays", "an ID for each attempt", changing(func(call *middleware.Call) { call.ID += "/1" }), "the ID"},
-		{"the identity of a call stays", "no scope", changing(func(call *middleware.Call) { call.Scope = "all" }), "the scope"},
-		{"nothing is shared across scopes", "one memory for all", remember(false, func(call middleware.Call) string { return string(call.Arguments) }), "another scope"},
-		{"a panic leaves nothing stuck", "a flight that never lands", flightOf(false), "within a minute"},
-		{"a panic leaves nothing stuck", "a lock that nobody opens", flightOf(true), "blocked for good"},
+		{"ID is one per call that the model asked for; all attempts share it.", "an ID for each attempt", changing(func(call *middleware.Call) { call.ID += "/1" }), "the ID"},
+		{"ID is one per call that the model asked for; all attempts share it.", "no scope", changing(func(call *middleware.Call) { call.Scope = "all" }), "the scope"},
+		{"Nothing is shared across scopes.", "one memory for all", remember(false, func(call middleware.Call) string { return string(call.Arguments) }), "another scope"},
+		{"A panic further in leaves nothing stuck.", "a flight that never lands", flightOf(false), "within a minute"},
+		{"A panic further in leaves nothing stuck.", "a lock that nobody opens", flightOf(true), "blocked for good"},
 	}
 	covered := make(map[string]bool)
 	for _, b := range bad {
@@ -267,9 +267,9 @@ func TestBadCitizens(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range middlewaretest.Names() {
-		if !covered[name] {
-			t.Errorf("no bad citizen breaks the sentence %q", name)
+	for _, sentence := range middlewaretest.Sentences() {
+		if !covered[sentence] {
+			t.Errorf("no bad citizen breaks the sentence %q", sentence)
 		}
 	}
 }

@@ -20,8 +20,7 @@ type answer func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult
 // A next is what the middleware is hung before. It keeps the contract.
 type next struct {
 	answer  answer
-	quit    chan struct{}
-	entered chan struct{}
+	entered chan struct{} // holds one if next was called
 
 	mu   sync.Mutex
 	seen []seen
@@ -29,17 +28,13 @@ type next struct {
 
 // seen is what next was handed.
 type seen struct {
-	call        middleware.Call
-	value       any
-	deadline    time.Time
-	hasDeadline bool
+	ctx  context.Context
+	call middleware.Call
 }
 
 func (n *next) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	s := seen{call: call, value: ctx.Value(valueKey{})}
-	s.deadline, s.hasDeadline = ctx.Deadline()
 	n.mu.Lock()
-	n.seen = append(n.seen, s)
+	n.seen = append(n.seen, seen{ctx, call})
 	n.mu.Unlock()
 	select {
 	case n.entered <- struct{}{}:
@@ -87,12 +82,10 @@ func failing(err error) answer {
 // waiting answers when the context is done, or with then once the time has passed.
 func waiting(n time.Duration, then answer) answer {
 	return func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		timer := time.NewTimer(n)
-		defer timer.Stop()
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-timer.C:
+		case <-time.After(n):
 			return then(ctx, call)
 		}
 	}
@@ -114,23 +107,16 @@ func (p *probe) held(letGo <-chan struct{}) answer {
 // What a next may fail with.
 var (
 	errLost    = errors.New("the connection was lost after the call had left")
-	errNotSent = &factError{text: "the connection could not be made", notSent: true}
-	errRefused = &factError{text: "too many requests", refused: true}
+	errNotSent = &middleware.NotSentError{Err: errors.New("the connection could not be made")}
+	errRefused = &refusedError{}
 )
 
-// A factError tells what the rooms read of an error.
-type factError struct {
-	text             string
-	notSent, refused bool
-}
+type refusedError struct{}
 
-func (e *factError) Error() string { return e.text }
+func (*refusedError) Error() string { return "too many requests" }
 
-// NotSent reports whether the call certainly did not leave.
-func (e *factError) NotSent() bool { return e.notSent }
-
-// Refused reports whether the server turned the call away.
-func (e *factError) Refused() bool { return e.refused }
+// Refused reports that the server turned the call away.
+func (*refusedError) Refused() bool { return true }
 
 // call returns a call of the probe's tool, number n of its scope. Arguments and
 // tags have room behind their end, which is not the middleware's either.

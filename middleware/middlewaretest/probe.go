@@ -1,14 +1,13 @@
 package middlewaretest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
-	"runtime/pprof"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,21 +27,13 @@ type probe struct {
 	m       middleware.Middleware
 	tool    *middleware.Tool
 	t       *testing.T
-	label   string // marks the goroutines that descend from the middleware
+	mine    []goroutine // which are in the bubble from the beginning
 	quit    chan struct{}
 	look    <-chan time.Time // ticks outside of the bubble
 	faults  []string
 	isStuck bool // a goroutine waits for something that the bubble cannot see
 
 	abandoned chan struct{} // closed where the bubble cannot end
-}
-
-var labels atomic.Int64
-
-func (p *probe) begin(t *testing.T) {
-	p.t = t
-	p.label = fmt.Sprintf("middlewaretest-%d", labels.Add(1))
-	p.quit = make(chan struct{})
 }
 
 // end lets every next that still waits return, so that the bubble can end, and
@@ -75,9 +66,7 @@ func (p *probe) abandonf(format string, args ...any) {
 
 // apply hangs the middleware before a next that answers so.
 func (p *probe) apply(answer answer) (*next, middleware.ToolCaller) {
-	n := &next{answer: answer, quit: p.quit, entered: make(chan struct{}, 1024)}
-	pprof.SetGoroutineLabels(p.mark(context.Background()))
-	defer pprof.SetGoroutineLabels(context.Background())
+	n := &next{answer: answer, entered: make(chan struct{}, 1)}
 	caller := p.m(n)
 	if caller == nil {
 		p.breakOff("the middleware returned a nil ToolCaller")
@@ -85,21 +74,16 @@ func (p *probe) apply(answer answer) (*next, middleware.ToolCaller) {
 	return n, caller
 }
 
-func (p *probe) mark(ctx context.Context) context.Context {
-	return pprof.WithLabels(ctx, pprof.Labels("middlewaretest", p.label))
-}
-
 type valueKey struct{}
 
 // context returns a context with a value and a deadline.
 func (p *probe) context() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithValue(p.t.Context(), valueKey{}, p.label), patience)
+	return context.WithTimeout(context.WithValue(p.t.Context(), valueKey{}, true), patience)
 }
 
 // A flight is a call on its way.
 type flight struct {
 	call     middleware.Call
-	before   string // what the call looked like
 	done     chan struct{}
 	res      *mcp.CallToolResult
 	err      error
@@ -108,12 +92,10 @@ type flight struct {
 
 // start makes the call on a goroutine of its own.
 func (p *probe) start(ctx context.Context, caller middleware.ToolCaller, call middleware.Call) *flight {
-	f := &flight{call: call, before: snapshot(call), done: make(chan struct{})}
+	f := &flight{call: call, done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
 		defer func() { f.panicked = recover() }()
-		ctx := p.mark(ctx)
-		pprof.SetGoroutineLabels(ctx)
 		f.res, f.err = caller.CallTool(ctx, call)
 	}()
 	return f
@@ -121,12 +103,9 @@ func (p *probe) start(ctx context.Context, caller middleware.ToolCaller, call mi
 
 // returned waits for the flight and says whether it came back.
 func (f *flight) returned(within time.Duration) bool {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
 	select {
 	case <-f.done:
-		return true
-	case <-timer.C:
+	case <-time.After(within):
 	}
 	synctest.Wait()
 	select {
@@ -157,6 +136,19 @@ func (p *probe) try(caller middleware.ToolCaller, call middleware.Call) *flight 
 	return f
 }
 
+// hold starts a call that waits in next until its context is done, and returns once it
+// does, or has ended before next or waits there.
+func (p *probe) hold(ctx context.Context) (*next, *flight) {
+	n, caller := p.apply(p.held(nil))
+	f := p.start(ctx, caller, p.call("a", 1))
+	select {
+	case <-n.entered:
+	case <-f.done:
+	case <-time.After(patience):
+	}
+	return n, f
+}
+
 // says reports whether the flight ended as one does whose context is done.
 // A result that says that it is an error will do: a link at the edge makes one.
 func (f *flight) says(ctx context.Context) bool {
@@ -172,17 +164,13 @@ func (p *probe) rest() {
 	synctest.Wait()
 }
 
-// leftovers returns the stacks of goroutines that descend from the middleware.
+// leftovers returns the stacks of the goroutines that have come into the bubble.
 func (p *probe) leftovers() string {
 	synctest.Wait()
-	var profile bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
-		p.breakOff("the goroutines cannot be listed: %v", err)
-	}
 	var found []string
-	for group := range strings.SplitSeq(profile.String(), "\n\n") {
-		if strings.Contains(group, p.label) {
-			found = append(found, group)
+	for _, g := range goroutines() {
+		if !slices.ContainsFunc(p.mine, func(mine goroutine) bool { return mine.id == g.id }) {
+			found = append(found, g.stack)
 		}
 	}
 	return strings.Join(found, "\n")
@@ -224,21 +212,11 @@ func (p *probe) stuck() string {
 // others says how another goroutine of this bubble waits, where the bubble
 // cannot see that it does, and whether one is still running.
 func others() (how string, running bool) {
-	bubble := ""
-	for line := range bytes.Lines(stacks()) { // "goroutine 7 [sync.Mutex.Lock, synctest bubble 3]:"
-		head, of, ok := bytes.Cut(line, []byte(", synctest bubble "))
-		if !ok || !bytes.HasPrefix(head, []byte("goroutine ")) {
-			continue
-		}
-		if bubble == "" { // the first is the one that looks
-			bubble = string(of)
-			continue
-		}
-		_, state, _ := strings.Cut(string(head), "[")
+	for _, g := range goroutines() {
 		switch {
-		case string(of) != bubble, strings.HasSuffix(state, "(durable)"):
-		case strings.HasPrefix(state, "sync."), strings.HasPrefix(state, "chan "), strings.HasPrefix(state, "select"):
-			how = state
+		case strings.HasSuffix(g.state, "(durable)"):
+		case strings.HasPrefix(g.state, "sync."), strings.HasPrefix(g.state, "chan "), strings.HasPrefix(g.state, "select"):
+			how = g.state
 		default:
 			running = true
 		}
@@ -246,11 +224,28 @@ func others() (how string, running bool) {
 	return how, running
 }
 
-func stacks() []byte {
-	for size := 64 << 10; ; size *= 2 {
-		buf := make([]byte, size)
-		if n := runtime.Stack(buf, true); n < size {
-			return buf[:n]
+type goroutine struct{ id, state, stack string }
+
+// head is how a goroutine's stack begins: "goroutine 7 [sync.Mutex.Lock, synctest bubble 3]:"
+var head = regexp.MustCompile(`^goroutine (\d+) .*?\[([^],]*).*, synctest bubble (\d+)`)
+
+// goroutines returns the other goroutines of this bubble.
+func goroutines() []goroutine {
+	buf := make([]byte, 64<<10)
+	n := runtime.Stack(buf, true)
+	for ; n == len(buf); n = runtime.Stack(buf, true) {
+		buf = make([]byte, 2*len(buf))
+	}
+	var found []goroutine
+	bubble := ""
+	for stack := range strings.SplitSeq(string(buf[:n]), "\n\n") {
+		switch of := head.FindStringSubmatch(stack); {
+		case of == nil:
+		case bubble == "": // the first is the one that looks
+			bubble = of[3]
+		case of[3] == bubble:
+			found = append(found, goroutine{of[1], of[2], stack})
 		}
 	}
+	return found
 }

@@ -128,7 +128,7 @@ func TestScopesOfTheRequestCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	var calls atomic.Int64
 	server := mcptest.New()
 	s := serve.New(server, "crm", serve.Options{
-		Chain: chain.Standard{Preflight: judge.Middleware}.Middleware(),
+		Chain: chain.Standard{Preflight: judge}.Middleware(),
 		Permission: func(tool *middleware.Tool) string {
 			if tool.Safety() == annotation.Safe {
 				return "customers.read"

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -154,27 +155,15 @@ func httpQuery(path string, query url.Values) string {
 // camelCase, and whatever else is between letters. Since many servers do not mind the
 // case, what only camelCase cuts is a word as a whole too.
 func nameWords(s string) []string {
-	return append(cutWords(strings.ToLower(s)), cutWords(s)...)
-}
-
-func cutWords(s string) (words []string) {
-	begin := 0
-	for i := 0; i <= len(s); i++ {
-		letter := i < len(s) && (s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z' || s[i] >= 0x80)
-		hump := letter && i > begin && s[i] >= 'A' && s[i] <= 'Z' && (s[i-1] < 'A' || s[i-1] > 'Z')
-		if letter && !hump {
-			continue
-		}
-		if i > begin {
-			words = append(words, strings.ToLower(s[begin:i]))
-		}
-		begin = i
-		if !letter {
-			begin++
-		}
+	words := append(nameWord.FindAllString(strings.ToLower(s), -1), nameWord.FindAllString(s, -1)...)
+	for i, word := range words {
+		words[i] = strings.ToLower(word)
 	}
 	return words
 }
+
+// nameWord is one word of a name. What is outside ASCII is a small letter.
+var nameWord = regexp.MustCompile(`[A-Z]+[a-z\x{80}-\x{10FFFF}]*|[a-z\x{80}-\x{10FFFF}]+`)
 
 func httpAct(word string) bool {
 	return slices.Contains(httpActs, word) ||

@@ -84,7 +84,7 @@ func (w *scenario) assemble(t *testing.T) {
 	}
 	if s.judged {
 		judge := preflight.New(preflight.Options{Rules: rules, Resolver: w, Trusted: w.trusts})
-		outer.Preflight, inner.Preflight = judge.Middleware, judge.Middleware
+		outer.Preflight, inner.Preflight = judge, judge
 	}
 	ask := hitl.New(w, asking)
 	outer.Confirm, inner.Confirm = ask, ask

@@ -31,7 +31,7 @@ func honest() *mcp.Server {
 	return s
 }
 
-func says(text string) mcptest.Handler {
+func says(text string) func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 	return func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text + " " + string(arguments)}}}, nil
 	}

@@ -55,7 +55,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		p.o.Share(&remember, &limits, &ask)
 	}
 	std := chain.Standard{
-		Preflight: chain.New(judge.Middleware, now.Raise).Then,
+		Preflight: chain.New(judge, now.Raise).Then,
 		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
 		Retry:     retry.New(retries),
 		RateLimit: ratelimit.New(limits),

@@ -53,7 +53,7 @@ func things() *mcp.Server {
 			panic(err)
 		}
 	}
-	add := func(name, description string, handle mcptest.Handler) {
+	add := func(name, description string, handle func(context.Context, json.RawMessage) (*mcp.CallToolResult, error)) {
 		mcptest.Add(s, mcptest.Tool(name, description), handle)
 	}
 	add("list_things", "Lists the things.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {

@@ -1,4 +1,4 @@
-package mcptest
+package canonical_test
 
 import (
 	"fmt"
@@ -9,20 +9,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A Value is a JSON value that can be written in many ways: nil, true, false, a
-// Number, a string, a []Value or a map[string]Value.
-type Value any
+// A jsonValue is a JSON value that can be written in many ways: nil, true, false, a
+// jsonNumber, a string, a []jsonValue or a map[string]jsonValue.
+type jsonValue any
 
-// A Number is the literal of a number. 1 and 1.0 are two.
-type Number string
+// A jsonNumber is the literal of a number. 1 and 1.0 are two.
+type jsonNumber string
 
-// Object draws an object of few and awkward members.
-func Object() *rapid.Generator[map[string]Value] {
-	return rapid.Custom(func(t *rapid.T) map[string]Value { return object(t, 3) })
+// anyObject draws an object of few and awkward members.
+func anyObject() *rapid.Generator[map[string]jsonValue] {
+	return rapid.Custom(func(t *rapid.T) map[string]jsonValue { return object(t, 3) })
 }
 
-func object(t *rapid.T, depth int) map[string]Value {
-	return rapid.MapOfN(words, rapid.Custom(func(t *rapid.T) Value { return value(t, depth) }), 0, 4).Draw(t, "object")
+func object(t *rapid.T, depth int) map[string]jsonValue {
+	return rapid.MapOfN(words, rapid.Custom(func(t *rapid.T) jsonValue { return value(t, depth) }), 0, 4).Draw(t, "object")
 }
 
 var words = rapid.OneOf(
@@ -30,22 +30,22 @@ var words = rapid.OneOf(
 	rapid.String(),
 )
 
-var numbers = rapid.SampledFrom([]Number{
+var drawnNumbers = rapid.SampledFrom([]jsonNumber{
 	"0", "-0", "0.0", "1", "1.0", "1e0", "10e-1", "9007199254740992", "9007199254740993", "-12345678901234567890", "0.1", "1E5", "1e+5", "5e-324",
 })
 
-func value(t *rapid.T, depth int) Value {
+func value(t *rapid.T, depth int) jsonValue {
 	kinds := 5
 	if depth == 0 {
 		kinds = 3
 	}
 	switch rapid.IntRange(0, kinds).Draw(t, "kind") {
 	case 0:
-		return rapid.SampledFrom([]Value{nil, true, false}).Draw(t, "literal")
+		return rapid.SampledFrom([]jsonValue{nil, true, false}).Draw(t, "literal")
 	case 1:
-		return numbers.Draw(t, "number")
+		return drawnNumbers.Draw(t, "number")
 	case 4:
-		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Value { return value(t, depth-1) }), 0, 3).Draw(t, "list")
+		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jsonValue { return value(t, depth-1) }), 0, 3).Draw(t, "list")
 	case 5:
 		return object(t, depth-1)
 	default:
@@ -53,15 +53,15 @@ func value(t *rapid.T, depth int) Value {
 	}
 }
 
-// Write draws one of the ways to write a value: the order of the members, white
+// writing draws one of the ways to write a value: the order of the members, white
 // space, and escapes.
-func Write(t *rapid.T, v Value) string {
+func writing(t *rapid.T, v jsonValue) string {
 	var b strings.Builder
 	write(t, &b, v)
 	return b.String()
 }
 
-func write(t *rapid.T, b *strings.Builder, v Value) {
+func write(t *rapid.T, b *strings.Builder, v jsonValue) {
 	space := rapid.SampledFrom([]string{"", "", " ", "\n", "\t\r "})
 	b.WriteString(space.Draw(t, "space"))
 	switch v := v.(type) {
@@ -69,11 +69,11 @@ func write(t *rapid.T, b *strings.Builder, v Value) {
 		b.WriteString("null")
 	case bool:
 		fmt.Fprint(b, v)
-	case Number:
+	case jsonNumber:
 		b.WriteString(string(v))
 	case string:
 		quote(t, b, v)
-	case []Value:
+	case []jsonValue:
 		b.WriteByte('[')
 		for i, e := range v {
 			if i > 0 {
@@ -82,7 +82,7 @@ func write(t *rapid.T, b *strings.Builder, v Value) {
 			write(t, b, e)
 		}
 		b.WriteByte(']')
-	case map[string]Value:
+	case map[string]jsonValue:
 		b.WriteByte('{')
 		for i, name := range rapid.Permutation(slices.Sorted(maps.Keys(v))).Draw(t, "order") {
 			if i > 0 {
@@ -118,18 +118,18 @@ func quote(t *rapid.T, b *strings.Builder, s string) {
 	b.WriteByte('"')
 }
 
-// Same reports whether two values mean the same.
-func Same(a, b Value) bool {
+// sameValue reports whether two values mean the same.
+func sameValue(a, b jsonValue) bool {
 	switch a := a.(type) {
-	case []Value:
-		b, ok := b.([]Value)
-		return ok && slices.EqualFunc(a, b, Same)
-	case map[string]Value:
-		b, ok := b.(map[string]Value)
-		return ok && maps.EqualFunc(a, b, Same)
+	case []jsonValue:
+		b, ok := b.([]jsonValue)
+		return ok && slices.EqualFunc(a, b, sameValue)
+	case map[string]jsonValue:
+		b, ok := b.(map[string]jsonValue)
+		return ok && maps.EqualFunc(a, b, sameValue)
 	}
 	switch b.(type) {
-	case []Value, map[string]Value:
+	case []jsonValue, map[string]jsonValue:
 		return false
 	}
 	return a == b
