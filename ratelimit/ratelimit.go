@@ -23,6 +23,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"time"
 
@@ -80,26 +81,25 @@ type Limit struct {
 // says. New panics where a number is negative, not finite, or says that a server
 // with a limit gets no calls.
 func New(opts Options) middleware.Middleware {
-	return newLimiter(opts, maxBuckets, maxOverflow).middleware
+	return newLimiter(opts).middleware
 }
 
-func newLimiter(opts Options, own, shared int) *limiter {
+func newLimiter(opts Options) *limiter {
 	check(opts)
-	limits := make(map[string]limit, len(opts.Servers))
-	for server, own := range opts.Servers {
-		limits[server] = own.limit()
+	part := max(opts.Replicas, 1)
+	if opts.Outage == Whole {
+		part = 1
 	}
 	return &limiter{
-		all:        Limit{opts.PerMinute, opts.Burst}.limit(),
-		servers:    limits,
+		all:        Limit{opts.PerMinute, opts.Burst},
+		servers:    maps.Clone(opts.Servers),
 		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
 		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
 		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
-		born:       time.Now(),
-		buckets:    newBuckets(own, shared),
+		local:      NewMemory(),
 		shared:     opts.Shared,
 		outage:     opts.Outage,
-		part:       part(opts),
+		part:       part,
 	}
 }
 
