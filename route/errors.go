@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -15,6 +16,8 @@ var ErrNoReplica = errors.New("route: no replica")
 // A NoReplicaError says that no replica of the server may have the call, and of
 // each one why. Nothing was sent, and no weaker one was taken.
 type NoReplicaError struct {
+	fault.Unsent
+
 	Tool *middleware.Tool
 	// Excluded are the replicas with the reasons, in the order of the pool.
 	Excluded []Excluded
@@ -50,9 +53,6 @@ func (e *NoReplicaError) ForModel() string {
 // Is reports whether target is [ErrNoReplica].
 func (e *NoReplicaError) Is(target error) bool { return target == ErrNoReplica }
 
-// NotSent reports that the call did not leave.
-func (e *NoReplicaError) NotSent() bool { return true }
-
 // Permanent reports whether waiting is of no use.
 func (e *NoReplicaError) Permanent() bool { return e.After == 0 }
 
@@ -85,7 +85,7 @@ func (p *Pool) none(tool *middleware.Tool, tried set, at time.Time) error {
 			err.After = sooner(err.After, s.until.Sub(at))
 		default:
 			reason = "failed and is being tried by another call"
-			err.After = sooner(err.After, p.pause)
+			err.After = sooner(err.After, p.o.Pause)
 		}
 		err.Excluded = append(err.Excluded, Excluded{r.ID, reason})
 	}

@@ -2,7 +2,6 @@ package route
 
 import (
 	"fmt"
-	"log/slog"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -69,10 +68,8 @@ type Pool struct {
 
 	primaries, caching, compute set
 
-	used                atomic.Bool
-	failures, successes int
-	pause               time.Duration
-	log                 *slog.Logger
+	used atomic.Bool
+	o    Options
 
 	mu     sync.Mutex
 	states []state
@@ -92,7 +89,7 @@ func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 		panic(fmt.Sprintf("route: the pool of %s has %d replicas; it needs 1 to %d", server, len(replicas), maxReplicas))
 	}
 	p := &Pool{server: server, strategy: strategy, states: make([]state, len(replicas))}
-	p.configure(Options{Failures: defaultFailures, Successes: defaultSuccesses, Pause: defaultPause, Logger: slog.New(slog.DiscardHandler)})
+	p.o = Options{}.resolved()
 	ids := make(map[string]bool)
 	for i, r := range replicas {
 		switch {
@@ -137,11 +134,7 @@ func (p *Pool) use(o Options) {
 	if p.used.Swap(true) {
 		panic("route: the pool of " + p.server + " is in use already; make one for each middleware")
 	}
-	p.configure(o)
-}
-
-func (p *Pool) configure(o Options) {
-	p.failures, p.successes, p.pause, p.log = o.Failures, o.Successes, o.Pause, o.Logger
+	p.o = o
 }
 
 // Candidates returns the IDs of the replicas that a call of the tool may go to now,
@@ -177,7 +170,7 @@ func (p *Pool) pick(call middleware.Call, tried set) (chosen int, why string, er
 		return 0, "", p.none(call.Tool, tried, at)
 	}
 	chosen = p.choose(call, found)
-	p.states[chosen].begin()
+	p.states[chosen].busy++
 	return chosen, why, nil
 }
 

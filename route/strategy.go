@@ -1,6 +1,8 @@
 package route
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -116,31 +118,17 @@ func (p *Pool) byWeight(found set) int {
 }
 
 // byScope is rendezvous hashing: each scope ranks the replicas in an order of its
-// own and takes the first that is there.
+// own and takes the first that is there. The order is the same in every process.
 func (p *Pool) byScope(found set, scope string) int {
 	chosen, most := 0, uint64(0)
 	for i := range p.replicas {
 		if !found.has(i) {
 			continue
 		}
-		if h := hash(hash(fnvOffset, p.replicas[i].ID)*golden, scope); h >= most {
+		rank := sha256.Sum256([]byte(p.replicas[i].ID + "\x00" + scope))
+		if h := binary.BigEndian.Uint64(rank[:]); h >= most {
 			chosen, most = i, h
 		}
 	}
 	return chosen
-}
-
-// FNV-1a, written out since hash/fnv allocates, and a hash that differs between
-// processes would keep no scope at its replica. A last mix spreads short texts.
-const (
-	fnvOffset = 14695981039346656037
-	fnvPrime  = 1099511628211
-)
-
-func hash(h uint64, text string) uint64 {
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * fnvPrime
-	}
-	h = (h ^ h>>33) * golden
-	return h ^ h>>29
 }
