@@ -23,8 +23,7 @@ type limiter struct {
 	log        *slog.Logger
 	local      *Memory // keeps the quota if shared is nil
 	shared     Shared
-	outage     Outage
-	part       int                    // replicas that share a quota during an outage
+	replicas   int                    // that divide the quota during an outage, 0 if calls are refused then
 	own        atomic.Pointer[Memory] // this replica's part of it during an outage
 }
 
@@ -146,7 +145,7 @@ func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stand
 			l.own.Store(nil) // what it has saved belongs to all
 		}
 		return wait, wait > 0 && wait <= w.Longest, nil
-	case l.outage == Refuse || ctx.Err() != nil:
+	case l.replicas == 0 || ctx.Err() != nil:
 		return 0, false, err
 	}
 	own := l.own.Load()
@@ -154,7 +153,7 @@ func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stand
 		own = newMemory(time.Now())
 		l.own.CompareAndSwap(nil, own)
 	}
-	return own.enter(ctx, w.share(l.part))
+	return own.enter(ctx, w.share(l.replicas))
 }
 
 func (l *limiter) leave(ctx context.Context, w Waiter) {

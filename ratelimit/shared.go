@@ -44,15 +44,3 @@ type Bucket struct {
 	PerSecond    float64 // tokens that come back
 	Burst        int     // tokens that it holds
 }
-
-// Outage says what becomes of calls while a [Shared] limiter gives no answer.
-type Outage uint8
-
-// What becomes of them. A share is kept as the whole is, burst and line, and begins
-// with no tokens: what is gained by it is the rate since the last answer, and
-// another answer ends it.
-const (
-	Share  Outage = iota // each replica gets its share of the quota
-	Refuse               // they are refused
-	Whole                // each replica gets the whole quota, and the server up to Replicas times that
-)

@@ -18,7 +18,7 @@ var spreadMutants = []mutant{
 	{"replicas-values-outlive-writes", sharedFile, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {`, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && (v.value != nil || !on.Changed(v.names, v.since)) {`},
 	{"replicas-join-old-flights", sharedFile, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {`, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && (v.value == nil || !on.Changed(v.names, v.since)) {`},
 	{"replicas-lost-beginning-forgets-the-end", sharedFile, `if open, ok := m.writes[w.ID]; ok {`, `open, ok := m.writes[w.ID]; if !ok { return }; {`},
-	{"outage-lets-through", limiterFile, `return own.enter(ctx, w.share(l.part))`, `return 0, false, nil`},
+	{"outage-lets-through", limiterFile, `return own.enter(ctx, w.share(l.replicas))`, `return 0, false, nil`},
 	{"outage-gives-the-whole-to-each", limiterFile, `b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)`, `b.Burst *= min(n, 1)`},
 	{"outage-gives-a-burst", limiterFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
 	{"share-saves-between-outages", limiterFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
