@@ -52,9 +52,9 @@ func judge(ctx context.Context, err error) outcome {
 const maxPause = 32
 
 // learn takes in what came of a call.
-func (p *Pool) learn(ctx context.Context, i int, came outcome) {
+func (p *Pool) learn(ctx context.Context, m *member, came outcome) {
 	p.mu.Lock()
-	s := &p.states[i]
+	s := &m.state
 	s.busy--
 	before := s.failed
 	p.update(s, came)
@@ -63,10 +63,10 @@ func (p *Pool) learn(ctx context.Context, i int, came outcome) {
 	switch {
 	case after && !before:
 		p.o.Logger.LogAttrs(ctx, slog.LevelWarn, "route: the replica failed", slog.String("server", p.server),
-			slog.String("replica", p.replicas[i].ID), slog.Duration("pause", time.Until(until)))
+			slog.String("replica", m.ID), slog.Duration("pause", time.Until(until)))
 	case before && !after:
 		p.o.Logger.LogAttrs(ctx, slog.LevelInfo, "route: the replica is healthy again", slog.String("server", p.server),
-			slog.String("replica", p.replicas[i].ID))
+			slog.String("replica", m.ID))
 	}
 }
 
@@ -98,19 +98,4 @@ func (p *Pool) rest(s *state) {
 		s.pause *= 2
 	}
 	s.until = time.Now().Add(s.pause)
-}
-
-// healthy returns those of the set that are, and those that may show that they are
-// again; the caller holds the mutex.
-func (p *Pool) healthy(among set, at time.Time) (healthy, trial set) {
-	for i := range p.states {
-		switch s := &p.states[i]; {
-		case !among.has(i):
-		case !s.failed:
-			healthy |= 1 << i
-		case s.trial(at):
-			trial |= 1 << i
-		}
-	}
-	return healthy, trial
 }

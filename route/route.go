@@ -124,7 +124,7 @@ func (r *router) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 
 // call tries one replica, and the next where that can do no harm.
 func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	var tried set
+	var tried []*member
 	var last error
 	for {
 		chosen, why, err := p.pick(call, tried)
@@ -134,9 +134,8 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 			}
 			return nil, err
 		}
-		tried |= 1 << chosen
-		r := p.replicas[chosen]
-		callstate.Of(ctx).Routed(r.ID, why)
+		tried = append(tried, chosen)
+		callstate.Of(ctx).Routed(chosen.ID, why)
 		res, err := p.try(ctx, chosen, call)
 		if err == nil {
 			return res, nil
@@ -145,7 +144,7 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 			return nil, err
 		}
 		p.o.Logger.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
-			slog.String("after", r.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Said{Call: call, Value: err}))
+			slog.String("after", chosen.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Said{Call: call, Value: err}))
 		last = err
 	}
 }
@@ -163,10 +162,10 @@ func elsewhere(call middleware.Call, err error) bool {
 }
 
 // try calls one replica and learns from what came of it, a panic included.
-func (p *Pool) try(ctx context.Context, chosen int, call middleware.Call) (res *mcp.CallToolResult, err error) {
+func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	came := failed
 	defer func() { p.learn(ctx, chosen, came) }()
-	res, err = p.replicas[chosen].Caller.CallTool(ctx, p.replicas[chosen].own(call))
+	res, err = chosen.Caller.CallTool(ctx, chosen.own(call))
 	came = judge(ctx, err)
 	return res, err
 }
