@@ -68,7 +68,21 @@ func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
 // Mark records that what the names stand for may have changed now.
 func (s *Servers[N]) Mark(on *Server[N], names []N) {
 	s.Now++
-	on.mark(names, s.Now)
+	on.last = s.Now
+	if len(names) == 0 {
+		on.whole, on.written = s.Now, nil // every other write is older
+		return
+	}
+	if on.written == nil {
+		on.written = make(map[N]Version)
+	}
+	for _, name := range names {
+		if len(on.written) >= maxEntities {
+			clear(on.written)
+			on.others = s.Now
+		}
+		on.written[name] = s.Now
+	}
 }
 
 // A Server records the writes to one server. A write or a read that has no names is
@@ -128,24 +142,5 @@ func (s *Server[N]) End(names []N) {
 		if s.named[name]--; s.named[name] == 0 {
 			delete(s.named, name)
 		}
-	}
-}
-
-// mark records that what the names stand for may have changed at this version.
-func (s *Server[N]) mark(names []N, now Version) {
-	s.last = now
-	if len(names) == 0 {
-		s.whole, s.written = now, nil // every other write is older
-		return
-	}
-	if s.written == nil {
-		s.written = make(map[N]Version)
-	}
-	for _, name := range names {
-		if len(s.written) >= maxEntities {
-			clear(s.written)
-			s.others = now
-		}
-		s.written[name] = now
 	}
 }
