@@ -105,9 +105,9 @@ func (b *batch) run(ctx context.Context, calls []middleware.Call) []Outcome {
 		outcomes[i].Call = call
 		switch {
 		case i >= most:
-			outcomes[i].Err = &NotMadeError{call.Tool, fmt.Errorf("%w: it holds %d, and at most %d are made", ErrTooMany, len(calls), most)}
+			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: it holds %d, and at most %d are made", ErrTooMany, len(calls), most)}
 		case call.ID != "" && seen[call.ID]:
-			outcomes[i].Err = &NotMadeError{call.Tool, fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID)}
+			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID)}
 		default:
 			made, servers = append(made, i), append(servers, server(call.Tool))
 		}
@@ -155,13 +155,13 @@ func (b *batch) call(ctx context.Context, k *turn.Ticket, out *Outcome) {
 		}
 	}()
 	if held(ctx) {
-		out.Err = &NotMadeError{out.Call.Tool, ErrStopped}
+		out.Err = &NotMadeError{Tool: out.Call.Tool, Err: ErrStopped}
 		return
 	}
 	out.Result, out.Err = b.caller.CallTool(ctx, out.Call)
 	switch {
 	case out.Err != nil && held(ctx) && middleware.NotSent(out.Err):
-		out.Err = &NotMadeError{out.Call.Tool, ErrStopped}
+		out.Err = &NotMadeError{Tool: out.Call.Tool, Err: ErrStopped}
 	case b.StopOnFailure && (out.Err != nil || out.Result.IsError):
 		b.stop()
 	}

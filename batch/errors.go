@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -19,6 +20,8 @@ var errEnded = errors.New("batch: the call ended its goroutine")
 // A NotMadeError says that a call of a batch was not made, for the reason that it
 // wraps: [ErrTooMany], [ErrRepeatedID] or [ErrStopped].
 type NotMadeError struct {
+	fault.Unsent
+
 	Tool *middleware.Tool
 	Err  error
 }
@@ -41,6 +44,3 @@ func (e *NotMadeError) ForModel() string {
 
 // Unwrap returns the reason.
 func (e *NotMadeError) Unwrap() error { return e.Err }
-
-// NotSent reports that the call did not leave.
-func (e *NotMadeError) NotSent() bool { return true }

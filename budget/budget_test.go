@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -401,32 +400,5 @@ func BenchmarkBudget(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = caller.CallTool(context.Background(), call)
-	}
-}
-
-// Who has found a session when it is forgotten begins the next one.
-func TestNobodyGoesOnWithAForgottenSession(t *testing.T) {
-	t.Parallel()
-	ledger := budget.NewLedger()
-	caller := budget.New(budget.Options{Ledger: ledger, Session: budget.Limit{Calls: 1}})(&server{})
-	call := middleware.Call{Scope: "ann", Tool: testtool.New("files", "look", annotation.ReadOnly())}
-	if _, err := caller.CallTool(t.Context(), call); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	ledger.ForgetDuring("ann", func() {
-		go func() {
-			_, err := caller.CallTool(t.Context(), call)
-			ended <- err
-		}()
-		for range 10_000 {
-			runtime.Gosched()
-		}
-	})
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if got := ledger.Spent("ann").Calls; got != 1 {
-		t.Errorf("the new session has %d calls, want 1", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -26,6 +27,8 @@ const (
 // A StoppedError says which call was stopped, why, and when it may go on. The call
 // was not sent and has cost nothing.
 type StoppedError struct {
+	fault.Unsent
+
 	Tool   *middleware.Tool
 	Reason Reason
 	// Class is the one whose limit it is, "" for the whole session's.
@@ -95,9 +98,6 @@ func shown(d time.Duration) time.Duration {
 
 // Is reports whether target is [ErrStopped].
 func (e *StoppedError) Is(target error) bool { return target == ErrStopped }
-
-// NotSent reports that the call did not leave.
-func (e *StoppedError) NotSent() bool { return true }
 
 // Permanent reports whether no wait will help.
 func (e *StoppedError) Permanent() bool { return e.After <= 0 }

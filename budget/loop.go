@@ -2,13 +2,10 @@ package budget
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"hash/maphash"
 	"math"
-	"math/bits"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -29,52 +26,45 @@ const (
 
 // An entry is one call that was made.
 type entry struct {
-	call, answer uint64
-	at           time.Duration // by the ledger's clock
-	back         bool
+	tool    *middleware.Tool
+	written uint64 // a digest of the arguments
+	call    uint64 // a digest of the call, however its arguments are written
+	answer  uint64
+	at      time.Duration // by the ledger's clock
+	back    bool
 }
 
 // A history is the last calls of a session, in the order in which they began.
 type history struct {
-	ring []entry // a power of two of them, so that a place is found without a division
-	made int64   // all that there were
+	last []entry
+	made int    // all that there were
+	most int    // that a loop can have
+	form []byte // room for one call's canonical arguments
 }
 
-// nth returns the nth call before the next one, from 1, nil where it is forgotten.
+// nth returns the nth call before the next one, from 1, nil if it is forgotten.
 func (h *history) nth(n int) *entry {
-	if n > len(h.ring) || int64(n) > h.made {
+	if n > len(h.last) {
 		return nil
 	}
-	return h.at(h.made - int64(n))
+	return &h.last[len(h.last)-n]
 }
 
-// at returns the entry of a place.
-func (h *history) at(place int64) *entry { return &h.ring[place&int64(len(h.ring)-1)] }
-
-// begin notes a call that is made now.
-func (h *history) begin(r rounds, call uint64, now time.Duration) (place int64) {
-	if most := max(longest, patient) * r.repeats; len(h.ring) < most {
-		h.grow(most)
+// begin notes a call that is made now. Chains that share the ledger may differ in how
+// many calls they look back.
+func (h *history) begin(r rounds, e entry) (place int) {
+	h.most = max(h.most, max(longest, patient)*r.repeats)
+	if len(h.last) >= 2*h.most {
+		h.last = slices.Delete(h.last, 0, len(h.last)-h.most)
 	}
-	*h.at(h.made) = entry{call: call, at: now}
+	h.last = append(h.last, e)
 	h.made++
 	return h.made - 1
 }
 
-// grow makes room for that many, or more, as when another chain with more patience
-// shares the ledger.
-func (h *history) grow(most int) {
-	old := *h
-	h.ring = make([]entry, 1<<bits.Len(uint(most-1)))
-	for place := max(0, h.made-int64(len(old.ring))); place < h.made; place++ {
-		*h.at(place) = *old.at(place)
-	}
-}
-
 // end notes its answer, unless it is forgotten already.
-func (h *history) end(place int64, answer uint64) {
-	if h.made-place <= int64(len(h.ring)) {
-		e := h.at(place)
+func (h *history) end(place int, answer uint64) {
+	if e := h.nth(h.made - place); e != nil {
 		e.answer, e.back = answer, true
 	}
 }
@@ -116,93 +106,29 @@ func (h *history) run(period int, answers bool) int {
 	}
 }
 
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// maxPooled keeps one long text from pinning its buffer for good.
-const maxPooled = 4 << 20
+// maxForm keeps one long text from pinning its room for good.
+const maxForm = 1 << 16
 
 // identity is a digest of which call it is: of which tool, with which arguments,
-// however they are written.
-func (l *Ledger) identity(ctx context.Context, call *middleware.Call) uint64 {
-	as := maphash.Bytes(l.seed, call.Arguments)
-	if tool := call.Tool; tool != nil {
-		as ^= bits.RotateLeft64(maphash.String(l.seed, tool.Server), 21)
-		if tool.Digest != (middleware.Digest{}) { // it covers the name
-			as ^= binary.LittleEndian.Uint64(tool.Digest[:])
-		} else {
-			as ^= bits.RotateLeft64(maphash.String(l.seed, tool.Name()), 42)
+// however they are written. One that is written as an earlier one is not read again.
+func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call) uint64 {
+	for i := len(h.last) - 1; i >= 0; i-- {
+		if e := &h.last[i]; e.tool == this.tool && e.written == this.written {
+			return e.call
 		}
 	}
-	if meant, ok := l.written.load(as); ok {
-		return meant
-	}
-	meant := l.meaning(ctx, call)
-	l.written.store(as, meant)
-	return meant
-}
-
-// spellings are the calls of late, by how they were written. Each has two places, the
-// later one first, so that two that meet get on.
-type spellings [1024]spelling
-
-func (l *spellings) pair(as uint64) []spelling {
-	first := as % uint64(len(l)) &^ 1
-	return l[first:][:2]
-}
-
-func (l *spellings) load(as uint64) (call uint64, ok bool) {
-	pair := l.pair(as)
-	if call, ok = pair[0].load(as); ok {
-		return call, true
-	}
-	return pair[1].load(as)
-}
-
-func (l *spellings) store(as, call uint64) {
-	pair := l.pair(as)
-	pair[1].copy(&pair[0])
-	pair[0].store(as, call)
-}
-
-// A spelling is one way to write a call, so that what comes again in the same bytes
-// need not be read again. Its two halves are written without a lock: where they are
-// of two calls, they fit neither (as in the transposition tables of chess programs).
-type spelling struct{ mixed, call atomic.Uint64 }
-
-func (s *spelling) load(as uint64) (call uint64, ok bool) {
-	call = s.call.Load()
-	return call, s.mixed.Load()^call == as
-}
-
-func (s *spelling) store(as, call uint64) {
-	s.call.Store(call)
-	s.mixed.Store(as ^ call)
-}
-
-func (s *spelling) copy(from *spelling) {
-	s.call.Store(from.call.Load())
-	s.mixed.Store(from.mixed.Load())
-}
-
-// meaning is the digest of a call, however its arguments are written.
-func (l *Ledger) meaning(ctx context.Context, call *middleware.Call) uint64 {
-	var h maphash.Hash
-	h.SetSeed(l.seed)
-	if call.Tool != nil {
-		text(&h, call.Tool.Server)
-		text(&h, call.Tool.Name())
-	}
-	buffer := buffers.Get().(*[]byte)
-	form, err := callstate.AppendForm((*buffer)[:0], callstate.Of(ctx), call)
+	form, err := callstate.AppendForm(h.form[:0], callstate.Of(ctx), call)
 	if err != nil {
 		form = append(form[:0], call.Arguments...)
 	}
-	_, _ = h.Write(form)
-	if cap(form) <= maxPooled {
-		*buffer = form
-		buffers.Put(buffer)
+	if cap(form) <= maxForm {
+		h.form = form
 	}
-	return h.Sum64()
+	var names [2]string
+	if call.Tool != nil {
+		names = [2]string{call.Tool.Server, call.Tool.Name()}
+	}
+	return maphash.Comparable(seed, names) ^ maphash.Bytes(seed, form)
 }
 
 // text writes a text and its length, so that no two lists of texts are the same.

@@ -67,3 +67,12 @@ func TestLoopsAreSeenInASharedLedger(t *testing.T) {
 		t.Errorf("got %+v", e)
 	}
 }
+
+// Two cores that wrote to one cache line would wait for each other, and get less done
+// than one.
+func TestSessionsShareNoCacheLine(t *testing.T) {
+	t.Parallel()
+	if budget.SessionSize%64 != 0 {
+		t.Errorf("a session has %d bytes, which is no number of cache lines", budget.SessionSize)
+	}
+}

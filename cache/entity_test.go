@@ -125,16 +125,20 @@ func TestEntitiesAreBounded(t *testing.T) {
 	if !read(0) || !read(-1) {
 		t.Error("a read was forgotten while all writes were still known by name")
 	}
-	write(4096) // pushes out the memory of the write to 0
+	write(4096) // drops the memory of all others
+	if read(0) || read(-1) {
+		t.Error("a read that is older than a forgotten write was believed")
+	}
+	if !read(0) || !read(-1) {
+		t.Error("a read that is younger than every forgotten write was forgotten")
+	}
+	write(4097)
 	if !read(0) {
-		t.Error("a read that is younger than the oldest forgotten write was forgotten")
+		t.Error("a write to another entity ended a read")
 	}
-	if read(-1) {
-		t.Error("a read that is older than a forgotten write was believed")
-	}
-	write(4097) // pushes out 1, written after 0 was read
+	write(0)
 	if read(0) {
-		t.Error("a read that is older than a forgotten write was believed")
+		t.Error("a read that is older than a write to it was believed")
 	}
 }
 

@@ -92,7 +92,7 @@ func (c *counting) full(t *testing.T) middleware.ToolCaller {
 // judging is a preflight with a rule that reads the arguments of a tool.
 func judging(t *testing.T, tool string) middleware.Middleware {
 	t.Helper()
-	return preflight.New(preflight.Options{Rules: preflight.Rules{tool: preflight.When("dry_run", true).Safe()}}).Middleware
+	return preflight.New(preflight.Options{Rules: preflight.Rules{tool: preflight.When("dry_run", true).Safe()}})
 }
 
 // For a dangerous call that is approved and recorded, with every slot filled, the

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -15,6 +16,8 @@ var ErrLimited = errors.New("ratelimit: too many calls")
 // A LimitedError says which call was refused and when there will be room. The
 // call was not sent and has consumed nothing.
 type LimitedError struct {
+	fault.Unsent
+
 	Tool *middleware.Tool
 	// Wait is how long it takes, as things stand, until the call could go; 0 means
 	// never, because the tool's own limit is no calls.
@@ -48,16 +51,8 @@ func shown(d time.Duration) time.Duration {
 	return d
 }
 
-// refuse returns the refusal of a call that could go after wait.
-func refuse(tool *middleware.Tool, wait time.Duration) error {
-	return &LimitedError{Tool: tool, Wait: max(wait, time.Millisecond)}
-}
-
 // Is reports whether target is [ErrLimited].
 func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
-
-// NotSent reports that the call did not leave.
-func (e *LimitedError) NotSent() bool { return true }
 
 // Permanent reports whether no wait will help.
 func (e *LimitedError) Permanent() bool { return e.Wait <= 0 }

@@ -2,12 +2,13 @@ package ratelimit
 
 import "github.com/fairlead-go/fairlead/middleware"
 
-// NewBounded is New with other bounds on the buckets, and a func that counts them.
-func NewBounded(opts Options, own, shared int) (middleware.Middleware, func() (own, shared int)) {
-	l := newLimiter(opts, own, shared)
-	return l.middleware, func() (int, int) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.buckets.own.Len(), l.buckets.shared.Len()
+// NewBounded is New with another bound on the buckets, and a func that counts them.
+func NewBounded(opts Options, most int) (middleware.Middleware, func() int) {
+	l := newLimiter(opts)
+	l.local.most = most
+	return l.middleware, func() int {
+		l.local.mu.Lock()
+		defer l.local.mu.Unlock()
+		return len(l.local.lines)
 	}
 }

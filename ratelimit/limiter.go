@@ -1,11 +1,11 @@
 package ratelimit
 
 import (
-	"container/list"
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"math"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,275 +16,165 @@ import (
 
 // limiter is what all chains built from one middleware share.
 type limiter struct {
-	all        limit
-	servers    map[string]limit
+	all        Limit
+	servers    map[string]Limit
 	maxWait    time.Duration
 	maxWaiters int
 	log        *slog.Logger
-	born       time.Time
-	shared     Shared // nil where this process keeps the quota
-	outage     Outage
-	part       int                    // replicas that share a quota while shared is out
-	own        atomic.Pointer[Memory] // this one's part of it, while shared is out
-
-	mu      sync.Mutex // guards what follows, and every bucket and waiter
-	buckets *buckets
+	local      *Memory // keeps the quota if shared is nil
+	shared     Shared
+	replicas   int                    // that divide the quota during an outage, 0 if calls are refused then
+	own        atomic.Pointer[Memory] // this replica's part of it during an outage
 }
 
-// A waiter is one call that has to wait. It stands in the tool's queue first, and
-// at its head, once the tool's token is there, in the server's too. So a slow tool
-// never blocks the server's queue.
-type waiter struct {
-	tool, server     *bucket       // nil where there is no such limit
-	inTool, inServer *list.Element // its places, nil where it does not queue
-	gone             bool
-	arrived          time.Time
-	awake            chan struct{} // holds one signal
-}
-
-func (w *waiter) wake() {
-	select {
-	case w.awake <- struct{}{}:
-	default:
-	}
-}
-
-// now is the buckets' time. It takes one reading of the clock, the monotonic one, where
-// time.Now takes two.
-func (l *limiter) now() time.Time { return l.born.Add(time.Since(l.born)) }
+// askAgain is how often a waiter reports to a [Shared] that it is still there.
+const askAgain = 500 * time.Millisecond
 
 // admit returns nil when the call may go now, and has taken its tokens then.
 func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool) error {
-	if ctx.Err() != nil {
-		return fault.GivenUp(ctx)
-	}
-	if tool == nil {
+	switch {
+	case over(ctx):
+		return givenUp(ctx)
+	case tool == nil:
 		return nil // the guard's business
 	}
-	byTool, ok := hinted(tool)
-	if !ok {
+	var room [2]Bucket
+	buckets, ok := l.buckets(tool, room[:0])
+	switch {
+	case !ok:
 		return &LimitedError{Tool: tool}
-	}
-	byServer, ok := l.servers[tool.Server]
-	if !ok {
-		byServer = l.all
-	}
-	if byTool == (limit{}) && byServer == (limit{}) {
+	case len(buckets) == 0, l.shared == nil && l.local.allow(scope, buckets):
 		return nil
 	}
-	if l.shared != nil {
-		return l.admitShared(ctx, scope, tool, byTool, byServer)
-	}
-	w, wait, err := l.enter(ctx, scope, tool, byTool, byServer)
-	if w == nil {
-		return err
-	}
-	defer l.leave(w)
-	l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
-		slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
-	err = l.wait(ctx, tool, w)
-	if said := callstate.Of(ctx); said.HasRecord() {
-		said.Decide("ratelimit", "waited", time.Since(w.arrived).String())
-	}
-	return err
+	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.maxWaiters, Buckets: slices.Clone(buckets)})
 }
 
-// hinted returns the limit that the tool itself bears; false where it is no calls,
-// or no number that could be kept.
-func hinted(tool *middleware.Tool) (limit, bool) {
-	hint := tool.Annotations.RateLimitHint
-	if hint == nil {
-		return limit{}, true
+// buckets appends the buckets that a call of the tool takes a token from: the tool's own
+// before its server's. It reports false if the tool's hint allows no calls, or is not a
+// number that could be kept.
+func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
+	if hint := tool.Annotations.RateLimitHint; hint != nil {
+		if !(*hint > 0) || math.IsInf(*hint, 1) {
+			return nil, false
+		}
+		to = append(to, Limit{PerMinute: *hint}.bucket(tool.Server, tool.Name()))
 	}
-	if !(*hint > 0) || math.IsInf(*hint, 1) {
-		return limit{}, false
-	}
-	return Limit{PerMinute: *hint}.limit(), true
-}
-
-// enter takes the tokens where they are there and nobody waits for them. Else it
-// returns a waiter and how long it will probably wait, or refuses.
-func (l *limiter) enter(ctx context.Context, scope string, tool *middleware.Tool, byTool, byServer limit) (*waiter, time.Duration, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if over(ctx) {
-		return nil, 0, givenUp(ctx)
-	}
-	now := l.now() // under the lock, so that no bucket sees time run backwards
-	t, s, ok := l.find(now, scope, tool, byTool, byServer)
+	server, ok := l.servers[tool.Server]
 	if !ok {
-		return nil, 0, refuse(tool, l.maxWait)
+		server = l.all
 	}
-	if t == nil && s.queue.Len() == 0 && s.AllowN(now, 1) { // the common case, in one look
-		return nil, 0, nil
+	if server.PerMinute > 0 {
+		to = append(to, server.bucket(tool.Server, ""))
 	}
-	wait, waits := estimate(now, t, s)
-	if !waits {
-		take(now, t, s)
-		return nil, 0, nil
-	}
-	full := t != nil && t.users >= l.maxWaiters || s != nil && s.users >= l.maxWaiters
-	if full || !l.fits(ctx, now, now, wait) {
-		return nil, 0, refuse(tool, wait)
-	}
-	return join(now, t, s), wait, nil
+	return to, true
 }
 
-// find returns the tool's bucket and the server's, each nil where there is no such
-// limit, and false where there is a limit and no room for its bucket.
-func (l *limiter) find(now time.Time, scope string, tool *middleware.Tool, byTool, byServer limit) (t, s *bucket, ok bool) {
-	if byServer != (limit{}) {
-		if s = l.buckets.get(now, &key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {
-			return nil, nil, false
+func (l Limit) bucket(server, tool string) Bucket {
+	perSecond := l.PerMinute / 60
+	burst := l.Burst
+	if burst == 0 {
+		burst = int(max(1, min(perSecond, math.MaxInt32)))
+	}
+	return Bucket{Server: server, Tool: tool, PerSecond: perSecond, Burst: burst}
+}
+
+// wait returns when the tokens are taken, or when the wait would be too long or the call
+// is given up.
+func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) error {
+	if l.shared == nil {
+		w.awake = make(chan struct{}, 1)
+	}
+	arrived, waited, inLine := time.Now(), false, false
+	defer func() {
+		if inLine {
+			l.leave(ctx, w)
 		}
-	}
-	if byTool != (limit{}) {
-		if s != nil {
-			s.users++ // so that making room for the tool's does not drop it
-			defer func() { s.users-- }()
+		if said := callstate.Of(ctx); waited && said.HasRecord() {
+			said.Decide("ratelimit", "waited", time.Since(arrived).String())
 		}
-		if t = l.buckets.get(now, &key{scope: scope, server: tool.Server, tool: tool.Name()}, byTool); t == nil {
-			return nil, nil, false
-		}
-	}
-	return t, s, true
-}
-
-// estimate returns how long a call that comes now will wait at least, and whether
-// it waits at all. Those ahead of it in the tool's queue that are not in the
-// server's yet will be ahead of it there.
-func estimate(now time.Time, tool, server *bucket) (time.Duration, bool) {
-	var wait time.Duration
-	ahead, waits := 0, false
-	if tool != nil {
-		ahead = tool.queue.Len()
-		wait = tool.until(now, ahead+1)
-		waits = ahead > 0 || wait > 0
-		if ahead > 0 && tool.queue.Front().Value.(*waiter).inServer != nil {
-			ahead--
-		}
-	}
-	if server != nil {
-		ahead += server.queue.Len()
-		wait = max(wait, server.until(now, ahead+1))
-		waits = waits || ahead > 0 || wait > 0
-	}
-	return wait, waits
-}
-
-// fits reports whether a wait from now on ends before the context's deadline and
-// not after the longest wait.
-func (l *limiter) fits(ctx context.Context, arrived, now time.Time, wait time.Duration) bool {
-	if deadline, ok := ctx.Deadline(); ok && wait >= time.Until(deadline) {
-		return false
-	}
-	return wait <= l.maxWait-now.Sub(arrived)
-}
-
-// join puts a new waiter at the end of the first queue that it needs.
-func join(now time.Time, tool, server *bucket) *waiter {
-	w := &waiter{tool: tool, server: server, arrived: now, awake: make(chan struct{}, 1)}
-	if server != nil {
-		server.users++
-	}
-	if tool != nil {
-		tool.users++
-		w.inTool = tool.queue.PushBack(w)
-	} else {
-		w.inServer = server.queue.PushBack(w)
-	}
-	return w
-}
-
-// wait returns when the tokens are taken or the call is given up.
-func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w *waiter) error {
-	timer := time.NewTimer(math.MaxInt64)
-	defer timer.Stop()
+	}()
 	for {
-		more, err := l.step(ctx, tool, w)
-		if err != nil || more == 0 {
-			return err
+		w.Longest = l.maxWait - time.Since(arrived)
+		if deadline, ok := ctx.Deadline(); ok {
+			w.Longest = min(w.Longest, time.Until(deadline)-1)
 		}
-		timer.Reset(more)
+		wait, stands, err := l.take(ctx, w)
+		inLine = stands
+		switch {
+		case over(ctx):
+			inLine = true // perhaps
+			return givenUp(ctx)
+		case err != nil:
+			return &LimitedError{Tool: tool, Wait: time.Second}
+		case wait <= 0:
+			return nil
+		case !inLine:
+			return &LimitedError{Tool: tool, Wait: max(wait, time.Millisecond)}
+		}
+		if !waited {
+			waited = true
+			l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
+				slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
+		}
+		if l.shared != nil {
+			wait = min(wait, askAgain)
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 		case <-w.awake:
 		case <-timer.C:
 		}
-	}
-}
-
-// step does what can be done for w now. It returns how long it is of no use to
-// look again unless w is woken, and 0 when the tokens are taken. The context is
-// asked first: at one instant select may have chosen the timer.
-func (l *limiter) step(ctx context.Context, tool *middleware.Tool, w *waiter) (time.Duration, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if over(ctx) {
-		return 0, givenUp(ctx)
-	}
-	now := l.now()
-	more := turn(now, w.tool, w.inTool)
-	if more == 0 && w.server != nil {
-		if w.inServer == nil {
-			if wait := w.server.until(now, w.server.queue.Len()+1); !l.fits(ctx, w.arrived, now, wait) {
-				return 0, refuse(tool, wait)
-			}
-			w.inServer = w.server.queue.PushBack(w)
+		timer.Stop()
+		if over(ctx) {
+			return givenUp(ctx)
 		}
-		more = turn(now, w.server, w.inServer)
 	}
-	if more == 0 {
-		take(now, w.tool, w.server)
-		w.quit()
-		return 0, nil
-	}
-	left := l.maxWait - now.Sub(w.arrived)
-	if left <= 0 { // others came in between at the server
-		wait, _ := estimate(now, w.tool, w.server)
-		return 0, refuse(tool, wait)
-	}
-	return min(more, left), nil
 }
 
-// turn returns how long the waiter at place has to wait for the bucket: nothing
-// where it is first and the token is there, else until it is woken or the token
-// comes.
-func turn(now time.Time, b *bucket, place *list.Element) time.Duration {
+// take asks all replicas' limiter, and this replica's share if that gives no answer. A
+// waiter asks in this order again, so that none waits for a share after the outage.
+func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
+	if l.shared == nil {
+		return l.local.enter(ctx, w)
+	}
+	wait, err = l.shared.Take(ctx, w)
 	switch {
-	case b == nil:
-		return 0
-	case b.queue.Front() != place:
-		return math.MaxInt64
+	case err == nil:
+		if l.own.Load() != nil {
+			l.own.Store(nil) // what it has saved belongs to all
+		}
+		return wait, wait > 0 && wait <= w.Longest, nil
+	case l.replicas == 0 || ctx.Err() != nil:
+		return 0, false, err
 	}
-	return b.until(now, 1)
+	own := l.own.Load()
+	if own == nil {
+		own = newMemory(time.Now())
+		l.own.CompareAndSwap(nil, own)
+	}
+	return own.enter(ctx, w.share(l.replicas))
 }
 
-// take takes a token of each bucket; the caller has seen that they are there.
-func take(now time.Time, tool, server *bucket) {
-	if tool != nil {
-		tool.AllowN(now, 1)
-	}
-	if server != nil {
-		server.AllowN(now, 1)
-	}
-}
-
-// leave takes w out of its queues, whatever has become of it.
-func (l *limiter) leave(w *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w.quit()
-}
-
-// quit takes w out of its queues, once, and wakes who is first now.
-func (w *waiter) quit() {
-	if w.gone {
+func (l *limiter) leave(ctx context.Context, w Waiter) {
+	if l.shared == nil {
+		l.local.Leave(ctx, w)
 		return
 	}
-	w.gone = true
-	w.tool.remove(w.inTool)
-	w.server.remove(w.inServer)
+	l.shared.Leave(ctx, w)
+	if own := l.own.Load(); own != nil {
+		own.Leave(ctx, w)
+	}
+}
+
+// share returns the waiter for one of n parts of each bucket.
+func (w Waiter) share(n int) Waiter {
+	w.Buckets = slices.Clone(w.Buckets)
+	for i := range w.Buckets {
+		b := &w.Buckets[i]
+		b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)
+	}
+	return w
 }
 
 // over reports whether the context is done, or its deadline has come although its

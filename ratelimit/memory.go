@@ -6,35 +6,45 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// maxLines is how many buckets a memory holds.
+// maxLines is how many buckets a memory holds. The bound never weakens a limit: only a
+// bucket that is as good as new is dropped.
 const maxLines = 100_000
 
-// waiterLease is how long a waiter counts that does not ask any more.
+// waiterLease is how long a waiter counts that has to ask again and does not.
 const waiterLease = 2 * time.Second
 
 // Memory is a [Shared] limiter in this process, for middlewares that keep one
 // quota, and the measure of others. It holds 100,000 buckets that are not full, and
-// refuses who needs one more. The zero value is not ready; use [NewMemory].
+// refuses a waiter that needs one more. The zero value is not ready; use [NewMemory].
 type Memory struct {
+	since time.Time // when its buckets were empty; zero if they have always been full
+	most  int       // lines
+
 	mu    sync.Mutex
 	lines map[key]*line
-	since time.Time // when its buckets were empty; zero where they have always been full
 	next  time.Time // when to look for lines that are as good as new
 }
 
-// A line is a bucket and those who wait for it.
+// A key names a bucket: a tool's, or that of a whole server.
+type key struct{ scope, server, tool string }
+
+// A line is a bucket and those that wait for it, in the order in which they came.
 type line struct {
-	tokens  float64
-	at      time.Time
-	full    time.Time // when it is as good as new
-	waiters []inLine
+	*rate.Limiter
+	perSecond float64
+	burst     int
+	waiters   []place
 }
 
-type inLine struct {
-	id   string
-	seen time.Time
+// A place is one waiter's in a line.
+type place struct {
+	id    string
+	seen  time.Time
+	awake chan struct{} // signalled when it is first; nil for one that asks again by itself
 }
 
 var _ Shared = (*Memory)(nil)
@@ -42,53 +52,105 @@ var _ Shared = (*Memory)(nil)
 // NewMemory returns a limiter whose buckets are full.
 func NewMemory() *Memory { return newMemory(time.Time{}) }
 
-func newMemory(since time.Time) *Memory { return &Memory{lines: make(map[key]*line), since: since} }
+func newMemory(since time.Time) *Memory {
+	return &Memory{lines: make(map[key]*line), since: since, most: maxLines}
+}
 
 // Take implements [Shared].
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+	wait, stands, err := m.enter(ctx, w)
+	if wait > 0 && !stands {
+		wait = max(wait, beyond(w.Longest))
 	}
-	now := time.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep(now)
-	lines := make([]*line, len(w.Buckets))
-	for i, b := range w.Buckets {
-		if lines[i] = m.line(now, w.Scope, b); lines[i] == nil {
-			m.leave(w)
-			return beyond(w.Longest), nil
-		}
-	}
-	for i, b := range w.Buckets { // the next one's turn only once this one's token is there
-		ahead, full := lines[i].ahead(now, w.ID, w.Most)
-		wait := b.until(lines[i].tokens, ahead+1)
-		if ahead > 0 && wait == 0 { // there is one, for another who asks soon
-			wait = time.Millisecond
-		}
-		if wait == 0 {
-			continue
-		}
-		if full || wait > w.Longest {
-			m.leave(w)
-			return max(wait, beyond(w.Longest)), nil
-		}
-		for _, l := range lines[:i+1] {
-			l.stand(now, w.ID)
-		}
-		return wait, nil
-	}
-	for i, b := range w.Buckets {
-		lines[i].tokens--
-		lines[i].full = now.Add(b.until(lines[i].tokens, b.Burst))
-	}
-	m.leave(w)
-	return 0, nil
+	return wait, err
 }
 
-// beyond is a wait that is too long for who would wait up to longest.
+// beyond is a wait that is too long for a waiter that would wait up to longest.
 func beyond(longest time.Duration) time.Duration {
 	return min(max(longest, 0), math.MaxInt64-1) + 1
+}
+
+// enter is Take that also reports whether the waiter stands in line.
+func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if over(ctx) {
+		return 0, false, givenUp(ctx)
+	}
+	now := time.Now() // under the lock, so that no bucket sees time run backwards
+	wait, stands = m.take(w.Scope, w.Buckets, place{w.ID, now, w.awake}, w.Longest, w.Most)
+	if !stands {
+		m.leave(w)
+	}
+	return wait, stands, nil
+}
+
+// allow takes one token of each bucket if they are there and nothing waits for them.
+func (m *Memory) allow(scope string, buckets []Bucket) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	m.sweep(now)
+	var room [2]*line
+	lines := room[:0]
+	for _, b := range buckets {
+		l := m.line(scope, b, place{seen: now})
+		if l == nil || len(l.waiters) > 0 || l.until(now, 1) > 0 {
+			return false
+		}
+		lines = append(lines, l)
+	}
+	for _, l := range lines {
+		l.AllowN(now, 1)
+	}
+	return true
+}
+
+// take takes one token of each bucket if it is the waiter's turn at all of them. Else it
+// returns how long that takes, and has the waiter stand in line if it may. A waiter
+// stands in the tool's line first, and in the server's only once it is first there and
+// the tool's token is there: a slow tool never holds up its server.
+func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Duration, most int) (wait time.Duration, stands bool) {
+	m.sweep(w.seen)
+	var room [2]*line
+	lines := room[:0]
+	for _, b := range buckets {
+		l := m.line(scope, b, w)
+		if l == nil {
+			return beyond(longest), false
+		}
+		lines = append(lines, l)
+	}
+	ahead, turns, full := 0, 0, false
+	newcomer := lines[0].index(w.id) < 0
+	for i, l := range lines {
+		if ahead > 0 && l.index(lines[i-1].waiters[0].id) >= 0 {
+			ahead-- // it stands in both lines
+		}
+		before := l.ahead(w)
+		ahead += before
+		full = full || newcomer && before >= most
+		if turns == i && before == 0 && l.until(w.seen, 1) == 0 {
+			turns++
+		}
+		wait = max(wait, l.until(w.seen, ahead+1))
+	}
+	if turns == len(lines) {
+		for _, l := range lines {
+			l.AllowN(w.seen, 1)
+		}
+		return 0, false
+	}
+	if wait == 0 {
+		wait = time.Millisecond // the token is for another, which asks soon
+	}
+	if full || wait > longest {
+		return wait, false
+	}
+	for _, l := range lines[:turns+1] {
+		l.stand(w)
+	}
+	return wait, true
 }
 
 // Leave implements [Shared].
@@ -101,52 +163,96 @@ func (m *Memory) Leave(_ context.Context, w Waiter) {
 func (m *Memory) leave(w Waiter) {
 	for _, b := range w.Buckets {
 		if l := m.lines[b.key(w.Scope)]; l != nil {
-			l.waiters = slices.DeleteFunc(l.waiters, func(in inLine) bool { return in.id == w.ID })
+			l.remove(w.ID)
 		}
 	}
 }
 
-func (b Bucket) key(scope string) key {
-	return key{scope: scope, server: b.Server, tool: b.Tool, whole: b.Tool == ""}
-}
+func (b Bucket) key(scope string) key { return key{scope, b.Server, b.Tool} }
 
-// line returns the line of a bucket as it is now, nil where there is no room for it.
-func (m *Memory) line(now time.Time, scope string, b Bucket) *line {
-	l := m.lines[b.key(scope)]
-	if l == nil {
-		if len(m.lines) >= maxLines {
+// line returns the line of a bucket, nil if there is no room for it. A limit that has
+// changed, as when a host corrects a hint, holds from the next call that brings it.
+func (m *Memory) line(scope string, b Bucket, w place) *line {
+	k := b.key(scope)
+	l := m.lines[k]
+	switch {
+	case l == nil:
+		if len(m.lines) >= m.most {
 			return nil
 		}
-		l = &line{at: m.since} // since ever is long enough for any burst
-		m.lines[b.key(scope)] = l
+		l = &line{Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst), perSecond: b.PerSecond, burst: b.Burst}
+		if !m.since.IsZero() {
+			l.AllowN(m.since, b.Burst)
+		}
+		m.lines[k] = l
+	case (l.perSecond != b.PerSecond || l.burst != b.Burst) && l.index(w.id) < 0:
+		l.perSecond, l.burst = b.PerSecond, b.Burst
+		l.SetLimitAt(w.seen, rate.Limit(b.PerSecond))
+		l.SetBurstAt(w.seen, b.Burst)
+		l.wakeFirst()
 	}
-	if passed := now.Sub(l.at); passed > 0 {
-		l.tokens += passed.Seconds() * b.PerSecond
-	}
-	l.tokens, l.at = min(l.tokens, float64(b.Burst)), now
 	return l
 }
 
-// ahead returns how many stand before the waiter, and whether there is no place
-// for it.
-func (l *line) ahead(now time.Time, id string, most int) (ahead int, full bool) {
-	l.waiters = slices.DeleteFunc(l.waiters, func(in inLine) bool { return in.id != id && now.Sub(in.seen) > waiterLease })
-	at := slices.IndexFunc(l.waiters, func(in inLine) bool { return in.id == id })
-	if at < 0 {
-		return len(l.waiters), len(l.waiters) >= most
+// until returns how long it takes until there are n tokens, if nobody takes any;
+// n may be more than the burst. It computes as package rate does, so that AllowN
+// agrees: what rounds to 0 is there.
+func (l *line) until(now time.Time, n int) time.Duration {
+	missing := float64(n) - l.TokensAt(now)
+	if missing <= 0 {
+		return 0
 	}
-	return at, false
+	if d := missing / l.perSecond * float64(time.Second); d < math.MaxInt64 {
+		return time.Duration(d)
+	}
+	return math.MaxInt64
 }
 
-// stand keeps the waiter's place, or gives it the last one.
-func (l *line) stand(now time.Time, id string) {
-	for i := range l.waiters {
-		if l.waiters[i].id == id {
-			l.waiters[i].seen = now
-			return
-		}
+// index returns the place of a waiter, -1 if it has none.
+func (l *line) index(id string) int {
+	return slices.IndexFunc(l.waiters, func(p place) bool { return p.id == id })
+}
+
+// ahead returns how many stand before the waiter.
+func (l *line) ahead(w place) int {
+	l.waiters = slices.DeleteFunc(l.waiters, func(p place) bool { return p.id != w.id && p.gone(w.seen) })
+	if at := l.index(w.id); at >= 0 {
+		return at
 	}
-	l.waiters = append(l.waiters, inLine{id, now})
+	return len(l.waiters)
+}
+
+// gone reports whether the waiter has not asked again for too long.
+func (p place) gone(now time.Time) bool { return p.awake == nil && now.Sub(p.seen) > waiterLease }
+
+// stand keeps the waiter's place, or gives it the last one.
+func (l *line) stand(w place) {
+	if at := l.index(w.id); at >= 0 {
+		l.waiters[at] = w
+		return
+	}
+	l.waiters = append(l.waiters, w)
+}
+
+func (l *line) remove(id string) {
+	at := l.index(id)
+	if at < 0 {
+		return
+	}
+	l.waiters = slices.Delete(l.waiters, at, at+1)
+	if at == 0 {
+		l.wakeFirst()
+	}
+}
+
+func (l *line) wakeFirst() {
+	if len(l.waiters) == 0 {
+		return
+	}
+	select {
+	case l.waiters[0].awake <- struct{}{}:
+	default:
+	}
 }
 
 // sweep drops what is as good as new.
@@ -156,7 +262,7 @@ func (m *Memory) sweep(now time.Time) {
 	}
 	m.next = now.Add(time.Second)
 	for k, l := range m.lines {
-		if !now.Before(l.full) && !slices.ContainsFunc(l.waiters, func(in inLine) bool { return now.Sub(in.seen) <= waiterLease }) {
+		if l.until(now, l.burst) == 0 && !slices.ContainsFunc(l.waiters, func(p place) bool { return !p.gone(now) }) {
 			delete(m.lines, k)
 		}
 	}

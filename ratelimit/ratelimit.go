@@ -23,6 +23,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"time"
 
@@ -51,11 +52,10 @@ type Options struct {
 	// Shared keeps the quota for all replicas of the host together; nil means that
 	// this process keeps it alone.
 	Shared Shared
-	// Outage says what becomes of calls while Shared gives no answer; the zero value,
-	// [Share], gives each replica its share.
-	Outage Outage
-	// Replicas is how many replicas have Shared in common. It must be more than 0
-	// beside a Shared whose Outage is [Share], and 0 without a Shared.
+	// Replicas is how many replicas have Shared in common. While Shared gives no answer,
+	// each has one part in that many of the quota: the rate, the burst and a line of its
+	// own, without what was saved before. So 1 gives the whole quota to each replica. 0
+	// means that calls are refused meanwhile. It must be 0 without a Shared.
 	Replicas int
 	// Logger hears, at level Info, of each call that has to wait. nil is silent.
 	Logger *slog.Logger
@@ -80,26 +80,20 @@ type Limit struct {
 // says. New panics where a number is negative, not finite, or says that a server
 // with a limit gets no calls.
 func New(opts Options) middleware.Middleware {
-	return newLimiter(opts, maxBuckets, maxOverflow).middleware
+	return newLimiter(opts).middleware
 }
 
-func newLimiter(opts Options, own, shared int) *limiter {
+func newLimiter(opts Options) *limiter {
 	check(opts)
-	limits := make(map[string]limit, len(opts.Servers))
-	for server, own := range opts.Servers {
-		limits[server] = own.limit()
-	}
 	return &limiter{
-		all:        Limit{opts.PerMinute, opts.Burst}.limit(),
-		servers:    limits,
+		all:        Limit{opts.PerMinute, opts.Burst},
+		servers:    maps.Clone(opts.Servers),
 		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
 		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
 		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
-		born:       time.Now(),
-		buckets:    newBuckets(own, shared),
+		local:      NewMemory(),
 		shared:     opts.Shared,
-		outage:     opts.Outage,
-		part:       part(opts),
+		replicas:   opts.Replicas,
 	}
 }
 
@@ -124,13 +118,8 @@ func check(opts Options) {
 	whole("MaxWait", int64(opts.MaxWait))
 	whole("MaxWaiters", int64(opts.MaxWaiters))
 	whole("Replicas", int64(opts.Replicas))
-	switch {
-	case opts.Outage > Whole:
-		panic("ratelimit: Options.Outage is none of Share, Refuse and Whole")
-	case opts.Shared == nil && (opts.Replicas > 0 || opts.Outage != Share):
-		panic("ratelimit: Options.Replicas and Options.Outage say nothing without a Shared")
-	case opts.Shared != nil && opts.Outage == Share && opts.Replicas == 0:
-		panic("ratelimit: Options.Replicas is 0 beside a Shared; say how many share the quota, so that each has its share while Shared does not answer, or choose another Outage")
+	if opts.Shared == nil && opts.Replicas > 0 {
+		panic("ratelimit: Options.Replicas says nothing without a Shared")
 	}
 }
 

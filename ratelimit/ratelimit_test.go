@@ -365,7 +365,7 @@ func TestContextWins(t *testing.T) {
 				time.Sleep(500 * time.Millisecond)
 				end := begin(c, middleware.Call{Tool: rated("a", 30)}, 1) // now its token comes at 1.5 s
 				wg.Wait()
-				gone(t, err, context.DeadlineExceeded)
+				limited(t, err, time.Second) // at once
 				end()
 				if got := e.times(); got != "[0s 1.5s]" {
 					t.Fatalf("handed over at %v", got)

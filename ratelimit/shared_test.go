@@ -109,23 +109,20 @@ func TestSharedWaitIsBounded(t *testing.T) {
 func TestOutageIsAsTheHostChose(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name    string
-		outage  ratelimit.Outage
-		lo, hi  int64 // calls of both replicas in 10 s, of 10 a second
-		refused bool
+		name     string
+		replicas int
+		lo, hi   int64 // calls of both replicas in 10 s, of 10 a second
+		refused  bool
 	}{
-		{"a share each", ratelimit.Share, 90, 102, false},
-		{"the whole", ratelimit.Whole, 190, 202, false},
-		{"none", ratelimit.Refuse, 0, 0, true},
+		{"a share each", 2, 90, 102, false},
+		{"the whole", 1, 190, 202, false},
+		{"none", 0, 0, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				shared := &faulty{Shared: ratelimit.NewMemory()}
-				o := ratelimit.Options{PerMinute: 600, Burst: 4, Shared: shared, Outage: c.outage}
-				if c.outage == ratelimit.Share {
-					o.Replicas = 2
-				}
+				o := ratelimit.Options{PerMinute: 600, Burst: 4, Shared: shared, Replicas: c.replicas}
 				callers, tool, calls := replicas(t, 2, o)
 				shared.out.Store(true)
 				if c.refused {
@@ -183,11 +180,8 @@ func TestSharedLimiterIsAGoodMiddleware(t *testing.T) {
 func TestNewRefusesWhatGoesNotWithShared(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]ratelimit.Options{
-		"no replicas":            {Shared: ratelimit.NewMemory()},
-		"negative":               {Shared: ratelimit.NewMemory(), Replicas: -1},
-		"replicas of nothing":    {Replicas: 2},
-		"an outage of nothing":   {Outage: ratelimit.Refuse},
-		"an outage that is none": {Shared: ratelimit.NewMemory(), Replicas: 1, Outage: 7},
+		"negative":            {Shared: ratelimit.NewMemory(), Replicas: -1},
+		"replicas of nothing": {Replicas: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

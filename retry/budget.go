@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -22,11 +21,9 @@ const (
 )
 
 // budget counts, for each server, how much of its tokens is spent. A server of
-// which nothing is spent is not in the map, so that only those in trouble take
-// room, and a call that succeeds looks at one number.
+// which nothing is spent is not in the map.
 type budget struct {
-	tokens  int
-	trouble atomic.Int32 // servers in the map
+	tokens int
 
 	mu    sync.Mutex
 	spent map[string]int
@@ -51,39 +48,30 @@ func costOf(err error) int {
 	return retryCost
 }
 
-// take draws on the server's tokens, and reports false where they do not suffice.
+// take draws on the server's tokens, and reports false if they do not suffice.
 func (b *budget) take(server string, cost int) bool {
 	if cost == 0 {
 		return true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	spent, known := b.spent[server]
-	if spent+cost > b.tokens {
+	if b.spent[server]+cost > b.tokens {
 		return false
 	}
-	if !known {
-		b.trouble.Add(1)
-	}
-	b.spent[server] = spent + cost
+	b.spent[server] += cost
 	return true
 }
 
 // give puts tokens back.
 func (b *budget) give(server string, tokens int) {
-	if tokens == 0 || b.trouble.Load() == 0 {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	spent, known := b.spent[server]
-	if !known {
-		return
-	}
-	if spent > tokens {
+	switch {
+	case !known:
+	case spent > tokens:
 		b.spent[server] = spent - tokens
-		return
+	default:
+		delete(b.spent, server)
 	}
-	delete(b.spent, server)
-	b.trouble.Add(-1)
 }

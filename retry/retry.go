@@ -126,17 +126,6 @@ func (r *retrier) will(tool *middleware.Tool) string {
 	return "retry if not sent"
 }
 
-// CallTool makes the first attempt without preparing for a second.
-func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	callstate.Of(ctx).Attempt()
-	res, err := r.next.CallTool(ctx, call)
-	if err == nil {
-		r.budget.give(serverOf(call), successGain)
-		return res, nil
-	}
-	return r.again(ctx, call, err)
-}
-
 // serverOf names whose budget a call draws on; calls without a tool share one.
 func serverOf(call middleware.Call) string {
 	if call.Tool == nil {
@@ -145,11 +134,17 @@ func serverOf(call middleware.Call) string {
 	return call.Tool.Server
 }
 
-// again decides after each failure whether, and when, the call is made once more.
-func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
+func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
 	var doubt error                        // of the first attempt that may have changed something
+	cost := 0                              // of the attempt under way
 	for attempt := 1; ; attempt++ {
+		callstate.Of(ctx).Attempt()
+		res, err := r.next.CallTool(ctx, call)
+		if err == nil {
+			r.budget.give(serverOf(call), max(cost, successGain))
+			return res, nil
+		}
 		ended := outcome(call, doubt, err)
 		if ctx.Err() != nil || !r.repeatable(call, err) {
 			return nil, ended
@@ -168,7 +163,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if !ok {
 			return nil, exhausted
 		}
-		cost := costOf(err)
+		cost = costOf(err)
 		if !r.budget.take(serverOf(call), cost) {
 			exhausted.OverBudget = true
 			return nil, exhausted
@@ -181,13 +176,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
 		if said := callstate.Of(ctx); said.HasRecord() {
-			said.Attempt()
 			said.Decide("retry", "again", err.Error())
-		}
-		var res *mcp.CallToolResult
-		if res, err = r.next.CallTool(ctx, call); err == nil {
-			r.budget.give(serverOf(call), max(cost, successGain))
-			return res, nil
 		}
 	}
 }

@@ -3,9 +3,11 @@ package route
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -15,6 +17,8 @@ var ErrNoReplica = errors.New("route: no replica")
 // A NoReplicaError says that no replica of the server may have the call, and of
 // each one why. Nothing was sent, and no weaker one was taken.
 type NoReplicaError struct {
+	fault.Unsent
+
 	Tool *middleware.Tool
 	// Excluded are the replicas with the reasons, in the order of the pool.
 	Excluded []Excluded
@@ -50,9 +54,6 @@ func (e *NoReplicaError) ForModel() string {
 // Is reports whether target is [ErrNoReplica].
 func (e *NoReplicaError) Is(target error) bool { return target == ErrNoReplica }
 
-// NotSent reports that the call did not leave.
-func (e *NoReplicaError) NotSent() bool { return true }
-
 // Permanent reports whether waiting is of no use.
 func (e *NoReplicaError) Permanent() bool { return e.After == 0 }
 
@@ -68,26 +69,26 @@ type notOffered interface {
 
 // none says of each replica why it may not have the call; the caller holds the
 // mutex.
-func (p *Pool) none(tool *middleware.Tool, tried set, at time.Time) error {
+func (p *Pool) none(tool *middleware.Tool, tried []*member, at time.Time) error {
 	err := &NoReplicaError{Tool: tool}
 	allowed, _ := p.allowed(tool)
-	for i, r := range p.replicas {
+	for _, m := range p.members {
 		var reason string
-		switch s := &p.states[i]; {
-		case tried.has(i):
+		switch {
+		case slices.Contains(tried, m):
 			reason = "was tried"
-		case tool.Safety().MustConfirm() && !p.primaries.has(i):
-			reason = fmt.Sprintf("is no primary (weight %d, below %d)", r.Weight, primary)
-		case !allowed.has(i):
+		case tool.Safety().MustConfirm() && !m.primary():
+			reason = fmt.Sprintf("is no primary (weight %d, below %d)", m.Weight, primary)
+		case !slices.Contains(allowed, m):
 			reason = "offers another definition of it"
-		case at.Before(s.until):
+		case at.Before(m.until):
 			reason = "failed and rests"
-			err.After = sooner(err.After, s.until.Sub(at))
+			err.After = sooner(err.After, m.until.Sub(at))
 		default:
 			reason = "failed and is being tried by another call"
-			err.After = sooner(err.After, p.pause)
+			err.After = sooner(err.After, p.o.Pause)
 		}
-		err.Excluded = append(err.Excluded, Excluded{r.ID, reason})
+		err.Excluded = append(err.Excluded, Excluded{m.ID, reason})
 	}
 	return err
 }

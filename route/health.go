@@ -21,8 +21,6 @@ type state struct {
 	pause  time.Duration
 }
 
-func (s *state) begin() { s.busy++ }
-
 // trial reports whether a failed replica may have one call to show itself.
 func (s *state) trial(at time.Time) bool {
 	return s.failed && s.busy == 0 && !at.Before(s.until)
@@ -54,9 +52,9 @@ func judge(ctx context.Context, err error) outcome {
 const maxPause = 32
 
 // learn takes in what came of a call.
-func (p *Pool) learn(ctx context.Context, i int, came outcome) {
+func (p *Pool) learn(ctx context.Context, m *member, came outcome) {
 	p.mu.Lock()
-	s := &p.states[i]
+	s := &m.state
 	s.busy--
 	before := s.failed
 	p.update(s, came)
@@ -64,11 +62,11 @@ func (p *Pool) learn(ctx context.Context, i int, came outcome) {
 	p.mu.Unlock()
 	switch {
 	case after && !before:
-		p.log.LogAttrs(ctx, slog.LevelWarn, "route: the replica failed", slog.String("server", p.server),
-			slog.String("replica", p.replicas[i].ID), slog.Duration("pause", time.Until(until)))
+		p.o.Logger.LogAttrs(ctx, slog.LevelWarn, "route: the replica failed", slog.String("server", p.server),
+			slog.String("replica", m.ID), slog.Duration("pause", time.Until(until)))
 	case before && !after:
-		p.log.LogAttrs(ctx, slog.LevelInfo, "route: the replica is healthy again", slog.String("server", p.server),
-			slog.String("replica", p.replicas[i].ID))
+		p.o.Logger.LogAttrs(ctx, slog.LevelInfo, "route: the replica is healthy again", slog.String("server", p.server),
+			slog.String("replica", m.ID))
 	}
 }
 
@@ -79,11 +77,11 @@ func (p *Pool) update(s *state, came outcome) {
 	case came == worked && !s.failed:
 		s.streak = 0
 	case came == worked:
-		if s.streak++; s.streak >= p.successes {
+		if s.streak++; s.streak >= p.o.Successes {
 			*s = state{busy: s.busy}
 		}
 	case !s.failed:
-		if s.streak++; s.streak >= p.failures {
+		if s.streak++; s.streak >= p.o.Failures {
 			s.failed, s.streak = true, 0
 			p.rest(s)
 		}
@@ -95,24 +93,9 @@ func (p *Pool) update(s *state, came outcome) {
 
 func (p *Pool) rest(s *state) {
 	if s.pause == 0 {
-		s.pause = p.pause
-	} else if s.pause/p.pause < maxPause && s.pause <= math.MaxInt64/2 {
+		s.pause = p.o.Pause
+	} else if s.pause/p.o.Pause < maxPause && s.pause <= math.MaxInt64/2 {
 		s.pause *= 2
 	}
 	s.until = time.Now().Add(s.pause)
-}
-
-// healthy returns those of the set that are, and those that may show that they are
-// again; the caller holds the mutex.
-func (p *Pool) healthy(among set, at time.Time) (healthy, trial set) {
-	for i := range p.states {
-		switch s := &p.states[i]; {
-		case !among.has(i):
-		case !s.failed:
-			healthy |= 1 << i
-		case s.trial(at):
-			trial |= 1 << i
-		}
-	}
-	return healthy, trial
 }

@@ -2,8 +2,7 @@ package route
 
 import (
 	"fmt"
-	"log/slog"
-	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,21 +41,21 @@ const (
 	HighCompute = "high-compute"
 )
 
-// maxReplicas is how many fit into a set.
-const maxReplicas = 64
+// A member is a replica of a pool with its health.
+type member struct {
+	Replica
+	state
 
-// A set holds replicas by their place in the pool.
-type set uint64
+	offers func(*middleware.Tool) bool // nil for one that offers all
+}
 
-func (s set) has(i int) bool { return s&(1<<i) != 0 }
-func (s set) count() int     { return bits.OnesCount64(uint64(s)) }
+func (m *member) primary() bool { return m.Weight >= primary }
 
-// nth returns the place of the nth replica in the set, from 0.
-func (s set) nth(n int) int {
-	for ; n > 0; n-- {
-		s &= s - 1
-	}
-	return bits.TrailingZeros64(uint64(s))
+func (m *member) is(category string) bool { return slices.Contains(m.Categories, category) }
+
+// keep returns the members for which ok reports true.
+func keep(among []*member, ok func(*member) bool) []*member {
+	return slices.DeleteFunc(slices.Clone(among), func(m *member) bool { return !ok(m) })
 }
 
 // A Pool is the replicas of one server, with their health. It is safe for
@@ -64,35 +63,27 @@ func (s set) nth(n int) int {
 type Pool struct {
 	server   string
 	strategy Strategy
-	replicas []Replica
-	offers   []func(*middleware.Tool) bool // nil for one that offers all
+	members  []*member
+	used     atomic.Bool
+	o        Options
 
-	primaries, caching, compute set
-
-	used                atomic.Bool
-	failures, successes int
-	pause               time.Duration
-	log                 *slog.Logger
-
-	mu     sync.Mutex
-	states []state
-	turn   uint64 // of the strategies that go round
+	mu   sync.Mutex // guards the health of the members
+	turn uint64     // of the strategies that go round
 }
 
 // NewPool returns the pool of a server, by the id that the host gave it. It panics
-// on what cannot be meant: no replica or more than 64, two with one ID, one without
-// an ID or a caller, a weight below 0 or above 100, an unknown strategy.
+// on what cannot be meant: no replica, two with one ID, one without an ID or a caller,
+// a weight below 0 or above 100, an unknown strategy.
 func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 	switch {
 	case server == "":
 		panic("route: NewPool was given no server")
 	case strategy > Affinity:
 		panic(fmt.Sprintf("route: the strategy of the pool of %s is %d; use one of RoundRobin to Affinity", server, strategy))
-	case len(replicas) == 0 || len(replicas) > maxReplicas:
-		panic(fmt.Sprintf("route: the pool of %s has %d replicas; it needs 1 to %d", server, len(replicas), maxReplicas))
+	case len(replicas) == 0:
+		panic(fmt.Sprintf("route: the pool of %s has 0 replicas; it needs one", server))
 	}
-	p := &Pool{server: server, strategy: strategy, states: make([]state, len(replicas))}
-	p.configure(Options{Failures: defaultFailures, Successes: defaultSuccesses, Pause: defaultPause, Logger: slog.New(slog.DiscardHandler)})
+	p := &Pool{server: server, strategy: strategy, o: Options{}.resolved()}
 	ids := make(map[string]bool)
 	for i, r := range replicas {
 		switch {
@@ -104,32 +95,16 @@ func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 			panic(fmt.Sprintf("route: the weight of the replica %s of %s is %d; it must be 0 to 100", r.ID, server, r.Weight))
 		}
 		ids[r.ID] = true
-		p.add(i, r)
+		r.Weight = max(r.Weight, 1)
+		m := &member{Replica: r}
+		if o, ok := r.Caller.(interface {
+			Offers(tool *middleware.Tool) bool
+		}); ok {
+			m.offers = o.Offers
+		}
+		p.members = append(p.members, m)
 	}
 	return p
-}
-
-func (p *Pool) add(i int, r Replica) {
-	r.Weight = max(r.Weight, 1)
-	p.replicas = append(p.replicas, r)
-	var offers func(*middleware.Tool) bool
-	if o, ok := r.Caller.(interface {
-		Offers(tool *middleware.Tool) bool
-	}); ok {
-		offers = o.Offers
-	}
-	p.offers = append(p.offers, offers)
-	if r.Weight >= primary {
-		p.primaries |= 1 << i
-	}
-	for _, c := range r.Categories {
-		switch c {
-		case Caching:
-			p.caching |= 1 << i
-		case HighCompute:
-			p.compute |= 1 << i
-		}
-	}
 }
 
 // use takes the settings of the middleware, once.
@@ -137,11 +112,7 @@ func (p *Pool) use(o Options) {
 	if p.used.Swap(true) {
 		panic("route: the pool of " + p.server + " is in use already; make one for each middleware")
 	}
-	p.configure(o)
-}
-
-func (p *Pool) configure(o Options) {
-	p.failures, p.successes, p.pause, p.log = o.Failures, o.Successes, o.Pause, o.Logger
+	p.o = o
 }
 
 // Candidates returns the IDs of the replicas that a call of the tool may go to now,
@@ -154,73 +125,66 @@ func (p *Pool) Candidates(tool *middleware.Tool) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := time.Now()
-	found, _ := p.narrow(tool, 0, at)
-	if found == 0 {
-		return nil, p.none(tool, 0, at)
+	found, _ := p.narrow(tool, nil, at)
+	if len(found) == 0 {
+		return nil, p.none(tool, nil, at)
 	}
-	ids := make([]string, 0, found.count())
-	for i := range p.replicas {
-		if found.has(i) {
-			ids = append(ids, p.replicas[i].ID)
-		}
+	var ids []string
+	for _, m := range found {
+		ids = append(ids, m.ID)
 	}
 	return ids, nil
 }
 
 // pick chooses a replica for one try and marks it as busy. why is for records.
-func (p *Pool) pick(call middleware.Call, tried set) (chosen int, why string, err error) {
+func (p *Pool) pick(call middleware.Call, tried []*member) (chosen *member, why string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := time.Now()
 	found, why := p.narrow(call.Tool, tried, at)
-	if found == 0 {
-		return 0, "", p.none(call.Tool, tried, at)
+	if len(found) == 0 {
+		return nil, "", p.none(call.Tool, tried, at)
 	}
 	chosen = p.choose(call, found)
-	p.states[chosen].begin()
+	chosen.busy++
 	return chosen, why, nil
 }
 
 // narrow applies the rules in their order: what safety demands, what health
-// allows, then what is preferred where there is a choice.
-func (p *Pool) narrow(tool *middleware.Tool, tried set, at time.Time) (found set, why string) {
+// allows, then what is preferred if there is a choice.
+func (p *Pool) narrow(tool *middleware.Tool, tried []*member, at time.Time) (found []*member, why string) {
 	allowed, why := p.allowed(tool)
-	allowed &^= tried
-	healthy, trial := p.healthy(allowed, at)
-	switch a := &tool.Annotations; {
-	case tool.Safety() == annotation.Safe:
-		healthy |= trial // a read is a good trial: where it fails, another replica answers
-	case healthy == 0:
-		healthy = trial
-	case a.Idempotent == annotation.Yes && !tool.Safety().MustConfirm():
-		healthy, why = prefer(healthy, p.caching, why, "idempotent: a caching replica")
+	allowed = keep(allowed, func(m *member) bool { return !slices.Contains(tried, m) })
+	safe := tool.Safety() == annotation.Safe
+	// A read is a good trial: if it fails, another replica answers.
+	found = keep(allowed, func(m *member) bool { return !m.failed || safe && m.trial(at) })
+	switch {
+	case len(found) == 0:
+		found = keep(allowed, func(m *member) bool { return m.trial(at) })
+	case !safe && tool.Annotations.Idempotent == annotation.Yes && !tool.Safety().MustConfirm():
+		found, why = prefer(found, Caching, why, "idempotent: a caching replica")
 	}
 	if demanding(&tool.Annotations) {
-		healthy, why = prefer(healthy, p.compute, why, "complex or costly: a high-compute replica")
-	}
-	return healthy, why
-}
-
-// allowed returns the replicas that may have the tool at all.
-func (p *Pool) allowed(tool *middleware.Tool) (set, string) {
-	found, why := set(1)<<len(p.replicas)-1, "any replica"
-	if tool.Safety().MustConfirm() {
-		found, why = p.primaries, "dangerous or unknown: primaries only"
-	}
-	for i, offers := range p.offers {
-		if offers != nil && found.has(i) && !offers(tool) {
-			found &^= 1 << i
-		}
+		found, why = prefer(found, HighCompute, why, "complex or costly: a high-compute replica")
 	}
 	return found, why
 }
 
-// prefer returns the part of the set that is preferred, where there is one.
-func prefer(s, preferred set, why, because string) (set, string) {
-	if s&preferred == 0 {
-		return s, why
+// allowed returns the replicas that may have the tool at all.
+func (p *Pool) allowed(tool *middleware.Tool) ([]*member, string) {
+	found, why := p.members, "any replica"
+	if tool.Safety().MustConfirm() {
+		found, why = keep(found, (*member).primary), "dangerous or unknown: primaries only"
 	}
-	return s & preferred, because
+	return keep(found, func(m *member) bool { return m.offers == nil || m.offers(tool) }), why
+}
+
+// prefer returns those of the category, or all if there are none.
+func prefer(found []*member, category, why, because string) ([]*member, string) {
+	if preferred := keep(found, func(m *member) bool { return m.is(category) }); len(preferred) > 0 {
+		return preferred, because
+	}
+	return found, why
 }
 
 // demanding reports whether a tool belongs on hardware for heavy work.

@@ -40,11 +40,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultFailures  = 3
-	defaultSuccesses = 2
-	defaultPause     = 5 * time.Second
-)
+// resolved returns the options with the defaults in place of zeros.
+func (o Options) resolved() Options {
+	o.Failures = cmp.Or(o.Failures, 3)
+	o.Successes = cmp.Or(o.Successes, 2)
+	o.Pause = cmp.Or(o.Pause, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return o
+}
 
 // New returns a middleware that sends the calls of each pool's server to one of
 // its replicas, and every other call to next. Each replica is tried at most once
@@ -63,10 +66,7 @@ func New(o Options, pools ...*Pool) middleware.Middleware {
 	case o.Pause < 0:
 		panic("route: Options.Pause is negative")
 	}
-	o.Failures = cmp.Or(o.Failures, defaultFailures)
-	o.Successes = cmp.Or(o.Successes, defaultSuccesses)
-	o.Pause = cmp.Or(o.Pause, defaultPause)
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o = o.resolved()
 	byServer := make(map[string]*Pool, len(pools))
 	for _, p := range pools {
 		switch {
@@ -124,7 +124,7 @@ func (r *router) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 
 // call tries one replica, and the next where that can do no harm.
 func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	var tried set
+	var tried []*member
 	var last error
 	for {
 		chosen, why, err := p.pick(call, tried)
@@ -134,9 +134,8 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 			}
 			return nil, err
 		}
-		tried |= 1 << chosen
-		r := p.replicas[chosen]
-		callstate.Of(ctx).Routed(r.ID, why)
+		tried = append(tried, chosen)
+		callstate.Of(ctx).Routed(chosen.ID, why)
 		res, err := p.try(ctx, chosen, call)
 		if err == nil {
 			return res, nil
@@ -144,8 +143,8 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 		if ctx.Err() != nil || !elsewhere(call, err) {
 			return nil, err
 		}
-		p.log.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
-			slog.String("after", r.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Said{Call: call, Value: err}))
+		p.o.Logger.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
+			slog.String("after", chosen.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Said{Call: call, Value: err}))
 		last = err
 	}
 }
@@ -163,10 +162,10 @@ func elsewhere(call middleware.Call, err error) bool {
 }
 
 // try calls one replica and learns from what came of it, a panic included.
-func (p *Pool) try(ctx context.Context, chosen int, call middleware.Call) (res *mcp.CallToolResult, err error) {
+func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	came := failed
 	defer func() { p.learn(ctx, chosen, came) }()
-	res, err = p.replicas[chosen].Caller.CallTool(ctx, p.replicas[chosen].own(call))
+	res, err = chosen.Caller.CallTool(ctx, chosen.own(call))
 	came = judge(ctx, err)
 	return res, err
 }

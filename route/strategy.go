@@ -1,6 +1,9 @@
 package route
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"math"
 	"slices"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -37,53 +40,44 @@ func (s Strategy) String() string {
 }
 
 // choose returns one of the replicas found; the caller holds the mutex.
-func (p *Pool) choose(call middleware.Call, found set) int {
+func (p *Pool) choose(call middleware.Call, found []*member) *member {
 	p.turn++
 	switch p.strategy {
 	case Weighted:
 		return p.byWeight(found)
 	case LeastConnections:
-		found = p.best(found, func(i int) int { return -p.states[i].busy })
+		found = best(found, func(m *member) int { return -m.busy })
 	case Category:
-		found = p.best(found, func(i int) int { return p.inCategory(i, call.Tool) })
+		found = best(found, func(m *member) int { return m.inCategory(call.Tool) })
 	case Capability:
-		found = p.best(found, func(i int) int { return p.capable(i, call.Tool) })
+		found = best(found, func(m *member) int { return m.capable(call.Tool) })
 	case Affinity:
-		return p.byScope(found, call.Scope)
+		return byScope(found, call.Scope)
 	case RoundRobin:
 	}
-	return found.nth(int(p.turn % uint64(found.count())))
+	return found[p.turn%uint64(len(found))]
 }
 
-// best returns those of the set whose score is highest.
-func (p *Pool) best(found set, score func(i int) int) set {
-	var out set
-	most := 0
-	for i := range p.replicas {
-		if !found.has(i) {
-			continue
-		}
-		switch s := score(i); {
-		case out == 0 || s > most:
-			out, most = 1<<i, s
-		case s == most:
-			out |= 1 << i
-		}
+// best returns those whose score is highest.
+func best(found []*member, score func(*member) int) []*member {
+	most := math.MinInt
+	for _, m := range found {
+		most = max(most, score(m))
 	}
-	return out
+	return keep(found, func(m *member) bool { return score(m) == most })
 }
 
-func (p *Pool) inCategory(i int, tool *middleware.Tool) int {
-	if c := tool.Annotations.Category; c != "" && slices.Contains(p.replicas[i].Categories, c) {
+func (m *member) inCategory(tool *middleware.Tool) int {
+	if c := tool.Annotations.Category; c != "" && m.is(c) {
 		return 1
 	}
 	return 0
 }
 
-func (p *Pool) capable(i int, tool *middleware.Tool) int {
+func (m *member) capable(tool *middleware.Tool) int {
 	n := 0
 	for _, tag := range tool.Annotations.Tags {
-		if slices.Contains(p.replicas[i].Capabilities, tag) {
+		if slices.Contains(m.Capabilities, tag) {
 			n++
 		}
 	}
@@ -94,53 +88,27 @@ func (p *Pool) capable(i int, tool *middleware.Tool) int {
 // the shares come in turns and not in blocks.
 const golden = 0x9E3779B97F4A7C15
 
-func (p *Pool) byWeight(found set) int {
+func (p *Pool) byWeight(found []*member) *member {
 	total := 0
-	for i, r := range p.replicas {
-		if found.has(i) {
-			total += r.Weight
-		}
+	for _, m := range found {
+		total += m.Weight
 	}
 	at := int((p.turn * golden >> 32) * uint64(total) >> 32)
-	chosen := 0
-	for i, r := range p.replicas {
-		if !found.has(i) {
-			continue
-		}
-		chosen = i
-		if at -= r.Weight; at < 0 {
-			break
+	for _, m := range found {
+		if at -= m.Weight; at < 0 {
+			return m
 		}
 	}
-	return chosen
+	return found[len(found)-1]
 }
 
 // byScope is rendezvous hashing: each scope ranks the replicas in an order of its
-// own and takes the first that is there.
-func (p *Pool) byScope(found set, scope string) int {
-	chosen, most := 0, uint64(0)
-	for i := range p.replicas {
-		if !found.has(i) {
-			continue
-		}
-		if h := hash(hash(fnvOffset, p.replicas[i].ID)*golden, scope); h >= most {
-			chosen, most = i, h
-		}
-	}
-	return chosen
+// own and takes the first that is there. The order is the same in every process.
+func byScope(found []*member, scope string) *member {
+	return slices.MaxFunc(found, func(a, b *member) int { return bytes.Compare(a.rank(scope), b.rank(scope)) })
 }
 
-// FNV-1a, written out since hash/fnv allocates, and a hash that differs between
-// processes would keep no scope at its replica. A last mix spreads short texts.
-const (
-	fnvOffset = 14695981039346656037
-	fnvPrime  = 1099511628211
-)
-
-func hash(h uint64, text string) uint64 {
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * fnvPrime
-	}
-	h = (h ^ h>>33) * golden
-	return h ^ h>>29
+func (m *member) rank(scope string) []byte {
+	sum := sha256.Sum256([]byte(m.ID + "\x00" + scope))
+	return sum[:]
 }

@@ -31,47 +31,27 @@ type Stores struct {
 // engine that is empty, or at least holds nothing of other calls of open.
 func Run(t *testing.T, open func(t *testing.T) (a, b Stores)) {
 	t.Helper()
-	for _, c := range cases() {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.play(t, open)
-		})
-	}
+	play(t, open, func(t *testing.T, one func(t *testing.T)) { one(t) })
 }
 
 // RunInBubble is [Run] in bubbles of testing/synctest, for what lives in this
 // process: no wait takes time.
 func RunInBubble(t *testing.T, open func(t *testing.T) (a, b Stores)) {
 	t.Helper()
-	for _, c := range cases() {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { c.play(t, open) })
-		})
-	}
+	play(t, open, synctest.Test)
 }
 
 // A replicas is the pair that a case plays with.
 type replicas struct{ a, b Stores }
 
-// A testCase names the sentence that is broken where it fails.
+// A testCase names the sentence that is broken if it fails.
 type testCase struct {
 	name string
-	has  func(Stores) bool
 	run  func(t *testing.T, r replicas)
 }
 
-func (c testCase) play(t *testing.T, open func(t *testing.T) (a, b Stores)) {
+func play(t *testing.T, open func(t *testing.T) (a, b Stores), in func(t *testing.T, one func(t *testing.T))) {
 	t.Helper()
-	a, b := open(t)
-	if !c.has(a) || !c.has(b) {
-		t.Skip("there is none")
-	}
-	c.run(t, replicas{a, b})
-}
-
-func cases() []testCase {
-	var all []testCase
 	for _, part := range []struct {
 		name  string
 		has   func(Stores) bool
@@ -83,11 +63,18 @@ func cases() []testCase {
 		{"board", func(s Stores) bool { return s.Board != nil }, boardCases},
 	} {
 		for _, c := range part.cases {
-			c.name, c.has = part.name+": "+c.name, part.has
-			all = append(all, c)
+			t.Run(part.name+": "+c.name, func(t *testing.T) {
+				t.Parallel()
+				in(t, func(t *testing.T) {
+					a, b := open(t)
+					if !part.has(a) || !part.has(b) {
+						t.Skip("there is none")
+					}
+					c.run(t, replicas{a, b})
+				})
+			})
 		}
 	}
-	return all
 }
 
 // patience is how long a case waits for what is promised soon, on a machine with much

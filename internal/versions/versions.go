@@ -7,13 +7,11 @@
 // each entity is all that is recorded.
 package versions
 
-import "github.com/hashicorp/golang-lru/v2/simplelru"
-
 // A Version counts the writes that a store has seen, over all servers.
 type Version uint64
 
-// maxEntities is how many entities of one server have a last write of their own.
-// For all others the newest of the writes that were dropped counts.
+// maxEntities is how many entities of one server have a last write of their own. When
+// there are more, they are dropped, and the newest of their writes counts for all.
 const maxEntities = 4096
 
 // Servers records the writes to each server, by entities with names of type N. The
@@ -70,18 +68,32 @@ func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
 // Mark records that what the names stand for may have changed now.
 func (s *Servers[N]) Mark(on *Server[N], names []N) {
 	s.Now++
-	on.mark(names, s.Now)
+	on.last = s.Now
+	if len(names) == 0 {
+		on.whole, on.written = s.Now, nil // every other write is older
+		return
+	}
+	if on.written == nil {
+		on.written = make(map[N]Version)
+	}
+	for _, name := range names {
+		if len(on.written) >= maxEntities {
+			clear(on.written)
+			on.others = s.Now
+		}
+		on.written[name] = s.Now
+	}
 }
 
 // A Server records the writes to one server. A write or a read that has no names is
 // about everything that the server holds.
 type Server[N comparable] struct {
-	whole    Version                    // the last write without names
-	last     Version                    // the last write of any kind
-	others   Version                    // no entity outside of written was written after this
-	written  *simplelru.LRU[N, Version] // the last write to each entity; nil before the first
-	inFlight int                        // writes without names that are in flight
-	named    map[N]int                  // what the other writes in flight name
+	whole    Version       // the last write without names
+	last     Version       // the last write of any kind
+	others   Version       // no entity outside of written was written after this
+	written  map[N]Version // the last write to each entity
+	inFlight int           // writes without names that are in flight
+	named    map[N]int     // what the other writes in flight name
 }
 
 // Changed reports whether a write after since may have changed what the names
@@ -94,11 +106,9 @@ func (s *Server[N]) Changed(names []N, since Version) bool {
 		return true
 	}
 	for _, name := range names {
-		at := s.others
-		if s.written != nil {
-			if known, ok := s.written.Peek(name); ok {
-				at = known
-			}
+		at, known := s.written[name]
+		if !known {
+			at = s.others
 		}
 		if at > since {
 			return true
@@ -132,24 +142,5 @@ func (s *Server[N]) End(names []N) {
 		if s.named[name]--; s.named[name] == 0 {
 			delete(s.named, name)
 		}
-	}
-}
-
-// mark records that what the names stand for may have changed at this version.
-func (s *Server[N]) mark(names []N, now Version) {
-	s.last = now
-	if len(names) == 0 {
-		s.whole, s.written = now, nil // every other write is older
-		return
-	}
-	if s.written == nil {
-		written, err := simplelru.NewLRU(maxEntities, func(_ N, at Version) { s.others = max(s.others, at) })
-		if err != nil {
-			panic("versions: " + err.Error()) // only for a size below 1
-		}
-		s.written = written
-	}
-	for _, name := range names {
-		s.written.Add(name, now)
 	}
 }

@@ -3,7 +3,6 @@ package main
 const (
 	retryFile   = "retry/retry.go"
 	limiterFile = "ratelimit/limiter.go"
-	bucketsFile = "ratelimit/buckets.go"
 	timeoutFile = "timeout/timeout.go"
 )
 
@@ -24,18 +23,15 @@ var retryMutants = []mutant{
 }
 
 var limitMutants = []mutant{
-	{"waiters-leave-debt", limiterFile, `return join(now, t, s), wait, nil`, `if s != nil { s.ReserveN(now, 1) }; return join(now, t, s), wait, nil`},
-	{"limit-ignores-the-context", limiterFile, "timer.Reset(more)\n\t\tselect {\n\t\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
-	{"limit-does-not-refuse-early", limiterFile, `if full || !l.fits(ctx, now, now, wait) {`, `if full {`},
-	{"server-limit-is-free", limiterFile, "if server != nil {\n\t\tserver.AllowN(now, 1)", `_ = server.limit`},
-	{"tool-limit-is-free", limiterFile, "if tool != nil {\n\t\ttool.AllowN(now, 1)", `_ = tool.limit`},
-	{"last-come-first-served", limiterFile, `w.inServer = server.queue.PushBack(w)`, `w.inServer = server.queue.PushFront(w)`},
-	{"next-waiter-not-woken", bucketsFile, `first.Value.(*waiter).wake()`, `_ = first`},
-	{"waiters-stay-in-the-queue", limiterFile, `w.server.remove(w.inServer)`, `w.server.remove(nil)`},
-	{
-		"scopes-share-a-limit", limiterFile, `if s = l.buckets.get(now, &key{scope: scope, server: tool.Server, whole: true}, byServer); s == nil {`,
-		`if s = l.buckets.get(now, &key{server: tool.Server, whole: true}, byServer); s == nil {`,
-	},
+	{"waiters-leave-debt", lineFile, `return wait, true`, `lines[0].ReserveN(w.seen, 1); return wait, true`},
+	{"limit-ignores-the-context", limiterFile, "timer := time.NewTimer(wait)\n\t\tselect {\n\t\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
+	{"limit-does-not-refuse-early", lineFile, `if full || wait > longest {`, `if full {`},
+	{"server-limit-is-free", limiterFile, `if server.PerMinute > 0 {`, `if server.PerMinute < 0 {`},
+	{"tool-limit-is-free", limiterFile, `to = append(to, Limit{PerMinute: *hint}.bucket(tool.Server, tool.Name()))`, `_ = tool`},
+	{"last-come-first-served", lineFile, `l.waiters = append(l.waiters, w)`, `l.waiters = append([]place{w}, l.waiters...)`},
+	{"next-waiter-not-woken", lineFile, `case l.waiters[0].awake <- struct{}{}:`, `case (chan struct{})(nil) <- struct{}{}:`},
+	{"waiters-stay-in-the-queue", limiterFile, "if inLine {\n\t\t\tl.leave(ctx, w)", `_ = w`},
+	{"scopes-share-a-limit", lineFile, `func (b Bucket) key(scope string) key { return key{scope, b.Server, b.Tool} }`, `func (b Bucket) key(string) key { return key{"", b.Server, b.Tool} }`},
 	{"timeout-not-applied", timeoutFile, `inner, cancel := context.WithTimeoutCause(ctx, after, own)`, `inner, cancel := context.WithCancel(ctx)`},
 	{"timeout-only-for-those-in-a-hurry", timeoutFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= after {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) >= after {`},
 }

@@ -8,7 +8,7 @@ const (
 )
 
 var routeMutants = []mutant{
-	{"dangerous-at-any-replica", poolFile, `found, why = p.primaries, "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
+	{"dangerous-at-any-replica", poolFile, `found, why = keep(found, (*member).primary), "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
 	{"failover-of-what-may-have-happened", routeFile, `return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)`, `return call.Tool != nil`},
 	{"replica-of-another-version", "catalog/replica.go", `return ok && digest == tool.Digest`, `return ok && len(digest) > 0`},
 	{"view-not-before-replicas", "catalog/call.go", `if a.limits {`, `if a.limits && a.c == nil {`},

@@ -4,7 +4,6 @@ const (
 	remoteFile = "cache/remote.go"
 	valueFile  = "cache/value.go"
 	sharedFile = "cache/memory.go"
-	paceFile   = "ratelimit/shared.go"
 	lineFile   = "ratelimit/memory.go"
 	boardFile  = "hitl/approvals/board.go"
 	pageFile   = "hitl/inbox/board.go"
@@ -19,16 +18,16 @@ var spreadMutants = []mutant{
 	{"replicas-values-outlive-writes", sharedFile, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {`, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && (v.value != nil || !on.Changed(v.names, v.since)) {`},
 	{"replicas-join-old-flights", sharedFile, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {`, `if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && (v.value == nil || !on.Changed(v.names, v.since)) {`},
 	{"replicas-lost-beginning-forgets-the-end", sharedFile, `if open, ok := m.writes[w.ID]; ok {`, `open, ok := m.writes[w.ID]; if !ok { return }; {`},
-	{"outage-lets-through", paceFile, `return own.Take(ctx, w.part(l.part))`, `return 0, nil`},
-	{"outage-gives-the-whole-to-each", paceFile, `b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)`, `b.Burst *= min(n, 1)`},
-	{"outage-gives-a-burst", paceFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
-	{"share-saves-between-outages", paceFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
-	{"replicas-tokens-not-taken", lineFile, `lines[i].tokens--`, `_ = lines[i].tokens`},
+	{"outage-lets-through", limiterFile, `return own.enter(ctx, w.share(l.replicas))`, `return 0, false, nil`},
+	{"outage-gives-the-whole-to-each", limiterFile, `b.PerSecond, b.Burst = b.PerSecond/float64(n), max(1, b.Burst/n)`, `b.Burst *= min(n, 1)`},
+	{"outage-gives-a-burst", limiterFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
+	{"share-saves-between-outages", limiterFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
+	{"replicas-tokens-not-taken", lineFile, `l.AllowN(w.seen, 1)`, `_ = l`},
 	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil || !storable(res) {`, `if json.Unmarshal(value[1:], res) != nil && storable(res) {`},
 	{"near-outlives-its-time", remoteFile, `kept, size, left)`, `r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, r.ttl)`},
-	{"newcomers-overtake", lineFile, `return len(l.waiters), len(l.waiters) >= most`, `return 0, len(l.waiters) >= most`},
-	{"who-left-stays-in-line", lineFile, `l.waiters = slices.DeleteFunc(l.waiters, func(in inLine) bool { return in.id == w.ID })`, `_ = l.waiters`},
-	{"silent-waiters-stay", lineFile, `return in.id != id && now.Sub(in.seen) > waiterLease })`, `_ = id`},
+	{"newcomers-overtake", lineFile, `return len(l.waiters)`, `return 0`},
+	{"who-left-stays-in-line", lineFile, `l.waiters = slices.Delete(l.waiters, at, at+1)`, `_ = l.waiters`},
+	{"silent-waiters-stay", lineFile, `func (p place) gone(now time.Time) bool { return p.awake == nil && now.Sub(p.seen) > waiterLease }`, `func (p place) gone(time.Time) bool { return p.seen.IsZero() }`},
 	{"second-answer-counts", boardFile, "\tcase p.answer != nil:", `case p.answer != nil && len(answer) == 0:`},
 	{"answer-with-nobody-there", boardFile, `return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)`, `return !p.ended && now.Before(p.Until)`},
 	{"another-question-is-shown", pageFile, `if q.digest = digestOf(q.request); q.digest != s.Digest {`, `if q.digest = digestOf(q.request); q.digest == "" {`},
