@@ -11,8 +11,8 @@ import (
 
 // The audiences that MCP knows.
 const (
-	User      mcp.Role = "user"
-	Assistant mcp.Role = "assistant"
+	user      mcp.Role = "user"
+	assistant mcp.Role = "assistant"
 )
 
 // defaultPriority is what a missing priority counts as.
@@ -66,7 +66,7 @@ func ContentOf(a *mcp.Annotations) (Content, error) {
 func (c Content) Validate() error {
 	var errs []error
 	for _, role := range c.Audience {
-		if role != User && role != Assistant {
+		if role != user && role != assistant {
 			errs = append(errs, fmt.Errorf("annotation: audience: %.40q is neither user nor assistant", role))
 		}
 	}

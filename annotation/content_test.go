@@ -72,7 +72,7 @@ func TestContentIsForWhomItNames(t *testing.T) {
 		{[]mcp.Role{"Assistant"}, false, false},
 	} {
 		c := annotation.Content{Audience: tt.audience}
-		if u, a := c.For(annotation.User), c.For(annotation.Assistant); u != tt.user || a != tt.assistant {
+		if u, a := c.For("user"), c.For("assistant"); u != tt.user || a != tt.assistant {
 			t.Errorf("%v: for the user %v, for the assistant %v", tt.audience, u, a)
 		}
 	}

@@ -41,7 +41,7 @@ func (*uncancelled) Err() error                  { return nil }
 func (t *Trail) begin(ctx context.Context) *passage {
 	p := &passage{trail: t, n: t.calls.Add(1), began: time.Now()}
 	p.Pass(ctx, "record", p)
-	p.kept.Context = ctx
+	p.kept.Context = ctx //nolint:fatcontext // the one that it was begun in
 	return p
 }
 

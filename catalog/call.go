@@ -11,9 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// CallTool calls the tool on its server. The guard stands here: a Dangerous or
-// Unknown call without a person's yes is refused, and the class is that of the
-// accepted definition, whatever the call carries.
+// CallTool calls the tool on its server, behind a guard: a Dangerous or Unknown call that
+// nobody has approved is refused, by the class of the accepted definition.
 func (c *Catalog) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return guard.Call(ctx, call, c.lookup)
 }
@@ -64,11 +63,9 @@ func (v *View) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.New(v.c.meter.Metered(executor), v.c.acceptedFor(v.sees))
 }
 
-// Admit is a middleware that refuses what the view does not show, and what its
-// catalogue would refuse, before anything else is done about the call: nobody is
-// asked about it, and no memory that is shared with other callers answers it.
-// chain.Standard puts it where it belongs; in front of a chain of another order,
-// hang it by hand.
+// Admit is a middleware that refuses what the view does not show, and what its catalog
+// would refuse, before a person is asked or a cache that others share is looked up.
+// chain.Standard has it; in a chain of another order, put it in by hand.
 func (v *View) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 	return &admitter{next: next, c: v.c, sees: v.sees, limits: true}
 }

@@ -215,7 +215,9 @@ func TestEveryPageIsListed(t *testing.T) {
 func TestEveryTransportWorks(t *testing.T) {
 	for _, version := range mcptest.Versions {
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
-			"stdio": func(t *testing.T) *mcp.ClientSession { return mcptest.Dial(t, nil, mcptest.ChildTransport(t, "files"), version) },
+			"stdio": func(t *testing.T) *mcp.ClientSession {
+				return mcptest.Dial(t, nil, mcptest.ChildTransport(t, "files"), version)
+			},
 			"HTTP": func(t *testing.T) *mcp.ClientSession {
 				cs, _ := mcptest.ConnectHTTP(t, files(), nil, version)
 				return cs
@@ -428,7 +430,9 @@ func TestServerThatDiesOrTalksRubbishAddsNothing(t *testing.T) {
 		}
 		good := `{"name":"list_a","inputSchema":{"type":"object"}}`
 		for name, connect := range map[string]func(t *testing.T) *mcp.ClientSession{
-			"process dies on the second page": func(t *testing.T) *mcp.ClientSession { return mcptest.Dial(t, nil, mcptest.ChildTransport(t, "dying"), version) },
+			"process dies on the second page": func(t *testing.T) *mcp.ClientSession {
+				return mcptest.Dial(t, nil, mcptest.ChildTransport(t, "dying"), version)
+			},
 			"hangs up on the second page": peer(func(p *mcptest.Peer, r mcptest.Request) {
 				if strings.Contains(string(r.Params), `"cursor"`) {
 					p.Hangup()

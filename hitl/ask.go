@@ -238,40 +238,40 @@ func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, stricter *middleware.Call, err error) {
 	call, d := &q.call, got.decision
 	o := outcome{by: d.By, edited: d.Arguments != nil, took: time.Since(q.began)}
-	end := func(to approvals.State, what string, err error) (*agreed, *middleware.Call, error) {
+	end := func(to approvals.State, what string, err error) error {
 		o.what = what
 		a.journal.decided(ctx, call, o)
 		if q.input != nil && to == approvals.Void {
 			to = approvals.Denied // which only an open question can become: an approval by another leg stays
 		}
 		_ = a.journal.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: to, By: d.By}) // a denial stays one
-		return nil, nil, err
+		return err
 	}
-	failed := func(err error) (*agreed, *middleware.Call, error) {
+	failed := func(err error) error {
 		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
 	}
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
 	case ctx.Err() != nil:
-		return end(approvals.Void, "given up", fault.GivenUp(ctx))
+		return nil, nil, end(approvals.Void, "given up", fault.GivenUp(ctx))
 	case pending:
 		a.park(context.WithoutCancel(ctx), q)
 		return nil, nil, &PendingError{Tool: call.Tool, Requests: asked.Requests, State: stateMark + q.id + "." + asked.State}
 	case middleware.NotSent(got.err):
-		return end(approvals.Void, "given up", got.err)
+		return nil, nil, end(approvals.Void, "given up", got.err)
 	case got.err != nil:
-		return failed(got.err)
+		return nil, nil, failed(got.err)
 	case d.Verdict != Approved:
-		return end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
+		return nil, nil, end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
 	}
 	approved := *call
 	change := approvals.Change{To: approvals.Approved, By: d.By, Until: time.Now().Add(a.Lifetime)}
 	if o.edited {
 		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
-			return failed(&editError{err})
+			return nil, nil, failed(&editError{err})
 		}
 		if approved.Tool.Safety() < call.Tool.Safety() {
-			_, _, _ = end(approvals.Void, "asked again", nil)
+			_ = end(approvals.Void, "asked again", nil)
 			return nil, &approved, nil
 		}
 		change.Edited, change.Arguments = true, hash(approved.Arguments)
@@ -280,7 +280,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 		err = a.standing.remember(ctx, approved, got)
 	}
 	if err != nil {
-		return end(approvals.Void, "denied", a.journal.storeFailed(ctx, call, err))
+		return nil, nil, end(approvals.Void, "denied", a.journal.storeFailed(ctx, call, err))
 	}
 	o.what = "approved"
 	a.journal.decided(ctx, call, o)

@@ -1,6 +1,9 @@
 package infer
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // An Entry is one word of one group of the lexicon.
 type Entry struct {
@@ -37,9 +40,7 @@ func WithoutEach(f func(gone Entry)) {
 			all[written] = index(left)[written]
 		}
 		f(Entry{gone.group, gone.base})
-		for written, w := range kept {
-			all[written] = w
-		}
+		maps.Copy(all, kept)
 	}
 }
 

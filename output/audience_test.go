@@ -21,7 +21,7 @@ func about(priority float64, audience ...mcp.Role) *mcp.Annotations {
 	return &mcp.Annotations{Audience: audience, Priority: priority}
 }
 
-const user, assistant = annotation.User, annotation.Assistant
+const user, assistant mcp.Role = "user", "assistant"
 
 // What is for the user alone is withheld from the model and handed to the host, and
 // the rest stands in the order of its priority, over a real session.

@@ -47,10 +47,10 @@ func ExampleNew() {
 func ExampleResources() {
 	listed := []*mcp.Resource{
 		{URI: "doc:trivia", Annotations: annotation.Content{Priority: new(0.1)}.MCP()},
-		{URI: "doc:handbook", Annotations: annotation.Content{Audience: []mcp.Role{annotation.User}}.MCP()},
+		{URI: "doc:handbook", Annotations: annotation.Content{Audience: []mcp.Role{"user"}}.MCP()},
 		{URI: "doc:schema"},
 	}
-	resources, err := output.Resources(listed, annotation.Assistant)
+	resources, err := output.Resources(listed, "assistant")
 	if err != nil {
 		panic(err)
 	}
@@ -64,10 +64,10 @@ func ExampleResources() {
 
 func ExampleResourceTemplates() {
 	listed := []*mcp.ResourceTemplate{
-		{URITemplate: "photo:{day}", Annotations: annotation.Content{Audience: []mcp.Role{annotation.User}}.MCP()},
+		{URITemplate: "photo:{day}", Annotations: annotation.Content{Audience: []mcp.Role{"user"}}.MCP()},
 		{URITemplate: "log:{day}"},
 	}
-	templates, err := output.ResourceTemplates(listed, annotation.Assistant)
+	templates, err := output.ResourceTemplates(listed, "assistant")
 	if err != nil {
 		panic(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/paging"
@@ -117,12 +116,8 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err != nil {
 		return c.failed(ctx, call, err), nil
 	}
-	state := callstate.Of(ctx)
-	if !state.HasRecord() {
-		state = callstate.Begin(ctx)
-		ctx = state
-	}
-	res, err := fault.Call(ctx, c.next, inner, func() *middleware.Tool { return state.Tool(inner.Tool) })
+	inside, state := callstate.Ensure(ctx)
+	res, err := fault.Call(inside, c.next, inner, func() *middleware.Tool { return state.Tool(inner.Tool) })
 	call.Tool = state.Tool(call.Tool) // as further in
 	_, _, asks := fault.InputRequired(err)
 	switch {
@@ -167,7 +162,7 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *paging
 		a.shape = a.contract.Shape()
 		a.keepUnnamed = c.KeepUnnamed != nil && c.KeepUnnamed(call.Tool)
 	}
-	contents, others, _ := forRole(res.Content, annotation.Assistant, annotationsOf)
+	contents, others, _ := forRole(res.Content, "assistant", annotationsOf)
 	moved := !slices.Equal(contents, res.Content)
 	if len(others) > 0 && c.ForUser != nil {
 		c.ForUser(ctx, call, others)

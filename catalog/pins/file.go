@@ -104,7 +104,7 @@ func replaceFile(path string, text []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	d, err := os.Open(dir) // so that the new name lasts
+	d, err := os.Open(dir) //nolint:gosec // the folder that the host named; so that the new name lasts
 	if err != nil {
 		return err
 	}

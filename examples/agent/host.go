@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,8 +195,8 @@ func (h *host) work(ctx context.Context) error {
 
 func (h *host) close() error {
 	var errs []error
-	for i := len(h.closers) - 1; i >= 0; i-- {
-		errs = append(errs, h.closers[i]())
+	for _, closer := range slices.Backward(h.closers) {
+		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
 }

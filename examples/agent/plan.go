@@ -35,7 +35,7 @@ func (h *host) planner() (string, planner, error) {
 // readScript returns a planner that makes the calls of a file, one after the other.
 // A call that fails does not end it.
 func readScript(name string) (planner, error) {
-	data, err := os.ReadFile(name)
+	data, err := os.ReadFile(name) //nolint:gosec // the user names it
 	if err != nil {
 		return nil, fmt.Errorf("--script: %w; it takes a JSON file", err)
 	}
@@ -66,13 +66,15 @@ func explore(ctx context.Context, h *host) error {
 	var calls []*call
 	tools := h.tools.List()
 	for _, tool := range tools {
-		var schema struct{ Required []string }
+		var schema struct {
+			Required []string `json:"required"`
+		}
 		raw, err := json.Marshal(tool.Definition.InputSchema)
 		if err == nil && json.Unmarshal(raw, &schema) == nil && len(schema.Required) == 0 && tool.Safety() == annotation.Safe {
 			calls = append(calls, &call{Tool: tool.Name(), why: "it is safe and needs no arguments"})
 		}
 	}
-	h.say("%s to call. The other %d are not safe or need arguments: --repl and --script call them.", count(len(calls), "tool"), len(tools)-len(calls))
+	h.sayf("%s to call. The other %d are not safe or need arguments: --repl and --script call them.", count(len(calls), "tool"), len(tools)-len(calls))
 	h.do(ctx, calls...)
 	return nil
 }
@@ -90,12 +92,12 @@ func repl(ctx context.Context, h *host) error {
 			if tool, err := h.tools.Find(strings.TrimSpace(rest)); err != nil {
 				h.problem(err.Error())
 			} else {
-				h.say("%s", h.chain.Explain(tool))
+				h.sayf("%s", h.chain.Explain(tool))
 			}
 		default:
 			c := call{Tool: word, Arguments: json.RawMessage(cmp.Or(strings.TrimSpace(rest), "{}")), why: "you typed it"}
 			if h.do(ctx, &c); c.outcome() == "ok" {
-				h.say("%s", c.text())
+				h.sayf("%s", c.text())
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func (h *host) introduce(planner string) {
 }
 
 // say prints what the planner says.
-func (o options) say(format string, args ...any) {
+func (o options) sayf(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !o.event("say", map[string]string{"text": text}) {
 		fmt.Fprintln(o.out)
 		o.wrapped("›", text)
@@ -72,7 +72,7 @@ func (o options) problem(text string) {
 }
 
 func (o options) wrapped(mark, text string) {
-	for _, row := range strings.Split(strings.TrimSpace(safetext.Text(text)), "\n") {
+	for row := range strings.SplitSeq(strings.TrimSpace(safetext.Text(text)), "\n") {
 		for _, row := range safetext.Wrap(row, 78) {
 			fmt.Fprintln(o.out, mark, strings.TrimRight(row, " "))
 			mark = " "

@@ -51,7 +51,7 @@ func tidy(ctx context.Context, h *host) error {
 	if err := t.compare(ctx); err != nil {
 		return err
 	}
-	h.say("What is to be done with each file?")
+	h.sayf("What is to be done with each file?")
 	for _, f := range before {
 		t.decide(ctx, f)
 	}
@@ -61,7 +61,7 @@ func tidy(ctx context.Context, h *host) error {
 	if !slices.Equal(before, t.files) {
 		return errors.New("the folder changed while it was looked at; nothing was done, run it again")
 	}
-	h.say("Tidying.")
+	h.sayf("Tidying.")
 	n := map[string]int{}
 	for _, c := range t.todo {
 		n[t.make(ctx, c)]++
@@ -71,7 +71,7 @@ func tidy(ctx context.Context, h *host) error {
 	}
 	files := slices.DeleteFunc(t.files, func(f file) bool { return f.Folder })
 	failed := len(t.todo) - n["ok"] - n["denied"] - n["unknown"]
-	h.say("Done: %s made, %d denied, %d failed, %d unknown; %s left alone; %s now.",
+	h.sayf("Done: %s made, %d denied, %d failed, %d unknown; %s left alone; %s now.",
 		count(n["ok"], "change"), n["denied"], failed, n["unknown"], count(t.left, "file"), count(len(files), "file"))
 	return nil
 }
@@ -91,7 +91,7 @@ func result[T any](c call) (v T, err error) {
 }
 
 func (t *tidier) list(ctx context.Context, why string) error {
-	t.host.say("%s", why)
+	t.host.sayf("%s", why)
 	c := call{Tool: "list_files"}
 	t.host.do(ctx, &c)
 	got, err := result[files](c)
@@ -114,7 +114,7 @@ func (t *tidier) compare(ctx context.Context) error {
 			paths = append(paths, f.Path)
 		}
 	}
-	t.host.say("Which files are equal, and which ask to be kept?")
+	t.host.sayf("Which files are equal, and which ask to be kept?")
 	search, hash := newCall("search_text", "", map[string]any{"text": keepMark}), newCall("hash_files", "", map[string]any{"paths": paths})
 	t.host.do(ctx, &search, &hash)
 	found, err := result[files](search)
@@ -186,7 +186,7 @@ func (t *tidier) backup(ctx context.Context, name, original string) {
 
 func (t *tidier) leave(name, why string) {
 	t.left++
-	t.host.say("%s is left alone: %s.", name, why)
+	t.host.sayf("%s is left alone: %s.", name, why)
 }
 
 func (t *tidier) delete(name, why string) {

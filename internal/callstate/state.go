@@ -111,6 +111,16 @@ func (r *Root) begin(ctx context.Context) *State {
 	return &r.State
 }
 
+// Ensure returns the state of the call, a new one if it has none with a record, and the
+// context that carries it.
+func Ensure(ctx context.Context) (context.Context, *State) {
+	if s := Of(ctx); s.HasRecord() {
+		return ctx, s
+	}
+	s := Begin(ctx)
+	return s, s
+}
+
 // Join returns the state of the call for a reader of its record, and the context that
 // carries it. It begins one if there is none, or if a reader of the same name has joined
 // it already: that one belongs to an enclosing call.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -210,7 +211,7 @@ func (w *writer) number() error {
 	simple := true // digits alone
 	for ; w.pos < len(w.src); w.pos++ {
 		if c := w.src[w.pos]; c < '0' || c > '9' {
-			if bytes.IndexByte([]byte("+-.eE"), c) < 0 {
+			if strings.IndexByte("+-.eE", c) < 0 {
 				break
 			}
 			simple = false

@@ -8,21 +8,21 @@ import (
 )
 
 // Skip skips the test unless the switch is set.
-func Skip(t testing.TB) {
-	t.Helper()
+func Skip(tb testing.TB) {
+	tb.Helper()
 	if !on() {
-		t.Skip("set FAIRLEAD_LONG=1 to run")
+		tb.Skip("set FAIRLEAD_LONG=1 to run")
 	}
 }
 
 // Every returns n, for a test that goes through very many cases and looks at every
 // nth of them, or 1 if the switch is set.
-func Every(t testing.TB, n int) int {
-	t.Helper()
+func Every(tb testing.TB, n int) int {
+	tb.Helper()
 	if on() {
 		return 1
 	}
-	t.Logf("one case in %d; set FAIRLEAD_LONG=1 to run all", n)
+	tb.Logf("one case in %d; set FAIRLEAD_LONG=1 to run all", n)
 	return n
 }
 

@@ -37,8 +37,14 @@ func markTools(raw json.RawMessage) json.RawMessage {
 	if !changed {
 		return raw
 	}
-	list["tools"], _ = json.Marshal(tools) // each of them is JSON
-	out, _ := json.Marshal(list)
+	var err error
+	if list["tools"], err = json.Marshal(tools); err != nil {
+		return raw
+	}
+	out, err := json.Marshal(list)
+	if err != nil {
+		return raw
+	}
 	return out
 }
 

@@ -83,7 +83,7 @@ func (c *copier) contents(contents []mcp.Content) []mcp.Content {
 			block.Elem().Set(reflect.ValueOf(content).Elem())
 			c.size += header
 			c.own(block.Elem())
-			out[i], _ = block.Interface().(mcp.Content)
+			out[i], _ = reflect.TypeAssert[mcp.Content](block)
 		}
 	}
 	return out
@@ -109,8 +109,8 @@ func (c *copier) own(v reflect.Value) {
 	case reflect.String:
 		c.size += int64(v.Len())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			c.own(v.Field(i))
+		for _, field := range v.Fields() {
+			c.own(field)
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -113,7 +114,7 @@ func (v Value) Object(what string) ([]Value, error) {
 	seen := make(map[string]bool, len(members))
 	values := make([]Value, len(members))
 	for i, m := range members {
-		values[i] = Value{v.file, start + m.end, m.Value, append(v.names[:len(v.names):len(v.names)], m.Name)}
+		values[i] = Value{v.file, start + m.end, m.Value, append(slices.Clip(v.names), m.Name)}
 		if seen[m.Name] {
 			return nil, values[i].Errorf("is given twice")
 		}

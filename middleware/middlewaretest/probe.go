@@ -226,7 +226,7 @@ func others() (how string, running bool) {
 
 type goroutine struct{ id, state, stack string }
 
-// head is how a goroutine's stack begins: "goroutine 7 [sync.Mutex.Lock, synctest bubble 3]:"
+// head is how a goroutine's stack begins: "goroutine 7 [sync.Mutex.Lock, synctest bubble 3]:".
 var head = regexp.MustCompile(`^goroutine (\d+) .*?\[([^],]*).*, synctest bubble (\d+)`)
 
 // goroutines returns the other goroutines of this bubble.

@@ -60,7 +60,7 @@ func (s *Groups[Q, A]) join(ctx context.Context, t *turn.Turn, id string, q Q) (
 	}
 	if g = s.open[t]; g == nil {
 		g, leads = &group[Q, A]{over: make(chan struct{})}, true
-		g.ctx, g.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		g.ctx, g.cancel = context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // leave calls it
 		s.open[t] = g
 	}
 	g.ids, g.questions = append(g.ids, id), append(g.questions, q)
