@@ -22,9 +22,8 @@ func (*Catalog) Describe() middleware.Description {
 	return middleware.Description{Kind: "guard", Guards: true}
 }
 
-// Guard stands before an executor other than the catalog's own sessions that calls the
-// same tools. It takes their class from the catalog and refuses what the catalog does not
-// know.
+// Guard stands before an executor other than the catalog's own sessions that calls the same
+// tools: it takes their class from the catalog, and refuses what the catalog does not know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.New(c.meter.Metered(executor), c.acceptedFor(everyTool))
 }
@@ -36,7 +35,7 @@ func (c *Catalog) acceptedFor(sees func(*middleware.Tool) bool) guard.Accepted {
 	}
 }
 
-// lookupFor finds the targets of calls for a caller that sees some of the tools.
+// lookupFor finds the targets of calls of the tools that a caller sees.
 func (c *Catalog) lookupFor(sees func(*middleware.Tool) bool) guard.Lookup {
 	ended := c.meter.Count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {

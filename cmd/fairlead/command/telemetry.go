@@ -30,7 +30,7 @@ func telemetry(ctx context.Context, log *slog.Logger) (t proxy.Telemetry, end fu
 		return nil, func() error { return nil }, nil
 	}
 	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) {
-		log.Warn("telemetry: " + err.Error())
+		log.WarnContext(ctx, "telemetry: "+err.Error())
 	}))
 	spans, err := otlptracehttp.New(ctx)
 	if err != nil {

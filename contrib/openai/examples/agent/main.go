@@ -18,13 +18,13 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/prompt"
@@ -47,10 +47,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	server := exec.Command(os.Args[2], os.Args[3:]...)
+	server := exec.Command(os.Args[2], os.Args[3:]...) //nolint:gosec // the user names the server
 	server.Stderr = os.Stderr
 	err := run(ctx, openai.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, hitl.Terminal(os.Stdin, os.Stderr), os.Stdout)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
 		os.Exit(1)
