@@ -344,7 +344,7 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		if got := decisions(first); first.Class != "safe" || first.Attempts != 2 || first.From != "server" || got != "cache miss, retry again, ratelimit waited" {
 			t.Errorf("got %s, %d attempts, from %s: %s", first.Class, first.Attempts, first.From, got)
 		}
-		if again := call("list_files"); again.From != "memory" || decisions(again) != "cache hit" || again.Attempts != 0 {
+		if again := call("list_files"); again.From != "cache" || decisions(again) != "cache hit" || again.Attempts != 0 {
 			t.Errorf("got from %s: %s", again.From, decisions(again))
 		}
 		gone := call("delete_file")

@@ -76,7 +76,7 @@ func source(o Outcome, facts []callstate.Decision) string {
 	for _, f := range facts {
 		switch {
 		case f.Stage == "cache" && (f.What == "hit" || f.What == "joined"):
-			return "memory"
+			return "cache"
 		case o == InputRequired && f.Stage == "hitl" && f.What == "pending":
 			return "" // the question is ours
 		}

@@ -69,7 +69,7 @@ type Record struct {
 	Outcome  Outcome       `json:"outcome,omitempty"`   // of an end
 	Took     time.Duration `json:"took_ns,omitempty"`   // of an end, from the trail's Record on
 	Waited   time.Duration `json:"waited_ns,omitempty"` // of that, for people
-	From     string        `json:"from,omitempty"`      // "memory" or "server", of a result
+	From     string        `json:"from,omitempty"`      // "cache" or "server", of a result
 	Approval string        `json:"approval,omitempty"`  // the question that a person said yes to
 	Attempts int           `json:"attempts,omitempty"`  // how often retry handed the call on; 0 without a retry
 	// Decisions are what the rooms said of the call, in their order; why only in full.

@@ -82,7 +82,7 @@ func TestAWholeChainBeforeARealServer(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	raw := string(read(t, name))
-	if strings.Contains(raw, "sentinel") || strings.Count(raw, "you sent") != 2 || !strings.Contains(raw, `"from":"memory"`) {
+	if strings.Contains(raw, "sentinel") || strings.Count(raw, "you sent") != 2 || !strings.Contains(raw, `"from":"cache"`) {
 		t.Errorf("%s", raw)
 	}
 	without := std

@@ -58,7 +58,7 @@ func live(t *testing.T, w *world) {
 	once := func(what string) map[string]int { return map[string]int{what: 1} }
 	steps := []step{
 		{"crm/list_customers", `{}`, "done", audit.OK, "server", once("list_customers {}"), 0, []string{"cache miss", "route"}},
-		{"crm/list_customers", `{ }`, "done", audit.OK, "memory", nil, 0, []string{"cache hit"}},
+		{"crm/list_customers", `{ }`, "done", audit.OK, "cache", nil, 0, []string{"cache hit"}},
 		{"crm/add_note", `{"text":"hi"}`, "done", audit.OK, "server", once(`add_note {"text":"hi"}`), 0, []string{"cache passed", "route"}},
 		{"crm/list_customers", `{}`, "done", audit.OK, "server", once("list_customers {}"), 0, []string{"cache miss", "route"}},
 		{"crm/delete_customer", `{"id":7}`, "done", audit.OK, "server", once(`delete_customer {"id":7}`), 1, []string{"hitl allowed", "cache passed"}},
@@ -79,7 +79,7 @@ func live(t *testing.T, w *world) {
 	first := len(steps) - 4
 	steps[first].executed, steps[first].from = once("get_status {}"), "server"
 	for i := range steps[first+1:] {
-		steps[first+1+i].from = "memory"
+		steps[first+1+i].from = "cache"
 	}
 	steps = append(steps, step{"files/get_status", `{}`, "called 4 times in a row", audit.Refused, "", nil, 0, []string{"budget stopped"}})
 

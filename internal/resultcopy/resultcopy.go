@@ -109,8 +109,8 @@ func (c *copier) own(v reflect.Value) {
 	case reflect.String:
 		c.size += int64(v.Len())
 	case reflect.Struct:
-		for _, field := range v.Fields() {
-			c.own(field)
+		for i := range v.NumField() { //nolint:modernize // an iterator allocates
+			c.own(v.Field(i))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
