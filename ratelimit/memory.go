@@ -21,11 +21,13 @@ const waiterLease = 2 * time.Second
 // quota, and the measure of others. It holds 100,000 buckets that are not full, and
 // refuses a waiter that needs one more. The zero value is not ready; use [NewMemory].
 type Memory struct {
+	born  time.Time
 	since time.Time // when its buckets were empty; zero if they have always been full
 	most  int       // lines
 
 	mu    sync.Mutex
 	lines map[key]*line
+	last  *line     // that was used last, as most are again
 	next  time.Time // when to look for lines that are as good as new
 }
 
@@ -35,6 +37,7 @@ type key struct{ scope, server, tool string }
 // A line is a bucket and those that wait for it, in the order in which they came.
 type line struct {
 	*rate.Limiter
+	key       key
 	perSecond float64
 	burst     int
 	waiters   []place
@@ -53,8 +56,11 @@ var _ Shared = (*Memory)(nil)
 func NewMemory() *Memory { return newMemory(time.Time{}) }
 
 func newMemory(since time.Time) *Memory {
-	return &Memory{lines: make(map[key]*line), since: since, most: maxLines}
+	return &Memory{born: time.Now(), lines: make(map[key]*line), since: since, most: maxLines}
 }
+
+// now reads the monotonic clock alone, which takes half as long as time.Now.
+func (m *Memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
 
 // Take implements [Shared].
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
@@ -77,7 +83,7 @@ func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stand
 	if over(ctx) {
 		return 0, false, givenUp(ctx)
 	}
-	now := time.Now() // under the lock, so that no bucket sees time run backwards
+	now := m.now() // under the lock, so that no bucket sees time run backwards
 	wait, stands = m.take(w.Scope, w.Buckets, place{w.ID, now, w.awake}, w.Longest, w.Most)
 	if !stands {
 		m.leave(w)
@@ -89,8 +95,12 @@ func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stand
 func (m *Memory) allow(scope string, buckets []Bucket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
+	now := m.now()
 	m.sweep(now)
+	if len(buckets) == 1 {
+		l := m.line(scope, buckets[0], place{seen: now})
+		return l != nil && len(l.waiters) == 0 && l.AllowN(now, 1)
+	}
 	var room [2]*line
 	lines := room[:0]
 	for _, b := range buckets {
@@ -174,13 +184,16 @@ func (b Bucket) key(scope string) key { return key{scope, b.Server, b.Tool} }
 // changed, as when a host corrects a hint, holds from the next call that brings it.
 func (m *Memory) line(scope string, b Bucket, w place) *line {
 	k := b.key(scope)
-	l := m.lines[k]
+	l := m.last
+	if l == nil || l.key != k {
+		l = m.lines[k]
+	}
 	switch {
 	case l == nil:
 		if len(m.lines) >= m.most {
 			return nil
 		}
-		l = &line{Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst), perSecond: b.PerSecond, burst: b.Burst}
+		l = &line{key: k, Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst), perSecond: b.PerSecond, burst: b.Burst}
 		if !m.since.IsZero() {
 			l.AllowN(m.since, b.Burst)
 		}
@@ -191,6 +204,7 @@ func (m *Memory) line(scope string, b Bucket, w place) *line {
 		l.SetBurstAt(w.seen, b.Burst)
 		l.wakeFirst()
 	}
+	m.last = l
 	return l
 }
 
@@ -260,7 +274,7 @@ func (m *Memory) sweep(now time.Time) {
 	if now.Before(m.next) {
 		return
 	}
-	m.next = now.Add(time.Second)
+	m.next, m.last = now.Add(time.Second), nil
 	for k, l := range m.lines {
 		if l.until(now, l.burst) == 0 && !slices.ContainsFunc(l.waiters, func(p place) bool { return !p.gone(now) }) {
 			delete(m.lines, k)

@@ -180,7 +180,7 @@ func (c *shared) same(tool *middleware.Tool) bool {
 // call, and a call that it makes has a state of its own.
 func Leave(ctx context.Context) context.Context {
 	s := Of(ctx)
-	if !s.HasRecord() && JudgeOf(ctx) == nil {
+	if s == nil || s.call == nil && JudgeOf(ctx) == nil {
 		return ctx
 	}
 	if s.call != nil {
@@ -242,10 +242,7 @@ func WithTicket(ctx context.Context, ticket any) context.Context {
 
 // Ticket returns the place of the call in its batch, nil if it has none.
 func Ticket(ctx context.Context) any {
-	for s := range Of(ctx).all {
-		if s.over {
-			break
-		}
+	for s := Of(ctx); s != nil && !s.over; s = s.outer {
 		if s.ticket != nil {
 			return s.ticket
 		}

@@ -94,9 +94,9 @@ func TestRatios(t *testing.T) {
 		contest contest
 		least   map[string]float64
 	}{
-		{callPlain(), map[string]float64{"naive": 2.5, "failsafe": 5, "floor": 0.7}},
+		{callPlain(), map[string]float64{"naive": 1.6, "failsafe": 3, "floor": 0.5}},
 		{hit(200, "200B", false), map[string]float64{"naive": 20}},
-		{hit(200, "200B", true), map[string]float64{"naive": 5}},
+		{hit(200, "200B", true), map[string]float64{"naive": 3.6}},
 		{key("200B", newArgument(200).raw), map[string]float64{"naive": 10, "json_valid": 1.2}},
 	} {
 		r, err := play(c.contest, p)
