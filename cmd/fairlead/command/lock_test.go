@@ -82,7 +82,7 @@ func TestLockThatCannotBeReadStays(t *testing.T) {
 	}
 	for _, command := range []string{"diff", "accept"} {
 		code, _, stderr := program(t, "y\n", "lock", command, "--lock", path, lying(t))
-		if code != exitUsage || !strings.Contains(stderr, `unknown key "more"`) || !strings.Contains(stderr, path) {
+		if code != exitUsage || !strings.Contains(stderr, `"more": is an unknown key`) || !strings.Contains(stderr, path) {
 			t.Errorf("%s: exit %d, stderr %q", command, code, stderr)
 		}
 	}
