@@ -175,6 +175,11 @@ func (r *record) asksTheSame(o *record) bool {
 	return r.law == reads && o.law == reads && r.scope == o.scope && r.server == o.server && r.tool == o.tool && r.digest == o.digest && r.meaning == o.meaning
 }
 
+// endsBefore reports whether the call has less time than o.
+func (r *record) endsBefore(o *record) bool {
+	return !r.deadline.IsZero() && (o.deadline.IsZero() || r.deadline.Before(o.deadline))
+}
+
 // checkStampede: I14. A read is not made while the same one is under way that
 // began before it, ends no earlier, and is of the same generation.
 func (w *scenario) checkStampede(r *record) {
@@ -197,8 +202,11 @@ func (w *scenario) checkStampede(r *record) {
 		}
 		under = o
 	}
-	if under == nil || under.overlaps || !under.deadline.IsZero() && (r.deadline.IsZero() || under.deadline.Before(r.deadline)) {
+	if under == nil || under.overlaps || under.endsBefore(r) {
 		return
+	}
+	if under.entered.Equal(r.entered) && r.endsBefore(under) {
+		return // r may have been the first of the two, and too short for the other
 	}
 	if last := under.last(); !under.live(time.Now()) || last != nil && last.fault == asksInput {
 		return // half an answer is nobody else's
