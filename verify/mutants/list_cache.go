@@ -40,7 +40,7 @@ var cacheMutants = []mutant{
 	},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
-	{"answers-not-copied-in", flightFile, `f.kept, f.size = resultcopy.Copy(f.res)`, `f.kept, f.size = f.res, 1`},
+	{"answers-not-copied-in", flightFile, `f.kept, f.size = resultcopy.Copy(f.res)`, `_, f.size = resultcopy.Copy(f.res); f.kept = f.res`},
 	{"answers-not-copied-out", cacheFile, `return id, c.clone(res), nil`, `return id, res, nil`},
 	{"shared-answers-not-copied", cacheFile, `return c.clone(f.kept), nil`, `return f.kept, nil`},
 }
