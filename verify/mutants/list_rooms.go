@@ -70,9 +70,9 @@ var catalogMutants = []mutant{
 }
 
 var entityMutants = []mutant{
-	{"written-entity-stays-known", writesFile, `if at > since {`, `if at > since && s.wholly > s.over.Load() {`},
+	{"written-entity-stays-known", writesFile, `if at > since {`, `if at > since && s.inFlight > 0 {`},
 	{"entity-under-write-is-read", writesFile, `if s.named[name] > 0 {`, `if s.named[name] > 1 {`},
-	{"write-to-all-ends-no-entity", writesFile, `if s.whole > since {`, `if s.whole > since && s.wholly > s.over.Load() {`},
+	{"write-to-all-ends-no-entity", writesFile, `if s.whole > since {`, `if s.whole > since && s.inFlight > 0 {`},
 }
 
 // byTests has the mutants that scenarios miss or meet too seldom, and the package and
