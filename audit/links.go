@@ -20,8 +20,7 @@ type passage struct {
 	trail *Trail
 	n     int64
 	began time.Time
-	kept  uncancelled           // part of it, to save an allocation
-	facts [4]callstate.Decision // room for what most calls decide
+	kept  uncancelled // part of it, to save an allocation
 
 	mu     sync.Mutex
 	level  level
@@ -47,12 +46,8 @@ func (t *Trail) begin(ctx context.Context) *passage {
 
 // passageOf returns the passage of the call through this trail, nil if it has none.
 func (t *Trail) passageOf(ctx context.Context) *passage {
-	for carried := range callstate.Passages(ctx) {
-		if p, ok := carried.(*passage); ok && p.trail == t {
-			return p
-		}
-	}
-	return nil
+	p, _ := callstate.Kept(ctx, func(p *passage) bool { return p.trail == t })
+	return p
 }
 
 // record returns what every record of the call has.
@@ -96,7 +91,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
-	said := p.Record(p.facts[:0]...)
+	said := p.Record()
 	tool := call.Tool
 	if said.Tool != nil {
 		tool = said.Tool

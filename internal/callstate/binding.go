@@ -41,13 +41,17 @@ type facts struct {
 // maxInline is how long arguments may be that need no allocation of their own.
 const maxInline = 256
 
-// of makes the facts those of these arguments.
-func (f *facts) of(arguments []byte) {
-	if f.known && bytes.Equal(f.text, arguments) {
-		return
+// of returns the facts of these arguments. The lock is held.
+func (c *shared) of(arguments []byte) *facts {
+	if c.facts == nil {
+		c.facts = new(facts)
 	}
-	f.text = append(f.textRoom[:0], arguments...)
-	f.known, f.formed, f.bound = true, false, false
+	f := c.facts
+	if !f.known || !bytes.Equal(f.text, arguments) {
+		f.text = append(f.textRoom[:0], arguments...)
+		f.known, f.formed, f.bound = true, false, false
+	}
+	return f
 }
 
 // Bind returns what an approval of the call is bound to. It is computed once for a call
@@ -58,8 +62,7 @@ func Bind(s *State, call *middleware.Call) Binding {
 	}
 	s.call.mu.Lock()
 	defer s.call.mu.Unlock()
-	f, tool := &s.call.facts, call.Tool
-	f.of(call.Arguments)
+	f, tool := s.call.of(call.Arguments), call.Tool
 	if !f.bound || f.server != tool.Server || f.name != tool.Name() || f.scope != call.Scope || f.digest != tool.Digest {
 		f.server, f.name, f.scope, f.digest = tool.Server, tool.Name(), call.Scope, tool.Digest
 		f.binding, f.bound = bind(call), true
@@ -69,15 +72,13 @@ func Bind(s *State, call *middleware.Call) Binding {
 
 func bind(call *middleware.Call) Binding {
 	Observe("binding")
-	var array [512]byte
-	text := array[:0]
+	var array [1024]byte
+	text := append(array[:0], call.Tool.Digest[:]...)
 	for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {
 		text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))
 		text = append(text, name...)
 	}
-	arguments := sha256.Sum256(call.Arguments)
-	text = append(text, call.Tool.Digest[:]...)
-	text = append(text, arguments[:]...)
+	text = append(text, call.Arguments...) // last, so that its length is known
 	return sha256.Sum256(text)
 }
 
@@ -113,8 +114,7 @@ func (s *State) canonical(call *middleware.Call) ([]byte, error) {
 	}
 	s.call.mu.Lock()
 	defer s.call.mu.Unlock()
-	f := &s.call.facts
-	f.of(call.Arguments)
+	f := s.call.of(call.Arguments)
 	if !f.formed {
 		Observe("form")
 		into := f.formRoom[:0]

@@ -15,18 +15,12 @@ func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
 	if have := classes(ctx); have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
 		return ctx
 	}
-	s := derive(ctx)
-	s.class = tool
-	return &s
+	return with(ctx, tool)
 }
 
 func classes(ctx context.Context) *middleware.Tool {
-	for s := range nearest(ctx).all {
-		if s.class != nil {
-			return s.class
-		}
-	}
-	return nil
+	tool, _ := find[*middleware.Tool](nearest(ctx), nil)
+	return tool
 }
 
 // Classified returns the tool that inference classified, if it is the one that the call
@@ -67,9 +61,7 @@ func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.T
 		}
 		a.static = have.static
 	}
-	s := derive(ctx)
-	s.answer = a
-	return &s
+	return with(ctx, a)
 }
 
 // JudgeBy returns a judge that classifies a call as the middleware does.
@@ -87,39 +79,28 @@ func JudgeBy(m middleware.Middleware) Judge {
 // WithJudge returns a context that carries what classifies the call by its arguments, for
 // arguments that a person edits.
 func WithJudge(ctx context.Context, judge Judge) context.Context {
-	s := derive(ctx)
-	s.judge = judge
-	return &s
+	return with(ctx, judge)
 }
 
 // JudgeOf returns what classifies the call by its arguments, nil if there is nothing.
 func JudgeOf(ctx context.Context) Judge {
-	for s := range Of(ctx).all {
-		if s.over {
-			break
-		}
-		if s.judge != nil {
-			return s.judge
-		}
-	}
-	return nil
+	judge, _ := own[Judge](Of(ctx))
+	return judge
 }
+
+// A limit reports whether the caller may use a tool.
+type limit func(*middleware.Tool) bool
 
 // WithLimit returns a context for a caller that may use only the tools that sees returns
 // true for, whichever executor of the catalog the call comes to.
 func WithLimit(ctx context.Context, sees func(*middleware.Tool) bool) context.Context {
-	s := derive(ctx)
-	s.sees = sees
-	return &s
+	return with(ctx, limit(sees))
 }
 
 // Sees reports whether the caller may use a tool.
 func Sees(ctx context.Context, tool *middleware.Tool) bool {
-	for s := range Of(ctx).all {
-		if s.over {
-			break
-		}
-		if s.sees != nil && !s.sees(tool) {
+	for s := Of(ctx); s != nil && !s.over; s = s.outer {
+		if sees, ok := s.added.(limit); ok && !sees(tool) {
 			return false
 		}
 	}
@@ -129,10 +110,10 @@ func Sees(ctx context.Context, tool *middleware.Tool) bool {
 // Static returns a tool as it was before an answer about one call changed it: itself if
 // there was none.
 func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
-	for s := range nearest(ctx).all {
-		if a := s.answer; a != nil && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest {
-			return a.static
-		}
+	if a, ok := find(nearest(ctx), func(a *answer) bool {
+		return a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest
+	}); ok {
+		return a.static
 	}
 	return tool
 }
@@ -151,22 +132,14 @@ func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotation
 }
 
 func (s *State) answers() bool {
-	for s := range s.all {
-		if s.answer != nil {
-			return true
-		}
-	}
-	return false
+	_, ok := find[*answer](s, nil)
+	return ok
 }
 
 // answerTo returns the innermost answer to a call.
 func answerTo(s *State, want Binding) *answer {
-	for s := range s.all {
-		if s.answer != nil && s.answer.binding == want {
-			return s.answer
-		}
-	}
-	return nil
+	a, _ := find(s, func(a *answer) bool { return a.binding == want })
+	return a
 }
 
 // Judged returns the accepted tool as preflight's answer changes it for these arguments.
@@ -185,7 +158,7 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 		tool.Annotations = exactly.over(accepted.Annotations)
 	} else {
 		for s := range s.all {
-			if a := s.answer; a != nil && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
+			if a, ok := s.added.(*answer); ok && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
 				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
 			}
 		}
@@ -199,18 +172,11 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 // WithMark returns a context that carries audit's mark: exactly this call is recorded,
 // before it is made.
 func WithMark(ctx context.Context, call *middleware.Call) context.Context {
-	s := derive(ctx)
-	b := Bind(Of(ctx), call)
-	s.recorded = &b
-	return &s
+	return with(ctx, Bind(Of(ctx), call))
 }
 
 // Marked reports whether exactly this call is recorded.
 func Marked(ctx context.Context, call *middleware.Call) bool {
-	for s := range nearest(ctx).all {
-		if s.recorded != nil {
-			return *s.recorded == Bind(Of(ctx), call)
-		}
-	}
-	return false
+	recorded, ok := find[Binding](nearest(ctx), nil)
+	return ok && recorded == Bind(Of(ctx), call)
 }

@@ -34,16 +34,17 @@ const (
 // If before is not nil it runs each time the grant is about to be consumed, before the
 // call is handed over; an error of it ends the grant, and the call.
 func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
-	g := &Grant{State: derive(ctx), binding: Bind(Of(ctx), call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
-	g.grant = g
+	g := &Grant{binding: Bind(Of(ctx), call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
+	g.State = derive(ctx, g)
 	return &g.State, g
 }
 
 // Again returns the context for the executor, with an approval of its own for the same
 // call, as long as this one lives: a chain further in guards the call with it.
 func (g *Grant) Again(ctx context.Context) (context.Context, *Grant) {
-	once := &Grant{State: derive(ctx), binding: g.binding, expires: g.expires, edited: g.edited}
-	once.grant, once.over, once.State.call = once, true, nil
+	once := &Grant{binding: g.binding, expires: g.expires, edited: g.edited}
+	once.State = derive(ctx, once)
+	once.over, once.State.call = true, nil
 	return &once.State, once
 }
 
@@ -69,20 +70,13 @@ func (g *Grant) TooMild(tool *middleware.Tool) bool { return g.mild && tool.Safe
 // Find returns the innermost grant for exactly this call, whatever its state, nil if
 // there is none.
 func Find(ctx context.Context, call *middleware.Call) *Grant {
-	var want Binding
-	bound := false
-	for s := range nearest(ctx).all {
-		if s.grant == nil {
-			continue
-		}
-		if !bound {
-			want, bound = Bind(Of(ctx), call), true
-		}
-		if s.grant.binding == want {
-			return s.grant
-		}
+	s := nearest(ctx)
+	if _, ok := find[*Grant](s, nil); !ok {
+		return nil
 	}
-	return nil
+	want := Bind(Of(ctx), call)
+	g, _ := find(s, func(g *Grant) bool { return g.binding == want })
+	return g
 }
 
 var errUsed = errors.New("its approval has been used or has expired; ask again")

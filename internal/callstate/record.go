@@ -96,12 +96,11 @@ func (c *shared) write(f func(*Record)) {
 	f(&c.record)
 }
 
-// Record returns what has happened so far, with the decisions appended to room.
-func (s *State) Record(room ...Decision) (r Record) {
+// Record returns what has happened so far. Its decisions are read-only.
+func (s *State) Record() (r Record) {
 	s.write(func(now *Record) {
 		r = *now
-		room = append(room, now.Decisions...)
-		r.Decisions = room
+		r.Decisions = slices.Clip(r.Decisions) // later ones are written behind these
 	})
 	return r
 }

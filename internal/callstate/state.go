@@ -25,16 +25,10 @@ type State struct {
 	outer *State  // what this one was derived from: of the same call or an enclosing one
 	over  bool    // the call was handed to its executor
 
-	// What this state adds. What is nil is looked up further out.
-	class    *middleware.Tool
-	answer   *answer
-	judge    Judge
-	grant    *Grant
-	recorded *Binding
-	sees     func(*middleware.Tool) bool
-	passage  any
-	ticket   any
-	sent     *middleware.Call // the call that is sent through the SDK
+	// What this state adds, nil for nothing: a *middleware.Tool (the class), *answer, Judge,
+	// *Grant, Binding (audit's mark), limit, *middleware.Call (sent through the SDK), or
+	// what another package keeps of the call. Everything else is looked up further out.
+	added any
 }
 
 type key struct{}
@@ -62,13 +56,41 @@ func Of(ctx context.Context) *State {
 	return nil
 }
 
-// derive returns a state further in, of the same call.
-func derive(ctx context.Context) State {
-	s := State{Context: ctx, outer: nearest(ctx)}
+// derive returns a state further in, of the same call, which adds a fact.
+func derive(ctx context.Context, added any) State {
+	s := State{Context: ctx, outer: nearest(ctx), added: added}
 	if s.outer != nil && !s.outer.over {
 		s.call = s.outer.call
 	}
 	return s
+}
+
+// with returns a context that carries one more fact about the call.
+func with(ctx context.Context, added any) context.Context {
+	s := derive(ctx, added)
+	return &s
+}
+
+// find returns the innermost fact of one type that matches, of enclosing calls as well.
+// A nil match takes any.
+func find[T any](s *State, match func(T) bool) (fact T, ok bool) {
+	for ; s != nil; s = s.outer {
+		if fact, ok := s.added.(T); ok && (match == nil || match(fact)) {
+			return fact, true
+		}
+	}
+	return fact, false
+}
+
+// own returns the innermost fact of one type that was added since an enclosing call was
+// handed to its executor.
+func own[T any](s *State) (fact T, ok bool) {
+	for ; s != nil && !s.over; s = s.outer {
+		if fact, ok := s.added.(T); ok {
+			return fact, true
+		}
+	}
+	return fact, false
 }
 
 // all yields the state and those it was derived from, innermost first, of enclosing
@@ -86,7 +108,7 @@ type shared struct {
 	mu      sync.Mutex
 	record  Record
 	readers []string
-	facts   facts
+	facts   *facts // nil until the first of them is needed
 
 	// Room for what most calls need.
 	decisions [4]Decision
@@ -163,7 +185,10 @@ func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Cont
 		return WithJudge(ctx, judge)
 	}
 	s := Begin(ctx)
-	s.call.record.Tool, s.judge = call.Tool, judge
+	s.call.record.Tool = call.Tool
+	if judge != nil {
+		s.added = judge
+	}
 	return s
 }
 
@@ -196,59 +221,40 @@ func Leave(ctx context.Context) context.Context {
 
 // WithSent returns a context for what sends the call through the SDK.
 func WithSent(ctx context.Context, call *middleware.Call) context.Context {
-	s := derive(ctx)
+	s := derive(ctx, call)
 	s.over, s.call = true, nil
-	s.sent = call
 	return &s
 }
 
 // Sent returns the ID and the scope of the call that an executor further out is sending,
 // for a chain beneath a session of the SDK, whose types have no room for them.
 func Sent(ctx context.Context) (id, scope string) {
-	for s := range nearest(ctx).all {
-		if s.sent != nil {
-			return s.sent.ID, s.sent.Scope
-		}
+	if call, ok := find[*middleware.Call](nearest(ctx), nil); ok {
+		return call.ID, call.Scope
 	}
 	return "", ""
 }
 
 // Pass makes r the state of the call for a reader of its record, and has it carry what
-// audit keeps of the call.
-func (r *Root) Pass(ctx context.Context, reader string, passage any) {
+// the reader keeps of the call.
+func (r *Root) Pass(ctx context.Context, reader string, kept any) {
 	if ctx, joined := r.Join(ctx, reader); joined != &r.State {
-		r.State = derive(ctx)
+		r.State = derive(ctx, nil)
 	}
-	r.passage = passage
+	r.added = kept
 }
 
-// Passages yields what audit keeps of the call and of enclosing ones, innermost first.
-func Passages(ctx context.Context) func(yield func(any) bool) {
-	return func(yield func(any) bool) {
-		for s := range nearest(ctx).all {
-			if s.passage != nil && !yield(s.passage) {
-				return
-			}
-		}
-	}
+// Kept returns what a package keeps of the call, or of an enclosing one, as a value of its
+// own type that matches.
+func Kept[T any](ctx context.Context, match func(T) bool) (T, bool) {
+	return find(nearest(ctx), match)
 }
 
 // WithTicket returns a context that carries the place of the call in its batch.
-func WithTicket(ctx context.Context, ticket any) context.Context {
-	s := derive(ctx)
-	s.ticket = ticket
-	return &s
-}
+func WithTicket(ctx context.Context, ticket any) context.Context { return with(ctx, ticket) }
 
-// Ticket returns the place of the call in its batch, nil if it has none.
-func Ticket(ctx context.Context) any {
-	for s := Of(ctx); s != nil && !s.over; s = s.outer {
-		if s.ticket != nil {
-			return s.ticket
-		}
-	}
-	return nil
-}
+// Ticket returns the place of the call in its batch.
+func Ticket[T any](ctx context.Context) (ticket T, ok bool) { return own[T](Of(ctx)) }
 
 // Sending returns the state of the call that is handed to its executor, nil if there is
 // none: what was computed from its arguments holds still.

@@ -28,10 +28,7 @@ func New(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
 	if next == nil {
 		panic("fairlead: a guard needs an executor; got nil")
 	}
-	return &guard{func(ctx context.Context, call middleware.Call) (Target, error) {
-		tool, err := accepted(ctx, call)
-		return Target{Tool: tool, Next: next}, err
-	}}
+	return &guard{next, accepted}
 }
 
 // A Target is an accepted tool with what executes its calls.
@@ -73,7 +70,10 @@ func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-type guard struct{ lookup Lookup }
+type guard struct {
+	next     middleware.ToolCaller
+	accepted Accepted
+}
 
 // Describe does not tell what the guard stands before, which is not to be called.
 func (*guard) Describe() middleware.Description {
@@ -82,6 +82,11 @@ func (*guard) Describe() middleware.Description {
 
 func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return Call(ctx, call, g.lookup)
+}
+
+func (g *guard) lookup(ctx context.Context, call middleware.Call) (Target, error) {
+	tool, err := g.accepted(ctx, call)
+	return Target{Tool: tool, Next: g.next}, err
 }
 
 // Call is what a guard does with a call, for an executor that is its own guard.
