@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -50,6 +51,32 @@ type Request struct {
 	// [*PendingError]; nil where the question is new. It is anybody's text.
 	Input *middleware.Input
 }
+
+// Digest returns a digest of what a person is shown and approves: all of the request but
+// its deadline and its Input.
+func (r Request) Digest() string {
+	r.Deadline, r.Input = time.Time{}, nil
+	form, err := json.Marshal(struct { //nolint:musttag // only its digest is used
+		Request
+
+		Tool      []string
+		Arguments []byte // exactly, as no RawMessage is written
+	}{r, []string{r.Tool.Server, r.Tool.Name(), r.Tool.Digest.String(), r.Tool.Explain()}, r.Arguments})
+	if err != nil {
+		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
+	}
+	return hash(form)
+}
+
+// Reasons returns what the call's class rests on, one reason a line, as the tool's
+// [middleware.Tool.Explain] has it without its heading: the tool and its class.
+func (r Request) Reasons() []string {
+	// The tool's name is the server's text, so the heading ends by its length.
+	rest := strings.TrimPrefix(r.Tool.Explain(), r.heading()+"\n")
+	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+}
+
+func (r Request) heading() string { return fmt.Sprintf("%s: %s", r.Tool, r.Tool.Safety()) }
 
 // Choices returns the approvals that the person may choose from, as decisions: for this
 // call alone, and then each offer, for the session and for always if it may stand so long.

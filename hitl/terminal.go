@@ -178,13 +178,9 @@ const (
 // be sent. It has no right-hand border, which the width of characters would break.
 func (t *terminal) show(request Request, most int) {
 	var b bytes.Buffer
-	// The tool's name is the server's text, so its own line is told from the reasons
-	// by length and not by its end.
-	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
-	reasons := strings.TrimPrefix(request.Tool.Explain(), heading+"\n")
 	// No row is left for the terminal to break: it would go on at the border's place.
 	border := "\n  ╭─ "
-	for _, text := range safetext.Wrap(safetext.Line(heading), 75) {
+	for _, text := range safetext.Wrap(safetext.Line(request.heading()), 75) {
 		fmt.Fprintf(&b, "%s%s\n", border, text)
 		border = "  │ "
 	}
@@ -194,8 +190,8 @@ func (t *terminal) show(request Request, most int) {
 			name = ""
 		}
 	}
-	for reason := range strings.Lines(reasons) { // the server's words in it are quoted
-		for _, text := range safetext.Wrap(strings.TrimSuffix(strings.TrimPrefix(reason, "  "), "\n"), 76) {
+	for _, reason := range request.Reasons() { // the server's words in it are quoted
+		for _, text := range safetext.Wrap(strings.TrimPrefix(reason, "  "), 76) {
 			b.WriteString("  │ " + text + "\n")
 		}
 	}

@@ -45,10 +45,9 @@ func message(request hitl.Request) (string, error) {
 			fmt.Fprintf(&b, "    %s%s\n", name, text)
 		}
 	}
-	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
-	row("", safetext.Line(heading))
-	for reason := range strings.Lines(strings.TrimPrefix(request.Tool.Explain(), heading+"\n")) { // the server's words in it are quoted
-		row("", strings.TrimSuffix(reason, "\n"))
+	row("", safetext.Line(fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())))
+	for _, reason := range request.Reasons() { // the server's words in it are quoted
+		row("", reason)
 	}
 	row("it says of itself: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
 	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))

@@ -127,7 +127,7 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		return func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), old, with)) }
 	}
 	for name, question := range map[string]func([]byte) []byte{
-		"another version":    change(`"v":1`, `"v":2`),
+		"another version":    change(`"v":2`, `"v":1`),
 		"cut off":            func(b []byte) []byte { return b[:len(b)/2] },
 		"nothing":            func([]byte) []byte { return nil },
 		"another tool":       change(`"name":"delete"`, `"name":"read"`),
@@ -150,7 +150,7 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		})
 	}
 	for name, answer := range map[string]func([]byte) []byte{
-		"another version": change(`"v":1`, `"v":7`),
+		"another version": change(`"v":2`, `"v":7`),
 		"another digest":  change(`"digest":"`, `"digest":"0`),
 		"nothing":         func([]byte) []byte { return nil },
 		"rubbish":         func([]byte) []byte { return []byte("yes") },

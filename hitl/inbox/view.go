@@ -125,13 +125,9 @@ func (r *record) view() past {
 // card draws a question with at most so many arguments of at most so many bytes.
 func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	r := q.request
-	// The tool's name is the server's text, so its own line is told from the reasons
-	// by length and not by its end.
-	heading := fmt.Sprintf("%s: %s\n", r.Tool, r.Tool.Safety())
-	reasons := strings.TrimSuffix(strings.TrimPrefix(r.Tool.Explain(), heading), "\n")
 	c := card{
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
-		Reasons: strings.Split(reasons, "\n"), Does: safetext.Text(r.Tool.Definition.Description),
+		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
 		Own: !in.ownCalls && s.by != "" && s.by == r.Scope, Whole: true,
 	}
