@@ -163,10 +163,15 @@ func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
 		return nil, errOther
 	case q.late():
 		return nil, errLate
-	case a.decision.Verdict == hitl.Approved && !in.ownCalls && s.by != "" && s.by == q.request.Scope:
+	case a.decision.Verdict == hitl.Approved && !in.mayApprove(s, q):
 		return nil, errOwn
 	}
 	return q, nil
+}
+
+// mayApprove reports whether the call is another person's, or people may approve their own.
+func (in *Inbox) mayApprove(s *session, q *question) bool {
+	return in.ownCalls || s.by == "" || !hitl.SamePerson(s.by, q.request.Scope)
 }
 
 // decided moves a question with its answer to the history. The caller holds the

@@ -129,7 +129,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
 		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
-		Own: !in.ownCalls && s.by != "" && s.by == r.Scope, Whole: true,
+		Own: !in.mayApprove(s, q), Whole: true,
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
