@@ -36,11 +36,15 @@ type Request struct {
 	ID        string           // the question's own, under which the store keeps it
 	Tool      *middleware.Tool // class and evidence: Tool.Explain()
 	Arguments json.RawMessage  // the exact bytes that will be sent after a yes
-	CallID    string           // the model's, for display
-	Scope     string           // whose call it is
-	Why       string           // why the call is wanted, if Options.About knows
-	Undo      string           // how it can be taken back, if Options.About knows
-	Deadline  time.Time        // when silence becomes a no, or the caller has gone
+	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
+	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
+	// and what else belongs to the transport are left out. An approval covers the rest.
+	Extra    json.RawMessage
+	CallID   string    // the model's, for display
+	Scope    string    // whose call it is
+	Why      string    // why the call is wanted, if Options.About knows
+	Undo     string    // how it can be taken back, if Options.About knows
+	Deadline time.Time // when silence becomes a no, or the caller has gone
 	// Drafts are what the call is to commit, each as its tool answered: the server's
 	// text. A person who is not shown them cannot agree to them.
 	Drafts []Draft
@@ -48,7 +52,7 @@ type Request struct {
 	// arguments; none where nothing may be.
 	Offers []Offer
 	// Input is what came back with the second leg of a question that ended with a
-	// [*PendingError]; nil where the question is new. It is anybody's text.
+	// [*PendingError]; nil where the question is new. It is anybody's text, and not sent.
 	Input *middleware.Input
 }
 
@@ -61,7 +65,8 @@ func (r Request) Digest() string {
 
 		Tool      []string
 		Arguments []byte // exactly, as no RawMessage is written
-	}{r, []string{r.Tool.Server, r.Tool.Name(), r.Tool.Digest.String(), r.Tool.Explain()}, r.Arguments})
+		Extra     []byte
+	}{r, []string{r.Tool.Server, r.Tool.Name(), r.Tool.Digest.String(), r.Tool.Explain()}, r.Arguments, r.Extra})
 	if err != nil {
 		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
 	}

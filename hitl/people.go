@@ -3,14 +3,12 @@ package hitl
 import (
 	"context"
 	"errors"
-	"strings"
-	"unicode"
 
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // TwoPeople returns a Confirmer for calls that need two people: it asks one and,
-// after a yes, the other. Both have to give their names, of two people (see [SamePerson]), and
+// after a yes, the other. Both have to give their names, of two people (see [safetext.SameName]), and
 // neither may edit, since the other one would not have seen it. Their yes is for
 // one call and is not remembered. It panics where one of them is nil.
 func TwoPeople(first, second Confirmer) Confirmer {
@@ -27,30 +25,13 @@ func TwoPeople(first, second Confirmer) Confirmer {
 		switch {
 		case err != nil || other.Verdict != Approved:
 			return other, err
-		case nameOf(one.By) == "" || nameOf(other.By) == "" || SamePerson(one.By, other.By):
+		case safetext.SameName(one.By, "") || safetext.SameName(other.By, "") || safetext.SameName(one.By, other.By):
 			return Decision{}, errors.New("it needs two people, and they have not given two names")
 		case one.Arguments != nil || other.Arguments != nil:
 			return Decision{}, errors.New("it needs two people, and one of them has edited it")
 		}
 		return Decision{Verdict: Approved, By: one.By + " and " + other.By}, nil
 	})
-}
-
-// SamePerson reports whether two names are of one person: case, white space around and
-// between the words, and characters that cannot be seen make no difference.
-func SamePerson(a, b string) bool { return strings.EqualFold(nameOf(a), nameOf(b)) }
-
-func nameOf(name string) string {
-	seen := func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case safetext.Invisible(r):
-			return -1
-		}
-		return r
-	}
-	return strings.Join(strings.Fields(strings.Map(seen, name)), " ")
 }
 
 // DangerouslyApproveEveryCallWithoutAsking says yes to everything in nobody's name:

@@ -180,6 +180,10 @@ func (t *terminal) show(request Request, most int) (whole bool) {
 	b.Row("scope", safetext.Line(request.Scope))
 	b.Row("caution", request.Caution())
 	b.Rows(safetext.JSONRows(request.Arguments), "arguments")
+	if request.Extra != nil {
+		b.Row("also sent", "with the arguments:")
+		b.Rows(safetext.JSONRows(request.Extra), "what else is sent")
+	}
 	for _, d := range request.Drafts {
 		b.Row("draft", safetext.Line(d.ID))
 		b.Rows(safetext.Rows(d.Shown), "this draft")

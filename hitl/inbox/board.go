@@ -28,13 +28,14 @@ var (
 	errBoard     = refuse(http.StatusServiceUnavailable, "What the replicas share does not answer, so nothing was decided. Try again; silence is a no.")
 )
 
-// A sheet is a question as other replicas read it. The request is without its tool and its
-// arguments, which stand beside it as they are.
+// A sheet is a question as other replicas read it. The request is without its tool and the
+// bytes that are sent, which are beside it as they are.
 type sheet struct {
 	Version    int             `json:"v"`
 	Digest     string          `json:"digest"` // of the request; a replica that cannot show exactly that shows nothing
 	Request    hitl.Request    `json:"request"`
 	Arguments  []byte          `json:"arguments"`
+	Extra      []byte          `json:"extra,omitempty"`
 	Server     string          `json:"server"`
 	Definition json.RawMessage `json:"definition"`
 	Known      []byte          `json:"known"`               // gob: JSON would leave out where it is known from
@@ -61,10 +62,10 @@ func (q *question) sheet() ([]byte, error) {
 	}
 	known := r.Tool.Annotations
 	s := sheet{
-		Version: sheetVersion, Digest: q.digest, Request: r, Arguments: r.Arguments, Server: r.Tool.Server, Definition: definition,
+		Version: sheetVersion, Digest: q.digest, Request: r, Arguments: r.Arguments, Extra: r.Extra, Server: r.Tool.Server, Definition: definition,
 		NeverRate: known.RateLimitHint != nil && *known.RateLimitHint == 0, FreeCost: known.CostHint != nil && *known.CostHint == 0,
 	}
-	s.Request.Tool, s.Request.Arguments = nil, nil
+	s.Request.Tool, s.Request.Arguments, s.Request.Extra = nil, nil, nil
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(known); err != nil {
 		return nil, fmt.Errorf("inbox: what is known of %s: %w", r.Tool, err)
@@ -99,7 +100,8 @@ func readSheet(n approvals.Notice) (*question, error) {
 		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
 	}
 	q := &question{ctx: context.Background(), remote: true, request: s.Request}
-	q.request.ID, q.request.Deadline, q.request.Tool, q.request.Arguments = n.ID, n.Until, tool, s.Arguments
+	q.request.ID, q.request.Deadline, q.request.Tool = n.ID, n.Until, tool
+	q.request.Arguments, q.request.Extra = s.Arguments, s.Extra
 	if q.digest = q.request.Digest(); q.digest != s.Digest {
 		return nil, errors.New("inbox: a question of another replica cannot be shown here as it was asked; are these two of one version?")
 	}

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -168,6 +169,21 @@ func TestBoardIsNotBelieved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is sent beside the arguments is on the page, at any replica, exactly as it is.
+func TestPageShowsMetaAndInput(t *testing.T) {
+	board := approvals.NewBoard()
+	served(t, inbox.Options{Board: board}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b, other := enters(t, n, in, ""), inbox.New(inbox.Options{Board: board})
+		r := asks(t, "one", `{"path":"a.txt"}`)
+		r.Extra = json.RawMessage(`{"_meta":{"dry_run":"<no>"},"requestState":"opaque"}`)
+		a := ask(t.Context(), other, r)
+		b.get("/approvals/").want(t, http.StatusOK, "Also sent")
+		b.get("/approvals/question/one").want(t, http.StatusOK, "&lt;no&gt;")
+		b.decides("one", "approve").want(t, http.StatusOK)
+		a.want(t, hitl.Approved)
+	})
 }
 
 // A slow board's next look takes until it is let go.

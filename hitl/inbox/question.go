@@ -171,7 +171,7 @@ func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
 
 // mayApprove reports whether the call is another person's, or people may approve their own.
 func (in *Inbox) mayApprove(s *session, q *question) bool {
-	return in.ownCalls || s.by == "" || !hitl.SamePerson(s.by, q.request.Scope)
+	return in.ownCalls || s.by == "" || !safetext.SameName(s.by, q.request.Scope)
 }
 
 // decided moves a question with its answer to the history. The caller holds the

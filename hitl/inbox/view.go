@@ -56,7 +56,7 @@ type (
 		Left                    time.Duration // 0 where there is no limit
 		Compared                string        // with the last approved call
 		Rows                    []row
-		Drafts                  []row
+		Extra, Drafts           []row
 		Own                     bool
 		Whole                   bool // nothing is left out, so it may be approved here
 	}
@@ -140,6 +140,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	for _, d := range r.Drafts {
 		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
 	}
+	c.Extra = rows(r.Extra)
 	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
 	c.limit(mostRows, mostBytes)
 	return c
@@ -153,7 +154,7 @@ func (c *card) limit(mostRows, mostBytes int) {
 			*text, c.Whole = safetext.Cut(*text, mostBytes), false
 		}
 	}
-	for _, list := range []*[]row{&c.Rows, &c.Drafts} {
+	for _, list := range []*[]row{&c.Rows, &c.Extra, &c.Drafts} {
 		if len(*list) > mostRows {
 			*list, c.Whole = (*list)[:mostRows], false
 		}

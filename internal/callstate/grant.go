@@ -34,7 +34,7 @@ const (
 // If before is not nil it runs each time the grant is about to be consumed, before the
 // call is handed over; an error of it ends the grant, and the call.
 func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
-	g := &Grant{State: derive(ctx), binding: Bind(Of(ctx), call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
+	g := &Grant{State: derive(ctx), binding: BindCall(ctx, call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
 	g.grant = g
 	return &g.State, g
 }
@@ -76,7 +76,7 @@ func Find(ctx context.Context, call *middleware.Call) *Grant {
 			continue
 		}
 		if !bound {
-			want, bound = Bind(Of(ctx), call), true
+			want, bound = BindCall(ctx, call), true
 		}
 		if s.grant.binding == want {
 			return s.grant

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A State is what is known about a call at one point on its way. The nil State holds
@@ -32,6 +33,8 @@ type State struct {
 	grant    *Grant
 	recorded *Binding
 	sees     func(*middleware.Tool) bool
+	before   mcp.Meta // what the _meta was
+	added    mcp.Meta // and what the host added to it after the approval
 	passage  any
 	ticket   any
 	sent     *middleware.Call // the call that is sent through the SDK
