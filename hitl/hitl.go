@@ -96,20 +96,23 @@ func (r Request) Choices() []Decision {
 }
 
 // Caution returns why the arguments may not run as they read, on one line that is safe
-// to show, and "" if nothing is known against it. Two members of one object whose names
-// differ only in case are one to some servers, and a person reads the wrong one.
+// to show, and "" if nothing is known against it: two members of one object whose names
+// differ only in case, which are one to some servers, and characters that can be taken for
+// others, which [safetext.Line] escapes.
 func (r Request) Caution() string {
 	form, err := canonical.AppendObject(nil, r.Arguments)
 	if err != nil {
 		return "" // such arguments are not sent
 	}
-	one, other, found := canonical.Alike(form)
-	if !found {
-		return ""
-	}
 	const most = 80
-	return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
-		safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
+	if one, other, found := canonical.Alike(form); found {
+		return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
+			safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
+	}
+	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
+		return `it has characters that can be taken for others; they are written as \u and their number`
+	}
+	return ""
 }
 
 // A Verdict is a person's answer. The zero value, and any that is not listed
