@@ -71,6 +71,9 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
+	if _, err := callstate.Extra(ctx, &call); err != nil {
+		return nil, err
+	}
 	yes, err := a.agree(ctx, call)
 	state.Wait(time.Since(began))
 	_, pending := errors.AsType[*PendingError](err)
@@ -153,7 +156,7 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 		return yes, err // given since the last look
 	}
 	yes, err := a.question(ctx, q)
-	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.mine() {
+	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.own {
 		question.No = denied
 	}
 	return yes, err
@@ -165,6 +168,9 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
 		return nil, false, nil
 	}
+	if extra, err := callstate.Extra(ctx, &call); extra != nil || err != nil {
+		return nil, false, nil
+	}
 	began := time.Now()
 	s, found := a.standing.find(ctx, call)
 	if !found {
@@ -174,7 +180,7 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if s.Until.Before(yes.until) {
 		yes.until = s.Until
 	}
-	approved := approval(yes.id, &call, nil, yes.until)
+	approved := approval(yes.id, &call, nil, nil, yes.until)
 	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
 	if err := a.Store.Add(context.WithoutCancel(ctx), approved); err != nil {
 		return nil, true, a.journal.storeFailed(ctx, &call, err)
@@ -188,7 +194,8 @@ func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 	for {
 		q.id, q.began = rand.Text(), time.Now()
 		q.deadline = q.began.Add(a.Timeout)
-		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.drafts, q.deadline)); err != nil {
+		q.extra, _ = callstate.Extra(ctx, &q.call) // CallTool has checked it
+		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
 			return nil, a.journal.storeFailed(ctx, &q.call, err)
 		}
 		yes, stricter, err := a.put(ctx, q)
@@ -226,6 +233,7 @@ func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 		q.place = place
 	}
 	defer q.place.Leave()
+	q.extra, _ = callstate.Extra(ctx, &q.call) // CallTool has checked it
 	yes, stricter, err := a.put(ctx, q)
 	if stricter == nil {
 		return yes, err
@@ -264,11 +272,15 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	case d.Verdict != Approved:
 		return nil, nil, end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
 	}
+	if now, err := callstate.Extra(ctx, call); err != nil || !bytes.Equal(now, q.extra) {
+		return nil, nil, failed(errors.New("its _meta or input was changed while a person was asked"))
+	}
 	approved := *call
 	change := approvals.Change{To: approvals.Approved, By: d.By, Until: time.Now().Add(a.Lifetime)}
 	if o.edited {
 		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
-			return nil, nil, failed(&editError{err})
+			err = fmt.Errorf("the edited arguments: %w", err)
+			return nil, nil, end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err, own: true})
 		}
 		if approved.Tool.Safety() < call.Tool.Safety() {
 			_ = end(approvals.Void, "asked again", nil)

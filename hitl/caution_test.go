@@ -18,6 +18,10 @@ func TestCaution(t *testing.T) {
 		`no JSON`:                    "",
 		`{"path":"safe"}`:            "",
 		`{"path":"a","path":"b"}`:    "", // it is refused
+		`{"to":"p\u0430ypal"}`:       "it has characters that can be taken for others",
+		"{\"to\":\"e\u0301\"}":       "it has characters that can be taken for others",
+		"{\"to\":\"שלום 12\"}":       "it has characters that can be taken for others",
+		`{"to":"Zoë, Łódź, 東京"}`:     "",
 		`{"a":{"x":1},"b":{"X":1}}`:  "",
 		`{"path":"a","Path":"/etc"}`: `"Path" and "path" differ only in case: the server may take one for the other`,
 		`{"o":[{"x":1,"X":1}]}`:      `"X" and "x" differ`,

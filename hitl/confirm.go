@@ -3,6 +3,7 @@ package hitl
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 type query struct {
 	id       string
 	call     middleware.Call
+	extra    json.RawMessage // that is shown
 	drafts   []drafts.Draft
 	edited   bool              // an earlier answer made the call what it is
 	input    *middleware.Input // of the second leg
@@ -107,11 +109,12 @@ func (q query) ended(ctx context.Context) error {
 func (a *asker) request(ctx context.Context, q query) Request {
 	r := Request{
 		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope, Input: q.input,
+		Extra: bytes.Clone(q.extra),
 	}
 	for _, d := range q.drafts {
 		r.Drafts = append(r.Drafts, Draft(d))
 	}
-	if !a.drafts.Commits(q.call.Tool) {
+	if !a.drafts.Commits(q.call.Tool) && q.extra == nil {
 		r.Offers = a.standing.offers(ctx, q.call)
 	}
 	r.Deadline, _ = ctx.Deadline()

@@ -152,6 +152,10 @@ func TestTwoPeopleAreTwo(t *testing.T) {
 		{"B249: the same one twice", by("ann"), by("ann"), 1, 0},
 		{"B249: one without a name", by("ann"), by(""), 1, 0},
 		{"B249: two without a name", by(""), by(""), 1, 0},
+		{"one in two cases, with a blank", by("ann"), by("Ann "), 1, 0},
+		{"one with what cannot be seen", by("ann"), by("an\u200bn"), 1, 0},
+		{"one with another blank", by("ann  lee"), by("Ann\tLee"), 1, 0},
+		{"blanks for a name", by("ann"), by(" \t"), 1, 0},
 		{"the first says no", hitl.Decision{By: "ann"}, by("bob"), 0, 0},
 		{"the second says no", by("ann"), hitl.Decision{By: "bob"}, 1, 0},
 		{"one edits", by("ann"), edited, 1, 0},
@@ -238,7 +242,7 @@ func TestTerminalShowsDrafts(t *testing.T) {
 		{ID: `"d1"`, Shown: `{"id":"d1","to":"Ann"}`},
 		{ID: `"d2"`, Shown: "to: Bob\x1b[2J" + strings.Repeat("\n", 200) + "and Mallory" + strings.Repeat("\nmore", 20)},
 	}
-	if _, err := hitl.Terminal(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
+	if _, err := hitl.Terminal(strings.NewReader("d\ny\n"), out).Confirm(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{

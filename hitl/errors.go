@@ -20,6 +20,8 @@ type DeniedError struct {
 	Reason string // the guidance that came with a denial
 	By     string // who denied it, a person or a policy; "" for a person without a name
 	Err    error  // why there was no answer, nil if somebody denied it
+
+	own bool // for this call alone, and not for identical ones: it is about what was edited
 }
 
 func (e *DeniedError) Error() string {
@@ -56,18 +58,6 @@ func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 
 // Unwrap returns why there was no answer.
 func (e *DeniedError) Unwrap() error { return e.Err }
-
-// mine reports whether a denial holds for this call alone, and not for its like.
-func (e *DeniedError) mine() bool {
-	_, edited := errors.AsType[*editError](e.Err)
-	return edited
-}
-
-// An editError is about what one person wrote, and no answer to anybody else.
-type editError struct{ err error }
-
-func (e *editError) Error() string { return "the edited arguments: " + e.err.Error() }
-func (e *editError) Unwrap() error { return e.err }
 
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -35,11 +36,15 @@ type Request struct {
 	ID        string           // the question's own, under which the store keeps it
 	Tool      *middleware.Tool // class and evidence: Tool.Explain()
 	Arguments json.RawMessage  // the exact bytes that will be sent after a yes
-	CallID    string           // the model's, for display
-	Scope     string           // whose call it is
-	Why       string           // why the call is wanted, if Options.About knows
-	Undo      string           // how it can be taken back, if Options.About knows
-	Deadline  time.Time        // when silence becomes a no, or the caller has gone
+	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
+	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
+	// and what else belongs to the transport are left out. An approval covers the rest.
+	Extra    json.RawMessage
+	CallID   string    // the model's, for display
+	Scope    string    // whose call it is
+	Why      string    // why the call is wanted, if Options.About knows
+	Undo     string    // how it can be taken back, if Options.About knows
+	Deadline time.Time // when silence becomes a no, or the caller has gone
 	// Drafts are what the call is to commit, each as its tool answered: the server's
 	// text. A person who is not shown them cannot agree to them.
 	Drafts []Draft
@@ -47,9 +52,36 @@ type Request struct {
 	// arguments; none where nothing may be.
 	Offers []Offer
 	// Input is what came back with the second leg of a question that ended with a
-	// [*PendingError]; nil where the question is new. It is anybody's text.
+	// [*PendingError]; nil where the question is new. It is anybody's text, and not sent.
 	Input *middleware.Input
 }
+
+// Digest returns a digest of what a person is shown and approves: all of the request but
+// its deadline and its Input.
+func (r Request) Digest() string {
+	r.Deadline, r.Input = time.Time{}, nil
+	form, err := json.Marshal(struct { //nolint:musttag // only its digest is used
+		Request
+
+		Tool      []string
+		Arguments []byte // exactly, as no RawMessage is written
+		Extra     []byte
+	}{r, []string{r.Tool.Server, r.Tool.Name(), r.Tool.Digest.String(), r.Tool.Explain()}, r.Arguments, r.Extra})
+	if err != nil {
+		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
+	}
+	return hash(form)
+}
+
+// Reasons returns what the call's class rests on, one reason a line, as the tool's
+// [middleware.Tool.Explain] has it without its heading: the tool and its class.
+func (r Request) Reasons() []string {
+	// The tool's name is the server's text, so the heading ends by its length.
+	rest := strings.TrimPrefix(r.Tool.Explain(), r.heading()+"\n")
+	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+}
+
+func (r Request) heading() string { return fmt.Sprintf("%s: %s", r.Tool, r.Tool.Safety()) }
 
 // Choices returns the approvals that the person may choose from, as decisions: for this
 // call alone, and then each offer, for the session and for always if it may stand so long.
@@ -64,20 +96,23 @@ func (r Request) Choices() []Decision {
 }
 
 // Caution returns why the arguments may not run as they read, on one line that is safe
-// to show, and "" if nothing is known against it. Two members of one object whose names
-// differ only in case are one to some servers, and a person reads the wrong one.
+// to show, and "" if nothing is known against it: two members of one object whose names
+// differ only in case, which are one to some servers, and characters that can be taken for
+// others, which [safetext.Line] escapes.
 func (r Request) Caution() string {
 	form, err := canonical.AppendObject(nil, r.Arguments)
 	if err != nil {
 		return "" // such arguments are not sent
 	}
-	one, other, found := canonical.Alike(form)
-	if !found {
-		return ""
-	}
 	const most = 80
-	return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
-		safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
+	if one, other, found := canonical.Alike(form); found {
+		return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
+			safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
+	}
+	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
+		return `it has characters that can be taken for others; they are written as \u and their number`
+	}
+	return ""
 }
 
 // A Verdict is a person's answer. The zero value, and any that is not listed

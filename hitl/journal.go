@@ -22,10 +22,13 @@ type journal struct {
 }
 
 // approval returns a question as the store keeps it.
-func approval(id string, call *middleware.Call, drafted []drafts.Draft, until time.Time) approvals.Approval {
+func approval(id string, call *middleware.Call, extra []byte, drafted []drafts.Draft, until time.Time) approvals.Approval {
 	asked := approvals.Approval{
 		ID: id, State: approvals.Pending, Server: call.Tool.Server, Tool: call.Tool.Name(), Definition: call.Tool.Digest.String(),
 		Class: call.Tool.Safety().String(), Scope: call.Scope, CallID: call.ID, Arguments: hash(call.Arguments), Until: until,
+	}
+	if extra != nil {
+		asked.Extra = hash(extra)
 	}
 	for _, d := range drafted {
 		asked.Drafts = append(asked.Drafts, approvals.Draft{ID: d.ID, Digest: d.Digest})

@@ -63,19 +63,12 @@ type Options struct {
 }
 
 func (o Options) check() {
-	for _, field := range []struct {
-		name     string
-		negative bool
-	}{
-		{"Timeout", o.Timeout < 0},
-		{"Lifetime", o.Lifetime < 0},
-		{"MaxPending", o.MaxPending < 0},
-		{"MaxPendingPerScope", o.MaxPendingPerScope < 0},
-		{"SessionLifetime", o.SessionLifetime < 0},
-		{"AlwaysLifetime", o.AlwaysLifetime < 0},
+	for name, n := range map[string]int64{
+		"Timeout": int64(o.Timeout), "Lifetime": int64(o.Lifetime), "MaxPending": int64(o.MaxPending), "MaxPendingPerScope": int64(o.MaxPendingPerScope),
+		"SessionLifetime": int64(o.SessionLifetime), "AlwaysLifetime": int64(o.AlwaysLifetime),
 	} {
-		if field.negative {
-			panic("hitl: Options." + field.name + " is negative")
+		if n < 0 {
+			panic("hitl: Options." + name + " is negative")
 		}
 	}
 	if o.Remember > Always {

@@ -3,10 +3,12 @@ package hitl
 import (
 	"context"
 	"errors"
+
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // TwoPeople returns a Confirmer for calls that need two people: it asks one and,
-// after a yes, the other. Both have to give their names, which have to differ, and
+// after a yes, the other. Both have to give their names, of two people (see [safetext.SameName]), and
 // neither may edit, since the other one would not have seen it. Their yes is for
 // one call and is not remembered. It panics where one of them is nil.
 func TwoPeople(first, second Confirmer) Confirmer {
@@ -23,7 +25,7 @@ func TwoPeople(first, second Confirmer) Confirmer {
 		switch {
 		case err != nil || other.Verdict != Approved:
 			return other, err
-		case one.By == "" || other.By == "" || one.By == other.By:
+		case safetext.SameName(one.By, "") || safetext.SameName(other.By, "") || safetext.SameName(one.By, other.By):
 			return Decision{}, errors.New("it needs two people, and they have not given two names")
 		case one.Arguments != nil || other.Arguments != nil:
 			return Decision{}, errors.New("it needs two people, and one of them has edited it")

@@ -1,7 +1,6 @@
 package hitl
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +17,9 @@ import (
 // from in: y approves, e edits the arguments, d shows them in full, n or nothing denies,
 // and any other text denies and is handed to the model as guidance. If an approval may be
 // remembered, s approves for the session and a for always, with the number of what is
-// offered if there is more than one: "s2". The end of the input denies.
+// offered if there is more than one: "s2". Long arguments are folded, and a call of which
+// a part was folded is approved only after d has shown all of it. The end of the input
+// denies.
 //
 // Questions are put one at a time. Those of one batch are shown together (it is a
 // [GroupConfirmer]): numbers approve those calls, "all" approves all of them, o goes
@@ -50,7 +51,7 @@ func (t *terminal) Confirm(ctx context.Context, request Request) (Decision, erro
 // one puts one question. The caller has the screen.
 func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 	edited := json.RawMessage(nil)
-	t.show(request, foldedArguments)
+	whole := t.show(request, foldedArguments)
 	for {
 		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [e]dit  [d]etails, or say what to do instead (%s left): ",
 			keys(request.Offers), time.Until(request.Deadline).Round(time.Second))
@@ -58,17 +59,20 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 		if err != nil {
 			return Decision{}, err
 		}
-		if d, ok := remembered(word, request); ok {
-			d.Arguments = edited
-			return d, nil
+		approved, approves := answers(word, request)
+		switch {
+		case approves && !whole:
+			fmt.Fprint(t.out, notWhole)
+			continue
+		case approves:
+			approved.Arguments = edited
+			return approved, nil
 		}
 		switch word {
-		case "y", "yes":
-			return Decision{Verdict: Approved, Arguments: edited}, nil
 		case "", "n", "no":
 			return Decision{}, nil
 		case "d", "details":
-			t.show(request, allArguments)
+			whole = t.show(request, allArguments)
 		case "e", "edit":
 			fmt.Fprint(t.out, "  New arguments, a JSON object on one line: ")
 			text, err := t.lines.Line(ctx)
@@ -82,12 +86,14 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			edited = json.RawMessage(text)
 			request.Arguments, request.Why, request.Undo = edited, "", "" // those spoke of the old ones
 			request.Offers = request.Offers[:min(1, len(request.Offers))] // and so did the patterns
-			t.show(request, foldedArguments)
+			whole = t.show(request, foldedArguments)
 		default:
 			return Decision{Reason: text}, nil
 		}
 	}
 }
+
+const notWhole = "  Not all of it was shown, so nothing was approved; d shows all of it.\n"
 
 // ConfirmGroup shows all calls, each with its number, and asks which of them may run.
 func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[string]Decision, error) {
@@ -95,7 +101,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 		return nil, err
 	}
 	defer t.lines.Release()
-	t.showAll(requests, foldedArguments)
+	whole := t.showAll(requests, foldedArguments)
 	for {
 		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [d]etails, or say what to do instead (%s left): ",
 			time.Until(requests[0].Deadline).Round(time.Second))
@@ -103,7 +109,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 		if err != nil {
 			return nil, err
 		}
-		picked, isNumbers := numbers(word, len(requests))
+		picked, isNumbers := typed.Numbers(word, len(requests))
 		said := make(map[string]Decision, len(requests))
 		switch {
 		case word == "" || word == "n" || word == "no" || word == "none":
@@ -111,7 +117,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 		case word == "y" || word == "yes":
 			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
 		case word == "d" || word == "details":
-			t.showAll(requests, allArguments)
+			whole = t.showAll(requests, allArguments)
 		case word == "o" || word == "one by one":
 			for _, r := range requests {
 				if said[r.ID], err = t.one(ctx, r); err != nil {
@@ -121,6 +127,8 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 			return said, nil
 		case isNumbers && picked == nil:
 			fmt.Fprintf(t.out, "  There are %d calls, numbered from 1; nothing was allowed.\n", len(requests))
+		case !whole && (word == "all" || isNumbers):
+			fmt.Fprint(t.out, notWhole)
 		default:
 			for i, r := range requests {
 				if word == "all" || picked[i+1] {
@@ -134,29 +142,13 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 	}
 }
 
-func (t *terminal) showAll(requests []Request, most int) {
+func (t *terminal) showAll(requests []Request, most int) (whole bool) {
+	whole = true
 	for i, r := range requests {
 		fmt.Fprintf(t.out, "\n  %d of %d", i+1, len(requests))
-		t.show(r, most)
+		whole = t.show(r, most) && whole
 	}
-}
-
-// numbers reads "1 3" or "1,3". It returns nil if a number is none of the calls.
-func numbers(text string, most int) (picked map[int]bool, isNumbers bool) {
-	picked = make(map[int]bool)
-	known := true
-	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return nil, false
-		}
-		known = known && 1 <= n && n <= most
-		picked[n] = true
-	}
-	if !known {
-		return nil, true
-	}
-	return picked, len(picked) > 0
+	return whole
 }
 
 // answer reads the answer to the question on the screen: the text, and the same in lower
@@ -174,57 +166,33 @@ const (
 	allArguments    = 1 << 20
 )
 
-// show draws the call: what it is, why it is asked about, and exactly what will
-// be sent. It has no right-hand border, which the width of characters would break.
-func (t *terminal) show(request Request, most int) {
-	var b bytes.Buffer
-	// The tool's name is the server's text, so its own line is told from the reasons
-	// by length and not by its end.
-	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
-	reasons := strings.TrimPrefix(request.Tool.Explain(), heading+"\n")
-	// No row is left for the terminal to break: it would go on at the border's place.
-	border := "\n  ╭─ "
-	for _, text := range safetext.Wrap(safetext.Line(heading), 75) {
-		fmt.Fprintf(&b, "%s%s\n", border, text)
-		border = "  │ "
+// show draws the call: what it is, why it is asked about, and exactly what will be sent.
+// It reports whether nothing was folded.
+func (t *terminal) show(request Request, most int) (whole bool) {
+	b := typed.Box{Most: most}
+	b.Heading(request.heading())
+	for _, reason := range request.Reasons() { // the server's words in it are quoted
+		b.Plain(strings.TrimPrefix(reason, "  "))
 	}
-	row := func(name, text string) {
-		for _, text := range safetext.Wrap(text, 63) {
-			fmt.Fprintf(&b, "  │ %-12s %s\n", name, text)
-			name = ""
-		}
+	b.Row("does", safetext.Cut(safetext.Line(request.Tool.Definition.Description), 160))
+	b.Row("why", safetext.Line(request.Why))
+	b.Row("undo", safetext.Line(request.Undo))
+	b.Row("scope", safetext.Line(request.Scope))
+	b.Row("caution", request.Caution())
+	b.Rows(safetext.JSONRows(request.Arguments), "arguments")
+	if request.Extra != nil {
+		b.Row("also sent", "with the arguments:")
+		b.Rows(safetext.JSONRows(request.Extra), "what else is sent")
 	}
-	for reason := range strings.Lines(reasons) { // the server's words in it are quoted
-		for _, text := range safetext.Wrap(strings.TrimSuffix(strings.TrimPrefix(reason, "  "), "\n"), 76) {
-			b.WriteString("  │ " + text + "\n")
-		}
-	}
-	row("does", safetext.Cut(safetext.Line(request.Tool.Definition.Description), 160))
-	row("why", safetext.Line(request.Why))
-	row("undo", safetext.Line(request.Undo))
-	row("scope", safetext.Line(request.Scope))
-	row("caution", request.Caution())
-	fold(&b, safetext.JSONRows(request.Arguments), most, "arguments")
 	for _, d := range request.Drafts {
-		row("draft", safetext.Line(d.ID))
-		fold(&b, safetext.Rows(d.Shown), most, "this draft")
+		b.Row("draft", safetext.Line(d.ID))
+		b.Rows(safetext.Rows(d.Shown), "this draft")
 	}
 	for i, o := range request.Offers {
-		row("remember", fmt.Sprintf("%d: %s", i+1, o))
+		b.Row("remember", fmt.Sprintf("%d: %s", i+1, o))
 	}
-	b.WriteString("  ╰─\n")
-	_, _ = t.out.Write(b.Bytes()) // a broken terminal gives no answer either, and that is a no
-}
-
-// fold writes rows, and says how many it left out.
-func fold(b *bytes.Buffer, rows []string, most int, what string) {
-	for i, r := range rows {
-		if i == most {
-			fmt.Fprintf(b, "  │ … %d more lines of %s; d shows them\n", len(rows)-most, what)
-			return
-		}
-		b.WriteString("  │   " + r + "\n")
-	}
+	_, _ = t.out.Write(b.Bytes()) // a broken terminal gives no answer either, and that is a denial
+	return !b.Folded
 }
 
 // keys names those with which a yes is remembered.
@@ -238,12 +206,12 @@ func keys(offers []Offer) string {
 	return "  yes for this [s]ession  [a]lways"
 }
 
-// remembered reads "s", "a", and those with the number of an offer.
-func remembered(word string, request Request) (Decision, bool) {
+// answers reads "y", "s", "a", and the latter two with the number of an offer.
+func answers(word string, request Request) (Decision, bool) {
 	word = strings.Join(strings.Fields(word), "")
-	for _, d := range request.Choices()[1:] {
+	for i, d := range request.Choices() {
 		letter := d.Remember.String()[:1]
-		if word == letter+strconv.Itoa(d.Offer+1) || word == letter && d.Offer == 0 {
+		if i == 0 && (word == "y" || word == "yes") || i > 0 && (word == letter+strconv.Itoa(d.Offer+1) || word == letter && d.Offer == 0) {
 			return d, true
 		}
 	}

@@ -189,6 +189,52 @@ func TestTerminalEscapesWhatOthersWrote(t *testing.T) {
 	}
 }
 
+func TestTerminalTakesNoYesToWhatItDidNotShow(t *testing.T) {
+	t.Parallel()
+	long := `{"body":"` + strings.Repeat("x", 200_000) + `"}`
+	const refused = "so nothing was approved; d shows all"
+	for _, tt := range []struct {
+		name, typed string
+		want        hitl.Verdict
+		shown       string
+	}{
+		{"y", "y\n", hitl.Denied, refused},
+		{"s", "s\n", hitl.Denied, refused},
+		{"y, twice", "y\ny\n", hitl.Denied, refused},
+		{"no", "n\n", hitl.Denied, ""},
+		{"y after all of it", "d\ny\n", hitl.Approved, ""},
+		{"y, then after all of it", "y\nd\ns\n", hitl.Approved, refused},
+		{"edited to what is short", "e\n{}\ny\n", hitl.Approved, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for what, request := range map[string]hitl.Request{"arguments": asks(t, long), "draft": asks(t, `{}`)} {
+				if what == "draft" {
+					request.Drafts = []hitl.Draft{{ID: "1", Shown: long}}
+					if strings.HasPrefix(tt.typed, "e") {
+						continue
+					}
+				}
+				request.Offers = []hitl.Offer{{Longest: hitl.Session}}
+				out := new(screen)
+				got, _ := hitl.Terminal(strings.NewReader(tt.typed), out).Confirm(t.Context(), request)
+				if got.Verdict != tt.want || !strings.Contains(out.String(), tt.shown) {
+					t.Errorf("%s: got %v, and it shows\n%.2000s", what, got.Verdict, out)
+				}
+				request.ID = "q"
+				typed := strings.NewReplacer("y", "1", "s", "all").Replace(tt.typed)
+				if strings.HasPrefix(tt.typed, "e") {
+					continue
+				}
+				some, _ := hitl.Terminal(strings.NewReader(typed), new(screen)).(hitl.GroupConfirmer).ConfirmGroup(t.Context(), []hitl.Request{request})
+				if some["q"].Verdict != tt.want {
+					t.Errorf("%s in a group: got %v", what, some["q"].Verdict)
+				}
+			}
+		})
+	}
+}
+
 func TestTerminalFoldsLongArguments(t *testing.T) {
 	t.Parallel()
 	members := make(map[string]string)

@@ -165,19 +165,19 @@ func elsewhere(call middleware.Call, err error) bool {
 func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	came := failed
 	defer func() { p.learn(ctx, chosen, came) }()
-	res, err = chosen.Caller.CallTool(ctx, chosen.own(call))
+	inner := ctx
+	if len(chosen.Meta) > 0 {
+		inner, call.Meta = callstate.WithMeta(ctx, call.Meta, chosen.Meta), chosen.meta(call.Meta)
+	}
+	res, err = chosen.Caller.CallTool(inner, call)
 	came = judge(ctx, err)
 	return res, err
 }
 
-// own returns the call as this replica gets it.
-func (r Replica) own(call middleware.Call) middleware.Call {
-	if len(r.Meta) == 0 {
-		return call
-	}
-	meta := make(mcp.Meta, len(call.Meta)+len(r.Meta))
-	maps.Copy(meta, call.Meta)
-	maps.Copy(meta, r.Meta)
-	call.Meta = meta
-	return call
+// meta returns what a call to this replica has for its _meta.
+func (r Replica) meta(its mcp.Meta) mcp.Meta {
+	all := make(mcp.Meta, len(its)+len(r.Meta))
+	maps.Copy(all, its)
+	maps.Copy(all, r.Meta)
+	return all
 }

@@ -7,12 +7,13 @@ import (
 	"unicode/utf16"
 )
 
-// JSON writes what cannot be seen in a JSON text, or reorders what can, as JSON's own
-// escapes, so that the meaning stays.
+// JSON writes what [Line] escapes in a JSON text as JSON's own escapes, so that the meaning
+// stays. It keeps white space.
 func JSON(text string) string {
 	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || !Invisible(r) {
+	odd := alike(text)
+	for i, r := range text {
+		if r == '\n' || !Invisible(r) && !odd[i] {
 			b.WriteRune(r)
 			continue
 		}
@@ -26,6 +27,10 @@ func JSON(text string) string {
 // JSONWriter writes JSON texts to w as [JSON] has them, each by one Write, as
 // a json.Encoder makes them.
 func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
+
+// Doubtful reports whether a text has characters that [Line] escapes since they could be
+// taken for others.
+func Doubtful(s string) bool { return len(alike(s)) > 0 }
 
 type jsonWriter struct{ to io.Writer }
 

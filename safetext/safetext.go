@@ -1,6 +1,15 @@
 // Package safetext makes text that a server or a model provided safe to show to a
 // person: in a terminal, a dialog, a log or a prompt. What could move the cursor,
-// reorder, hide or smuggle text is written out as an escape that can be seen.
+// reorder, hide or smuggle text is written out as an escape that can be seen. So is what
+// could be taken for something else:
+//
+//   - a second spelling of a character, such as a letter with a separate accent (NFD),
+//   - letters of Cyrillic, Greek or Armenian in a word with letters of another alphabet, or
+//     in a word of which each letter looks like one of another,
+//   - letters of alphabets that no language of today uses, and digits other than ASCII's,
+//   - letters that are read from the right, if digits follow them, which are shown elsewhere.
+//
+// Look-alikes within one alphabet, and between kana and Han, are shown as they are.
 //
 // The escapes are Go's, so that a reader knows them: \x1b, \u202e, \U000e0041, and
 // \xff for a byte that is no UTF-8. Long blanks become \{300 newlines} or
@@ -34,6 +43,7 @@ const maxMarks = 4
 
 func (st style) apply(s string) string {
 	var b strings.Builder
+	odd := alike(s)
 	blank, marks := 0, maxMarks // a mark in front of everything would sit on text of ours
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -47,7 +57,7 @@ func (st style) apply(s string) string {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 			marks = maxMarks
-		case Invisible(r) || isMark && marks >= maxMarks:
+		case Invisible(r) || odd[i] || isMark && marks >= maxMarks:
 			b.WriteString(escaped(r))
 			marks = maxMarks
 		case isMark:

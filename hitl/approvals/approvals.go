@@ -82,6 +82,7 @@ type Approval struct {
 	Scope      string    `json:"scope"`
 	CallID     string    `json:"callId,omitempty"`
 	Arguments  string    `json:"arguments"`          // SHA-256 of the exact bytes, in hexadecimal
+	Extra      string    `json:"extra,omitempty"`    // the same of what is sent beside the arguments, "" for nothing
 	Drafts     []Draft   `json:"drafts,omitempty"`   // that were shown with it
 	Standing   string    `json:"standing,omitempty"` // the standing yes that answered, if one did
 	By         string    `json:"by,omitempty"`

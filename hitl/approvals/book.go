@@ -1,17 +1,20 @@
 package approvals
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
 // What a book keeps. The approvals that are open are bounded by those who ask.
 const (
 	maxEnded    = 1000   // approvals that are over, so that a late answer hears what they became
-	maxStanding = 10_000 // standing yeses of one scope that have not expired, so that no scope takes another's place
+	maxStanding = 10_000 // standing approvals of one scope that have not expired, so that no scope takes another's place
 )
 
 // An entry is one change of a book, and one line of a file.
@@ -35,40 +38,113 @@ const (
 	forgotten  op = "forgotten"
 )
 
-// A book is what a store knows. It is not safe for concurrent use.
+// A book is a store whose changes are written before they count, behind a lock.
 type book struct {
+	write func(entry) error
+
+	mu        sync.Mutex
 	approvals map[string]Approval
 	ended     []string                       // oldest first
 	standing  map[string]map[string]Standing // by scope and ID
 }
 
-func newBook() book {
-	return book{approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing)}
+func newBook(write func(entry) error) book {
+	return book{write: write, approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing)}
 }
 
-// legal says what keeps an entry from being made, whatever the time.
-func (b *book) legal(e entry) error {
-	switch {
-	case e.Op == asked && e.Approval != nil:
-		return b.legalApproval(*e.Approval)
-	case e.Op == advanced && e.Change != nil:
-		a := b.approvals[e.ID]
-		if !a.State.CanBecome(e.Change.To) {
-			return &NoEffectError{ID: e.ID, Was: a.State, To: e.Change.To}
+// Add implements [Store].
+func (b *book) Add(_ context.Context, a Approval) error {
+	return b.commit(entry{Op: asked, Approval: &a})
+}
+
+// Advance implements [Store].
+func (b *book) Advance(_ context.Context, id string, change Change) error {
+	return b.commit(entry{Op: advanced, ID: id, Change: &change})
+}
+
+// Remember implements [Store].
+func (b *book) Remember(_ context.Context, s Standing) error {
+	return b.commit(entry{Op: remembered, Standing: &s})
+}
+
+// Remembered implements [Store]. The first to expire comes first.
+func (b *book) Remembered(_ context.Context, scope, server, tool string) ([]Standing, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expire(scope)
+	var found []Standing
+	for _, s := range b.standing[scope] {
+		if server == "" && tool == "" || s.Server == server && s.Tool == tool {
+			s.Pattern = slices.Clone(s.Pattern)
+			found = append(found, s)
 		}
-		if e.Change.To == Approved && e.Change.Until.IsZero() {
-			return errors.New("approvals: a yes needs a time when it expires")
-		}
-		return nil
-	case e.Op == remembered && e.Standing != nil:
-		return e.Standing.check()
-	case e.Op == forgotten, e.Op == noEffect:
+	}
+	slices.SortFunc(found, func(x, y Standing) int { return x.Until.Compare(y.Until) })
+	return found, nil
+}
+
+// Forget implements [Store].
+func (b *book) Forget(_ context.Context, scope, id string) error {
+	b.mu.Lock()
+	_, there := b.standing[scope][id]
+	b.mu.Unlock()
+	if !there {
 		return nil
 	}
-	return fmt.Errorf("approvals: %q is no entry", e.Op)
+	return b.commit(entry{Op: forgotten, ID: id})
 }
 
-func (b *book) legalApproval(a Approval) error {
+// commit makes one change, or none.
+func (b *book) commit(e entry) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	e.At = now.UTC()
+	err := b.check(e, now)
+	if errors.Is(err, ErrNoEffect) {
+		return errors.Join(err, b.write(entry{At: e.At, Op: noEffect, ID: e.ID, Change: e.Change, Why: err.Error()}))
+	}
+	if err == nil {
+		err = b.write(e)
+	}
+	if err == nil {
+		b.apply(e)
+	}
+	return err
+}
+
+// check returns what keeps an entry from being made. Now is zero for one that was made
+// before, for which it was in time.
+func (b *book) check(e entry, now time.Time) error {
+	switch {
+	case e.Op == asked && e.Approval != nil:
+		return b.checkNew(*e.Approval)
+	case e.Op == advanced && e.Change != nil:
+		a, to := b.approvals[e.ID], e.Change.To
+		late := (to == Approved || to == Spent) && !now.IsZero() && !now.Before(a.Until)
+		switch {
+		case late || !a.State.CanBecome(to):
+			return &NoEffectError{ID: e.ID, Was: a.State, To: to}
+		case to == Approved && e.Change.Until.IsZero():
+			return errors.New("approvals: an approval needs a time when it expires")
+		}
+	case e.Op == remembered && e.Standing != nil:
+		if err := e.Standing.check(); err != nil || now.IsZero() {
+			return err
+		}
+		for scope := range b.standing {
+			b.expire(scope)
+		}
+		if len(b.standing[e.Standing.Scope]) >= maxStanding {
+			return fmt.Errorf("approvals: %d approvals of this scope are remembered already; forget some", maxStanding)
+		}
+	case e.Op != forgotten && e.Op != noEffect:
+		return fmt.Errorf("approvals: %q is no entry", e.Op)
+	}
+	return nil
+}
+
+func (b *book) checkNew(a Approval) error {
 	switch _, known := b.approvals[a.ID]; {
 	case a.ID == "":
 		return errors.New("approvals: an approval needs an ID")
@@ -80,28 +156,7 @@ func (b *book) legalApproval(a Approval) error {
 	return fmt.Errorf("approvals: an approval cannot begin as %q", a.State)
 }
 
-// timely says what keeps an entry from being made now.
-func (b *book) timely(e entry) error {
-	switch e.Op {
-	case advanced:
-		a := b.approvals[e.ID]
-		forward := e.Change.To == Approved || e.Change.To == Spent
-		if forward && !time.Now().Before(a.Until) {
-			return &NoEffectError{ID: e.ID, Was: a.State, To: e.Change.To}
-		}
-	case remembered:
-		for scope := range b.standing {
-			b.expire(scope)
-		}
-		if len(b.standing[e.Standing.Scope]) >= maxStanding {
-			return fmt.Errorf("approvals: %d yeses of this scope are remembered already; forget some", maxStanding)
-		}
-	case asked, noEffect, forgotten:
-	}
-	return nil
-}
-
-// apply makes an entry that was found legal.
+// apply makes an entry that was checked.
 func (b *book) apply(e entry) {
 	switch e.Op {
 	case asked:
@@ -111,9 +166,13 @@ func (b *book) apply(e entry) {
 	case advanced:
 		b.advance(e.ID, *e.Change)
 	case remembered:
-		b.remember(*e.Standing)
+		s := *e.Standing
+		if b.standing[s.Scope] == nil {
+			b.standing[s.Scope] = make(map[string]Standing)
+		}
+		b.standing[s.Scope][s.ID] = s
 	case forgotten:
-		for _, its := range b.standing { // the entry does not say whose it was
+		for _, its := range b.standing { // the entry does not hold its scope
 			delete(its, e.ID)
 		}
 	case noEffect:
@@ -122,10 +181,7 @@ func (b *book) apply(e entry) {
 
 func (b *book) advance(id string, c Change) {
 	a := b.approvals[id]
-	a.State = c.To
-	if c.By != "" {
-		a.By = c.By
-	}
+	a.State, a.By = c.To, cmp.Or(c.By, a.By)
 	if c.To == Approved {
 		a.Until = c.Until
 	}
@@ -142,16 +198,7 @@ func (b *book) advance(id string, c Change) {
 	}
 }
 
-func (b *book) remember(s Standing) {
-	its := b.standing[s.Scope]
-	if its == nil {
-		its = make(map[string]Standing)
-		b.standing[s.Scope] = its
-	}
-	its[s.ID] = s
-}
-
-// expire drops the standing yeses of a scope whose time is over.
+// expire drops the standing approvals of a scope whose time is over.
 func (b *book) expire(scope string) {
 	now := time.Now()
 	maps.DeleteFunc(b.standing[scope], func(_ string, s Standing) bool { return !now.Before(s.Until) })
@@ -160,28 +207,9 @@ func (b *book) expire(scope string) {
 	}
 }
 
-// of returns the standing yeses of a scope, the oldest first by their expiry.
-func (b *book) of(scope, server, tool string) []Standing {
-	b.expire(scope)
-	var found []Standing
-	for _, s := range b.standing[scope] {
-		if server == "" && tool == "" || s.Server == server && s.Tool == tool {
-			s.Pattern = slices.Clone(s.Pattern)
-			found = append(found, s)
-		}
-	}
-	slices.SortFunc(found, func(x, y Standing) int { return x.Until.Compare(y.Until) })
-	return found
-}
+// Memory is a store in memory, gone when the process ends. The zero value is not
+// ready; use [NewMemory].
+type Memory struct{ book }
 
-// open returns the approvals of which something may still come.
-func (b *book) open() []Approval {
-	var found []Approval
-	for _, a := range b.approvals {
-		if a.State.Open() {
-			found = append(found, a)
-		}
-	}
-	slices.SortFunc(found, func(x, y Approval) int { return x.Until.Compare(y.Until) })
-	return found
-}
+// NewMemory returns an empty store.
+func NewMemory() *Memory { return &Memory{newBook(func(entry) error { return nil })} }

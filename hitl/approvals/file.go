@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/logfile"
 )
@@ -22,7 +23,7 @@ import (
 // expired. Nothing is executed because of what stands in a file. The file grows
 // with every question; rotate it by starting a new one.
 type File struct {
-	ledger
+	book
 
 	log         *logfile.File
 	interrupted []Approval
@@ -50,8 +51,8 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) logfile.D
 
 // open replays what was written and ends what was open.
 func open(in io.Reader, log *logfile.File, logger *slog.Logger) (*File, error) {
-	f := &File{ledger: ledger{book: newBook()}, log: log}
-	f.write = f.append
+	f := &File{log: log}
+	f.book = newBook(f.append)
 	n, size, cut := 0, int64(0), false
 	for text, err := range logfile.Lines(in) {
 		if err != nil {
@@ -64,12 +65,12 @@ func open(in io.Reader, log *logfile.File, logger *slog.Logger) (*File, error) {
 		size += int64(len(text))
 		var e entry
 		if err = json.Unmarshal(text, &e); err == nil {
-			err = f.book.legal(e)
+			err = f.check(e, time.Time{})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d is damaged: %w", n, err)
 		}
-		f.book.apply(e)
+		f.apply(e)
 	}
 	if err := log.Resume(size, cut); err != nil {
 		return nil, err
@@ -78,7 +79,12 @@ func open(in io.Reader, log *logfile.File, logger *slog.Logger) (*File, error) {
 }
 
 func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
-	f.interrupted = f.book.open()
+	for _, a := range f.approvals {
+		if a.State.Open() {
+			f.interrupted = append(f.interrupted, a)
+		}
+	}
+	slices.SortFunc(f.interrupted, func(x, y Approval) int { return x.Until.Compare(y.Until) })
 	for _, a := range f.interrupted {
 		if err := f.commit(entry{Op: advanced, ID: a.ID, Change: &Change{To: Void, By: "restart"}}); err != nil {
 			return err

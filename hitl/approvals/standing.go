@@ -84,9 +84,10 @@ type Member struct {
 	Name string `json:"name"`
 	// Value is the value in any spelling; nil where Glob says.
 	Value json.RawMessage `json:"value,omitempty"`
-	// Glob is as in [path.Match]: * is any run of characters without a slash. A text
-	// that could climb out of it (with .., a backslash, a percent sign or a
-	// character that cannot be seen) fits no glob.
+	// Glob is as in [path.Match], each part between slashes by itself: * is any run of
+	// characters, one at least. A text that could climb out of it or be more than one
+	// thing fits no glob: with a part that is empty or of dots, with .., with one of
+	// \ % * ? [ ] { } ~ $, or with what [safetext.Line] escapes.
 	Glob string `json:"glob,omitempty"`
 }
 
@@ -156,9 +157,18 @@ func (m Member) covers(value json.RawMessage) bool {
 	if err := json.Unmarshal(value, &text); err != nil {
 		return false
 	}
-	if strings.Contains(text, "..") || strings.ContainsAny(text, `\%`) || safetext.Line(text) != text {
+	if strings.Contains(text, "..") || strings.ContainsAny(text, `\%*?[]{}~$`) || safetext.Line(text) != text {
 		return false
 	}
-	fits, err := path.Match(m.Glob, text)
-	return err == nil && fits
+	globs, parts := strings.Split(m.Glob, "/"), strings.Split(text, "/")
+	if len(globs) != len(parts) {
+		return false
+	}
+	for i, part := range parts {
+		fits, err := path.Match(globs[i], part)
+		if err != nil || !fits || part == "." || part == "" && globs[i] != "" {
+			return false
+		}
+	}
+	return true
 }

@@ -17,6 +17,7 @@ import (
 func TestPatternCoversNoMoreThanItNames(t *testing.T) {
 	t.Parallel()
 	glob := approvals.Pattern{{Name: "path", Glob: "/tmp/*.log"}}
+	drafts := approvals.Pattern{{Name: "path", Glob: "drafts/*"}}
 	any1 := approvals.Pattern{{Name: "path", Glob: "*"}}
 	value := approvals.Pattern{{Name: "path", Value: json.RawMessage(` "a" `)}, {Name: "n", Value: json.RawMessage(`{"y":2, "x":1}`)}}
 	for _, tt := range []struct {
@@ -35,6 +36,19 @@ func TestPatternCoversNoMoreThanItNames(t *testing.T) {
 		{"B243: a percent sign", any1, `{"path":"%2e%2e"}`, false},
 		{"B243: a null byte", any1, `{"path":"a\u0000b"}`, false},
 		{"B243: a character that reorders", any1, `{"path":"a\u202eb"}`, false},
+		{"in its folder", drafts, `{"path":"drafts/a.txt"}`, true},
+		{"the folder itself", drafts, `{"path":"drafts/"}`, false},
+		{"the folder by a dot", drafts, `{"path":"drafts/."}`, false},
+		{"a dot on the way", approvals.Pattern{{Name: "path", Glob: "*/*"}}, `{"path":"./a"}`, false},
+		{"the root by nothing", approvals.Pattern{{Name: "path", Glob: "*/*"}}, `{"path":"/etc"}`, false},
+		{"nothing", any1, `{"path":""}`, false},
+		{"a slash for a class", approvals.Pattern{{Name: "path", Glob: "a[^b]c"}}, `{"path":"a/c"}`, false},
+		{"a pattern: a star", drafts, `{"path":"drafts/*"}`, false},
+		{"a pattern: a question mark", drafts, `{"path":"drafts/?.txt"}`, false},
+		{"a pattern: a class", drafts, `{"path":"drafts/[a-z].txt"}`, false},
+		{"a pattern: braces", drafts, `{"path":"drafts/{a,b}"}`, false},
+		{"a home", any1, `{"path":"~root"}`, false},
+		{"a variable", any1, `{"path":"$HOME"}`, false},
 		{"one member more", glob, `{"path":"/tmp/a.log","force":true}`, false},
 		{"no member", glob, `{}`, false},
 		{"another member", glob, `{"dir":"/tmp/a.log"}`, false},

@@ -13,7 +13,7 @@ import (
 // What is shown at most. A person who does not see all that will be sent cannot agree
 // to it, so that longer arguments are not asked about.
 const (
-	maxShown = 16 << 10 // bytes of arguments and drafts
+	maxShown = 16 << 10 // bytes of arguments, drafts and what else is sent
 	maxText  = 160      // of a description
 	maxWords = 500      // of the host's own
 )
@@ -45,10 +45,9 @@ func message(request hitl.Request) (string, error) {
 			fmt.Fprintf(&b, "    %s%s\n", name, text)
 		}
 	}
-	heading := fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())
-	row("", safetext.Line(heading))
-	for reason := range strings.Lines(strings.TrimPrefix(request.Tool.Explain(), heading+"\n")) { // the server's words in it are quoted
-		row("", strings.TrimSuffix(reason, "\n"))
+	row("", safetext.Line(fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())))
+	for _, reason := range request.Reasons() { // the server's words in it are quoted
+		row("", reason)
 	}
 	row("it says of itself: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
 	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))
@@ -58,6 +57,12 @@ func message(request hitl.Request) (string, error) {
 	b.WriteString("\nArguments:\n\n")
 	for _, text := range safetext.JSONRows(request.Arguments) {
 		row("", text)
+	}
+	if request.Extra != nil {
+		b.WriteString("\nAlso sent:\n\n")
+		for _, text := range safetext.JSONRows(request.Extra) {
+			row("", text)
+		}
 	}
 	for _, d := range request.Drafts {
 		b.WriteString("\nDraft:\n\n")

@@ -6,12 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"hash"
+	"io"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // A seal is when the question ends, in nanoseconds since 1970, and the MAC over that
@@ -42,30 +40,11 @@ func (c *confirmer) open(request hitl.Request) error {
 	return nil
 }
 
-// mac appends to until the MAC over it and the question. Each part has its length
-// before it, so that no two questions give the same text.
+// mac appends to until the MAC over it and the question, without what another leg, or
+// another replica, may have in other words.
 func (c *confirmer) mac(until []byte, request hitl.Request) []byte {
+	request.CallID, request.Why, request.Undo = "", "", ""
 	h := hmac.New(sha256.New, c.key)
-	binding := callstate.Bind(nil, &middleware.Call{Tool: request.Tool, Scope: request.Scope, Arguments: request.Arguments})
-	part(h, "fairlead/hitl/elicit 1")
-	part(h, string(until))
-	part(h, request.ID)
-	part(h, string(binding[:]))
-	part(h, request.Tool.Safety().String())
-	for _, o := range request.Offers {
-		part(h, "offer")
-		part(h, o.String())
-		part(h, string([]byte{byte(o.Longest)}))
-	}
-	for _, d := range request.Drafts {
-		part(h, "draft")
-		part(h, d.ID)
-		part(h, d.Digest)
-	}
+	_, _ = io.WriteString(h, "fairlead/hitl/elicit 2"+string(until)+request.Digest()) // both have one length
 	return h.Sum(until)
-}
-
-func part(h hash.Hash, text string) {
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
-	h.Write([]byte(text))
 }

@@ -111,6 +111,8 @@ func TestAnAnswerIsSealedToItsQuestion(t *testing.T) {
 		{"another call ID", func(c *middleware.Call) { c.ID = "2" }, 1},
 		{"other arguments", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"id":8}`) }, 0},
 		{"a space more", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"id": 7}`) }, 0},
+		{"another _meta", func(c *middleware.Call) { c.Meta = mcp.Meta{"dry_run": false} }, 0},
+		{"another progress token", func(c *middleware.Call) { c.Meta = mcp.Meta{"progressToken": 2} }, 1},
 		{"another scope", func(c *middleware.Call) { c.Scope = "bob" }, 0},
 		{"another server", func(c *middleware.Call) { c.Tool = tool(t, "erp", "delete", annotation.Destructive()) }, 0},
 		{"another tool", func(c *middleware.Call) { c.Tool = tool(t, "crm", "purge", annotation.Destructive()) }, 0},

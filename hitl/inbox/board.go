@@ -28,22 +28,19 @@ var (
 	errBoard     = refuse(http.StatusServiceUnavailable, "What the replicas share does not answer, so nothing was decided. Try again; silence is a no.")
 )
 
-// A sheet is a question as other replicas read it.
+// A sheet is a question as other replicas read it. The request is without its tool and the
+// bytes that are sent, which are beside it as they are.
 type sheet struct {
 	Version    int             `json:"v"`
-	Digest     string          `json:"digest"` // of what is shown; who cannot show exactly that shows nothing
+	Digest     string          `json:"digest"` // of the request; a replica that cannot show exactly that shows nothing
+	Request    hitl.Request    `json:"request"`
+	Arguments  []byte          `json:"arguments"`
+	Extra      []byte          `json:"extra,omitempty"`
 	Server     string          `json:"server"`
 	Definition json.RawMessage `json:"definition"`
-	Known      []byte          `json:"known"` // gob: JSON would leave out where it is known from
-	NeverRate  bool            `json:"neverRate,omitempty"`
+	Known      []byte          `json:"known"`               // gob: JSON would leave out where it is known from
+	NeverRate  bool            `json:"neverRate,omitempty"` // a limit of 0, and a cost, which gob takes for none
 	FreeCost   bool            `json:"freeCost,omitempty"`
-	Arguments  []byte          `json:"arguments"`
-	CallID     string          `json:"callId,omitempty"`
-	Scope      string          `json:"scope,omitempty"`
-	Why        string          `json:"why,omitempty"`
-	Undo       string          `json:"undo,omitempty"`
-	Drafts     []hitl.Draft    `json:"drafts,omitempty"`
-	Offers     []hitl.Offer    `json:"offers,omitempty"`
 }
 
 // A reply is a decision as the replica that asked reads it.
@@ -55,7 +52,7 @@ type reply struct {
 	Arguments []byte `json:"arguments,omitempty"`
 }
 
-const sheetVersion = 1
+const sheetVersion = 2
 
 func (q *question) sheet() ([]byte, error) {
 	r := q.request
@@ -65,10 +62,10 @@ func (q *question) sheet() ([]byte, error) {
 	}
 	known := r.Tool.Annotations
 	s := sheet{
-		Version: sheetVersion, Digest: q.digest, Server: r.Tool.Server, Definition: definition, Arguments: r.Arguments, CallID: r.CallID,
-		Scope: r.Scope, Why: r.Why, Undo: r.Undo, Drafts: r.Drafts, Offers: r.Offers,
+		Version: sheetVersion, Digest: q.digest, Request: r, Arguments: r.Arguments, Extra: r.Extra, Server: r.Tool.Server, Definition: definition,
 		NeverRate: known.RateLimitHint != nil && *known.RateLimitHint == 0, FreeCost: known.CostHint != nil && *known.CostHint == 0,
 	}
+	s.Request.Tool, s.Request.Arguments, s.Request.Extra = nil, nil, nil
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(known); err != nil {
 		return nil, fmt.Errorf("inbox: what is known of %s: %w", r.Tool, err)
@@ -102,11 +99,10 @@ func readSheet(n approvals.Notice) (*question, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
 	}
-	q := &question{ctx: context.Background(), remote: true, request: hitl.Request{
-		ID: n.ID, Tool: tool, Arguments: s.Arguments, CallID: s.CallID, Scope: s.Scope, Why: s.Why, Undo: s.Undo,
-		Deadline: n.Until, Drafts: s.Drafts, Offers: s.Offers,
-	}}
-	if q.digest = digestOf(q.request); q.digest != s.Digest {
+	q := &question{ctx: context.Background(), remote: true, request: s.Request}
+	q.request.ID, q.request.Deadline, q.request.Tool = n.ID, n.Until, tool
+	q.request.Arguments, q.request.Extra = s.Arguments, s.Extra
+	if q.digest = q.request.Digest(); q.digest != s.Digest {
 		return nil, errors.New("inbox: a question of another replica cannot be shown here as it was asked; are these two of one version?")
 	}
 	return q, nil

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -127,7 +128,7 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		return func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), old, with)) }
 	}
 	for name, question := range map[string]func([]byte) []byte{
-		"another version":    change(`"v":1`, `"v":2`),
+		"another version":    change(`"v":2`, `"v":1`),
 		"cut off":            func(b []byte) []byte { return b[:len(b)/2] },
 		"nothing":            func([]byte) []byte { return nil },
 		"another tool":       change(`"name":"delete"`, `"name":"read"`),
@@ -150,7 +151,7 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		})
 	}
 	for name, answer := range map[string]func([]byte) []byte{
-		"another version": change(`"v":1`, `"v":7`),
+		"another version": change(`"v":2`, `"v":7`),
 		"another digest":  change(`"digest":"`, `"digest":"0`),
 		"nothing":         func([]byte) []byte { return nil },
 		"rubbish":         func([]byte) []byte { return []byte("yes") },
@@ -168,6 +169,21 @@ func TestBoardIsNotBelieved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is sent beside the arguments is on the page, at any replica, exactly as it is.
+func TestPageShowsMetaAndInput(t *testing.T) {
+	board := approvals.NewBoard()
+	served(t, inbox.Options{Board: board}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b, other := enters(t, n, in, ""), inbox.New(inbox.Options{Board: board})
+		r := asks(t, "one", `{"path":"a.txt"}`)
+		r.Extra = json.RawMessage(`{"_meta":{"dry_run":"<no>"},"requestState":"opaque"}`)
+		a := ask(t.Context(), other, r)
+		b.get("/approvals/").want(t, http.StatusOK, "Also sent")
+		b.get("/approvals/question/one").want(t, http.StatusOK, "&lt;no&gt;")
+		b.decides("one", "approve").want(t, http.StatusOK)
+		a.want(t, hitl.Approved)
+	})
 }
 
 // A slow board's next look takes until it is let go.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,31 +43,6 @@ func (q *question) key() toolKey {
 	return toolKey{q.request.Scope, q.request.Tool.Server, q.request.Tool.Name()}
 }
 
-// digestOf is over what a person is shown and what a yes is to. Who answers what
-// was shown on another page, or for another question, is told so.
-func digestOf(r hitl.Request) string {
-	type draft struct{ ID, Shown string }
-	shown := struct {
-		ID, CallID, Scope, Server, Tool, Definition, Class, Why, Undo string
-		Arguments                                                     []byte
-		Drafts                                                        []draft
-		Offers                                                        []string
-	}{ID: r.ID, CallID: r.CallID, Why: r.Why, Undo: r.Undo, Scope: r.Scope, Server: r.Tool.Server, Tool: r.Tool.Name(), Definition: r.Tool.Digest.String(),
-		Class: r.Tool.Explain(), Arguments: r.Arguments}
-	for _, d := range r.Drafts {
-		shown.Drafts = append(shown.Drafts, draft{d.ID, d.Shown})
-	}
-	for _, o := range r.Offers {
-		shown.Offers = append(shown.Offers, fmt.Sprint(o, o.Longest))
-	}
-	form, err := json.Marshal(shown) //nolint:musttag // nobody reads it
-	if err != nil {
-		panic(err) // texts and bytes only
-	}
-	sum := sha256.Sum256(form)
-	return hex.EncodeToString(sum[:])
-}
-
 // Confirm puts the request on the page and waits until somebody decides or ctx is
 // done. A full inbox, and a request whose ID is empty or was used before, is an
 // error, and so a denial.
@@ -102,7 +75,7 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	if deadline, ok := ctx.Deadline(); ok && (request.Deadline.IsZero() || deadline.Before(request.Deadline)) {
 		request.Deadline = deadline
 	}
-	q := &question{ctx: ctx, request: request, digest: digestOf(request)}
+	q := &question{ctx: ctx, request: request, digest: request.Digest()}
 	q.before, _ = in.approved.Get(q.key())
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -190,10 +163,15 @@ func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
 		return nil, errOther
 	case q.late():
 		return nil, errLate
-	case a.decision.Verdict == hitl.Approved && !in.ownCalls && s.by != "" && s.by == q.request.Scope:
+	case a.decision.Verdict == hitl.Approved && !in.mayApprove(s, q):
 		return nil, errOwn
 	}
 	return q, nil
+}
+
+// mayApprove reports whether the call is another person's, or people may approve their own.
+func (in *Inbox) mayApprove(s *session, q *question) bool {
+	return in.ownCalls || s.by == "" || !safetext.SameName(s.by, q.request.Scope)
 }
 
 // decided moves a question with its answer to the history. The caller holds the

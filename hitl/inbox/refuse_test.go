@@ -289,6 +289,7 @@ func TestRequesterCannotApprove(t *testing.T) {
 		status   int
 	}{
 		{"B211: by its own name", "ann", inbox.Options{}, http.StatusForbidden},
+		{"by its own name, in another case", "Ann ", inbox.Options{}, http.StatusForbidden},
 		{"B211: opted in", "ann", inbox.Options{OwnCalls: true}, http.StatusOK},
 		{"somebody else", "bob", inbox.Options{}, http.StatusOK},
 	} {

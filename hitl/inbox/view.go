@@ -56,7 +56,7 @@ type (
 		Left                    time.Duration // 0 where there is no limit
 		Compared                string        // with the last approved call
 		Rows                    []row
-		Drafts                  []row
+		Extra, Drafts           []row
 		Own                     bool
 		Whole                   bool // nothing is left out, so it may be approved here
 	}
@@ -125,15 +125,11 @@ func (r *record) view() past {
 // card draws a question with at most so many arguments of at most so many bytes.
 func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	r := q.request
-	// The tool's name is the server's text, so its own line is told from the reasons
-	// by length and not by its end.
-	heading := fmt.Sprintf("%s: %s\n", r.Tool, r.Tool.Safety())
-	reasons := strings.TrimSuffix(strings.TrimPrefix(r.Tool.Explain(), heading), "\n")
 	c := card{
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
-		Reasons: strings.Split(reasons, "\n"), Does: safetext.Text(r.Tool.Definition.Description),
+		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
-		Own: !in.ownCalls && s.by != "" && s.by == r.Scope, Whole: true,
+		Own: !in.mayApprove(s, q), Whole: true,
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
@@ -144,6 +140,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	for _, d := range r.Drafts {
 		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
 	}
+	c.Extra = rows(r.Extra)
 	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
 	c.limit(mostRows, mostBytes)
 	return c
@@ -157,7 +154,7 @@ func (c *card) limit(mostRows, mostBytes int) {
 			*text, c.Whole = safetext.Cut(*text, mostBytes), false
 		}
 	}
-	for _, list := range []*[]row{&c.Rows, &c.Drafts} {
+	for _, list := range []*[]row{&c.Rows, &c.Extra, &c.Drafts} {
 		if len(*list) > mostRows {
 			*list, c.Whole = (*list)[:mostRows], false
 		}

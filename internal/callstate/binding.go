@@ -15,9 +15,10 @@ import (
 // tests, which set it before the first call.
 var Observe = func(string) {}
 
-// A Binding is what an approval covers: server, tool, definition, scope and the exact
-// bytes of the arguments. Names have their length before them and digests have one
-// length, so that no two lists of parts give the same text.
+// A Binding is what an answer about a call covers: server, tool, definition, scope and the
+// exact bytes of the arguments. An approval covers more; see [BindCall]. Names have their
+// length before them and digests have one length, so that no two lists of parts give the
+// same text.
 type Binding [sha256.Size]byte
 
 // facts are what was computed from the arguments that the call had last.
@@ -54,7 +55,7 @@ func (c *shared) of(arguments []byte) *facts {
 	return f
 }
 
-// Bind returns what an approval of the call is bound to. It is computed once for a call
+// Bind returns what an answer about the call is bound to. It is computed once for a call
 // whose record is read, and again if anything of it has changed since.
 func Bind(s *State, call *middleware.Call) Binding {
 	if !s.HasRecord() {

@@ -34,7 +34,7 @@ const (
 // If before is not nil it runs each time the grant is about to be consumed, before the
 // call is handed over; an error of it ends the grant, and the call.
 func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
-	g := &Grant{binding: Bind(Of(ctx), call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
+	g := &Grant{binding: BindCall(ctx, call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
 	g.State = derive(ctx, g)
 	return &g.State, g
 }
@@ -74,7 +74,7 @@ func Find(ctx context.Context, call *middleware.Call) *Grant {
 	if _, ok := find[*Grant](s, nil); !ok {
 		return nil
 	}
-	want := Bind(Of(ctx), call)
+	want := BindCall(ctx, call)
 	g, _ := find(s, func(g *Grant) bool { return g.binding == want })
 	return g
 }

@@ -516,3 +516,37 @@ func TestGuardCostsNextToNothingForASafeCall(t *testing.T) {
 		t.Errorf("got %v allocations, want none", got)
 	}
 }
+
+// An approval covers what is sent beside the arguments, and not what is the transport's.
+func TestGrantCoversMetaAndInput(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*middleware.Call)
+		runs   int64
+	}{
+		"the same":         {func(*middleware.Call) {}, 1},
+		"an equal copy":    {func(c *middleware.Call) { c.Meta = mcp.Meta{"tenant": "a"} }, 1},
+		"another member":   {func(c *middleware.Call) { c.Meta = mcp.Meta{"tenant": "a", "dry_run": false} }, 0},
+		"another value":    {func(c *middleware.Call) { c.Meta = mcp.Meta{"tenant": "b"} }, 0},
+		"none":             {func(c *middleware.Call) { c.Meta = nil }, 0},
+		"not JSON":         {func(c *middleware.Call) { c.Meta = mcp.Meta{"tenant": func() {}} }, 0},
+		"a progress token": {func(c *middleware.Call) { c.Meta = mcp.Meta{"tenant": "a", "progressToken": 1} }, 1},
+		"a trace": {func(c *middleware.Call) {
+			c.Meta = mcp.Meta{"tenant": "a", "traceparent": "x", "tracestate": "y", "baggage": "z"}
+		}, 1},
+		"an input": {func(c *middleware.Call) { c.Input = &middleware.Input{State: "s"} }, 0},
+		"an answer": {func(c *middleware.Call) {
+			c.Input = &middleware.Input{Responses: mcp.InputResponseMap{"a": &mcp.ElicitResult{Action: "accept"}}}
+		}, 0},
+		"an input of nothing": {func(c *middleware.Call) { c.Input = new(middleware.Input) }, 1},
+	} {
+		its, e := deletes(t), new(executor)
+		its.Meta = mcp.Meta{"tenant": "a"}
+		ctx, _ := give(t.Context(), its)
+		tt.change(&its)
+		_, err := guard.New(e, as(its.Tool)).CallTool(ctx, its)
+		if e.want(t, tt.runs); (err == nil) != (tt.runs == 1) {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}

@@ -30,6 +30,6 @@ var spreadMutants = []mutant{
 	{"silent-waiters-stay", lineFile, `func (p place) gone(now time.Time) bool { return p.awake == nil && now.Sub(p.seen) > waiterLease }`, `func (p place) gone(time.Time) bool { return p.seen.IsZero() }`},
 	{"second-answer-counts", boardFile, "\tcase p.answer != nil:", `case p.answer != nil && len(answer) == 0:`},
 	{"answer-with-nobody-there", boardFile, `return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)`, `return !p.ended && now.Before(p.Until)`},
-	{"another-question-is-shown", pageFile, `if q.digest = digestOf(q.request); q.digest != s.Digest {`, `if q.digest = digestOf(q.request); q.digest == "" {`},
+	{"another-question-is-shown", pageFile, `if q.digest = q.request.Digest(); q.digest != s.Digest {`, `if q.digest = q.request.Digest(); q.digest == "" {`},
 	{"answer-to-another-question", pageFile, `case a.Digest != q.digest:`, `case a.Digest == "":`},
 }

@@ -16,7 +16,7 @@ type Joins struct {
 }
 
 type joinKey struct {
-	what  callstate.Binding // scope, tool, definition and exact arguments
+	what  callstate.Binding // what an approval covers
 	class string            // as it would be shown
 }
 
@@ -30,7 +30,7 @@ type Joined struct {
 
 // Join returns the question about this call, and whether the caller has to put it.
 func (j *Joins) Join(ctx context.Context, call *middleware.Call) (question *Joined, mine bool) {
-	key := joinKey{callstate.Bind(callstate.Of(ctx), call), call.Tool.Safety().String()}
+	key := joinKey{callstate.BindCall(ctx, call), call.Tool.Safety().String()}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if question = j.open[key]; question != nil {

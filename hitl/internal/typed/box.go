@@ -1,0 +1,80 @@
+package typed
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// A Box is what a terminal shows of one call. It has no right-hand border, which the width
+// of characters would break, and leaves no row for the terminal to break: that would go on
+// at the border's place.
+type Box struct {
+	Most   int // rows of one text
+	Folded bool
+
+	text bytes.Buffer
+}
+
+// Heading begins the box.
+func (b *Box) Heading(text string) {
+	border := "\n  ╭─ "
+	for _, text := range safetext.Wrap(safetext.Line(text), 75) {
+		b.text.WriteString(border + text + "\n")
+		border = "  │ "
+	}
+}
+
+// Plain writes a text without a name.
+func (b *Box) Plain(text string) {
+	for _, text := range safetext.Wrap(text, 76) {
+		b.text.WriteString("  │ " + text + "\n")
+	}
+}
+
+// Row writes a text of one line with its name, unless it is empty.
+func (b *Box) Row(name, text string) {
+	for _, text := range safetext.Wrap(text, 63) {
+		fmt.Fprintf(&b.text, "  │ %-12s %s\n", name, text)
+		name = ""
+	}
+}
+
+// Rows writes at most Most rows, and how many it left out.
+func (b *Box) Rows(rows []string, what string) {
+	for i, r := range rows {
+		if i == b.Most {
+			fmt.Fprintf(&b.text, "  │ … %d more lines of %s; d shows them\n", len(rows)-i, what)
+			b.Folded = true
+			return
+		}
+		b.text.WriteString("  │   " + r + "\n")
+	}
+}
+
+// Bytes ends the box and returns it.
+func (b *Box) Bytes() []byte {
+	b.text.WriteString("  ╰─\n")
+	return b.text.Bytes()
+}
+
+// Numbers reads "1 3" or "1,3". It returns nil if a number is not one from 1 to most.
+func Numbers(text string, most int) (picked map[int]bool, isNumbers bool) {
+	picked = make(map[int]bool)
+	known := true
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return nil, false
+		}
+		known = known && 1 <= n && n <= most
+		picked[n] = true
+	}
+	if !known {
+		return nil, true
+	}
+	return picked, len(picked) > 0
+}

@@ -1,0 +1,101 @@
+package callstate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// transport reports whether a member of _meta is about the transport of a request, so that
+// no approval covers it: each hop, and each attempt, may have another one.
+func transport(name string) bool {
+	switch name {
+	case "progressToken", "traceparent", "tracestate", "baggage",
+		mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel:
+		return true
+	}
+	return false
+}
+
+// WithMeta returns a context for a call to whose _meta the host's own settings add members,
+// or replace some, after its approval: that covers what it was before.
+func WithMeta(ctx context.Context, before, added mcp.Meta) context.Context {
+	return with(ctx, &metaChange{before, added})
+}
+
+// A metaChange is what _meta was before the host added members to it.
+type metaChange struct{ before, added mcp.Meta }
+
+// Extra returns what the call sends beside its arguments as one JSON object in canonical
+// form, with the members _meta, inputResponses and requestState: nil for nothing. Members
+// of _meta that are the transport's are left out, and those of [WithMeta] as they were before.
+func Extra(ctx context.Context, call *middleware.Call) (json.RawMessage, error) {
+	var extra struct {
+		Meta      map[string]any       `json:"_meta,omitempty"`
+		Responses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+		State     string               `json:"requestState,omitempty"`
+	}
+	for name, value := range call.Meta {
+		if transport(name) {
+			continue
+		}
+		there := true
+		for s := range nearest(ctx).all { // the outermost has what the call began with
+			if m, ok := s.added.(*metaChange); ok {
+				if _, changed := m.added[name]; changed {
+					value, there = m.before[name]
+				}
+			}
+		}
+		if !there {
+			continue
+		}
+		if extra.Meta == nil {
+			extra.Meta = make(map[string]any)
+		}
+		extra.Meta[name] = value
+	}
+	if call.Input != nil {
+		extra.Responses, extra.State = call.Input.Responses, call.Input.State
+	}
+	if extra.Meta == nil && len(extra.Responses) == 0 && extra.State == "" {
+		return nil, nil
+	}
+	raw, err := json.Marshal(extra)
+	if err == nil {
+		raw, err = canonical.Append(nil, raw)
+	}
+	if err != nil {
+		return nil, &extraError{err}
+	}
+	return raw, nil
+}
+
+// BindCall returns what an approval of the call is bound to: its binding and what it sends
+// beside the arguments. A call for which that cannot be computed has a zero binding.
+func BindCall(ctx context.Context, call *middleware.Call) Binding {
+	b := Bind(Of(ctx), call)
+	extra, err := Extra(ctx, call)
+	switch {
+	case err != nil:
+		return Binding{}
+	case extra == nil:
+		return b
+	}
+	return sha256.Sum256(append(b[:], extra...))
+}
+
+// An extraError is about a _meta or an input that cannot be sent as JSON.
+type extraError struct{ err error }
+
+func (e *extraError) Error() string {
+	return fmt.Sprintf("the call's _meta or input cannot be sent as JSON: %v", e.err)
+}
+func (e *extraError) Unwrap() error   { return e.err }
+func (e *extraError) NotSent() bool   { return true }
+func (e *extraError) Permanent() bool { return true }
