@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -71,7 +72,11 @@ func (r Request) Caution() string {
 	if err != nil {
 		return "" // such arguments are not sent
 	}
-	one, other, found := canonical.Alike(form)
+	tree, err := jsontree.Decode(form)
+	if err != nil {
+		return ""
+	}
+	one, other, found := jsontree.Alike(tree)
 	if !found {
 		return ""
 	}
