@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -104,8 +105,12 @@ func (r Request) Caution() string {
 	if err != nil {
 		return "" // such arguments are not sent
 	}
+	tree, err := jsontree.Decode(form)
+	if err != nil {
+		return ""
+	}
 	const most = 80
-	if one, other, found := canonical.Alike(form); found {
+	if one, other, found := jsontree.Alike(tree); found {
 		return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
 			safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
 	}

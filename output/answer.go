@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
-	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -23,7 +22,7 @@ type answer struct {
 	limit       int
 	call        middleware.Call
 	res         *mcp.CallToolResult // only read
-	page        *paging.Page
+	page        *page
 	contract    *schema.Contract
 	shape       *schema.Shape // of the contract, nil for none
 	keepUnnamed bool
@@ -49,7 +48,7 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 		a.parts = append(a.parts, newPart(content))
 	}
 	fenced := a.open != "" && a.res.StructuredContent != nil
-	a.rewrite = a.contract != nil || a.page.Skips() || fenced
+	a.rewrite = a.contract != nil || a.page.skips() || fenced
 	if !a.rewrite && a.surelyFits() {
 		if moved {
 			return a.result(), nil
@@ -65,8 +64,8 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	if fenced {
 		a.sayStructured()
 	}
-	if a.hasMain && a.page.Skips() {
-		a.main, a.changed = a.page.LeaveOut(a.main), true
+	if a.hasMain && a.page.skips() {
+		a.main, a.changed = a.page.leaveOut(a.main), true
 	}
 	if err := a.cut(); err != nil {
 		return nil, withheld(a.call.Tool, "is too long", err)

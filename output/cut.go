@@ -105,20 +105,20 @@ func (a *answer) cutMain(share int) error {
 	}
 	a.changed = true
 	a.markTruncated()
-	rows, paged := a.page.List(a.main)
-	paged = paged && a.page.GoesOn(a.call.Tool)
+	rows, paged := a.page.list(a.main)
+	paged = paged && a.page.goesOn(a.call.Tool)
 	restore := func(any, any) {}
 	if paged {
-		restore = a.page.Reserve(a.main, len(rows))
+		restore = a.page.reserve(a.main, len(rows))
 	}
 	fitted := a.unit.CutJSON(a.main, room, a.shape)
 	a.lost.Count(a.main, fitted)
-	if kept, _ := a.page.List(fitted); paged && len(kept) < len(rows) {
+	if kept, _ := a.page.list(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
 			return errTooLong // a cursor would lead to the same place again
 		}
 		a.lost.Shown, a.lost.Of = len(kept), len(rows)
-		a.next = a.page.After(len(kept))
+		a.next = a.page.after(len(kept))
 	}
 	restore(fitted, a.next)
 	a.main = fitted
@@ -191,8 +191,8 @@ func (a *answer) longestNote() string {
 		page: a.page, call: a.call, gone: many,
 		lost: trim.Loss{Shown: many, Of: many + 1, Texts: many, Members: many},
 	}
-	if _, paged := a.page.List(a.main); paged { // and goes on, perhaps
-		longest.next = a.page.After(many)
+	if _, paged := a.page.list(a.main); paged { // and goes on, perhaps
+		longest.next = a.page.after(many)
 	}
 	return longest.note()
 }
@@ -215,7 +215,7 @@ func (a *answer) note() string {
 		if cursor, ok := a.next.(string); ok {
 			value = strconv.Quote(cursor)
 		}
-		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.Argument(), value)
+		how = fmt.Sprintf("For the rest, call %s again with the same arguments and %q: %s.", a.call.Tool.ModelName(), a.page.argument(), value)
 	}
 	return fmt.Sprintf("[The answer was too long: %s. %s]", strings.Join(lost, "; "), how)
 }
@@ -227,7 +227,7 @@ func (a *answer) meta() mcp.Meta {
 		m["shown"], m["of"] = a.lost.Shown, a.lost.Of
 	}
 	if a.next != nil {
-		m["next"] = map[string]any{a.page.Argument(): a.next}
+		m["next"] = map[string]any{a.page.argument(): a.next}
 	}
 	return m
 }

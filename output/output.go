@@ -18,7 +18,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
-	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -85,16 +84,16 @@ func New(opts Options) middleware.Middleware {
 	}
 	opts.Limit = min(cmp.Or(opts.Limit, defaultLimit/scale), math.MaxInt/8) * scale
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	pagings := make(map[string]*paging.Paging, len(opts.Paging))
+	pagers := make(map[string]*pager, len(opts.Paging))
 	for tool, p := range opts.Paging {
-		pagings[tool] = newPaging(tool, p)
+		pagers[tool] = newPager(tool, p)
 	}
 	promises, err := lru.New[middleware.Digest, promise](maxPromises)
 	if err != nil {
 		panic("output: " + err.Error()) // only for a size below 1
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &caller{Options: opts, next: next, pagings: pagings, promises: promises}
+		return &caller{Options: opts, next: next, pagers: pagers, promises: promises}
 	}
 }
 
@@ -102,7 +101,7 @@ type caller struct {
 	Options
 
 	next     middleware.ToolCaller
-	pagings  map[string]*paging.Paging
+	pagers   map[string]*pager
 	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
 }
 
@@ -112,7 +111,11 @@ func (c *caller) Describe() middleware.Description {
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	inner, page, err := c.begin(call)
+	var pages *pager
+	if len(c.pagers) > 0 {
+		pages = c.pagers[call.Tool.String()]
+	}
+	inner, page, err := pages.begin(call)
 	if err != nil {
 		return c.failed(ctx, call, err), nil
 	}
@@ -147,7 +150,7 @@ func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 }
 
 // present returns what the model sees of a result, which it does not write to.
-func (c *caller) present(ctx context.Context, call middleware.Call, page *paging.Page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
+func (c *caller) present(ctx context.Context, call middleware.Call, page *page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
 			err = withheld(call.Tool, "could not be prepared",

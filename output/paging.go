@@ -1,11 +1,16 @@
 package output
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/fault"
-	"github.com/fairlead-go/fairlead/internal/paging"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -30,25 +35,177 @@ type Paging struct {
 	Offset string
 }
 
-func newPaging(tool string, p Paging) *paging.Paging {
+// A pager is how one tool is asked for more. It does not change.
+type pager struct {
+	rows, next, more jsontree.Pointer // nil for one that is not set
+	cursor, offset   string
+}
+
+// newPager panics if the paging of a tool is not usable.
+func newPager(tool string, p Paging) *pager {
 	field := fmt.Sprintf("output: Options.Paging[%q]", tool)
 	if server, name, ok := strings.Cut(tool, "/"); !ok || server == "" || name == "" {
 		panic(field + ": the key must be server/tool")
 	}
-	return paging.New(field, paging.Places(p))
+	if (p.Cursor == "") == (p.Offset == "") {
+		panic(field + " must name one of Cursor and Offset")
+	}
+	at := func(place, s string) jsontree.Pointer {
+		parts, err := jsontree.ParsePointer(s)
+		if err != nil {
+			panic(fmt.Sprintf("%s.%s: %v", field, place, err))
+		}
+		return parts
+	}
+	return &pager{at("Rows", p.Rows), at("Next", p.Next), at("More", p.More), p.Cursor, p.Offset}
 }
 
-// begin returns the call as its tool understands it, and the page that is asked for.
-func (c *caller) begin(call middleware.Call) (middleware.Call, *paging.Page, error) {
-	if len(c.pagings) == 0 {
+// argument names what takes the value of [page.after].
+func (p *pager) argument() string { return p.cursor + p.offset }
+
+// A page is one call of a tool that pages. Of a nil page nothing can be read on.
+type page struct {
+	*pager
+	position
+
+	start int // the offset that was asked for
+	from  int // how many rows stood before those of the answer, in the tool's page
+}
+
+// A position is what a cursor of ours holds.
+type position struct {
+	Token json.RawMessage `json:"c,omitempty"` // the tool's own cursor, nil for the first page
+	Skip  int             `json:"n"`           // rows of the page that were seen already
+}
+
+// cursorPrefix tells our cursors from those of tools.
+const cursorPrefix = "fairlead."
+
+// begin returns the call as its tool understands it, and the page that is asked for, nil
+// if nothing can be read on. Arguments that are not an object are for others to refuse.
+// The error is a [*cursorError].
+func (p *pager) begin(call middleware.Call) (middleware.Call, *page, error) {
+	if p == nil {
 		return call, nil, nil
 	}
-	p := c.pagings[call.Tool.String()]
-	inner, page, err := p.Begin(call)
-	if err != nil {
-		return call, nil, &cursorError{tool: call.Tool, argument: p.Argument(), err: err}
+	arguments := make(map[string]json.RawMessage)
+	if len(call.Arguments) > 0 && json.Unmarshal(call.Arguments, &arguments) != nil {
+		return call, nil, nil
 	}
-	return inner, page, nil
+	at := &page{pager: p}
+	if p.offset != "" {
+		if raw, ok := arguments[p.offset]; ok && string(raw) != "null" {
+			var err error
+			if at.start, err = strconv.Atoi(string(raw)); err != nil || at.start < 0 {
+				return call, nil, nil //nolint:nilerr // what an offset is, the tool decides
+			}
+		}
+		return call, at, nil
+	}
+	var text string
+	at.Token = arguments[p.cursor]
+	if json.Unmarshal(at.Token, &text) != nil || !strings.HasPrefix(text, cursorPrefix) {
+		return call, at, nil
+	}
+	at.Token = nil
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(text, cursorPrefix))
+	if err == nil {
+		err = json.Unmarshal(raw, &at.position)
+	}
+	if err == nil && at.Skip <= 0 {
+		err = fmt.Errorf("it leaves out %d rows", at.Skip)
+	}
+	if err == nil {
+		if delete(arguments, p.cursor); at.Token != nil {
+			arguments[p.cursor] = at.Token
+		}
+		call.Arguments, err = json.Marshal(arguments)
+	}
+	if err != nil {
+		return call, nil, &cursorError{tool: call.Tool, argument: p.cursor, err: err}
+	}
+	return call, at, nil
+}
+
+// goesOn reports whether a cut page of the tool can be read on.
+func (p *page) goesOn(tool *middleware.Tool) bool {
+	return p != nil && (p.offset != "" || tool.Safety() == annotation.Safe)
+}
+
+// list returns the rows of a document.
+func (p *page) list(v any) ([]any, bool) {
+	if p == nil {
+		return nil, false
+	}
+	at, _ := p.rows.In(v)
+	rows, ok := at.([]any)
+	return rows, ok
+}
+
+// skips reports whether the page has rows that were seen already.
+func (p *page) skips() bool { return p != nil && p.Skip > 0 }
+
+// leaveOut takes out of a document, which is ours to write to, the rows that were
+// seen already.
+func (p *page) leaveOut(v any) any {
+	rows, ok := p.list(v)
+	if !ok || !p.skips() {
+		return v
+	}
+	p.from = min(p.Skip, len(rows))
+	return p.rows.Set(v, rows[p.from:])
+}
+
+// after returns how to ask for what comes behind the first kept rows of a document:
+// a cursor, or an offset.
+func (p *page) after(kept int) any {
+	if p.offset != "" {
+		return json.Number(strconv.Itoa(p.start + kept))
+	}
+	raw, err := json.Marshal(position{p.Token, p.from + kept})
+	if err != nil {
+		panic("output: " + err.Error()) // the token was decoded from JSON
+	}
+	return cursorPrefix + base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// reserve puts into the document, where it says how to go on, values that are not
+// cut and leave room for what restore puts there in the end: next, or where that is
+// nil what stood there.
+func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
+	was, hasNext := p.next.In(v)
+	more, hasMore := p.more.In(v)
+	hasMore = hasMore && p.more != nil
+	if p.next != nil {
+		longest := p.after(rows)
+		if s, ok := was.(string); ok && len(s) > len(fmt.Sprint(longest)) {
+			longest = s
+		}
+		if s, ok := longest.(string); ok {
+			longest = trim.Whole(s)
+		}
+		p.next.Set(v, longest)
+	}
+	if hasMore {
+		p.more.Set(v, false) // the longer word
+	}
+	return func(v, next any) {
+		if hasMore {
+			if next != nil {
+				more = true
+			}
+			p.more.Set(v, more)
+		}
+		switch {
+		case p.next == nil:
+		case next != nil:
+			p.next.Set(v, next)
+		case hasNext:
+			p.next.Set(v, was)
+		default:
+			p.next.Remove(v)
+		}
+	}
 }
 
 // A cursorError says that a cursor of ours has been changed.

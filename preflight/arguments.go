@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -26,7 +26,11 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 		return Arguments{}, err
 	}
 	var a Arguments
-	if one, other, found := canonical.Alike(form); found {
+	tree, err := jsontree.Decode(form)
+	if err != nil {
+		return a, err
+	}
+	if one, other, found := jsontree.Alike(tree); found {
 		a.alike = fmt.Sprintf("%.40q and %.40q differ only in case, and a server may take one for the other", one, other)
 	}
 	return a, json.Unmarshal(form, &a.members) // it is an object

@@ -25,30 +25,24 @@ import (
 // moderate or dangerous. A member that is unknown, missing, of the wrong type or
 // given twice refuses the whole file, with the line and the member.
 func ParseRules(data []byte) (Rules, error) {
-	rules, err := parseRules(data)
-	if err != nil {
-		return nil, fmt.Errorf("preflight: %w", err)
-	}
-	return rules, nil
-}
-
-func parseRules(data []byte) (Rules, error) {
 	file, err := strictjson.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	tools, err := file.Object("the rules")
-	if err != nil {
-		return nil, err
+	var tools []strictjson.Value
+	if err == nil {
+		tools, err = file.Object("the rules")
 	}
 	rules := make(Rules, len(tools))
 	for _, tool := range tools {
-		if _, err := splitName(tool.Name()); err != nil {
-			return nil, tool.Errorf("%v", err)
+		if _, wrong := splitName(tool.Name()); wrong != nil {
+			err = tool.Errorf("%v", wrong)
+		} else {
+			rules[tool.Name()], err = parseRule(tool)
 		}
-		if rules[tool.Name()], err = parseRule(tool); err != nil {
-			return nil, err
+		if err != nil {
+			break
 		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("preflight: %w", err)
 	}
 	return rules, nil
 }

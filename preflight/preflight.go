@@ -18,14 +18,17 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Options are the settings of [New]. The zero value is ready and changes no class.
@@ -67,7 +70,11 @@ func New(o Options) middleware.Middleware {
 	}
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	j := &judge{Options: o, rules: o.Rules.index(), earlier: newEarlier(maxEarlier)}
+	answers, err := lru.New[callstate.Binding, annotation.Annotations](maxEarlier)
+	if err != nil {
+		panic("preflight: " + err.Error()) // only for a size below one
+	}
+	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 	j.edits = callstate.JudgeBy(m)
 	return m
@@ -76,10 +83,15 @@ func New(o Options) middleware.Middleware {
 // A judge classifies calls by their arguments.
 type judge struct {
 	Options
-	rules   map[toolKey]Rule
-	earlier *earlier
-	edits   callstate.Judge // the middleware itself, for arguments that a person edits
+	rules map[toolKey]Rule
+	edits callstate.Judge // the middleware itself, for arguments that a person edits
+
+	mu      sync.Mutex // held from reading an earlier answer to storing the next
+	earlier *lru.Cache[callstate.Binding, annotation.Annotations]
 }
+
+// maxEarlier is how many calls' answers are kept.
+const maxEarlier = 1024
 
 type caller struct {
 	*judge
@@ -207,15 +219,28 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	if trusted && len(worse) == 0 {
 		over = believing
 	}
-	strictest, differs := j.earlier.strictest(callstate.Bind(callstate.Of(ctx), &call), found, func(a annotation.Annotations) annotation.Safety {
-		return over(a)(call.Tool.Annotations).Safety()
-	})
+	class := func(a annotation.Annotations) annotation.Safety { return over(a)(call.Tool.Annotations).Safety() }
+	strictest, differs := j.strictest(callstate.Bind(callstate.Of(ctx), &call), found, class)
 	why := ""
 	if differs {
 		why = "the server has answered differently for the same arguments; the strictest answer counts"
 		j.warn(ctx, call.Tool, "preflight: "+why)
 	}
 	return finding{over(strictest), "answer", why}, nil
+}
+
+// strictest returns the stricter of this answer and an earlier one to the same call, by
+// the class that each gives it, and whether these differ. An earlier answer spares no
+// question and lowers nothing.
+func (j *judge) strictest(call callstate.Binding, now annotation.Annotations, class func(annotation.Annotations) annotation.Safety) (_ annotation.Annotations, differs bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before, ok := j.earlier.Get(call)
+	if ok && class(before) < class(now) {
+		return before, true
+	}
+	j.earlier.Add(call, now)
+	return now, ok && class(before) != class(now)
 }
 
 // panicked logs a panic of the rule's or the resolver's. The error does not repeat it.

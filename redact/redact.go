@@ -158,23 +158,15 @@ func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 
 // hide notes what is taken out, so that it is found elsewhere.
 func (r *Redactor) hide(v any) any {
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case string:
-		if v == "" {
-			return v
-		}
-		r.noteParts(v)
-	case json.Number:
-		r.note(v.String())
-	case []any:
-		for _, item := range v {
-			r.hide(item)
-		}
-	case map[string]any:
-		for _, member := range v {
-			r.hide(member)
+	if v == nil || v == "" {
+		return v
+	}
+	for leaf := range jsontree.Leaves(v) {
+		switch leaf := leaf.(type) {
+		case string:
+			r.noteParts(leaf)
+		case json.Number:
+			r.note(leaf.String())
 		}
 	}
 	return Mark

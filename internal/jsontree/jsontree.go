@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Decode returns what the JSON text says, its numbers as they were written
@@ -27,31 +30,37 @@ func Decode(raw []byte) (any, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more behind its end")
 	}
-	return v, checkNumbers(v)
+	for leaf := range Leaves(v) { // a validator would write out all the digits of 1e999999999
+		if n, ok := leaf.(json.Number); ok {
+			if _, err := n.Float64(); err != nil {
+				return nil, fmt.Errorf("the number %.40s is too large", n)
+			}
+		}
+	}
+	return v, nil
 }
 
-// checkNumbers refuses numbers that no float64 holds: a validator would write out
-// all the digits of 1e999999999.
-func checkNumbers(v any) error {
+// Leaves returns the values in v that are neither lists nor objects, at every depth.
+func Leaves(v any) iter.Seq[any] { return func(yield func(any) bool) { leaves(v, yield) } }
+
+func leaves(v any, yield func(any) bool) bool {
 	switch v := v.(type) {
-	case json.Number:
-		if _, err := v.Float64(); err != nil {
-			return fmt.Errorf("the number %.40s is too large", v)
-		}
 	case []any:
 		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
+			if !leaves(e, yield) {
+				return false
 			}
 		}
 	case map[string]any:
 		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
+			if !leaves(e, yield) {
+				return false
 			}
 		}
+	default:
+		return yield(v)
 	}
-	return nil
+	return true
 }
 
 // Encode writes a value that [Decode] made, in as few characters as there can be.
@@ -109,6 +118,42 @@ func Same(a, b any) bool {
 		return true
 	}
 	return a == b
+}
+
+// Alike finds two members of one object, at any depth, whose names differ only in
+// case. A server that ignores the case, as encoding/json does, takes them for one.
+func Alike(v any) (one, other string, found bool) {
+	var within []any
+	switch v := v.(type) {
+	case []any:
+		within = v
+	case map[string]any:
+		names := make(map[string]string, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if one, found = names[fold(name)]; found {
+				return one, name, true
+			}
+			names[fold(name)] = name
+			within = append(within, v[name])
+		}
+	}
+	for _, e := range within {
+		if one, other, found = Alike(e); found {
+			return one, other, true
+		}
+	}
+	return "", "", false
+}
+
+// fold returns the same for all texts that [strings.EqualFold] holds for equal.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, name)
 }
 
 // A Pointer is a JSON Pointer (RFC 6901), taken apart; empty is the whole value.

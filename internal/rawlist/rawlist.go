@@ -11,17 +11,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Page is one answer to tools/list as the server wrote it.
-type Page struct {
-	mu          sync.Mutex
-	seen        bool
+// A Page is one answer to tools/list as the server wrote it. It is safe for concurrent use.
+type Page struct{ taken atomic.Pointer[answer] }
+
+type answer struct {
 	ttl         int
 	annotations map[string]json.RawMessage
 	faults      []Fault
@@ -49,20 +49,20 @@ func From(ctx context.Context) *Page {
 	return p
 }
 
-// Seen reports whether a transport showed the answer to the page. One that has not
-// is not prepared, or the SDK answered from its memory.
-func (p *Page) Seen() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.seen
+// answer returns what was taken, empty before that.
+func (p *Page) answer() answer {
+	if a := p.taken.Load(); a != nil {
+		return *a
+	}
+	return answer{}
 }
 
+// Seen reports whether a transport showed the answer to the page. One that has not
+// is not prepared, or the SDK answered from its memory.
+func (p *Page) Seen() bool { return p.taken.Load() != nil }
+
 // TTL returns how long the server wants the list to be taken for fresh.
-func (p *Page) TTL() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Milliseconds(p.ttl)
-}
+func (p *Page) TTL() time.Duration { return Milliseconds(p.answer().ttl) }
 
 // Milliseconds returns a duration, 0 for what is none.
 func Milliseconds(ms int) time.Duration {
@@ -72,25 +72,20 @@ func Milliseconds(ms int) time.Duration {
 
 // Annotations returns what the server wrote under annotations of the tool, nil
 // where it wrote none.
-func (p *Page) Annotations(tool string) json.RawMessage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.annotations[tool]
-}
+func (p *Page) Annotations(tool string) json.RawMessage { return p.answer().annotations[tool] }
 
 // Faults returns the tools that were kept from the SDK, and those that it left out
 // itself of what it handed on.
 func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	a := p.answer()
 	there := make(map[string]int, len(handedOn)) // a middleware of the host's may sort them
 	for _, tool := range handedOn {
 		if tool != nil {
 			there[tool.Name]++
 		}
 	}
-	faults := slices.Clip(p.faults)
-	for _, f := range p.readable {
+	faults := slices.Clip(a.faults)
+	for _, f := range a.readable {
 		if there[f.Name]--; there[f.Name] < 0 {
 			f.Err = errors.New("the SDK does not take it, as one whose x-mcp-header annotations are not usable")
 			faults = append(faults, f)
@@ -139,25 +134,24 @@ func (p *Page) note(list, ttl json.RawMessage) (kept json.RawMessage, ok bool) {
 	if json.Unmarshal(list, &tools) != nil {
 		return nil, false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.seen, p.ttl, p.faults, p.readable, p.annotations = true, 0, nil, nil, make(map[string]json.RawMessage)
-	if json.Unmarshal(ttl, &p.ttl) != nil {
-		p.ttl = 0
+	a := &answer{annotations: make(map[string]json.RawMessage)}
+	defer p.taken.Store(a)
+	if json.Unmarshal(ttl, &a.ttl) != nil {
+		a.ttl = 0
 	}
 	readable := tools[:0:len(tools)]
 	for i, raw := range tools {
 		name, annotations, err := read(raw)
 		if err != nil {
-			p.faults = append(p.faults, Fault{Index: i, Name: name, Err: err})
+			a.faults = append(a.faults, Fault{Index: i, Name: name, Err: err})
 			continue
 		}
 		if annotations != nil {
-			p.annotations[name] = annotations
+			a.annotations[name] = annotations
 		}
-		readable, p.readable = append(readable, raw), append(p.readable, Fault{Index: i, Name: name})
+		readable, a.readable = append(readable, raw), append(a.readable, Fault{Index: i, Name: name})
 	}
-	if len(p.faults) == 0 {
+	if len(a.faults) == 0 {
 		return nil, true
 	}
 	kept, err := json.Marshal(readable)

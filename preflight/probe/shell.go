@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/preflight"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fairlead-go/fairlead/preflight"
 )
 
 // Shell reads a command line for a POSIX-like shell: sh, bash, dash, ksh, zsh,

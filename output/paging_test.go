@@ -1,4 +1,4 @@
-package paging_test
+package output
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
-	"github.com/fairlead-go/fairlead/internal/paging"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,25 +26,25 @@ func decode(t *testing.T, text string) any {
 // seen.
 func TestCursorComesBack(t *testing.T) {
 	t.Parallel()
-	p := paging.New("P", paging.Places{Rows: "/rows", Next: "/next", More: "/more", Cursor: "cursor"})
-	_, first, err := p.Begin(middleware.Call{Arguments: json.RawMessage(`{"cursor":"theirs","q":1}`)})
-	if err != nil || first.Skips() {
+	p := newPager("s/t", Paging{Rows: "/rows", Next: "/next", More: "/more", Cursor: "cursor"})
+	_, first, err := p.begin(middleware.Call{Arguments: json.RawMessage(`{"cursor":"theirs","q":1}`)})
+	if err != nil || first.skips() {
 		t.Fatalf("%v, %v", first, err)
 	}
-	ours, _ := first.After(2).(string)
-	inner, second, err := p.Begin(middleware.Call{Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q,"q":1}`, ours))})
-	if err != nil || string(inner.Arguments) != `{"cursor":"theirs","q":1}` || !second.Skips() {
+	ours, _ := first.after(2).(string)
+	inner, second, err := p.begin(middleware.Call{Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q,"q":1}`, ours))})
+	if err != nil || string(inner.Arguments) != `{"cursor":"theirs","q":1}` || !second.skips() {
 		t.Fatalf("sent %s, %v", inner.Arguments, err)
 	}
-	rest := second.LeaveOut(decode(t, `{"rows":[1,2,3,4]}`))
+	rest := second.leaveOut(decode(t, `{"rows":[1,2,3,4]}`))
 	if got := jsontree.Encode(rest); got != `{"rows":[3,4]}` {
 		t.Errorf("got %s", got)
 	}
-	inner, third, err := p.Begin(middleware.Call{Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q}`, second.After(1)))})
+	inner, third, err := p.begin(middleware.Call{Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q}`, second.after(1)))})
 	if err != nil || string(inner.Arguments) != `{"cursor":"theirs"}` {
 		t.Fatalf("sent %s, %v", inner.Arguments, err)
 	}
-	if got := jsontree.Encode(third.LeaveOut(decode(t, `{"rows":[1,2,3,4]}`))); got != `{"rows":[4]}` {
+	if got := jsontree.Encode(third.leaveOut(decode(t, `{"rows":[1,2,3,4]}`))); got != `{"rows":[4]}` {
 		t.Errorf("of a page that was cut twice: got %s", got)
 	}
 }
@@ -54,8 +53,8 @@ func TestCursorComesBack(t *testing.T) {
 // says in the end what is true.
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	p := paging.New("P", paging.Places{Rows: "", Next: "/next", More: "/more", Cursor: "cursor"})
-	_, page, err := p.Begin(middleware.Call{})
+	p := newPager("s/t", Paging{Rows: "", Next: "/next", More: "/more", Cursor: "cursor"})
+	_, page, err := p.begin(middleware.Call{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +66,9 @@ func TestReserve(t *testing.T) {
 	} {
 		for next, want := range map[any]string{"n": tt.on, nil: tt.end} {
 			v := decode(t, tt.text)
-			restore := page.Reserve(v, 9)
+			restore := page.reserve(v, 9)
 			held, _ := v.(map[string]any)["next"].(trim.Whole)
-			if least, _ := page.After(9).(string); len(held) < len(least) || strings.Contains(tt.text, long) && len(held) < len(long) {
+			if least, _ := page.after(9).(string); len(held) < len(least) || strings.Contains(tt.text, long) && len(held) < len(long) {
 				t.Errorf("%.40s: %d bytes are reserved", tt.text, len(held))
 			}
 			if restore(v, next); jsontree.Encode(v) != want {
@@ -81,8 +80,8 @@ func TestReserve(t *testing.T) {
 
 func TestGoesOnOnlyForReads(t *testing.T) {
 	t.Parallel()
-	for _, places := range []paging.Places{{Cursor: "cursor"}, {Offset: "offset"}} {
-		_, page, err := paging.New("P", places).Begin(middleware.Call{})
+	for _, places := range []Paging{{Cursor: "cursor"}, {Offset: "offset"}} {
+		_, page, err := newPager("s/t", places).begin(middleware.Call{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +90,7 @@ func TestGoesOnOnlyForReads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := page.GoesOn(tool); got != (want || places.Offset != "") {
+			if got := page.goesOn(tool); got != (want || places.Offset != "") {
 				t.Errorf("%+v of a %s tool: got %v", places, tool.Safety(), got)
 			}
 		}
@@ -100,9 +99,9 @@ func TestGoesOnOnlyForReads(t *testing.T) {
 
 func TestNothingIsKnownOfThePages(t *testing.T) {
 	t.Parallel()
-	var p *paging.Paging
-	_, page, err := p.Begin(middleware.Call{})
-	if rows, ok := page.List([]any{1}); err != nil || page != nil || page.Skips() || page.GoesOn(nil) || rows != nil || ok {
+	var p *pager
+	_, page, err := p.begin(middleware.Call{})
+	if rows, ok := page.list([]any{1}); err != nil || page != nil || page.skips() || page.goesOn(nil) || rows != nil || ok {
 		t.Errorf("got %v, %v", page, err)
 	}
 }

@@ -1,4 +1,4 @@
-package canonical_test
+package jsontree_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 )
 
 func TestAlike(t *testing.T) {
@@ -35,7 +36,7 @@ func TestAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if one, other, found := canonical.Alike(form); found {
+		if one, other, found := jsontree.Alike(decode(t, string(form))); found {
 			got = fmt.Sprint(one, " ", other)
 		}
 		if got != tt.want {
@@ -59,7 +60,7 @@ func FuzzAlike(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, found := canonical.Alike(form); found != (a != b && strings.EqualFold(a, b)) {
+		if _, _, found := jsontree.Alike(decode(t, string(form))); found != (a != b && strings.EqualFold(a, b)) {
 			t.Errorf("%q and %q: %t", a, b, found)
 		}
 	})
