@@ -219,21 +219,21 @@ func speaksExtension(ss *mcp.ServerSession, meta mcp.Meta) bool {
 	return ok && len(settings) == 0
 }
 
-func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.AnnotationsResult, error) {
+func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
 	_, hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
-	return &resolution.AnnotationsResult{ResultType: "complete", Annotations: hints}, nil
+	return &resolution.Reply{ResultType: "complete", Annotations: hints}, nil
 }
 
-func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolution.Params) (mcp.Result, error) {
+func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
 	r, hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
 	if speaksExtension(ss, p.Meta) {
-		return &resolution.ExtensionResult{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
+		return &resolution.Reply{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
 	}
-	return &resolution.ToolResult{ResultType: "complete", Tool: resolution.ResolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
+	return &resolution.Reply{ResultType: "complete", Tool: &resolution.ResolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
 }
