@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -89,16 +91,17 @@ func prepare(t Resolvable) (*resolvable, error) {
 	if len(t.Answers) == 0 || t.Choose == nil {
 		return fault("needs Answers and a func to Choose one")
 	}
-	var schema jsonschema.Schema
+	var schema *jsonschema.Schema
 	var resolved *jsonschema.Resolved
 	raw, err := json.Marshal(t.Tool.InputSchema)
-	if t.Tool.InputSchema == nil {
-		err = errors.New("it is missing")
-	}
 	if err == nil {
 		err = json.Unmarshal(raw, &schema)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case schema == nil:
+		err = errors.New("it is missing")
+	default:
 		resolved, err = schema.Resolve(nil)
 	}
 	if err != nil {
@@ -195,15 +198,9 @@ func (s *resolvables) bound(listed *mcp.Tool) bool {
 		return false
 	}
 	declared, err := annotation.FromTool(listed)
-	if err != nil || len(resolution.Exceeds(declared, r.worst)) > 0 {
-		return false
-	}
-	for _, a := range r.answers {
-		if len(resolution.Exceeds(declared, a)) > 0 {
-			return false
-		}
-	}
-	return true
+	return err == nil && !slices.ContainsFunc(append(slices.Collect(maps.Values(r.answers)), r.worst), func(a annotation.Annotations) bool {
+		return len(resolution.Exceeds(declared, a)) > 0
+	})
 }
 
 // speaksExtension reports whether the client announced the extension: with this
