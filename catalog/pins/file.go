@@ -190,7 +190,6 @@ func decode(v strictjson.Value, into any) error {
 	return nil
 }
 
-// pinOf reads the block of a tool.
 func pinOf(block strictjson.Value, tool string) (p pin, err error) {
 	members, err := membersOf(block, "a tool", "class", "digest", "definition")
 	if err != nil {

@@ -82,7 +82,6 @@ func newState(tools []*middleware.Tool) *state {
 
 func cut(text string) string { return text[:min(len(text), maxSearched)] }
 
-// arguments returns the names of a tool's arguments.
 func arguments(t *middleware.Tool) string {
 	schema, ok := t.Definition.InputSchema.(map[string]any)
 	if !ok {
@@ -95,7 +94,6 @@ func arguments(t *middleware.Tool) string {
 // scores returns how well each tool fits a text, 0 for not at all.
 func (s *state) scores(text string) []float64 { return s.words.Scores(terms(s.words, text)) }
 
-// at returns the tools at the places.
 func (s *state) at(places []int32) []*middleware.Tool {
 	tools := make([]*middleware.Tool, len(places))
 	for i, at := range places {
