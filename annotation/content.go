@@ -15,11 +15,9 @@ const (
 	assistant mcp.Role = "assistant"
 )
 
-// defaultPriority is what a missing priority counts as.
 const defaultPriority = 0.5
 
-// leastPriority stands for a priority of 0, which the SDK leaves out as if nobody
-// had given one.
+// leastPriority stands for a priority of 0, which the SDK leaves out.
 const leastPriority = 1e-9
 
 // Content is what is known about a piece of content, a resource or a resource

@@ -85,7 +85,6 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	return b.run(ctx, calls)
 }
 
-// A batch is one turn under way.
 type batch struct {
 	Options
 
@@ -135,7 +134,6 @@ func server(tool *middleware.Tool) string {
 	return tool.Server
 }
 
-// admit returns the context of one call.
 func (b *batch) admit(ctx context.Context, k *turn.Ticket) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(callstate.WithTicket(ctx, k))
 	b.mu.Lock()
@@ -146,7 +144,6 @@ func (b *batch) admit(ctx context.Context, k *turn.Ticket) (context.Context, con
 	return ctx, cancel
 }
 
-// call makes one call, and holds back the others where it fails and the host wants it.
 func (b *batch) call(ctx context.Context, k *turn.Ticket, out *Outcome) {
 	defer k.Done()
 	defer func() { // a tool may have ended the goroutine
@@ -169,7 +166,6 @@ func (b *batch) call(ctx context.Context, k *turn.Ticket, out *Outcome) {
 
 func held(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrStopped) }
 
-// stop holds back what has not begun.
 func (b *batch) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

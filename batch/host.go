@@ -64,43 +64,32 @@ type ToolCall struct {
 // are not JSON, its own result says so and has IsError set. No result is nil.
 func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolResult {
 	results := make([]*mcp.CallToolResult, len(asked))
-	if len(asked) == 1 {
-		results[0] = h.one(ctx, asked[0])
-		return results
-	}
 	scope := h.o.Scope(ctx)
-	calls, made := make([]middleware.Call, 0, len(asked)), make([]int, 0, len(asked))
+	var calls []middleware.Call
+	var made []int
 	for i, a := range asked {
-		call, failure := h.call(scope, a)
-		if results[i] = failure; failure == nil {
+		tool, err := h.tools.Find(a.Name)
+		call := middleware.Call{ID: a.ID, Scope: scope, Tool: tool, Arguments: a.Arguments}
+		if err == nil {
+			err = session.CheckArguments(call)
+		}
+		switch {
+		case err != nil:
+			results[i] = output.Failure(tool, err)
+		case len(asked) == 1:
+			res, err := h.alone.CallTool(ctx, call)
+			results[i] = result(tool, res, err)
+		default:
 			calls, made = append(calls, call), append(made, i)
 		}
+	}
+	if len(calls) == 0 {
+		return results
 	}
 	for n, o := range h.o.Batch.Run(ctx, h.caller, calls) {
 		results[made[n]] = result(o.Call.Tool, o.Result, o.Err)
 	}
 	return results
-}
-
-func (h *Host) one(ctx context.Context, asked ToolCall) *mcp.CallToolResult {
-	tool, err := h.tools.Find(asked.Name)
-	if err != nil {
-		return output.Failure(nil, err)
-	}
-	return h.Call(ctx, tool, asked.ID, asked.Arguments)
-}
-
-// call returns the call that is asked for, or why it is none.
-func (h *Host) call(scope string, asked ToolCall) (middleware.Call, *mcp.CallToolResult) {
-	tool, err := h.tools.Find(asked.Name)
-	if err != nil {
-		return middleware.Call{}, output.Failure(nil, err)
-	}
-	call := middleware.Call{ID: asked.ID, Scope: scope, Tool: tool, Arguments: asked.Arguments}
-	if err := session.CheckArguments(call); err != nil {
-		return call, output.Failure(tool, err)
-	}
-	return call, nil
 }
 
 // Call makes one call of a tool that is known, for a loop that asks tool by tool. The

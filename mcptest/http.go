@@ -22,11 +22,6 @@ type HTTP struct {
 // connection that was cut lets the client go on before its handler ends.
 func (h *HTTP) Intercept(f func(http.ResponseWriter, *http.Request) bool) { h.intercept.Store(&f) }
 
-func (h *HTTP) intercepts(w http.ResponseWriter, r *http.Request) bool {
-	f := h.intercept.Load()
-	return r.Method == http.MethodPost && f != nil && *f != nil && (*f)(w, r)
-}
-
 // ConnectHTTP returns a session with the server over streamable HTTP; both end
 // with the test. The modern revision is served without sessions, as it must be.
 // The client never resumes a broken stream, so that tests need not wait for it,
@@ -47,7 +42,8 @@ func HTTPTransport(t testing.TB, server *mcp.Server, version string) (*mcp.Strea
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: version >= Modern})
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !h.intercepts(w, r) {
+		f := h.intercept.Load()
+		if r.Method != http.MethodPost || f == nil || *f == nil || !(*f)(w, r) {
 			handler.ServeHTTP(w, r)
 		}
 	}))

@@ -77,34 +77,41 @@ var approvalCases = []testCase{
 			t.Errorf("it was spent %d times, want once", spent)
 		}
 	}},
-	{name: "a question whose time is over takes no yes, and may end", run: func(t *testing.T, r replicas) {
-		a := approval("1")
-		a.Until = time.Now().Add(soon)
-		must(t, r.a.Approvals.Add(t.Context(), a))
+	{name: "a question whose time is over takes no yes, and a yes whose time is over is not spent", run: func(t *testing.T, r replicas) {
+		ctx, asked, approved, stands := t.Context(), approval("1"), yes(), standing("1", "pay")
+		asked.Until = time.Now().Add(soon)
+		approved.Until, stands.Until = asked.Until, asked.Until
+		must(t, r.a.Approvals.Add(ctx, asked))
+		must(t, r.a.Approvals.Add(ctx, approval("2")))
+		must(t, r.a.Approvals.Advance(ctx, "2", approved))
+		must(t, r.a.Approvals.Remember(ctx, stands))
 		passes()
-		noEffect(t, r.b.Approvals.Advance(t.Context(), "1", yes()), approvals.Pending)
-		must(t, r.b.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Void}))
-	}},
-	{name: "a yes whose time is over is not spent", run: func(t *testing.T, r replicas) {
-		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
-		change := yes()
-		change.Until = time.Now().Add(soon)
-		must(t, r.a.Approvals.Advance(t.Context(), "1", change))
-		passes()
-		noEffect(t, r.b.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Spent}), approvals.Approved)
+		noEffect(t, r.b.Approvals.Advance(ctx, "1", yes()), approvals.Pending)
+		must(t, r.b.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Void}))
+		noEffect(t, r.b.Approvals.Advance(ctx, "2", approvals.Change{To: approvals.Spent}), approvals.Approved)
+		if got, err := r.b.Approvals.Remembered(ctx, "ann", "", ""); err != nil || len(got) != 0 {
+			t.Errorf("standing: got %+v, %v", got, err)
+		}
 	}},
 	{name: "an approval that nobody knows takes nothing", run: func(t *testing.T, r replicas) {
 		for _, id := range []string{"none", "", "{}", "\x00", strings.Repeat("x", 50_000)} {
 			noEffect(t, r.a.Approvals.Advance(t.Context(), id, yes()), "")
 		}
 	}},
-	{name: "an ID counts once", run: func(t *testing.T, r replicas) {
-		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
-		if r.b.Approvals.Add(t.Context(), approval("1")) == nil {
-			t.Error("the second got no error")
-		}
-		if r.b.Approvals.Add(t.Context(), approval("")) == nil {
-			t.Error("one without an ID got no error")
+	{name: "what makes no sense is an error", run: func(t *testing.T, r replicas) {
+		ctx, without := t.Context(), standing("1", "pay")
+		without.Pattern = nil
+		must(t, r.a.Approvals.Add(ctx, approval("1")))
+		for what, err := range map[string]error{
+			"a second approval of an ID":       r.b.Approvals.Add(ctx, approval("1")),
+			"an approval without an ID":        r.b.Approvals.Add(ctx, approval("")),
+			"a yes without an end":             r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Approved}),
+			"a standing yes without arguments": r.a.Approvals.Remember(ctx, without),
+			"a standing yes without an ID":     r.a.Approvals.Remember(ctx, approvals.Standing{Scope: "ann"}),
+		} {
+			if err == nil {
+				t.Errorf("%s got no error", what)
+			}
 		}
 	}},
 	{name: "an approval begins as a question, or by a yes that stands", run: func(t *testing.T, r replicas) {
@@ -118,12 +125,6 @@ var approvalCases = []testCase{
 		a.State, a.Standing = approvals.Approved, "s"
 		must(t, r.a.Approvals.Add(t.Context(), a))
 		must(t, r.b.Approvals.Advance(t.Context(), "standing", approvals.Change{To: approvals.Spent}))
-	}},
-	{name: "a yes without an end is none", run: func(t *testing.T, r replicas) {
-		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
-		if r.a.Approvals.Advance(t.Context(), "1", approvals.Change{To: approvals.Approved}) == nil {
-			t.Error("got no error")
-		}
 	}},
 	{name: "a yes that stands is known to all, for its scope and tool", run: func(t *testing.T, r replicas) {
 		ctx := t.Context()
@@ -147,22 +148,6 @@ var approvalCases = []testCase{
 		must(t, r.b.Approvals.Forget(ctx, "ann", "none"))
 		if got, _ := r.a.Approvals.Remembered(ctx, "ann", "", ""); len(got) != 1 || got[0].ID != "1" {
 			t.Errorf("after Forget: got %+v", got)
-		}
-	}},
-	{name: "a yes that stands ends with its time", run: func(t *testing.T, r replicas) {
-		s := standing("1", "pay")
-		s.Until = time.Now().Add(soon)
-		must(t, r.a.Approvals.Remember(t.Context(), s))
-		passes()
-		if got, err := r.b.Approvals.Remembered(t.Context(), "ann", "", ""); err != nil || len(got) != 0 {
-			t.Errorf("got %+v, %v", got, err)
-		}
-	}},
-	{name: "a yes that says nothing does not stand", run: func(t *testing.T, r replicas) {
-		without := standing("1", "pay")
-		without.Pattern = nil
-		if r.a.Approvals.Remember(t.Context(), without) == nil || r.a.Approvals.Remember(t.Context(), approvals.Standing{Scope: "ann"}) == nil {
-			t.Error("got no error")
 		}
 	}},
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"testing"
@@ -70,19 +71,15 @@ func list(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) 
 // missing names what the options speak of and the server does not list.
 func missing(tools []*mcp.Tool, o Options) []string {
 	var faults []string
-	listed := func(name string) bool {
-		return slices.ContainsFunc(tools, func(t *mcp.Tool) bool { return t.Name == name })
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Want)) {
-		if !listed(name) {
-			faults = append(faults, fmt.Sprintf("Options.Want has %q, which the server does not list", name))
+	look := func(option string, names iter.Seq[string]) {
+		for _, name := range slices.Sorted(names) {
+			if !slices.ContainsFunc(tools, func(t *mcp.Tool) bool { return t.Name == name }) {
+				faults = append(faults, fmt.Sprintf("Options.%s has %q, which the server does not list", option, name))
+			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Calls)) {
-		if !listed(name) {
-			faults = append(faults, fmt.Sprintf("Options.Calls has %q, which the server does not list", name))
-		}
-	}
+	look("Want", maps.Keys(o.Want))
+	look("Calls", maps.Keys(o.Calls))
 	return faults
 }
 

@@ -118,7 +118,6 @@ func isResult[Out any]() bool {
 	return is
 }
 
-// failed returns the answer that an error is, or the error.
 func failed(err error) (*mcp.CallToolResult, error) {
 	text := middleware.ForModel(err)
 	if text == "" || middleware.NotSent(err) {
@@ -157,7 +156,6 @@ type failedError struct{ text string }
 func (e *failedError) Error() string    { return e.text }
 func (e *failedError) ForModel() string { return e.text }
 
-// decode checks the arguments by the schema and reads them.
 func (f Func) decode(call middleware.Call, in any) error {
 	if err := session.CheckArguments(call); err != nil {
 		return err

@@ -1,9 +1,7 @@
 package pins
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -25,21 +23,18 @@ const (
 	shortText = 160 // bytes of a value that is shown whole
 )
 
-// An edit is one field in which two definitions differ. A value that is not there is nil.
+// An edit is one field in which two definitions differ, with its values as text, "" for none.
 type edit struct {
 	member  string // of the definition, in which the field is
 	path    string
-	was, is any
+	was, is string
 }
 
 // members returns the members of a definition, its numbers as they are written; nil if it is no
 // object.
-func members(form []byte) (members map[string]any) {
-	d := json.NewDecoder(bytes.NewReader(form))
-	d.UseNumber()
-	if d.Decode(&members) != nil {
-		return nil
-	}
+func members(form []byte) map[string]any {
+	tree, _ := jsontree.Decode(form)
+	members, _ := tree.(map[string]any)
 	return members
 }
 
@@ -62,22 +57,12 @@ func edits(before, after map[string]any) (found []edit) {
 				walk(in, at, wasMembers, isMembers)
 			case had && has && reflect.DeepEqual(was, is):
 			default:
-				found = append(found, edit{in, at, present(was, had), present(is, has)})
+				found = append(found, edit{in, at, text(was, had), text(is, has)})
 			}
 		}
 	}
 	walk("", "", before, after)
 	return found
-}
-
-// null is the value that JSON calls null, which is not the same as none.
-type null struct{}
-
-func present(v any, there bool) any {
-	if there && v == nil {
-		return null{}
-	}
-	return v
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_$-]+$`)
@@ -112,26 +97,24 @@ func writeDiff(b *strings.Builder, was, is []byte) {
 			fmt.Fprintf(b, "  … and %d more\n", len(found)-i)
 			return
 		}
-		was, is := around(text(e.was), text(e.is))
+		was, is := around(e.was, e.is)
 		fmt.Fprintf(b, "  %s\n", e.path)
-		if e.was != nil {
+		if was != "" {
 			fmt.Fprintf(b, "    - %s\n", was)
 		}
-		if e.is != nil {
+		if is != "" {
 			fmt.Fprintf(b, "    + %s\n", is)
 		}
 	}
 }
 
-// text returns a value as JSON, a string without JSON's escapes.
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
+// text returns a value as JSON, a string without JSON's escapes, and "" if it is not there.
+func text(v any, there bool) string {
+	if !there {
 		return ""
-	case null:
-		return "null"
-	case string:
-		return `"` + v + `"`
+	}
+	if s, ok := v.(string); ok {
+		return `"` + s + `"`
 	}
 	return jsontree.Encode(v)
 }

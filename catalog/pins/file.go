@@ -2,6 +2,7 @@ package pins
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -189,17 +190,13 @@ func decode(v strictjson.Value, into any) error {
 	return nil
 }
 
-// pinOf reads the block of a tool.
 func pinOf(block strictjson.Value, tool string) (p pin, err error) {
 	members, err := membersOf(block, "a tool", "class", "digest", "definition")
 	if err != nil {
 		return p, err
 	}
 	var class, digest string
-	if err := decode(members["class"], &class); err != nil {
-		return p, err
-	}
-	if err := decode(members["digest"], &digest); err != nil {
+	if err := cmp.Or(decode(members["class"], &class), decode(members["digest"], &digest)); err != nil {
 		return p, err
 	}
 	for p.class = annotation.Safe; p.class.String() != class; p.class-- {

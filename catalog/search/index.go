@@ -82,7 +82,6 @@ func newState(tools []*middleware.Tool) *state {
 
 func cut(text string) string { return text[:min(len(text), maxSearched)] }
 
-// arguments returns the names of a tool's arguments.
 func arguments(t *middleware.Tool) string {
 	schema, ok := t.Definition.InputSchema.(map[string]any)
 	if !ok {
@@ -93,9 +92,8 @@ func arguments(t *middleware.Tool) string {
 }
 
 // scores returns how well each tool fits a text, 0 for not at all.
-func (s *state) scores(text string) []float32 { return s.words.Scores(terms(s.words, text)) }
+func (s *state) scores(text string) []float64 { return s.words.Scores(terms(s.words, text)) }
 
-// at returns the tools at the places.
 func (s *state) at(places []int32) []*middleware.Tool {
 	tools := make([]*middleware.Tool, len(places))
 	for i, at := range places {
@@ -106,7 +104,7 @@ func (s *state) at(places []int32) []*middleware.Tool {
 
 // ranked returns the places of the scores above 0 that keep holds for, the best first, and of equals
 // the first.
-func ranked[F float32 | float64](scores []F, keep func(at int32) bool) []int32 {
+func ranked(scores []float64, keep func(at int32) bool) []int32 {
 	var places []int32
 	for at, score := range scores {
 		if score > 0 && keep(int32(at)) {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -130,7 +129,7 @@ func (h *host) transport(ctx context.Context) (mcp.Transport, error) {
 	}
 	h.id = "server"
 	if strings.HasPrefix(h.server, "http://") || strings.HasPrefix(h.server, "https://") {
-		return &mcp.StreamableClientTransport{Endpoint: h.server, HTTPClient: &http.Client{Transport: mount.RoundTripper(nil)}}, nil
+		return &mcp.StreamableClientTransport{Endpoint: h.server}, nil
 	}
 	line := h.server
 	if line == "memory" { // the SDK's own example

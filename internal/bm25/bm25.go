@@ -33,28 +33,47 @@ type Index struct {
 // A posting is what one word adds to the score of one document.
 type posting struct {
 	doc   int32
-	score float32
+	score float64
 }
 
 // New returns the index of documents that have the given fields, in their order.
 func New(fields []Field, documents [][]string) *Index {
-	b := builder{
-		fields: fields, size: float64(len(documents)), stems: make(map[string]string), found: make(map[string][]occurrence),
-		lengths: make([]float64, len(fields)*len(documents)), total: make([]float64, len(fields)),
-	}
+	found := make(map[string][]occurrence)       // by stem
+	lengths := make([][]float64, len(documents)) // of each field
+	total := make([]float64, len(fields))
 	for doc, texts := range documents {
+		lengths[doc] = make([]float64, len(fields))
 		for field, text := range texts {
-			length := &b.lengths[doc*len(fields)+field]
 			for word := range Words(text) {
-				b.count(word, occurrence{doc: int32(doc), field: int16(field), count: 1})
-				*length++
+				stem := Stem(word)
+				of := found[stem]
+				if last := len(of) - 1; last >= 0 && of[last].doc == int32(doc) && of[last].field == int16(field) {
+					of[last].count = min(of[last].count+1, most)
+				} else {
+					found[stem] = append(of, occurrence{int32(doc), int16(field), 1})
+				}
+				lengths[doc][field]++
 			}
-			b.total[field] += *length
+			total[field] += lengths[doc][field]
 		}
 	}
-	x := &Index{size: len(documents), postings: make(map[string][]posting, len(b.found))}
-	for stem, of := range b.found {
-		x.postings[stem] = b.weigh(of)
+	size := float64(len(documents))
+	x := &Index{size: len(documents), postings: make(map[string][]posting, len(found))}
+	for stem, of := range found {
+		var list []posting
+		for _, o := range of {
+			f, length := fields[o.field], lengths[o.doc][o.field]/(total[o.field]/size)
+			if last := len(list) - 1; last < 0 || list[last].doc != o.doc {
+				list = append(list, posting{doc: o.doc})
+			}
+			list[len(list)-1].score += f.Weight * float64(o.count) / (1 - f.B + f.B*length)
+		}
+		n := float64(len(list))
+		rarity := math.Log(1 + (size-n+0.5)/(n+0.5))
+		for i, p := range list {
+			list[i].score = rarity * p.score / (k1 + p.score)
+		}
+		x.postings[stem] = list
 	}
 	return x
 }
@@ -64,50 +83,6 @@ type occurrence struct {
 	doc   int32
 	field int16
 	count int16
-}
-
-type builder struct {
-	fields  []Field
-	size    float64                 // how many documents there are
-	stems   map[string]string       // by word, since words come again and again
-	found   map[string][]occurrence // by stem
-	lengths []float64               // of field f of document d at d*len(fields)+f
-	total   []float64               // length of a field over all documents
-}
-
-func (b *builder) count(word string, one occurrence) {
-	stem, ok := b.stems[word]
-	if !ok {
-		stem = Stem(word)
-		b.stems[word] = stem
-	}
-	of := b.found[stem]
-	if last := len(of) - 1; last >= 0 && of[last].doc == one.doc && of[last].field == one.field {
-		of[last].count = min(of[last].count+1, most)
-		return
-	}
-	b.found[stem] = append(of, one)
-}
-
-// weigh turns the occurrences of one word, which stand in the order of the documents, into what it
-// adds to the score of each.
-func (b *builder) weigh(of []occurrence) []posting {
-	var list []posting
-	for i := 0; i < len(of); {
-		doc, weight := of[i].doc, 0.0
-		for ; i < len(of) && of[i].doc == doc; i++ {
-			f := b.fields[of[i].field]
-			length := b.lengths[int(doc)*len(b.fields)+int(of[i].field)] / (b.total[of[i].field] / b.size)
-			weight += f.Weight * float64(of[i].count) / (1 - f.B + f.B*length)
-		}
-		list = append(list, posting{doc, float32(weight / (k1 + weight))})
-	}
-	n := float64(len(list))
-	rarity := float32(math.Log(1 + (b.size-n+0.5)/(n+0.5)))
-	for i := range list {
-		list[i].score *= rarity
-	}
-	return list
 }
 
 // Has reports whether a document has a word of this stem.
@@ -121,13 +96,13 @@ type Term []Name
 // said itself.
 type Name struct {
 	Stem   string
-	Weight float32
+	Weight float64
 }
 
 // Scores returns the score of every document against all the terms, 0 where none
 // is in it.
-func (x *Index) Scores(terms []Term) []float32 {
-	scores, best := make([]float32, x.size), make([]float32, x.size)
+func (x *Index) Scores(terms []Term) []float64 {
+	scores, best := make([]float64, x.size), make([]float64, x.size)
 	for _, names := range terms {
 		for _, name := range names {
 			for _, p := range x.postings[name.Stem] {

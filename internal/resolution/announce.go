@@ -22,27 +22,15 @@ func Written(a annotation.Annotations) *Hints {
 }
 
 type (
-	// An AnnotationsResult answers [Annotates].
-	AnnotationsResult struct {
+	// A Reply is a server's answer. [Annotates] has Annotations alone, [Extends] the Name of
+	// the tool too, and [Resolves] the Tool alone.
+	Reply struct {
 		mcp.ResultBase
 
-		ResultType  string `json:"resultType"`
-		Annotations *Hints `json:"annotations"`
-	}
-	// An ExtensionResult answers [Extends].
-	ExtensionResult struct {
-		mcp.ResultBase
-
-		ResultType  string `json:"resultType"`
-		Name        string `json:"name"`
-		Annotations *Hints `json:"annotations"`
-	}
-	// A ToolResult answers [Resolves].
-	ToolResult struct {
-		mcp.ResultBase
-
-		ResultType string       `json:"resultType"`
-		Tool       ResolvedTool `json:"tool"`
+		ResultType  string        `json:"resultType"`
+		Name        string        `json:"name,omitempty"`
+		Annotations *Hints        `json:"annotations,omitempty"`
+		Tool        *ResolvedTool `json:"tool,omitempty"`
 	}
 	// A ResolvedTool is the definition, with what holds for the one call.
 	ResolvedTool struct {
@@ -69,12 +57,7 @@ type (
 	announcedCapabilities struct {
 		*mcp.ServerCapabilities
 
-		Tools announcedTools `json:"tools"`
-	}
-	announcedTools struct {
-		ListChanged bool `json:"listChanged,omitempty"`
-		Dynamic     bool `json:"dynamicAnnotations"`
-		Resolve     bool `json:"resolve"`
+		Tools map[string]bool `json:"tools"`
 	}
 	markedList struct {
 		*mcp.ListToolsResult
@@ -130,9 +113,8 @@ func announced(caps *mcp.ServerCapabilities) announcedCapabilities {
 	}
 	own.Extensions = maps.Clone(own.Extensions)
 	own.AddExtension(Extension, nil)
-	return announcedCapabilities{&own, announcedTools{
-		ListChanged: own.Tools != nil && own.Tools.ListChanged, Dynamic: true, Resolve: true,
-	}}
+	listChanged := own.Tools != nil && own.Tools.ListChanged
+	return announcedCapabilities{&own, map[string]bool{"listChanged": listChanged, FieldDynamic: true, FieldResolve: true}}
 }
 
 // withMarks returns a list in which each tool that can be resolved says so.

@@ -9,6 +9,7 @@
 package scope
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -32,9 +33,9 @@ type Scope struct {
 // nothing.
 type Set struct{ patterns []pattern }
 
-// A pattern is a scope that was read. An empty resource or action is any.
+// A pattern is a scope that was read. A resource or an action that is a star is any.
 type pattern struct {
-	literal          string // the whole permission, "" where there is a wildcard
+	literal          string // the whole permission, "" if there is a star
 	resource, action string
 	ceiling          int
 }
@@ -88,9 +89,13 @@ const (
 	star = "*"
 	most = 200 // bytes of a permission
 	form = `write "resource.action", of letters, digits, '_', '-', ':', '/' and '.' between words`
+	word = `[A-Za-z0-9_:/-]+`
 )
 
-var words = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
+var (
+	words   = regexp.MustCompile(`^` + word + `(\.` + word + `)*$`)
+	starred = regexp.MustCompile(`^(\*|` + word + `(\.` + word + `)*)(\.(\*|` + word + `))?$`)
+)
 
 func plain(s string) bool { return len(s) <= most && words.MatchString(s) }
 
@@ -106,51 +111,35 @@ func read(s Scope) (pattern, error) {
 	if !known {
 		return pattern{}, fmt.Errorf("the ceiling %.80q of %.80q is none of public, internal, restricted", s.Ceiling, s.Permission)
 	}
-	p := pattern{ceiling: ceiling}
 	resource, action := split(s.Permission)
+	if action == all && resource != "" {
+		action = star
+	}
 	switch {
 	case s.Permission == star || s.Permission == all:
 		return pattern{}, fmt.Errorf(`%q is no scope; for everything write "*.all"`, s.Permission)
-	case resource != star && !plain(resource) && resource != "",
-		action != star && !plain(action),
-		len(s.Permission) > most,
-		strings.HasPrefix(s.Permission, "."):
+	case len(s.Permission) > most || !starred.MatchString(s.Permission):
 		return pattern{}, fmt.Errorf("%.80q is no scope; %s, or '*' for the whole resource, or '*' or \"all\" for the whole action", s.Permission, form)
-	case resource == star || resource != "" && (action == star || action == all):
-		p.resource, p.action = resource, action
-		if resource == star {
-			p.resource = ""
-		}
-		if action == star || action == all {
-			p.action = ""
-		}
-	default:
-		p.literal = s.Permission
+	case resource == star || action == star:
+		return pattern{resource: resource, action: action, ceiling: ceiling}, nil
 	}
-	return p, nil
+	return pattern{literal: s.Permission, ceiling: ceiling}, nil
 }
 
-func (p pattern) everything() bool { return p.literal == "" && p.resource == "" && p.action == "" }
+func (p pattern) everything() bool { return p.resource == star && p.action == star }
 
-// covers reports whether a pattern that was read covers a permission that was
-// checked.
+// covers reports whether a pattern that was read covers a permission that was checked.
 func (p pattern) covers(permission string) bool {
 	if p.literal != "" {
 		return p.literal == permission
 	}
 	resource, action := split(permission)
-	return resource != "" && (p.resource == "" || p.resource == resource) && (p.action == "" || p.action == action)
+	return resource != "" && (p.resource == star || p.resource == resource) && (p.action == star || p.action == action)
 }
 
 // rank orders the levels. Nothing said is public, as everywhere.
 func rank(level annotation.SecurityLevel) (rank int, known bool) {
-	switch level {
-	case "", annotation.Public:
-		return 0, true
-	case annotation.Internal:
-		return 1, true
-	case annotation.Restricted:
-		return 2, true
-	}
-	return 0, false
+	levels := []annotation.SecurityLevel{annotation.Public, annotation.Internal, annotation.Restricted}
+	rank = slices.Index(levels, cmp.Or(level, annotation.Public))
+	return rank, rank >= 0
 }

@@ -19,23 +19,18 @@ const maxEntities = 4096
 type Servers[N comparable] struct {
 	Now    Version
 	byName map[string]*Server[N]
-	last   *Server[N] // that was used last, as most are again
 }
 
 // Of returns the state of a server.
 func (s *Servers[N]) Of(name string) *Server[N] {
-	if s.last != nil && s.last.name == name {
-		return s.last
-	}
 	on := s.byName[name]
 	if on == nil {
 		if s.byName == nil {
 			s.byName = make(map[string]*Server[N])
 		}
-		on = &Server[N]{name: name}
+		on = new(Server[N])
 		s.byName[name] = on
 	}
-	s.last = on
 	return on
 }
 
@@ -93,7 +88,6 @@ func (s *Servers[N]) Mark(on *Server[N], names []N) {
 // A Server records the writes to one server. A write or a read that has no names is
 // about everything that the server holds.
 type Server[N comparable] struct {
-	name     string
 	whole    Version       // the last write without names
 	last     Version       // the last write of any kind
 	others   Version       // no entity outside of written was written after this

@@ -136,17 +136,13 @@ func resultIsTheCallers(p *probe) {
 	}
 
 	_, caller = p.apply(waiting(time.Millisecond, result)) // now both at once
-	ctx, cancel := p.context()
-	defer cancel()
-	left, right := p.start(ctx, caller, call), p.start(ctx, caller, call)
-	p.land(left)
-	p.land(right)
-	if left.res == nil || right.res == nil {
+	both := p.together(caller, call, call)
+	if both[0].res == nil || both[1].res == nil {
 		return
 	}
-	other = text(right.res)
-	scribble(left.res)
-	if now := text(right.res); now != other {
+	other = text(both[1].res)
+	scribble(both[0].res)
+	if now := text(both[1].res); now != other {
 		p.faultf("of two calls at the same time, one caller wrote to its result, and the other's changed:\n was %s\n is  %s", other, now)
 	}
 }
@@ -154,21 +150,15 @@ func resultIsTheCallers(p *probe) {
 func concurrent(p *probe) {
 	const callers, rounds = 16, 3
 	_, caller := p.apply(waiting(time.Millisecond, result))
-	ctx, cancel := p.context()
-	defer cancel()
 	for range rounds {
-		var flights []*flight
+		var calls []middleware.Call
 		for i := range callers {
-			for _, scope := range []string{"a", "b"} {
-				call := p.call(scope, i)
-				flights = append(flights, p.start(ctx, caller, call), p.start(ctx, caller, call))
-			}
+			calls = append(calls, p.call("a", i), p.call("a", i), p.call("b", i), p.call("b", i))
 		}
-		for _, f := range flights {
-			p.land(f)
+		for _, f := range p.together(caller, calls...) {
 			if got := text(f.res); foreign(got, f.call) {
 				p.breakOff("of %d calls at once, the one with arguments %s of scope %q got the answer of another: %s",
-					len(flights), f.call.Arguments, f.call.Scope, got)
+					len(calls), f.call.Arguments, f.call.Scope, got)
 			}
 			if f.res != nil {
 				go scribble(f.res) // the race detector sees who else holds it
@@ -216,21 +206,12 @@ func keepsIdentity(p *probe) {
 }
 
 func separatesScopes(p *probe) {
-	_, caller := p.apply(result)
-	for _, scope := range []string{"a", "b", ""} {
-		call := p.call(scope, 1)
-		if got := text(p.try(caller, call).res); foreign(got, call) {
-			p.faultf("the same call of scope %q got the answer of another scope: %s", scope, got)
-		}
-	}
-	ctx, cancel := p.context()
-	defer cancel()
-	_, caller = p.apply(waiting(time.Millisecond, result))
-	a, b := p.start(ctx, caller, p.call("a", 1)), p.start(ctx, caller, p.call("b", 1))
-	for _, f := range []*flight{a, b} {
-		p.land(f)
-		if got := text(f.res); foreign(got, f.call) {
-			p.faultf("of two scopes at the same time, %q got the answer of the other: %s", f.call.Scope, got)
+	_, caller := p.apply(waiting(time.Millisecond, result))
+	for _, calls := range [][]middleware.Call{{p.call("a", 1)}, {p.call("b", 1)}, {p.call("", 1)}, {p.call("a", 2), p.call("b", 2)}} {
+		for _, f := range p.together(caller, calls...) {
+			if got := text(f.res); foreign(got, f.call) {
+				p.faultf("the same call of scope %q got the answer of another scope: %s", f.call.Scope, got)
+			}
 		}
 	}
 }

@@ -74,7 +74,6 @@ func reported(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, e
 	return res, err
 }
 
-// failing answers with the error.
 func failing(err error) answer {
 	return func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, err }
 }

@@ -129,11 +129,21 @@ func (p *probe) land(f *flight) {
 
 // try makes one call and returns how it ended.
 func (p *probe) try(caller middleware.ToolCaller, call middleware.Call) *flight {
+	return p.together(caller, call)[0]
+}
+
+// together makes calls at the same time and returns how they ended.
+func (p *probe) together(caller middleware.ToolCaller, calls ...middleware.Call) []*flight {
 	ctx, cancel := p.context()
 	defer cancel()
-	f := p.start(ctx, caller, call)
-	p.land(f)
-	return f
+	flights := make([]*flight, len(calls))
+	for i, call := range calls {
+		flights[i] = p.start(ctx, caller, call)
+	}
+	for _, f := range flights {
+		p.land(f)
+	}
+	return flights
 }
 
 // hold starts a call that waits in next until its context is done, and returns once it

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
@@ -89,16 +91,17 @@ func prepare(t Resolvable) (*resolvable, error) {
 	if len(t.Answers) == 0 || t.Choose == nil {
 		return fault("needs Answers and a func to Choose one")
 	}
-	var schema jsonschema.Schema
+	var schema *jsonschema.Schema
 	var resolved *jsonschema.Resolved
 	raw, err := json.Marshal(t.Tool.InputSchema)
-	if t.Tool.InputSchema == nil {
-		err = errors.New("it is missing")
-	}
 	if err == nil {
 		err = json.Unmarshal(raw, &schema)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case schema == nil:
+		err = errors.New("it is missing")
+	default:
 		resolved, err = schema.Resolve(nil)
 	}
 	if err != nil {
@@ -195,15 +198,9 @@ func (s *resolvables) bound(listed *mcp.Tool) bool {
 		return false
 	}
 	declared, err := annotation.FromTool(listed)
-	if err != nil || len(resolution.Exceeds(declared, r.worst)) > 0 {
-		return false
-	}
-	for _, a := range r.answers {
-		if len(resolution.Exceeds(declared, a)) > 0 {
-			return false
-		}
-	}
-	return true
+	return err == nil && !slices.ContainsFunc(append(slices.Collect(maps.Values(r.answers)), r.worst), func(a annotation.Annotations) bool {
+		return len(resolution.Exceeds(declared, a)) > 0
+	})
 }
 
 // speaksExtension reports whether the client announced the extension: with this
@@ -219,21 +216,21 @@ func speaksExtension(ss *mcp.ServerSession, meta mcp.Meta) bool {
 	return ok && len(settings) == 0
 }
 
-func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.AnnotationsResult, error) {
+func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
 	_, hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
-	return &resolution.AnnotationsResult{ResultType: "complete", Annotations: hints}, nil
+	return &resolution.Reply{ResultType: "complete", Annotations: hints}, nil
 }
 
-func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolution.Params) (mcp.Result, error) {
+func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
 	r, hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
 	if speaksExtension(ss, p.Meta) {
-		return &resolution.ExtensionResult{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
+		return &resolution.Reply{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
 	}
-	return &resolution.ToolResult{ResultType: "complete", Tool: resolution.ResolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
+	return &resolution.Reply{ResultType: "complete", Tool: &resolution.ResolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
 }

@@ -139,7 +139,6 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h 
 	return nil
 }
 
-// annotate works out what is known of a tool of ours.
 func (s *Server) annotate(t *mcp.Tool, own annotation.Annotations) (annotation.Annotations, error) {
 	said, err := annotation.FromTool(t)
 	if err != nil {

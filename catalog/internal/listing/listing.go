@@ -70,7 +70,6 @@ type Listing struct {
 	unnamed int            // how many were refused beyond those in LeftOut
 }
 
-// read reads every page of a server's tools and sorts out what cannot be taken.
 func (r *Reader) read(ctx context.Context) (*Listing, error) {
 	l := &Listing{id: r.id, forms: r.limits.Forms, Prepared: true, named: make(map[string]int)}
 	seen := make(map[string]bool)
@@ -124,7 +123,6 @@ func explain(ctx context.Context, err error) error {
 	return err
 }
 
-// page takes in what can be taken, and says of the rest why not.
 func (l *Listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 	ttl := rawlist.Milliseconds(page.TTLMs)
 	if raw.Seen() {
@@ -186,7 +184,6 @@ func (l *Listing) refuse(i int, name string, err error) {
 	l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: kind, Text: fmt.Sprintf("%s was left out: %s", named(i, name), Line(err))})
 }
 
-// done ends a list.
 func (l *Listing) done() {
 	slices.SortFunc(l.Tools, func(a, b *Definition) int { return strings.Compare(a.Tool.Name(), b.Tool.Name()) })
 	l.dropTwins()

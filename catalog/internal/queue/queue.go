@@ -1,5 +1,5 @@
-// Package queue hands values to a listener, one after the other, on a goroutine that lives while
-// values wait. A listener that is slow, panics or ends its goroutine delays nobody else.
+// Package queue hands values to a listener, one after the other, each on a goroutine of its own.
+// A listener that is slow, panics or ends its goroutine delays nobody else.
 package queue
 
 import "sync"
@@ -40,22 +40,19 @@ func (q *Queue[T]) Add(value T) {
 	}
 }
 
-// run hands out one value after the other until there is none.
+// run hands out one value and goes on with the next, even if the listener ends the goroutine.
 func (q *Queue[T]) run() {
-	ended := false
-	defer func() {
-		if !ended { // the listener ended the goroutine
-			go q.run()
-		}
-	}()
-	for {
-		value, ok := q.take()
-		if !ok {
-			break
-		}
-		q.tell(value)
+	value, ok := q.take()
+	if !ok {
+		return
 	}
-	ended = true
+	defer func() {
+		if r := recover(); r != nil {
+			q.Panicked(value, r)
+		}
+		go q.run()
+	}()
+	q.Listener(value)
 }
 
 // take returns the next value. Once there is none, running is false.
@@ -72,15 +69,6 @@ func (q *Queue[T]) take() (value T, ok bool) {
 	}
 	q.values, q.running = nil, false
 	return value, false
-}
-
-func (q *Queue[T]) tell(value T) {
-	defer func() {
-		if r := recover(); r != nil {
-			q.Panicked(value, r)
-		}
-	}()
-	q.Listener(value)
 }
 
 // Close drops what waits, and what comes.
