@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
@@ -134,9 +135,9 @@ func serverOf(call middleware.Call) string {
 }
 
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	var bound time.Duration // of the next wait
-	var doubt error         // of the first attempt that may have changed something
-	cost := 0               // of the attempt under way
+	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	var doubt error                        // of the first attempt that may have changed something
+	cost := 0                              // of the attempt under way
 	for attempt := 1; ; attempt++ {
 		callstate.Of(ctx).Attempt()
 		res, err := r.next.CallTool(ctx, call)
@@ -155,8 +156,10 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 		if attempt == r.attempts {
 			return nil, exhausted
 		}
-		bound = r.bound(call.Tool, bound)
-		wait, ok := r.wait(ctx, bound, err)
+		if bounds == nil {
+			bounds = r.bounds(call.Tool)
+		}
+		wait, ok := r.wait(ctx, bounds, err)
 		if !ok {
 			return nil, exhausted
 		}
@@ -205,24 +208,29 @@ func (r *retrier) harmless(tool *middleware.Tool) bool {
 	return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())
 }
 
-// bound returns the bound of the wait after the one with the last bound, 0 for none.
-func (r *retrier) bound(tool *middleware.Tool, last time.Duration) time.Duration {
-	next := cmp.Or(r.first, defaultFirst)
-	switch {
-	case last > r.most/2: // so that no bound overflows
-		return r.most
-	case last > 0:
-		next = 2 * last
-	case r.first == 0 && tool != nil && tool.Annotations.EstimatedDuration > 0:
-		next = min(max(tool.Annotations.EstimatedDuration, leastFirst), mostFirst)
+// bounds returns the growing bounds of the waits of one call.
+func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
+	first := r.first
+	if first == 0 {
+		first = defaultFirst
+		if tool != nil && tool.Annotations.EstimatedDuration > 0 {
+			first = min(max(tool.Annotations.EstimatedDuration, leastFirst), mostFirst)
+		}
 	}
-	return min(next, r.most)
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(min(first, r.most)),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(r.most),
+		backoff.WithMaxElapsedTime(0),
+		// backoff draws from a global source; the jitter here comes from Options.
+		backoff.WithRandomizationFactor(0),
+	)
 }
 
 // wait returns how long to wait before the next attempt, and whether there is
 // time for it at all.
-func (r *retrier) wait(ctx context.Context, bound time.Duration, err error) (time.Duration, bool) {
-	wait := time.Duration(r.random() * float64(bound))
+func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
+	wait := time.Duration(r.random() * float64(bounds.NextBackOff()))
 	if after, ok := middleware.RetryAfter(err); ok {
 		if after > r.most {
 			return 0, false
