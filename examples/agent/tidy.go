@@ -200,10 +200,7 @@ func (t *tidier) make(ctx context.Context, c change) string {
 	for try := 0; try < 3 && ctx.Err() == nil; try++ {
 		c.call = wanted
 		t.host.do(ctx, &c.call)
-		if c.outcome() != "unknown" || c.edited {
-			break
-		}
-		if t.list(ctx, "That may or may not have happened: looking before going on.") != nil {
+		if c.outcome() != "unknown" || c.edited || t.list(ctx, "That may or may not have happened: looking before going on.") != nil {
 			break
 		}
 		if !t.has(c.gone) && (c.there == "" || t.has(c.there)) {
