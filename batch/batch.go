@@ -135,7 +135,7 @@ func server(tool *middleware.Tool) string {
 }
 
 func (b *batch) admit(ctx context.Context, k *turn.Ticket) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(callstate.WithTicket(ctx, k))
+	ctx, cancel := context.WithCancelCause(callstate.Keep(ctx, k))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting[k] = cancel; b.stopped {

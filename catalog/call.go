@@ -25,26 +25,59 @@ func (*Catalog) Describe() middleware.Description {
 // Guard stands before an executor other than the catalog's own sessions that calls the same
 // tools: it takes their class from the catalog, and refuses what the catalog does not know.
 func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return guard.New(c.meter.Metered(executor), c.acceptedFor(everyTool))
+	return c.guard(executor, everyTool)
 }
 
-func (c *Catalog) acceptedFor(sees func(*middleware.Tool) bool) guard.Accepted {
-	return func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
-		tool, _, err := c.accepted(ctx, call, sees)
-		return tool, err
+func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
+	if executor == nil {
+		panic("catalog: a guard needs an executor; got nil")
 	}
+	return guard.For(c.lookupFor(executor, sees))
 }
 
-// lookupFor finds the targets of calls of the tools that a caller sees.
-func (c *Catalog) lookupFor(sees func(*middleware.Tool) bool) guard.Lookup {
+// lookupFor finds the targets of calls of the tools that a caller sees, which the executor
+// executes, or that of each server if it is nil.
+func (c *Catalog) lookupFor(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) guard.Lookup {
 	ended := c.meter.Count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
 		tool, now, err := c.accepted(ctx, call, sees)
 		if err != nil {
 			return guard.Target{}, err
 		}
-		return guard.Target{Tool: tool, Next: now.executors[tool.Server], Current: now.current, Ended: ended}, nil
+		from := now.sources[tool.Server]
+		if was, ok := callstate.Own[admitted](ctx); ok && was.server == tool.Server && was.by != from.lister {
+			return guard.Target{}, &ChangedError{Tool: tool}
+		}
+		next := executor
+		if next == nil {
+			next = from.executor
+		}
+		return guard.Target{Tool: tool, Next: next, Current: from.current, Settle: from.settle, Ended: ended}, nil
 	}
+}
+
+// watch has the guard of an approved call ask whether the snapshot still holds for a server, and
+// list its tools if a change of them is announced that no list has.
+func (c *Catalog) watch(s *snapshot, id string) {
+	its := s.sources[id]
+	its.current = func() bool { return c.current.Load() == s && !its.lister.changing() }
+	its.settle = func(ctx context.Context) error {
+		if !its.lister.changing() {
+			return nil
+		}
+		if err := c.Refresh(ctx, id); err != nil {
+			return &middleware.NotSentError{Err: err}
+		}
+		return nil
+	}
+	s.sources[id] = its
+}
+
+// admitted is the session of a server that a call was admitted for, before a person was asked:
+// another that takes its id meanwhile does not get the call.
+type admitted struct {
+	server string
+	by     *lister
 }
 
 // CallTool calls the tool on its server, behind the catalogue's guard.
@@ -59,7 +92,7 @@ func (*View) Describe() middleware.Description {
 
 // Guard is [Catalog.Guard] for this caller.
 func (v *View) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return guard.New(v.c.meter.Metered(executor), v.c.acceptedFor(v.sees))
+	return v.c.guard(executor, v.sees)
 }
 
 // Admit is a middleware that refuses what the view does not show, and what its catalog
@@ -90,8 +123,12 @@ func (a *admitter) Describe() middleware.Description {
 
 func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool != nil && call.Tool.Definition != nil { // the guard has words for that
-		if _, _, err := a.c.accepted(ctx, call, a.sees); err != nil {
+		tool, now, err := a.c.accepted(ctx, call, a.sees)
+		if err != nil {
 			return nil, err
+		}
+		if call.Tool.Safety().MustConfirm() || tool.Safety().MustConfirm() {
+			ctx = callstate.Keep(ctx, admitted{tool.Server, now.sources[tool.Server].lister})
 		}
 	}
 	if a.limits { // also where a route leads past the view

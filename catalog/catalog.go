@@ -151,7 +151,7 @@ func New(o Options) *Catalog {
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.current.Store(build(nil, nil))
-	c.lookup = c.lookupFor(everyTool)
+	c.lookup = c.lookupFor(nil, everyTool)
 	return c
 }
 
@@ -176,7 +176,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 		return twice
 	}
 	n := c.newLister(id, s, func(ctx context.Context) error { return c.Refresh(ctx, id) })
-	l, turn, err := c.list(ctx, n)
+	l, its, err := c.list(ctx, n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n.busy = false
@@ -192,7 +192,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 		return err
 	}
 	entry.lister, entry.executor, entry.own = n, executor, own
-	c.install(ctx, entry, l, turn)
+	c.install(ctx, entry, l, its)
 	if n.changed {
 		c.wake(n, settle)
 	}
@@ -236,7 +236,9 @@ func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
 	next := build(c.servers, c.rules)
 	next.hold(c.lock)
-	next.current = func() bool { return c.current.Load() == next }
+	for id := range next.sources {
+		c.watch(next, id)
+	}
 	c.current.Store(next)
 	c.report(before, next)
 	known := make(map[finding.Finding]bool, len(before.findings))

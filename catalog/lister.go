@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -27,11 +28,13 @@ const (
 var ErrClosed = errors.New("the catalogue is closed; make a new one")
 
 // A lister lists the session of a server or a replica, when the host asks for it and by itself. The
-// catalogue's mutex guards all but the first three fields.
+// catalogue's mutex guards all but the first three fields and the numbers of changes.
 type lister struct {
 	session Session
 	reader  *listing.Reader
 	refresh func(context.Context) error // lists it by itself
+
+	announced, read atomic.Int64 // changes of which the server gave notice, and those that the list has
 
 	asked, taken int           // how many lists were asked for, and which of them counts
 	fresh        time.Duration // how long a list is, 0 if the server does not say
@@ -54,15 +57,31 @@ func (c *Catalog) newLister(id string, s Session, refresh func(context.Context) 
 	return n
 }
 
-// list lists a session's tools; turn is the number of the list.
-func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, turn int, err error) {
+// A turn is the number of a list, and of the changes that were announced before it.
+type turn struct {
+	number int
+	seen   int64
+}
+
+// list lists a session's tools.
+func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, its turn, err error) {
 	c.mu.Lock()
 	n.asked++
-	turn = n.asked
+	its = turn{n.asked, n.announced.Load()}
 	c.mu.Unlock()
 	l, err = n.reader.Read(ctx)
-	return l, turn, err
+	return l, its, err
 }
+
+// take makes a list the one that counts, once what it holds can be looked up; the caller holds the
+// mutex.
+func (n *lister) take(its turn) {
+	n.taken = its.number
+	n.read.Store(max(n.read.Load(), its.seen))
+}
+
+// changing reports whether the server has announced a change that no list has yet.
+func (n *lister) changing() bool { return n.announced.Load() != n.read.Load() }
 
 // Refresh lists the tools of a server again. After an error its tools are what they were, and a
 // finding says so. Of several at once, the list that was asked for last counts.
@@ -82,7 +101,7 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 	if n == nil {
 		return fmt.Errorf("catalog: there is no server %q; add it first", id)
 	}
-	l, turn, err := c.list(ctx, n)
+	l, its, err := c.list(ctx, n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -90,9 +109,9 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 		return fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
 	case c.servers[id] != entry:
 		return fmt.Errorf("catalog: server %q was removed while its tools were listed", id)
-	case turn < n.taken:
+	case its.number < n.taken:
 	case err == nil:
-		c.install(ctx, entry, l, turn)
+		c.install(ctx, entry, l, its)
 	case ctx.Err() == nil:
 		entry.stale = "the last refresh failed, so what was known before counts: it " +
 			strings.TrimPrefix(listing.Line(err), fmt.Sprintf("catalog: server %q ", id))
@@ -103,12 +122,12 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 }
 
 // install takes a list as what a server offers from now on; the caller holds the mutex.
-func (c *Catalog) install(ctx context.Context, entry *server, l *listing.Listing, turn int) {
+func (c *Catalog) install(ctx context.Context, entry *server, l *listing.Listing, its turn) {
 	n := entry.lister
-	n.taken = turn
 	entry.definitions = keep(entry.definitions, l.Tools)
 	entry.leftOut, entry.stale, entry.bare = l.LeftOut, "", c.bare(n.session, l.Prepared)
 	c.rebuild(ctx)
+	n.take(its)
 	if n.fresh = l.TTL; l.TTL > 0 {
 		n.fresh = max(l.TTL, shortestTTL)
 		c.wake(n, n.fresh)
@@ -145,16 +164,20 @@ func (c *Catalog) Watch() func(context.Context, *mcp.ToolListChangedRequest) {
 	c.notices = true
 	return func(_ context.Context, req *mcp.ToolListChangedRequest) {
 		if req != nil && req.Session != nil {
-			c.changed(req.Session)
+			c.Changed(req.Session)
 		}
 	}
 }
 
-func (c *Catalog) changed(cs *mcp.ClientSession) {
+// Changed notes that a session has announced a change of its tools, for a host that receives the
+// notice itself. From then on until the new list is read, no approved call of them is handed over:
+// it waits for the list. The catalogue lists them soon by itself.
+func (c *Catalog) Changed(s Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, known := range c.listers {
-		if n := known.Value(); n != nil && n.session == Session(cs) {
+		if n := known.Value(); n != nil && n.session == s {
+			n.announced.Add(1)
 			c.wake(n, settle)
 		}
 	}

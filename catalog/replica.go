@@ -38,6 +38,11 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 	r := &Replica{catalog: c, server: server, id: id}
 	direct := session.Executor(s)
 	r.guarded = c.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if r.lister.changing() && call.Tool.Safety().MustConfirm() {
+			if err := r.Refresh(ctx); err != nil {
+				return nil, &middleware.NotSentError{Err: err}
+			}
+		}
 		if !r.Offers(call.Tool) {
 			return nil, &ReplicaError{Tool: call.Tool, Replica: id}
 		}
@@ -68,7 +73,7 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 // several at once, the list that was asked for last counts. The catalogue does so by itself when it
 // receives notice that the list has changed.
 func (r *Replica) Refresh(ctx context.Context) error {
-	l, turn, err := r.catalog.list(ctx, r.lister)
+	l, its, err := r.catalog.list(ctx, r.lister)
 	if err != nil {
 		return fmt.Errorf("catalog: replica %q: %w", r.id, err)
 	}
@@ -77,9 +82,9 @@ func (r *Replica) Refresh(ctx context.Context) error {
 		offered[d.Tool.Name()] = d.Tool.Digest
 	}
 	r.catalog.mu.Lock()
-	if turn > r.lister.taken {
-		r.lister.taken = turn
+	if its.number > r.lister.taken {
 		r.offered.Store(&offered)
+		r.lister.take(its)
 	}
 	r.catalog.mu.Unlock()
 	for _, tool := range r.catalog.List() {

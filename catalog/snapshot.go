@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,15 +15,22 @@ import (
 
 // A snapshot is one state of the catalogue. It never changes once it is there.
 type snapshot struct {
-	tools     map[name]entry
-	models    map[string]*middleware.Tool
-	list      []*middleware.Tool // by server and name
-	executors map[string]middleware.ToolCaller
-	current   func() bool // reports whether no other has taken its place
-	findings  []finding.Finding
-	rules     []layers.Rule
-	held      map[name]held       // what the lock does not accept
-	gone      map[string][]string // by server, what it accepts and is not there
+	tools    map[name]entry
+	models   map[string]*middleware.Tool
+	list     []*middleware.Tool // by server and name
+	sources  map[string]source
+	findings []finding.Finding
+	rules    []layers.Rule
+	held     map[name]held       // what the lock does not accept
+	gone     map[string][]string // by server, what it accepts and is not there
+}
+
+// A source is what lists a server's tools, and what executes their calls.
+type source struct {
+	lister   *lister
+	executor middleware.ToolCaller
+	current  func() bool // reports whether the snapshot and what the server announced are the last
+	settle   func(context.Context) error
 }
 
 type name struct{ server, tool string }
@@ -58,11 +66,11 @@ func build(servers map[string]*server, rules []layers.Rule) *snapshot {
 		size += len(known.definitions)
 	}
 	s := &snapshot{
-		rules:     rules,
-		tools:     make(map[name]entry, size),
-		models:    make(map[string]*middleware.Tool, size),
-		list:      make([]*middleware.Tool, 0, size),
-		executors: make(map[string]middleware.ToolCaller),
+		rules:   rules,
+		tools:   make(map[name]entry, size),
+		models:  make(map[string]*middleware.Tool, size),
+		list:    make([]*middleware.Tool, 0, size),
+		sources: make(map[string]source),
 	}
 	for _, id := range slices.Sorted(maps.Keys(servers)) {
 		if known := servers[id]; known.lister != nil {
@@ -74,7 +82,7 @@ func build(servers map[string]*server, rules []layers.Rule) *snapshot {
 
 // add takes in one server's tools.
 func (s *snapshot) add(id string, known *server) {
-	s.executors[id] = known.executor
+	s.sources[id] = source{lister: known.lister, executor: known.executor}
 	s.findings = append(s.findings, known.leftOut...)
 	if known.bare != "" {
 		s.find(id, "", finding.Unprepared, known.bare)
@@ -149,7 +157,7 @@ func (s *snapshot) hold(lock Lock) {
 		s.find(id.server, id.tool, finding.NotAccepted, text)
 		return true
 	})
-	for id := range s.executors {
+	for id := range s.sources {
 		for _, tool := range lock.Accepted(id) {
 			if s.tools[name{id, tool}].tool == nil && s.held[name{id, tool}].tool == nil {
 				s.gone[id] = append(s.gone[id], tool)

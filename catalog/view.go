@@ -37,7 +37,7 @@ func (c *Catalog) View(scopes ...Scope) (*View, error) {
 		return nil, fmt.Errorf("catalog: the scopes of a view: %w", err)
 	}
 	v := &View{c: c, scopes: set}
-	v.lookup = c.lookupFor(v.sees)
+	v.lookup = c.lookupFor(nil, v.sees)
 	return v, nil
 }
 

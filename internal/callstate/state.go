@@ -250,11 +250,12 @@ func Kept[T any](ctx context.Context, match func(T) bool) (T, bool) {
 	return find(nearest(ctx), match)
 }
 
-// WithTicket returns a context that carries the place of the call in its batch.
-func WithTicket(ctx context.Context, ticket any) context.Context { return with(ctx, ticket) }
+// Keep returns a context that carries what a package keeps of the call, as a value of a
+// type of its own.
+func Keep(ctx context.Context, kept any) context.Context { return with(ctx, kept) }
 
-// Ticket returns the place of the call in its batch.
-func Ticket[T any](ctx context.Context) (ticket T, ok bool) { return own[T](Of(ctx)) }
+// Own returns what a package keeps of the call, and not of an enclosing one.
+func Own[T any](ctx context.Context) (kept T, ok bool) { return own[T](Of(ctx)) }
 
 // Sending returns the state of the call that is handed to its executor, nil if there is
 // none: what was computed from its arguments holds still.

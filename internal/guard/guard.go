@@ -28,16 +28,25 @@ func New(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
 	if next == nil {
 		panic("fairlead: a guard needs an executor; got nil")
 	}
-	return &guard{next, accepted}
+	return For(func(ctx context.Context, call middleware.Call) (Target, error) {
+		tool, err := accepted(ctx, call)
+		return Target{Tool: tool, Next: next}, err
+	})
 }
+
+// For returns a guard for whatever executes the calls of the targets found.
+func For(lookup Lookup) middleware.ToolCaller { return &guard{lookup} }
 
 // A Target is an accepted tool with what executes its calls.
 type Target struct {
 	Tool *middleware.Tool
 	Next middleware.ToolCaller
-	// Current reports whether both are what they were, after an approval was recorded,
-	// which takes time. Nil means always.
+	// Current reports whether both are what they were, and no notice of a change is
+	// unread. It is asked right before an approved call is handed over. Nil means always.
 	Current func() bool
+	// Settle returns when each change that the server has announced has been read. It is
+	// called if Current returns false.
+	Settle func(context.Context) error
 	// Ended is told what came of the call that began at start; nil for nothing.
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
 }
@@ -70,10 +79,7 @@ func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-type guard struct {
-	next     middleware.ToolCaller
-	accepted Accepted
-}
+type guard struct{ lookup Lookup }
 
 // Describe does not tell what the guard stands before, which is not to be called.
 func (*guard) Describe() middleware.Description {
@@ -82,11 +88,6 @@ func (*guard) Describe() middleware.Description {
 
 func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return Call(ctx, call, g.lookup)
-}
-
-func (g *guard) lookup(ctx context.Context, call middleware.Call) (Target, error) {
-	tool, err := g.accepted(ctx, call)
-	return Target{Tool: tool, Next: g.next}, err
 }
 
 // Call is what a guard does with a call, for an executor that is its own guard.
@@ -127,11 +128,9 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 		grant.Return()
 		return nil, fault.GivenUp(ctx)
 	}
-	if target.Current != nil && !target.Current() {
-		if target, err = lookup(ctx, call); err != nil {
-			grant.Return()
-			return nil, err
-		}
+	if target, err = settled(ctx, call, target, lookup); err != nil {
+		grant.Return()
+		return nil, err
 	}
 	// A chain further in guards the same call with this one approval.
 	inner, once := grant.Again(ctx)
@@ -142,6 +141,32 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 		grant.Return()
 	}
 	return res, middleware.OutcomeUnknown(call, err)
+}
+
+// maxChanges is how many changes in a row an approved call waits for.
+const maxChanges = 3
+
+// settled returns the target of an approved call once no change of it is announced and
+// unread. What the call is made for has to be the accepted definition still.
+func settled(ctx context.Context, call middleware.Call, target Target, lookup Lookup) (Target, error) {
+	for range maxChanges {
+		if target.Current == nil || target.Current() {
+			return target, nil
+		}
+		if target.Settle != nil {
+			if err := target.Settle(ctx); err != nil {
+				return Target{}, &RefusedError{Tool: call.Tool, Reason: "its server has announced a change of its tools that could not be read; list the tools again", Err: err}
+			}
+		}
+		var err error
+		if target, err = lookup(ctx, call); err != nil {
+			return Target{}, err
+		}
+	}
+	if target.Current() {
+		return target, nil
+	}
+	return Target{}, &RefusedError{Tool: call.Tool, Reason: "its server announces one change of its tools after the other; try again later"}
 }
 
 // ErrRefused is in the tree of every error by which a guard refuses a call.

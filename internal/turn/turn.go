@@ -63,7 +63,7 @@ func New(parallel int, servers ...string) []*Ticket {
 
 // Of returns the ticket of the context's call, nil for none.
 func Of(ctx context.Context) *Ticket {
-	k, _ := callstate.Ticket[*Ticket](ctx)
+	k, _ := callstate.Own[*Ticket](ctx)
 	return k
 }
 

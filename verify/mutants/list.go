@@ -29,8 +29,8 @@ var guardMutants = []mutant{
 	},
 	{"yes-not-voided", grantFile, `func (g *Grant) Void() { g.use.Store(void) }`, `func (g *Grant) Void() {}`},
 	{"yes-for-any-scope", bindingFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name()} {`},
-	{"yes-for-any-arguments", bindingFile, `arguments := sha256.Sum256(call.Arguments)`, `arguments := sha256.Sum256(nil)`},
-	{"yes-for-any-definition", bindingFile, `text = append(text, call.Tool.Digest[:]...)`, `text = append(text, 0)`},
+	{"yes-for-any-arguments", bindingFile, `text = append(text, call.Arguments...)`, `text = append(text, 0)`},
+	{"yes-for-any-definition", bindingFile, `text := append(array[:0], call.Tool.Digest[:]...)`, `text := append(array[:0], 0)`},
 	{"yes-for-any-server", bindingFile, `for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {`, `for _, name := range [...]string{call.Tool.Name(), call.Scope} {`},
 }
 

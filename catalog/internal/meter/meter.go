@@ -2,7 +2,6 @@
 package meter
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -68,19 +67,6 @@ func (m *Meter) add(tool name, one Calls) {
 		m.tools[tool] = new(Calls)
 	}
 	m.tools[tool].Add(one)
-}
-
-// Metered counts the calls that executor makes. It stands behind the guard, which panics for nil.
-func (m *Meter) Metered(executor middleware.ToolCaller) middleware.ToolCaller {
-	if executor == nil {
-		return nil
-	}
-	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		start := time.Now()
-		res, err := executor.CallTool(ctx, call)
-		m.Count(call, start, res, err)
-		return res, err
-	})
 }
 
 // Count counts a call that began at start, unless it was not sent.
