@@ -24,8 +24,8 @@ import (
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
 	// Store is where results are cached, for a host that wants to read its
-	// statistics, to drop results, or to share it between chains; nil means one of
-	// its own for each application of the middleware.
+	// statistics, to drop results, or to share it between chains; nil means one for
+	// the middleware, however often it is applied.
 	Store *Store
 	// Entries bounds the store that New makes, see [StoreOptions]; 0 means 1,000.
 	// It panics beside a Store, which has bounds already.
@@ -82,7 +82,8 @@ const (
 // A result is found by scope, server, the digest of the tool's definition and the
 // canonical form of the arguments. Errors, results with IsError, results that ask
 // for input and calls that answer such a request are never cached, and neither is
-// any result of a tool without a digest (see [middleware.NewTool]). Concurrent
+// any result of a tool without a digest (see [middleware.NewTool]), or of a call whose
+// _meta has members other than those of its transport and its trace. Concurrent
 // identical reads share one call: it keeps the deadline of the first caller and is
 // cancelled only when all callers that wait for it have gone. A result that asks for
 // input is one caller's exchange with the server: the others make their own call.
@@ -113,7 +114,11 @@ func New(o Options) middleware.Middleware {
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
 	}
+	if o.Store == nil {
+		o.Store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
+	}
 	c := cacher{
+		store:      o.Store,
 		ttl:        cmp.Or(o.TTL, defaultTTL),
 		slow:       cmp.Or(o.Slow, defaultSlow),
 		idempotent: slices.Clone(o.Idempotent),
@@ -132,10 +137,7 @@ func New(o Options) middleware.Middleware {
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
-		mine.next, mine.recovering, mine.store = next, fault.Recover(next), o.Store
-		if mine.store == nil {
-			mine.store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
-		}
+		mine.next, mine.recovering = next, fault.Recover(next)
 		return &mine
 	}
 }
@@ -196,6 +198,8 @@ func notCacheable(call *middleware.Call) string {
 	switch {
 	case call.Input != nil:
 		return "it answers what the server asked for"
+	case callstate.HasMeta(call.Meta):
+		return "its _meta may change the result"
 	case len(call.Arguments) > maxArguments:
 		return "its arguments are too long"
 	case call.Tool.Digest == middleware.Digest{}:

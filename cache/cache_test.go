@@ -566,15 +566,35 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 	}
 }
 
-func TestStateBelongsToWhatItIsAppliedTo(t *testing.T) {
+// A middleware has one store, however often it is applied: a write through one chain ends
+// what was read through another.
+func TestStoreIsThatOfTheMiddleware(t *testing.T) {
 	t.Parallel()
 	m := cache.New(cache.Options{})
 	left, right := new(executor), new(executor)
-	its := middleware.Call{Tool: reader(t)}
+	its, write := middleware.Call{Tool: reader(t)}, middleware.Call{Tool: tool(t, "write", annotation.Write())}
 	call(t, m(left), its)
 	call(t, m(right), its)
-	left.want(t, 1, "left")
-	right.want(t, 1, "right")
+	right.want(t, 0, "read through the other")
+	call(t, m(right), write)
+	call(t, m(left), its)
+	left.want(t, 2, "after a write through the other")
+	other := new(executor)
+	call(t, cache.New(cache.Options{})(other), its)
+	other.want(t, 1, "of another middleware")
+}
+
+// A member of _meta may change a result, so that a call with one is not cached.
+func TestMetaIsNotCached(t *testing.T) {
+	t.Parallel()
+	for meta, hits := range map[string]bool{"tenant": false, "progressToken": true, "traceparent": true} {
+		e := new(executor)
+		c := cache.New(cache.Options{})(e)
+		for _, value := range []string{"a", "b"} {
+			call(t, c, middleware.Call{Tool: reader(t), Meta: mcp.Meta{meta: value}})
+		}
+		e.want(t, map[bool]int{true: 1, false: 2}[hits], meta)
+	}
 }
 
 func TestLogsNameTheToolAndNotTheArguments(t *testing.T) {

@@ -173,18 +173,18 @@ func TestLeaderThatLeftMayReuseItsBuffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &executor{do: func(_ context.Context, _ int, call middleware.Call) (*mcp.CallToolResult, error) {
 			time.Sleep(time.Minute)
-			return text(fmt.Sprintf("%s %v", call.Arguments, call.Meta["for"])), nil
+			return text(fmt.Sprintf("%s %v", call.Arguments, call.Meta["traceparent"])), nil
 		}}
 		c := cache.New(cache.Options{})(e)
 		const question = `{"id":1}`
-		buffer, meta := []byte(question), mcp.Meta{"for": "the leader"}
+		buffer, meta := []byte(question), mcp.Meta{"traceparent": "the leader"}
 		ctx, cancel := cancellable(t)
 		leader := start(ctx, c, middleware.Call{Tool: reader(t), Arguments: buffer, Meta: meta})
 		follower := start(t.Context(), c, middleware.Call{Tool: reader(t), Arguments: json.RawMessage(question)})
 		cancel(errGone)
 		<-leader.done
 		copy(buffer, `{"id":2}`)
-		meta["for"] = "somebody else"
+		meta["traceparent"] = "somebody else"
 		if got, want := follower.answer(t), question+" the leader"; got != want {
 			t.Errorf("the follower got %q, want %q", got, want)
 		}

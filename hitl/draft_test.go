@@ -94,7 +94,7 @@ func TestCommitNeedsTheDraftThatWasShown(t *testing.T) {
 		{"an empty list", `{"draft_id":[]}`, "ann", 0, "", "unclear which drafts"},
 		{"more than can be shown", `{"draft_id":[` + strings.Repeat(`"d1",`, 100) + `"d1"]}`, "ann", 0, "", "101 ids"},
 		{"an empty id", `{"draft_id":""}`, "ann", 0, "", "unclear which drafts"},
-		{"two in different cases", `{"draft_id":"d1","Draft_ID":"d2"}`, "ann", 0, "", "another case"}, // which of them the server takes is its affair
+		{"two in different cases", `{"draft_id":"d1","Draft_ID":"d2"}`, "ann", 0, "", "only in case"}, // which of them the server takes is its affair
 		{"in another case", `{"DRAFT_ID":"d1"}`, "ann", 0, "", "another case"},
 		{"null", `{"draft_id":null}`, "ann", 0, "", "unclear which drafts"},
 		{"an object", `{"draft_id":{"id":"d1"}}`, "ann", 0, "", "unclear which drafts"},

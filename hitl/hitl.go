@@ -11,7 +11,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -97,22 +96,12 @@ func (r Request) Choices() []Decision {
 }
 
 // Caution returns why the arguments may not run as they read, on one line that is safe
-// to show, and "" if nothing is known against it: two members of one object whose names
-// differ only in case, which are one to some servers, and characters that can be taken for
+// to show, and "" if nothing is known against it: characters that can be taken for
 // others, which [safetext.Line] escapes.
 func (r Request) Caution() string {
 	form, err := canonical.AppendObject(nil, r.Arguments)
 	if err != nil {
 		return "" // such arguments are not sent
-	}
-	tree, err := jsontree.Decode(form)
-	if err != nil {
-		return ""
-	}
-	const most = 80
-	if one, other, found := jsontree.Alike(tree); found {
-		return fmt.Sprintf(`"%s" and "%s" differ only in case: the server may take one for the other`,
-			safetext.Cut(safetext.Line(one), most), safetext.Cut(safetext.Line(other), most))
 	}
 	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
 		return `it has characters that can be taken for others; they are written as \u and their number`

@@ -237,7 +237,7 @@ func TestGuidanceReachesTheModel(t *testing.T) {
 func TestPersonSeesTheWholeCall(t *testing.T) {
 	t.Parallel()
 	its := deletes(t)
-	its.Arguments = json.RawMessage(`{"id":1,"ID":2}`) // B057: both are shown
+	its.Arguments = json.RawMessage(`{"id":1,"it":2}`)
 	var got hitl.Request
 	c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) { got = r; return yes, nil }),
 		hitl.Options{About: func(_ context.Context, call middleware.Call) (string, string) {
@@ -246,7 +246,7 @@ func TestPersonSeesTheWholeCall(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), its); err != nil {
 		t.Fatal(err)
 	}
-	if got.Tool != its.Tool || string(got.Arguments) != `{"id":1,"ID":2}` || got.CallID != "call-1" || got.Scope != "ann" ||
+	if got.Tool != its.Tool || string(got.Arguments) != `{"id":1,"it":2}` || got.CallID != "call-1" || got.Scope != "ann" ||
 		got.Why != "why call-1" || got.Undo != "undo delete" || got.Deadline.IsZero() {
 		t.Errorf("got %+v", got)
 	}

@@ -6,13 +6,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The server is busy. The error says so, and when to come back.
@@ -106,5 +108,30 @@ func TestB133RetryAfterOverHTTPPacesTheChain(t *testing.T) {
 				t.Errorf("it took %v and %d executions, want the error at once", took, executed())
 			}
 		})
+	}
+}
+
+// One approval is one delivery: a POST that is redirected is not sent again.
+func TestRedirectOfAPostIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			http.Redirect(w, r, "/elsewhere?secret=1", status)
+		}))
+		client := &http.Client{Transport: mount.RoundTripper(nil)}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		if err == nil || asked.Load() != 1 || !strings.Contains(err.Error(), "is not followed") {
+			t.Errorf("%d: %d requests, error %v", status, asked.Load(), err)
+		}
+		server.Close()
 	}
 }

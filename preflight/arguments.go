@@ -3,12 +3,10 @@ package preflight
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -16,7 +14,6 @@ import (
 // JSON object in which no member is given twice.
 type Arguments struct {
 	members map[string]json.RawMessage
-	alike   string // what two of them have in common, at any depth; "" mostly
 }
 
 // parse refuses arguments that two readers could read differently.
@@ -26,19 +23,11 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 		return Arguments{}, err
 	}
 	var a Arguments
-	tree, err := jsontree.Decode(form)
-	if err != nil {
-		return a, err
-	}
-	if one, other, found := jsontree.Alike(tree); found {
-		a.alike = fmt.Sprintf("%.40q and %.40q differ only in case, and a server may take one for the other", one, other)
-	}
 	return a, json.Unmarshal(form, &a.members) // it is an object
 }
 
 // Text returns an argument that is a text. It does not where the argument is
-// missing, of another type, or given once more in another case, which some servers
-// take for the same.
+// missing or of another type.
 func (a Arguments) Text(name string) (string, bool) {
 	raw, ok := a.find(name)
 	if !ok {
@@ -54,8 +43,7 @@ func (a Arguments) Bool(name string) (value, ok bool) {
 }
 
 // Raw returns the JSON of an argument: objects with their members in order, without
-// white space. It does not where the argument is missing or given once more in
-// another case.
+// white space. It does not where the argument is missing.
 func (a Arguments) Raw(name string) (json.RawMessage, bool) {
 	raw, ok := a.find(name)
 	return slices.Clone(raw), ok
@@ -63,16 +51,13 @@ func (a Arguments) Raw(name string) (json.RawMessage, bool) {
 
 func (a Arguments) find(name string) (json.RawMessage, bool) {
 	raw, ok := a.members[name]
-	if !ok || a.has(name, true) {
-		return nil, false
-	}
-	return raw, true
+	return raw, ok
 }
 
 // absent reports whether an argument is certainly not there, in no case, or null.
 func (a Arguments) absent(name string) bool {
 	raw, _ := a.find(name)
-	return !a.has(name, false) || string(raw) == "null"
+	return !a.has(name) || string(raw) == "null"
 }
 
 func textOf(raw json.RawMessage) (text string, ok bool) {
@@ -92,11 +77,10 @@ func flagOf(raw json.RawMessage) (value, ok bool) {
 	return false, false
 }
 
-// has reports whether there is an argument of that name in any case; other leaves
-// the name itself out.
-func (a Arguments) has(name string, other bool) bool {
+// has reports whether there is an argument of that name in any case.
+func (a Arguments) has(name string) bool {
 	for have := range a.members {
-		if strings.EqualFold(have, name) && !(other && have == name) {
+		if strings.EqualFold(have, name) {
 			return true
 		}
 	}

@@ -186,10 +186,7 @@ func (j *judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Ar
 			v, ok = Verdict{Why: j.panicked(ctx, call, "the rule", p).Error()}, true
 		}
 	}()
-	if v, ok = rule(a); a.alike != "" && !(ok && v.Annotations.MustConfirm()) {
-		v, ok = Verdict{Why: a.alike}, true
-	}
-	if ok {
+	if v, ok = rule(a); ok {
 		v.Why = new(redact.Redactor).Text(v.Why) // it may be a part of an argument
 	}
 	return v, ok

@@ -146,7 +146,7 @@ func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
 func (t test) met(a Arguments) int {
 	raw, ok := a.find(t.name)
 	switch {
-	case !ok && a.has(t.name, false):
+	case !ok && a.has(t.name):
 		return likely
 	case !ok:
 		return no

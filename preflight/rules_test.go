@@ -61,8 +61,6 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 		{"an object", get, worst, `{"method":{"get":1}}`, dangerous},
 		{"nested", get, worst, `{"options":{"method":"get"}}`, dangerous},
 		{"the name in another case", get, worst, `{"Method":"get"}`, dangerous},
-		{"the name twice in two cases", get, worst, `{"method":"get","METHOD":"delete"}`, dangerous},
-		{"the name twice by an odd letter", preflight.When("task", "get").Safe(), worst, `{"task":"get","taſk":"delete"}`, dangerous},
 		{"a bool", dry, worst, `{"dry_run":true}`, safe},
 		{"the other bool", dry, worst, `{"dry_run":false}`, dangerous},
 		{"a bool as a text", dry, worst, `{"dry_run":"true"}`, dangerous},
@@ -80,7 +78,6 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 		{"raised: in another case", forbid, write, `{"method":"DELETE"}`, dangerous},
 		{"raised: with a space", forbid, write, `{"method":" delete"}`, dangerous},
 		{"raised: the name in another case", forbid, write, `{"Method":"delete"}`, dangerous},
-		{"raised: the name twice", forbid, write, `{"method":"x","METHOD":"delete"}`, dangerous},
 		{"raised: of another type", forbid, write, `{"method":["delete"]}`, dangerous},
 		{"raised: a bool as a text", several, write, `{"method":"get","force":"true"}`, dangerous},
 		{"not raised: another value", forbid, write, `{"method":"update"}`, moderate},
@@ -171,17 +168,15 @@ func TestArgumentHasAProbeReadIt(t *testing.T) {
 		class annotation.Safety
 		why   string
 	}{
-		`{"sql":"SELECT 1"}`:              {safe, `host rule: "sql: SELECT" among the arguments`},
-		`{"sql":"DROP TABLE t"}`:          {dangerous, `host rule: "sql: not a SELECT" among the arguments`},
-		`{}`:                              {moderate, ""},
-		`{"sql":null}`:                    {moderate, ""},
-		`{"x":"DROP TABLE t"}`:            {moderate, ""},
-		`{"sql":1}`:                       {dangerous, `"sql: no text, or its name in another case"`},
-		`{"sql":["DROP"]}`:                {dangerous, "no text"},
-		`{"SQL":"DROP"}`:                  {dangerous, "another case"},
-		`{"SQL":null}`:                    {dangerous, "another case"},
-		`{"sql":"SELECT 1","SQL":"DROP"}`: {dangerous, ""},
-		`{"sql":null,"SQL":"DROP"}`:       {dangerous, ""},
+		`{"sql":"SELECT 1"}`:     {safe, `host rule: "sql: SELECT" among the arguments`},
+		`{"sql":"DROP TABLE t"}`: {dangerous, `host rule: "sql: not a SELECT" among the arguments`},
+		`{}`:                     {moderate, ""},
+		`{"sql":null}`:           {moderate, ""},
+		`{"x":"DROP TABLE t"}`:   {moderate, ""},
+		`{"sql":1}`:              {dangerous, `"sql: no text, or its name in another case"`},
+		`{"sql":["DROP"]}`:       {dangerous, "no text"},
+		`{"SQL":"DROP"}`:         {dangerous, "another case"},
+		`{"SQL":null}`:           {dangerous, "another case"},
 	} {
 		o := judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.Write(), true), Arguments: json.RawMessage(arguments)})
 		o.check(t, arguments, want.class)
@@ -192,29 +187,16 @@ func TestArgumentHasAProbeReadIt(t *testing.T) {
 }
 
 // Two members whose names differ only in case are one to some servers, so what a rule
-// read may not be what runs: the call is dangerous, whatever the rule says of it.
-func TestMembersThatDifferInCaseRaise(t *testing.T) {
+// reads may not be what runs: the call is refused.
+func TestMembersThatDifferInCaseAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, rule := range map[string]preflight.Rule{
-		"safe":      preflight.When("method", "get").Safe(),
-		"moderate":  preflight.When("method", "get").Moderate(),
-		"dangerous": preflight.When("method", "get").Dangerous(),
-		"silent":    preflight.When("method", "put").Safe(),
-		"a func": func(preflight.Arguments) (preflight.Verdict, bool) {
-			return preflight.Verdict{Annotations: annotation.ReadOnly()}, true
-		},
+	j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("method", "get").Safe()}})
+	for _, arguments := range []string{
+		`{"method":"get","path":"safe","Path":"/etc"}`, `{"method":"get","METHOD":"delete"}`, `{"method":"get","o":[{"path":"safe","Path":"/etc"}]}`,
 	} {
-		j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": rule}})
-		for _, arguments := range []string{
-			`{"method":"get","path":"safe","Path":"/etc"}`, `{"method":"get","METHOD":"delete"}`, `{"method":"get","o":[{"path":"safe","Path":"/etc"}]}`,
-		} {
-			for _, static := range []annotation.Annotations{annotation.ReadOnly(), annotation.Write(), annotation.Destructive()} {
-				o := judged(t.Context(), j, middleware.Call{Tool: act(t, static, true), Arguments: json.RawMessage(arguments)})
-				o.check(t, name+": "+arguments, dangerous)
-				if want := "differ only in case"; name != "dangerous" && !strings.Contains(o.tool.Explain(), want) {
-					t.Errorf("%s: %s: the reason is missing:\n%s", name, arguments, o.tool.Explain())
-				}
-			}
+		o := judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.ReadOnly(), true), Arguments: json.RawMessage(arguments)})
+		if o.err == nil || !middleware.NotSent(o.err) || !strings.Contains(o.err.Error(), "differ only in case") {
+			t.Errorf("%s: got %v", arguments, o.err)
 		}
 	}
 }
@@ -262,7 +244,7 @@ func TestArgumentsAreReadWithoutGuessing(t *testing.T) {
 		return preflight.Verdict{}, false
 	}}})
 	judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.ReadOnly(), true), Arguments: json.RawMessage(
-		`{"text":"a\u0062","yes":true,"no":false,"n":12345678901234567890,"o":{"b":1, "a":2},"null":null,"x":"1","X":"2"}`)})
+		`{"text":"a\u0062","yes":true,"no":false,"n":12345678901234567890,"o":{"b":1, "a":2},"null":null}`)})
 	for _, tt := range []struct {
 		name, text string
 		isText     bool
@@ -276,8 +258,6 @@ func TestArgumentsAreReadWithoutGuessing(t *testing.T) {
 		{"n", "", false, false, false, "12345678901234567890"},
 		{"o", "", false, false, false, `{"a":2,"b":1}`},
 		{"null", "", false, false, false, "null"},
-		{"x", "", false, false, false, ""},
-		{"X", "", false, false, false, ""},
 		{"TEXT", "", false, false, false, ""},
 		{"missing", "", false, false, false, ""},
 	} {

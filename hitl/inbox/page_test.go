@@ -102,9 +102,9 @@ func wantHarmless(t *testing.T, text string) {
 func TestPageCautions(t *testing.T) {
 	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b := enters(t, n, in, "")
-		a := ask(t.Context(), in, asks(t, "one", `{"path":"safe","Path":"/etc"}`))
+		a := ask(t.Context(), in, asks(t, "one", `{"path":"p\u0430ypal"}`))
 		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
-			b.get(path).want(t, http.StatusOK, "&#34;Path&#34; and &#34;path&#34; differ only in case")
+			b.get(path).want(t, http.StatusOK, "it has characters that can be taken for others")
 		}
 		b.decides("one", "deny").want(t, http.StatusOK)
 		a.want(t, hitl.Denied)

@@ -22,6 +22,16 @@ func transport(name string) bool {
 	return false
 }
 
+// HasMeta reports whether there are members of _meta that are not the transport's.
+func HasMeta(meta mcp.Meta) bool {
+	for name := range meta {
+		if !transport(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // WithMeta returns a context for a call to whose _meta the host's own settings add members,
 // or replace some, after its approval: that covers what it was before.
 func WithMeta(ctx context.Context, before, added mcp.Meta) context.Context {

@@ -39,8 +39,9 @@ func tooDeep(at int) error {
 	return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: at}
 }
 
-// AppendObject appends the canonical form of an object to dst. Nothing, as MCP
-// has it for absent arguments, is the empty object.
+// AppendObject appends the canonical form of the arguments of a call to dst. Nothing, as
+// MCP has it for absent arguments, is the empty object. Members of one object whose names
+// differ only in case are refused, at any depth.
 func AppendObject(dst, src []byte) ([]byte, error) {
 	switch begin := skipSpace(src, 0); {
 	case begin == len(src):
@@ -48,7 +49,7 @@ func AppendObject(dst, src []byte) ([]byte, error) {
 	case src[begin] != '{':
 		return dst, &Error{Reason: "not a JSON object"}
 	}
-	return Append(dst, src)
+	return appendForm(dst, src, true)
 }
 
 // Same reports whether two texts are the same JSON value.
@@ -60,11 +61,14 @@ func Same(a, b []byte) bool {
 
 // Append appends the canonical form of any JSON value to dst. Where it fails, dst
 // comes back as it was.
-func Append(dst, src []byte) ([]byte, error) {
+func Append(dst, src []byte) ([]byte, error) { return appendForm(dst, src, false) }
+
+func appendForm(dst, src []byte, strict bool) ([]byte, error) {
 	if len(src) > MaxBytes {
 		return dst, &Error{Reason: fmt.Sprintf("%d bytes, more than the limit of %d", len(src), MaxBytes), Offset: MaxBytes}
 	}
 	w := writers.Get().(*writer)
+	w.strict = strict
 	w.src, w.pos, w.run, w.dst, w.members = src, 0, 0, slices.Grow(dst, len(src)), w.members[:0]
 	err := w.document()
 	if err == nil {
@@ -87,6 +91,7 @@ type writer struct {
 	dst      []byte
 	members  []member // a stack: those of the objects that are open
 	scratch  []byte
+	strict   bool // refuse names that differ only in case
 }
 
 // flush copies the run.

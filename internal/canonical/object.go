@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A member is a span of dst, or of what dst will hold with the run: `"key":value`.
@@ -51,10 +53,51 @@ func (w *writer) object(depth int) error {
 	return err
 }
 
+// alike refuses two members whose names differ only in case. A server that ignores the
+// case, as encoding/json does, takes them for one, and which of them counts is its affair.
+func (w *writer) alike(members []member) error {
+	name := func(i int) []byte { return w.dst[members[i].start:members[i].keyEnd] }
+	cased := func(c rune) bool { return c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' } // as one of the two has it
+	folded := make(map[string][]byte)
+	for i := range members {
+		switch {
+		case len(members) > few:
+			other, ok := folded[fold(name(i))]
+			if ok && !bytes.Equal(other, name(i)) {
+				return w.fail("the members %s and %s differ only in case", other, name(i))
+			}
+			folded[fold(name(i))] = name(i)
+		case bytes.ContainsFunc(name(i), cased):
+			for j := range members {
+				if bytes.EqualFold(name(i), name(j)) && !bytes.Equal(name(i), name(j)) {
+					return w.fail("the members %s and %s differ only in case", name(j), name(i))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fold returns the same for all names that [bytes.EqualFold] holds for equal.
+func fold(name []byte) string {
+	return string(bytes.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, name))
+}
+
 // order sorts the members of the object that has just been read and refuses a key
 // that stands twice.
 func (w *writer) order(members []member) error {
 	w.flush()
+	if w.strict {
+		if err := w.alike(members); err != nil {
+			return err
+		}
+	}
 	compare := func(a, b member) int { return bytes.Compare(w.dst[a.start:a.keyEnd], w.dst[b.start:b.keyEnd]) }
 	before := func(a, b *member) bool { return a.prefix < b.prefix || a.prefix == b.prefix && compare(*a, *b) < 0 }
 	sorted := true

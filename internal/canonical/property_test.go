@@ -14,7 +14,7 @@ import (
 
 func append1(t *rapid.T, text string) []byte {
 	t.Helper()
-	out, err := canonical.AppendObject(nil, []byte(text))
+	out, err := canonical.Append(nil, []byte(text))
 	if err != nil {
 		t.Fatalf("%q is refused: %v", text, err)
 	}

@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Decode returns what the JSON text says, its numbers as they were written
@@ -118,42 +116,6 @@ func Same(a, b any) bool {
 		return true
 	}
 	return a == b
-}
-
-// Alike finds two members of one object, at any depth, whose names differ only in
-// case. A server that ignores the case, as encoding/json does, takes them for one.
-func Alike(v any) (one, other string, found bool) {
-	var within []any
-	switch v := v.(type) {
-	case []any:
-		within = v
-	case map[string]any:
-		names := make(map[string]string, len(v))
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if one, found = names[fold(name)]; found {
-				return one, name, true
-			}
-			names[fold(name)] = name
-			within = append(within, v[name])
-		}
-	}
-	for _, e := range within {
-		if one, other, found = Alike(e); found {
-			return one, other, true
-		}
-	}
-	return "", "", false
-}
-
-// fold returns the same for all texts that [strings.EqualFold] holds for equal.
-func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			least = min(least, other)
-		}
-		return least
-	}, name)
 }
 
 // A Pointer is a JSON Pointer (RFC 6901), taken apart; empty is the whole value.

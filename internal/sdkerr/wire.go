@@ -3,6 +3,7 @@ package sdkerr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -67,12 +68,16 @@ func (w *Wire) status() (status int, after time.Duration) {
 }
 
 // RoundTripper returns a transport that tells the call's Wire what HTTP answered,
-// and keeps net/http from sending a POST a second time by itself.
+// and keeps net/http from sending a POST a second time by itself: when a connection
+// broke, and when the server redirects it.
 func RoundTripper(base http.RoundTripper) http.RoundTripper { return roundTripper{base} }
 
 type roundTripper struct{ base http.RoundTripper }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if from := req.Response; from != nil && from.Request != nil && from.Request.Method == http.MethodPost {
+		return nil, &RedirectError{Status: from.Status, To: req.URL.Scheme + "://" + req.URL.Host}
+	}
 	if req.Method != http.MethodPost {
 		return t.base.RoundTrip(req)
 	}
@@ -98,6 +103,18 @@ func (w watched) post(req *http.Request) *http.Request {
 	}
 	w.posts.Add(1)
 	return req.WithContext(context.WithValue(req.Context(), key{}, watched{w.Wire, new(atomic.Int32)}))
+}
+
+// A RedirectError ends a POST that the server answered with a redirect. It is not followed:
+// one call is handed over once, to the server that it was approved for. Whether the server
+// carried it out before it answered is not known.
+type RedirectError struct {
+	Status string // "307 Temporary Redirect"
+	To     string // scheme and host
+}
+
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the server answered a POST with %s to %s, which is not followed; use the address that it leads to, if it is the right one", e.Status, e.To)
 }
 
 // A ReplayError ends a POST that net/http was about to send again because it

@@ -65,6 +65,9 @@ var pool = func() http.RoundTripper {
 
 // sameHost keeps calls, and the keys in their headers, from being led elsewhere.
 func sameHost(req *http.Request, via []*http.Request) error {
+	if via[0].Method == http.MethodPost { // one call is handed over once
+		return fmt.Errorf("the server answered a POST with a redirect to %s, which is not followed; name that address if it is the right one", req.URL.Redacted())
+	}
 	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
 		return fmt.Errorf("the server leads to %s://%s; name that address if it is the right one", req.URL.Scheme, req.URL.Host)
 	}
