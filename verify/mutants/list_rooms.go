@@ -32,7 +32,7 @@ var auditMutants = []mutant{
 	{"guard-needs-no-record", guardFile, `if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, &call) {`, `if tool.Annotations.AuditRequired == annotation.Yes && call.Tool == nil {`},
 	{"dangerous-goes-on-without-intent", linksFile, `case err != nil && durable(level, call.Tool):`, `case err != nil && level == full:`},
 	{"marked-before-it-is-written", linksFile, `case err != nil && durable(level, call.Tool):`, `case err != nil && level != full && durable(level, call.Tool):`},
-	{"intent-not-written", linksFile, `err := p.trail.write(ctx, r)`, `err, _ := error(nil), r`},
+	{"intent-not-written", linksFile, `err := w.write(wait)`, `err, _ := error(nil), wait`},
 	{"intent-after-the-end", linksFile, `if p.over {`, `if p.trail == nil {`},
 	{"unknown-outcome-not-recorded", "audit/outcome.go", `case has[*middleware.OutcomeUnknownError](err):`, `case err == nil && has[*middleware.OutcomeUnknownError](err):`},
 }
