@@ -110,6 +110,7 @@ func TestStuckWritesAreCapped(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		synctest.Wait()
 		if sink.begun != 100 || trail.Stuck() != 100 || trail.Lost() != 300 {
 			t.Errorf("the sink holds %d, %d are counted and %d lost", sink.begun, trail.Stuck(), trail.Lost())
 		}
