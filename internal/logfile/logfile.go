@@ -83,7 +83,8 @@ func Present(file *os.File) error {
 	if err != nil {
 		return err
 	}
-	if found, err := os.Stat(file.Name()); err != nil || !os.SameFile(open, found) {
+	found, err := os.Stat(file.Name())
+	if err != nil || !os.SameFile(open, found) {
 		return fmt.Errorf("%s was removed or replaced while it was open, so nothing is written; open it again", file.Name())
 	}
 	return nil
