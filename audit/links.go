@@ -123,7 +123,8 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 		p.whole(&r, call, said.Decisions)
 		p.ending(&r, tool, res, err)
 	}
-	p.final.ctx, p.final.trail, p.final.record, p.final.before = &p.kept, p.trail, r, p.last
+	p.final.trail, p.final.record, p.final.before = p.trail, r, p.last
+	p.final.ctx = &p.kept              //nolint:fatcontext // it is part of the call's
 	_ = p.final.write(p.trail.brief()) // the trail has logged and counted it
 }
 

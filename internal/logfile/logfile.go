@@ -54,7 +54,7 @@ func Share(name string, through func(*os.File) Disk) (f *File, in *os.File, err 
 	if name, err = filepath.Abs(name); err != nil { // the folder of the process may change
 		return nil, nil, err
 	}
-	in, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	in, err = os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
