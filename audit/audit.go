@@ -17,9 +17,11 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -32,12 +34,21 @@ type Options struct {
 	// who has not cannot guess short values back. At least 16 bytes; empty means no
 	// digests.
 	Key []byte
+	// Timeout is how long a call that is refused without an intent waits for the sink to
+	// take it; 0 means 5 seconds. Any other record holds its call for 100 ms at most, and
+	// not at all while an earlier one is stuck.
+	Timeout time.Duration
 	// Logger hears, at level Error, of each record that could not be written; nil is
 	// silent.
 	Logger *slog.Logger
 }
 
-const leastKey = 16 // bytes
+const (
+	leastKey = 16 // bytes
+
+	briefly  = 100 * time.Millisecond // that a record may hold a call which does not depend on it
+	maxStuck = 100                    // writes that no call waits for any more; the next are lost at once
+)
 
 // A Trail is what one host writes down. It has two places in a chain: Record
 // outside, so that it sees every end, and Intent inside the confirmation, right
@@ -51,6 +62,8 @@ type Trail struct {
 	run    string
 	calls  atomic.Int64
 	lost   atomic.Int64
+	stuck  atomic.Int64
+	wait   time.Duration
 	counts [annotation.Safe + 1][len(outcomes)]atomic.Int64
 }
 
@@ -62,12 +75,15 @@ func New(sink Sink, o Options) *Trail {
 		panic("audit: New needs a sink; got nil")
 	case len(o.Key) > 0 && len(o.Key) < leastKey:
 		panic("audit: Options.Key is shorter than 16 bytes and can be guessed")
+	case o.Timeout < 0:
+		panic("audit: Options.Timeout is negative")
 	}
 	return &Trail{
 		sink: sink,
 		key:  slices.Clone(o.Key),
 		log:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		run:  rand.Text(),
+		wait: cmp.Or(o.Timeout, 5*time.Second),
 	}
 }
 
@@ -107,21 +123,101 @@ func (t *Trail) count(class annotation.Safety, o Outcome) {
 	t.counts[min(class, annotation.Safe)][slices.Index(outcomes[:], o)].Add(1)
 }
 
-// Lost returns how many records the sink did not take.
+// Lost returns how many records the sink did not take, or has not taken in time so far.
 func (t *Trail) Lost() int64 { return t.lost.Load() }
 
-// write hands a record to the sink, whose panic is an error like any other.
-func (t *Trail) write(ctx context.Context, r Record) (err error) {
+// Stuck returns how many records the sink holds that no call waits for any more. Each keeps
+// a goroutine until the sink returns; there are at most 100.
+func (t *Trail) Stuck() int64 { return t.stuck.Load() }
+
+// A writing is one record on its way into the sink.
+type writing struct {
+	ctx    context.Context
+	trail  *Trail
+	record Record
+	before *writing // of the same call, which is written first
+
+	done chan struct{}
+	err  error        // set before done is closed
+	one  atomic.Int32 // 1 once it is over or the call has gone on, whichever is first
+}
+
+// write hands the record to the sink and waits until that has taken it or the wait is over,
+// which is brief once the context is done.
+func (w *writing) write(wait time.Duration) error {
+	t := w.trail
+	w.done, w.err = make(chan struct{}), errSinkPanicked
+	if t.stuck.Load() >= maxStuck {
+		w.err = errStuck
+		close(w.done)
+		return w.failed(errStuck)
+	}
+	go w.deliver()
+	runtime.Gosched() // most sinks are done then
+	select {
+	case <-w.done:
+		return w.err
+	default:
+	}
+	timer, gone := time.NewTimer(wait), w.ctx.Done()
+	defer timer.Stop()
+	for late := false; !late; {
+		select {
+		case <-w.done:
+			return w.err
+		case <-gone:
+			gone = nil
+			timer.Reset(t.brief())
+		case <-timer.C:
+			late = true
+		}
+	}
+	t.stuck.Add(1)
+	if w.one.CompareAndSwap(0, 1) {
+		return w.failed(errSlow)
+	}
+	t.stuck.Add(-1) // it was taken just now
+	<-w.done
+	return w.err
+}
+
+// deliver runs the sink, whose panic is an error like any other.
+func (w *writing) deliver() {
+	t := w.trail
 	defer func() {
 		if v := recover(); v != nil {
-			t.log.LogAttrs(ctx, slog.LevelError, "audit: the sink panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
-			err = errSinkPanicked
+			t.log.LogAttrs(w.ctx, slog.LevelError, "audit: the sink panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 		}
-		if err != nil {
-			t.lost.Add(1)
-			t.log.LogAttrs(ctx, slog.LevelError, "audit: a record was not written", slog.String("kind", string(r.Kind)),
-				slog.String("server", r.Server), slog.String("tool", r.Tool), slog.String("class", r.Class), slog.String("call", r.Call), slog.Any("err", err))
+		switch inTime := w.one.CompareAndSwap(0, 1); {
+		case inTime && w.err != nil:
+			_ = w.failed(w.err)
+		case !inTime:
+			t.stuck.Add(-1)
+			if w.err == nil {
+				t.lost.Add(-1) // late, and not lost
+			}
 		}
+		close(w.done)
 	}()
-	return t.sink.Write(ctx, r)
+	if w.before != nil {
+		<-w.before.done
+	}
+	w.err = t.sink.Write(w.ctx, w.record)
+}
+
+// failed counts and logs that the record was not written, and returns why.
+func (w *writing) failed(err error) error {
+	w.trail.lost.Add(1)
+	w.trail.log.LogAttrs(w.ctx, slog.LevelError, "audit: a record was not written", slog.String("kind", string(w.record.Kind)),
+		slog.String("server", w.record.Server), slog.String("tool", w.record.Tool), slog.String("class", w.record.Class),
+		slog.String("call", w.record.Call), slog.Any("err", err))
+	return err
+}
+
+// brief is how long a record may hold a call that does not depend on it.
+func (t *Trail) brief() time.Duration {
+	if t.stuck.Load() > 0 {
+		return 0
+	}
+	return min(briefly, t.wait)
 }

@@ -39,5 +39,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 var (
 	errPanicked     = errors.New("audit: it panicked, or its goroutine was ended")
+	errSlow         = errors.New("audit: the sink has not taken it in time")
+	errStuck        = errors.New("audit: the sink holds too many records")
 	errSinkPanicked = errors.New("audit: the sink panicked")
 )

@@ -24,18 +24,21 @@ import (
 // same time share one sync. Any other is with the operating system: it outlives the
 // process, and perhaps not a loss of power, which the head then shows.
 //
-// The file only grows, and is read whole when it is opened; rotate it by starting a
-// new one. It has one writer at a time.
+// The file only grows, and is read whole when it is opened; rotate it by starting a new one.
+// Several processes may write to it: each record is appended under a lock, after those of the
+// others. A record that comes when the file or its head was removed or replaced is an error.
 type File struct {
 	log         *logfile.File
+	in          *os.File // the same, to read what others append
 	interrupted []Record
 
 	syncing sync.Mutex // held for a sync; taken before mu
 
-	mu        sync.Mutex
-	head      disk
-	closeHead func() error
-	at        head
+	mu    sync.Mutex
+	heads *os.File // locked by every writer, shared, as long as it is at work
+	head  disk     // through which it is written
+	at    head
+	chain *replay
 }
 
 // A disk is what a File needs of an *os.File.
@@ -44,14 +47,13 @@ type disk interface {
 	io.WriterAt
 }
 
-// OpenFile opens the file, and makes it and its head if neither is there. It locks
-// the file until Close or the end of the process, and fails where another process
-// holds it.
+// OpenFile opens the file, and makes it and its head if neither is there.
 //
 // What the end of a process, or a loss of power, may leave behind is mended and
 // marked with a record: a last line that was cut off stays where it is, named with
 // its hash. Calls that were about to be made are closed as Unknown, and logged at
-// level Warn (nil is silent); see [File.Interrupted]. What no such end leaves behind,
+// level Warn (nil is silent), unless another process has the file open, since they may be
+// that one's; see [File.Interrupted]. What no such end leaves behind,
 // such as a changed record, a missing end or a missing head, is an error: keep both
 // files as they are, and start a new one.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
@@ -59,30 +61,46 @@ func OpenFile(name string, logger *slog.Logger) (*File, error) {
 }
 
 func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*File, error) {
-	log, in, err := logfile.Open(name, func(f *os.File) logfile.Disk { return through(f) })
+	log, in, err := logfile.Share(name, func(f *os.File) logfile.Disk { return through(f) })
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	fail := func(err error) (*File, error) {
+	f := &File{log: log, in: in}
+	if err := f.open(logger, through); err != nil {
+		if f.heads != nil {
+			_ = f.heads.Close()
+		}
 		return nil, errors.Join(fmt.Errorf("audit: %s: %w", name, err), log.Close())
-	}
-	found, err := headOf(name, in)
-	if err != nil {
-		return fail(err)
-	}
-	heads, err := os.OpenFile(headName(name), os.O_RDWR, 0o600)
-	if err != nil {
-		return fail(err)
-	}
-	f := &File{log: log, head: through(heads), closeHead: sync.OnceValue(heads.Close)}
-	if err := f.resume(in, found, logger); err != nil {
-		return fail(errors.Join(err, heads.Close()))
 	}
 	return f, nil
 }
 
-// Interrupted returns the intents that had no end when the file was opened. Nobody
-// knows whether these calls happened.
+func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
+	release, err := f.log.Hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	found, err := headOf(f.in)
+	if err != nil {
+		return err
+	}
+	if f.heads, err = os.OpenFile(headName(f.in.Name()), os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	f.head = through(f.heads)
+	alone := logfile.TryLock(f.heads, true) == nil
+	if err := f.resume(found, alone, logger); err != nil {
+		return err
+	}
+	if alone {
+		_ = logfile.Unlock(f.heads)
+	}
+	return logfile.TryLock(f.heads, false)
+}
+
+// Interrupted returns the intents that had no end when the file was opened and nobody else
+// had it open. It is unknown whether these calls happened.
 func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
 
 // Write implements [Sink].
@@ -90,27 +108,88 @@ func (f *File) Write(_ context.Context, r Record) error {
 	if r.Kind != Intent && r.Kind != End {
 		return fmt.Errorf("audit: a sink takes no record of kind %q", r.Kind)
 	}
-	seq, err := f.append("", line{Record: r})
-	if err != nil || !r.Durable {
+	var seq int64
+	err := f.locked(func() (err error) {
+		seq, err = f.put("", line{Record: r})
 		return err
+	})
+	if err == nil && r.Durable {
+		err = f.sync(seq)
 	}
-	return f.sync(seq)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
 }
 
-// append writes one line after what ends a torn one, and the head that knows of it.
-func (f *File) append(before string, l line) (int64, error) {
-	l.Time = l.Time.UTC()
+// locked calls do while no other writer appends, with all that others have appended.
+func (f *File) locked(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l.Seq, l.Prev = f.at.Written.Records+1, f.at.Written.Hash
+	if err := f.log.Err(); err != nil {
+		return err
+	}
+	release, err := f.log.Hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := f.catchUp(); err != nil {
+		return err
+	}
+	return do()
+}
+
+// catchUp reads what other writers have appended.
+func (f *File) catchUp() error {
+	info, err := f.in.Stat()
+	if err != nil {
+		return err
+	}
+	from := f.chain.size()
+	switch {
+	case info.Size() == from:
+		return nil
+	case info.Size() < from:
+		return f.log.Break(&DamagedError{Reason: "its end is missing"})
+	}
+	if err := f.chain.read(io.NewSectionReader(f.in, from, info.Size()-from)); err != nil {
+		return err
+	}
+	if f.chain.fault != "" {
+		return f.log.Break(&DamagedError{Reason: f.chain.fault})
+	}
+	h, err := readHead(f.in.Name())
+	if err != nil {
+		return err
+	}
+	if h != nil && h.Synced.Records > f.at.Synced.Records {
+		f.at.Synced = h.Synced
+	}
+	f.at.Written = f.chain.point
+	if err := f.log.Resume(f.chain.size(), false); err != nil {
+		return err
+	}
+	return f.mark(0, 0)
+}
+
+// put writes one line after what ends a torn one, and the head that knows of it. No other
+// writer appends.
+func (f *File) put(before string, l line) (int64, error) {
+	l.Time = l.Time.UTC()
+	l.Seq, l.Prev = f.chain.Records+1, f.chain.Hash
 	text, err := json.Marshal(l)
+	if err == nil {
+		err = logfile.Present(f.heads)
+	}
 	if err == nil {
 		err = f.log.Append(append(append([]byte(before), text...), '\n'))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("audit: %w", err)
+		return 0, err
 	}
-	f.at.Written = point{l.Seq, hashOf(text)}
+	f.chain.accept(text, &l)
+	f.at.Written = f.chain.point
 	return l.Seq, f.writeHead()
 }
 
@@ -123,7 +202,7 @@ func (f *File) headFailed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("audit: %w", f.log.Break(fmt.Errorf("the head cannot be written; open the file again: %w", err)))
+	return f.log.Break(fmt.Errorf("the head cannot be written; open the file again: %w", err))
 }
 
 // all is more records than any file has.
@@ -141,23 +220,29 @@ func (f *File) sync(seq int64) error {
 		return nil
 	}
 	if err := f.log.Sync(); err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return err
 	}
-	f.mu.Lock()
-	f.at.Synced = to
-	err := f.writeHead()
-	f.mu.Unlock()
+	err := f.locked(func() error {
+		if f.at.Synced.Records < to.Records {
+			f.at.Synced = to
+		}
+		return f.writeHead()
+	})
 	if err != nil {
 		return err
 	}
 	return f.headFailed(f.head.Sync())
 }
 
-// Close syncs what was written and lets another process write.
+// Close syncs what was written.
 func (f *File) Close() error {
+	closed := errors.Is(f.log.Err(), logfile.ErrClosed)
 	var err error
 	if f.log.Err() == nil {
 		err = f.sync(all)
 	}
-	return errors.Join(err, f.log.Close(), f.closeHead())
+	if err = errors.Join(err, f.log.Close()); !closed {
+		err = errors.Join(err, f.heads.Close())
+	}
+	return err
 }

@@ -275,24 +275,102 @@ func TestOpenIntentsAreListedAndEndAsUnknown(t *testing.T) {
 	}
 }
 
+// Several writers of one file, as two windows of one program are, make one chain. The calls
+// of one that is at work are not ended by another that starts.
 func TestB275TwoWritersOfOneFile(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "calls.jsonl")
-	first, err := audit.OpenFile(name, nil)
+	open := func() *audit.File {
+		t.Helper()
+		f, err := audit.OpenFile(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first := open()
+	if err := first.Write(t.Context(), record(audit.Intent, 1)); err != nil {
+		t.Fatal(err)
+	}
+	second := open()
+	if got := second.Interrupted(); len(got) != 0 {
+		t.Errorf("a call that is under way was ended: %+v", got)
+	}
+	var all sync.WaitGroup
+	for i, f := range []*audit.File{first, second, first, second} {
+		all.Go(func() {
+			for j := range 25 {
+				r := record(audit.End, int64(i*100+j+2))
+				r.Durable = j%5 == 0
+				if err := f.Write(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := verify(t, name); got.State != audit.Whole || got.Records != 101 || len(got.Open) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if err := errors.Join(first.Close(), second.Write(t.Context(), record(audit.End, 999))); err != nil {
+		t.Error(err)
+	}
+	third := open()
+	if err := errors.Join(second.Close(), third.Close()); err != nil {
+		t.Error(err)
+	}
+	alone := open()
+	if got := alone.Interrupted(); len(got) != 1 || got[0].N != 1 {
+		t.Errorf("interrupted: %+v", got)
+	}
+	_ = alone.Close()
+	if got := verify(t, name); got.State != audit.Whole || got.Records != 103 || got.Recovered != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What another writer left behind when it ended is marked by the next record.
+func TestTornLineOfAnotherWriterIsMarked(t *testing.T) {
+	t.Parallel()
+	name := file(t, 2)
+	f, err := audit.OpenFile(name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := audit.OpenFile(name, nil); err == nil || !strings.Contains(err.Error(), "another writer") {
-		t.Errorf("got %v, %v", second, err)
-	}
-	if err := first.Close(); err != nil {
+	write(t, name, append(read(t, name), `{"seq":5,"prev":`...))
+	if err := errors.Join(f.Write(t.Context(), record(audit.End, 3)), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	second, err := audit.OpenFile(name, nil)
-	if err != nil {
-		t.Fatal(err)
+	if got := verify(t, name); got.State != audit.Whole || got.Records != 6 || got.Recovered != 1 {
+		t.Errorf("got %+v", got)
 	}
-	_ = second.Close()
+}
+
+func TestRecordIsNotWrittenToAFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(name string) error{
+		"removed": os.Remove,
+		"replaced": func(name string) error {
+			return errors.Join(os.Rename(name, name+".1"), os.WriteFile(name, nil, 0o600))
+		},
+		"the head, removed": func(name string) error { return os.Remove(name + ".head") },
+		"cut off":           func(name string) error { return os.Truncate(name, 10) },
+		"changed":           func(name string) error { return os.WriteFile(name, []byte(strings.Repeat("x\n", 1000)), 0o600) },
+	} {
+		name := file(t, 2)
+		f, err := audit.OpenFile(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Write(t.Context(), record(audit.End, 3)), change(name)); err != nil {
+			t.Fatal(err)
+		}
+		err = f.Write(t.Context(), record(audit.End, 4))
+		if err == nil || !strings.Contains(err.Error(), "open it again") && !strings.Contains(err.Error(), "start a new file") {
+			t.Errorf("%s: got %v", what, err)
+		}
+		_ = f.Close()
+	}
 }
 
 func TestB277OneRecordIsOneLine(t *testing.T) {

@@ -49,7 +49,8 @@ var errHead = errors.New("the head cannot be read")
 
 // headOf returns the head of an open file, and makes one for an empty file that has
 // none. It stands there whole or not at all.
-func headOf(name string, file *os.File) (*head, error) {
+func headOf(file *os.File) (*head, error) {
+	name := file.Name()
 	h, err := readHead(name)
 	if err != nil || h != nil {
 		return h, damagedBy(err)

@@ -27,6 +27,9 @@ type passage struct {
 	intent bool // one is written
 	shown  bool // the arguments stand in a record
 	over   bool
+	last   *writing // the intent, if one was begun
+	first  writing  // parts of it, to save allocations
+	final  writing
 	redact redact.Redactor
 }
 
@@ -115,7 +118,9 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 		p.whole(&r, call, said.Decisions)
 		p.ending(&r, tool, res, err)
 	}
-	_ = p.trail.write(&p.kept, r) // the trail has logged and counted it
+	p.final.trail, p.final.record, p.final.before = p.trail, r, p.last
+	p.final.ctx = &p.kept              //nolint:fatcontext // it is part of the call's
+	_ = p.final.write(p.trail.brief()) // the trail has logged and counted it
 }
 
 type intender struct {
@@ -169,7 +174,17 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 	if p.level == full {
 		p.whole(&r, call, said.Decisions)
 	}
-	err := p.trail.write(ctx, r)
+	wait := p.trail.brief()
+	if r.Durable {
+		wait = p.trail.wait
+	}
+	w := &p.first
+	if p.last != nil {
+		w = new(writing)
+	}
+	w.ctx, w.trail, w.record, w.before = ctx, p.trail, r, p.last
+	p.last = w
+	err := w.write(wait)
 	if err == nil {
 		p.intent = true
 	} else {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Sink keeps records. It is safe for concurrent use and bounds its own waiting: a
-// call stands behind it.
+// A Sink keeps records. It is safe for concurrent use. A call waits for it no longer than
+// Options.Timeout, and a write that takes longer keeps its goroutine until it returns.
 type Sink interface {
 	// Write returns nil once the record is kept, and where the record is Durable only
 	// once it outlives a loss of power. The context of an outcome is not cancelled

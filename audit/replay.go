@@ -53,9 +53,9 @@ type callID struct {
 type replay struct {
 	point
 
-	bytes     int64        // up to the end of the last record
-	junk      bytes.Buffer // after the last record, what is no record
-	open      map[callID]Record
+	bytes     int64             // up to the end of the last record
+	junk      bytes.Buffer      // after the last record, what is no record
+	open      map[callID]Record // nil once it matters no more
 	order     []callID
 	recovered int64
 	passed    map[int64]string // the hashes at the counts that were asked for
@@ -68,15 +68,20 @@ func replayed(in io.Reader, counts ...int64) (*replay, error) {
 	for _, n := range counts {
 		r.passed[n] = ""
 	}
+	return r, r.read(in)
+}
+
+// read reads what follows.
+func (r *replay) read(in io.Reader) error {
 	for text, err := range logfile.Lines(in) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if r.fault == "" {
 			r.take(text)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // take reads one line, its end included where there is one.
@@ -114,6 +119,9 @@ func (r *replay) accept(body []byte, l *line) {
 	r.point = point{r.Records + 1, hashOf(body)}
 	if _, asked := r.passed[r.Records]; asked {
 		r.passed[r.Records] = r.Hash
+	}
+	if r.open == nil {
+		return
 	}
 	id := callID{l.Run, l.N}
 	switch l.Kind {

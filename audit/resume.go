@@ -1,14 +1,15 @@
 package audit
 
 import (
-	"io"
+	"errors"
 	"log/slog"
 	"time"
 )
 
-// resume goes on where the last writer ended.
-func (f *File) resume(in io.Reader, h *head, logger *slog.Logger) error {
-	r, err := replayed(in, h.Synced.Records, h.Written.Records)
+// resume goes on where the last writer ended. If no other has the file open, it ends what
+// was open.
+func (f *File) resume(h *head, alone bool, logger *slog.Logger) error {
+	r, err := replayed(f.in, h.Synced.Records, h.Written.Records)
 	if err != nil {
 		return err
 	}
@@ -19,32 +20,42 @@ func (f *File) resume(in io.Reader, h *head, logger *slog.Logger) error {
 	if err := f.log.Resume(r.size(), false); err != nil {
 		return err
 	}
-	f.at = head{Written: r.point, Synced: h.Synced}
-	f.interrupted = r.interrupted()
-	if err := f.mark(r, lost, max(0, r.Records-h.Written.Records)); err != nil {
+	f.chain, f.at = r, head{Written: r.point, Synced: h.Synced}
+	if alone {
+		f.interrupted = r.interrupted()
+	}
+	r.open, r.order = nil, nil
+	if err := f.mark(lost, max(0, r.Records-h.Written.Records)); err != nil {
 		return err
 	}
 	if err := f.endWhatWasOpen(logger); err != nil {
 		return err
 	}
-	return f.sync(all)
+	if err := f.log.Sync(); err != nil {
+		return err
+	}
+	f.at.Synced = f.at.Written
+	return errors.Join(f.writeHead(), f.headFailed(f.head.Sync()))
 }
 
-// mark writes down that the last writer was interrupted.
-func (f *File) mark(r *replay, lost, unattested int64) error {
+// mark records that a writer was interrupted.
+func (f *File) mark(lost, unattested int64) error {
+	r := f.chain
 	if r.junk.Len() == 0 && lost == 0 && unattested == 0 {
 		return nil
 	}
-	before := ""
-	if r.junk.Len() > 0 {
+	before, left := "", &found{Lost: lost, Unattested: unattested}
+	if n := r.junk.Len(); n > 0 {
 		before = torn
 		r.junk.WriteString(torn)
+		left.Bytes, left.SHA256 = int64(r.junk.Len()), hashOf(r.junk.Bytes())
+		defer func() {
+			if r.junk.Len() > 0 { // it was not written
+				r.junk.Truncate(n)
+			}
+		}()
 	}
-	left := &found{Bytes: int64(r.junk.Len()), Lost: lost, Unattested: unattested}
-	if left.Bytes > 0 {
-		left.SHA256 = hashOf(r.junk.Bytes())
-	}
-	_, err := f.append(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
+	_, err := f.put(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
 	return err
 }
 
@@ -54,7 +65,7 @@ func (f *File) endWhatWasOpen(logger *slog.Logger) error {
 		end.Time, end.Kind, end.Outcome = time.Now(), End, Unknown
 		end.Arguments, end.ArgumentsDigest, end.Decisions, end.Evidence = nil, "", nil, nil
 		end.Error = "audit: the process ended before the call did"
-		if _, err := f.append("", line{Record: end}); err != nil {
+		if _, err := f.put("", line{Record: end}); err != nil {
 			return err
 		}
 		if logger != nil {

@@ -29,7 +29,7 @@ func TestPersonSeesMetaAndInput(t *testing.T) {
 	}{
 		"neither":        {deletes(t), ""},
 		"both":           {withExtra(t), want},
-		"the transports": {middleware.Call{Tool: deletes(t).Tool, Meta: mcp.Meta{"progressToken": 7, mcp.MetaKeyLogLevel: "debug"}}, ""},
+		"the transports": {middleware.Call{Tool: deletes(t).Tool, Meta: mcp.Meta{"progressToken": 7, mcp.MetaKeyProtocolVersion: "2026-07-28"}}, ""},
 	} {
 		var asked hitl.Request
 		e, store := new(executor), approvals.NewMemory()

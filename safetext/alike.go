@@ -64,7 +64,7 @@ var imitators = [...]struct {
 // mixed adds the letters of a word that could be taken for those of another script.
 func mixed(word []letter, found map[int]bool) {
 	var of [len(imitators)][]letter
-	var clear [len(imitators)]bool
+	var evident [len(imitators)]bool
 	scripts, latin := 0, false
 	for _, l := range word {
 		latin = latin || unicode.Is(unicode.Latin, l.rune)
@@ -76,11 +76,11 @@ func mixed(word []letter, found map[int]bool) {
 				scripts++
 			}
 			of[i] = append(of[i], l)
-			clear[i] = clear[i] || unicode.IsLetter(l.rune) && !strings.ContainsRune(script.likes, l.rune)
+			evident[i] = evident[i] || unicode.IsLetter(l.rune) && !strings.ContainsRune(script.likes, l.rune)
 		}
 	}
 	for i, letters := range of {
-		if latin || scripts > 1 || !clear[i] {
+		if latin || scripts > 1 || !evident[i] {
 			for _, l := range letters {
 				found[l.at] = true
 			}

@@ -23,6 +23,7 @@ func TestTextAndLine(t *testing.T) {
 		{"a second spelling", "\u212b \uac00 \u1100\u1161 \ufb01", `\u212b 가 \u1100\u1161 \ufb01`, `\u212b 가 \u1100\u1161 \ufb01`},
 		{"a vowel in two parts", "\u0995\u09cb \u0995\u09c7\u09be \u0995\u09be", `কো কে\u09be কা`, `কো কে\u09be কা`},
 		{"Cyrillic letters in a Latin word", "p\u0430yp\u0430l", `p\u0430yp\u0430l`, `p\u0430yp\u0430l`},
+		{"and one that is Cyrillic to everybody", "p\u0430y\u0436", `p\u0430y\u0436`, `p\u0430y\u0436`},
 		{"a Cyrillic word that could be Latin", "\u0441\u043e\u0441\u043e", `\u0441\u043e\u0441\u043e`, `\u0441\u043e\u0441\u043e`},
 		{"Cyrillic words that could not", "Удалить файл", "Удалить файл", "Удалить файл"},
 		{"a Greek word, and one that could be Latin", "λόγος \u03bf\u03bd", `λόγος \u03bf\u03bd`, `λόγος \u03bf\u03bd`},

@@ -261,6 +261,22 @@ func TestDamagedFileIsNotOpened(t *testing.T) {
 	}
 }
 
+func TestChangeIsNotWrittenToAFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "approvals.jsonl")
+	f, err := approvals.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(f.Add(t.Context(), pending("a")), os.Remove(name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Add(t.Context(), pending("b")); err == nil || !strings.Contains(err.Error(), "open it again") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFileHasOneWriter(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "approvals.jsonl")

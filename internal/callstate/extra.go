@@ -16,7 +16,7 @@ import (
 func transport(name string) bool {
 	switch name {
 	case "progressToken", "traceparent", "tracestate", "baggage",
-		mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel:
+		mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, "io.modelcontextprotocol/logLevel":
 		return true
 	}
 	return false

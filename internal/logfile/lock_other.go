@@ -1,19 +1,14 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package logfile
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
-// lock takes the file for this process by making another beside it. After a crash
-// somebody has to remove it.
-func lock(f *os.File) (unlock func(), err error) {
-	name := f.Name() + ".lock"
-	held, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		_ = held.Close()
-		_ = os.Remove(name)
-	}, nil
-}
+// TryLock fails, since the system has no locks that end with their process.
+func TryLock(*os.File, bool) error { return errors.ErrUnsupported }
+
+// Unlock does nothing.
+func Unlock(*os.File) error { return nil }

@@ -1,5 +1,5 @@
 // Package logfile keeps files of lines that only grow, each with one writer at a time, of
-// all processes.
+// all processes, or with several that take turns.
 package logfile
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // A Disk is what a File needs of an *os.File.
@@ -25,8 +26,8 @@ var ErrClosed = errors.New("the file is closed")
 
 // A File is a file of lines. It is safe for concurrent use.
 type File struct {
-	disk   Disk
-	unlock func() error
+	disk Disk
+	in   *os.File // nil for a disk alone
 
 	mu     sync.Mutex
 	size   int64 // of what was written in full
@@ -37,24 +38,60 @@ type File struct {
 // the process. The File writes through what through returns; in is the same file, to read
 // its lines. They count once Resume is called.
 func Open(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
-	in, err = os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, in, err = Share(name, through)
 	if err != nil {
 		return nil, nil, err
 	}
-	unlock, err := lock(in)
-	if err != nil {
+	if err := TryLock(in, true); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s has another writer; end that process, or use another file: %w", name, err), in.Close())
-	}
-	f = New(through(in))
-	f.unlock = func() error {
-		unlock()
-		return in.Close()
 	}
 	return f, in, nil
 }
 
+// Share is Open for a file that may have several writers, each of which calls Hold before it
+// writes.
+func Share(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
+	if name, err = filepath.Abs(name); err != nil { // the folder of the process may change
+		return nil, nil, err
+	}
+	in, err = os.OpenFile(filepath.Clean(name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &File{disk: through(in), in: in}, in, nil
+}
+
+// Hold takes a shared file from its other writers until release is called. It waits for at
+// most 10 seconds.
+func (f *File) Hold() (release func(), err error) {
+	const most = 10 * time.Second
+	for began, pause := time.Now(), 50*time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		if err = TryLock(f.in, true); err == nil {
+			return func() { _ = Unlock(f.in) }, nil
+		}
+		if time.Since(began) > most || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, os.ErrClosed) {
+			return nil, fmt.Errorf("another process holds the file: %w", err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Present returns an error if an open file is no longer the one that its name leads to, so
+// that what is written to it would be lost.
+func Present(file *os.File) error {
+	open, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	found, err := os.Stat(file.Name())
+	if err != nil || !os.SameFile(open, found) {
+		return fmt.Errorf("%s was removed or replaced while it was open, so nothing is written; open it again", file.Name())
+	}
+	return nil
+}
+
 // New returns a File that writes to disk, without a lock.
-func New(disk Disk) *File { return &File{disk: disk, unlock: func() error { return nil }} }
+func New(disk Disk) *File { return &File{disk: disk} }
 
 // Lines returns the lines of a file with their ends, which the last one may lack.
 func Lines(in io.Reader) iter.Seq2[[]byte, error] {
@@ -86,13 +123,18 @@ func (f *File) Resume(size int64, cut bool) error {
 	return f.disk.Truncate(size)
 }
 
-// Append writes whole lines. If that fails, it takes back the part that was written; if
+// Append writes whole lines, unless the file is gone. If that fails, it takes back the part that was written; if
 // that fails too, nothing is written any more.
 func (f *File) Append(lines []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
 		return f.broken
+	}
+	if f.in != nil {
+		if err := Present(f.in); err != nil {
+			return err
+		}
 	}
 	if _, err := f.disk.Write(lines); err != nil {
 		if undo := f.disk.Truncate(f.size); undo != nil {
@@ -141,5 +183,8 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.broken = ErrClosed
-	return f.unlock()
+	if f.in == nil {
+		return nil
+	}
+	return f.in.Close()
 }

@@ -67,3 +67,35 @@ var edgeMutants = []mutant{
 		`name: "Retry", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.RateLimit, s.Retry}; s.RateLimit = nil; return all },`,
 	},
 }
+
+const (
+	standingFile = "hitl/approvals/standing.go"
+	extraFile    = "internal/callstate/extra.go"
+	alikeFile    = "safetext/alike.go"
+	trailFile    = "audit/audit.go"
+	auditFile    = "audit/file.go"
+)
+
+var personMutants = []mutant{
+	{"glob-covers-its-folder", standingFile, `if err != nil || !fits || part == "." || part == "" && globs[i] != "" {`, `if err != nil || !fits || part == "." {`},
+	{"glob-covers-a-dot", standingFile, `if err != nil || !fits || part == "." || part == "" && globs[i] != "" {`, `if err != nil || !fits || part == "" && globs[i] != "" {`},
+	{
+		"glob-covers-a-pattern", standingFile, "if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%*?[]{}~$`) || safetext.Line(text) != text {",
+		"if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%~$`) || safetext.Line(text) != text {",
+	},
+	{"terminal-approves-what-it-folded", "hitl/terminal.go", `case approves && !whole:`, `case approves && !whole && len(word) > 1:`},
+	{"group-approves-what-was-folded", "hitl/terminal.go", `case !whole && (word == "all" || isNumbers):`, `case !whole && word == "all":`},
+	{"one-person-with-two-spellings", "safetext/name.go", `func SameName(a, b string) bool { return strings.EqualFold(seen(a), seen(b)) }`, `func SameName(a, b string) bool { return seen(a) == seen(b) }`},
+	{"approval-without-meta", extraFile, `return sha256.Sum256(append(b[:], extra...))`, `return sha256.Sum256(b[:])`},
+	{"approval-of-the-transports-meta", extraFile, `case "progressToken", "traceparent",`, `case "traceparent",`},
+	{"standing-approval-with-meta", hitlFile, `if extra, err := callstate.Extra(ctx, &call); extra != nil || err != nil {`, `if _, err := callstate.Extra(ctx, &call); err != nil {`},
+	{"meta-changed-while-asked", hitlFile, `if now, err := callstate.Extra(ctx, call); err != nil || !bytes.Equal(now, q.extra) {`, `if _, err := callstate.Extra(ctx, call); err != nil {`},
+	{"look-alikes-in-a-word", alikeFile, `if latin || scripts > 1 || !evident[i] {`, `if !evident[i] {`},
+	{"look-alike-words", alikeFile, `if latin || scripts > 1 || !evident[i] {`, `if latin || scripts > 1 || i < 0 {`},
+	{"digits-shown-elsewhere", alikeFile, `for _, at := range leftward {`, `for _, at := range leftward[:0] {`},
+	{"sink-holds-a-result", trailFile, `return min(briefly, t.wait)`, `return t.wait`},
+	{"stuck-writes-without-bound", trailFile, `if t.stuck.Load() >= maxStuck {`, `if t.stuck.Load() < 0 {`},
+	{"written-to-a-file-that-is-gone", "internal/logfile/logfile.go", `if err != nil || !os.SameFile(open, found) {`, `if err != nil && found == nil && open == nil {`},
+	{"two-writers-two-chains", auditFile, `case info.Size() == from:`, `case info.Size() >= from:`},
+	{"calls-of-another-writer-ended", auditFile, `alone := logfile.TryLock(f.heads, true) == nil`, `alone := f.heads != nil`},
+}

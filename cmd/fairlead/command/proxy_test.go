@@ -2,14 +2,12 @@ package command_test
 
 import (
 	"bytes"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 )
 
@@ -38,15 +36,7 @@ func TestNothingStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = busy.Close() })
-	held := file(t, "held.jsonl", "")
-	if err := os.Remove(held); err != nil {
-		t.Fatal(err)
-	}
-	writer, err := audit.OpenFile(held, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = writer.Close() })
+	headless := file(t, "headless.jsonl", "{}\n")
 	old := file(t, "mcp.json", `{"mcpServers": {"old": {"type": "sse", "url": "https://example.com/sse"}}}`)
 	bad := file(t, "policy.json", "{\n\"approvel\": 1}")
 	for _, c := range []struct {
@@ -65,7 +55,7 @@ func TestNothingStarts(t *testing.T) {
 		{"a page on a port in use", []string{"--approve", "web", "--inbox", busy.Addr().String()}, 2, "choose another address"},
 		{"a page for everybody", []string{"--approve", "web", "--inbox", "0.0.0.0:0"}, 2, "the page cannot be opened"},
 		{"a port in use", []string{"--listen", busy.Addr().String()}, 2, "choose another address"},
-		{"a second writer", []string{"--audit", held}, 2, "--audit"},
+		{"a record without its head", []string{"--audit", headless}, 2, "start a new file"},
 		{"no lock", []string{"--lock", bad + "x"}, 2, "fairlead lock accept"},
 		{"a lock that is none", []string{"--lock", bad}, 2, "line 2"},
 		{"a bad name", []string{"--name", "a/b"}, 2, "cannot be a server's name"},
