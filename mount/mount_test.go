@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"files":     func() *mcp.Server { return newBackend().server },
 		"resolving": func() *mcp.Server { return newResolving(nil).server },
 		"untyped":   func() *mcp.Server { return untypedServer(always(untyped)) },
+		"deep":      func() *mcp.Server { return untypedServer(always(withDeep(9000))) },
 	})
 }
 

@@ -21,7 +21,7 @@ type Picker func(ctx context.Context, method string) Look
 // Transport returns a transport on which results are looked at. For streamable HTTP it
 // is [RoundTripper] that does so: the SDK tells the connection of that transport things
 // in ways that pass no wrapper.
-func Transport(t mcp.Transport, pick Picker) mcp.Transport { return &transport{t, pick} }
+func Transport(t mcp.Transport, pick Picker) mcp.Transport { return &transport{readable(t), pick} }
 
 type transport struct {
 	mcp.Transport

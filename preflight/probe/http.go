@@ -18,9 +18,10 @@ import (
 // destructive: what a POST does is known to its server alone.
 //
 // Reads and updates become destructive where the request speaks against its method: a word
-// such as delete or logout in the path or the query, a header or parameter that
-// overrides the method, a GraphQL mutation, a body, a name and password in the URL.
-// A method without a URL, or the other way round, is half a request: destructive.
+// such as delete or logout in the path or the query, a path that ends in a verb such as
+// open or place, a command that is not known to read, a statement that writes, a header
+// or parameter that overrides the method, a GraphQL mutation, a body, a name and password
+// in the URL. A method without a URL, or the other way round, is half a request: destructive.
 //
 // That a server answers a GET by changing something that nothing in the URL speaks
 // of is out of its sight, and so is where a redirect leads.
@@ -110,6 +111,9 @@ func httpURL(method, target string) string {
 			return "the word " + shown(word) + " in the path"
 		}
 	}
+	if word := httpEnd(u.Path); word != "" {
+		return "the word " + shown(word) + " at the end of the path"
+	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return "a query that servers read differently"
@@ -117,39 +121,90 @@ func httpURL(method, target string) string {
 	return httpQuery(u.Path, query)
 }
 
+// httpEnd returns the verb that a path ends in, for one that is a noun elsewhere. What
+// is no noun at the end may have an id behind it.
+func httpEnd(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	ends, last := httpEnds, parts[len(parts)-1]
+	for ; len(parts) > 1 && strings.ContainsAny(last, "0123456789"); last = parts[len(parts)-1] {
+		ends, parts = httpLeads, parts[:len(parts)-1]
+	}
+	last = httpSuffix.ReplaceAllString(last, "")
+	words := nameWord.FindAllString(last[strings.LastIndexByte(last, '.')+1:], -1) // chat.postMessage
+	if len(words) == 0 {
+		return ""
+	}
+	first := strings.ToLower(words[0])
+	if len(words) > 1 {
+		if ends = httpLeads; first == "post" { // which is a noun before an id
+			return first
+		}
+	}
+	if slices.Contains(ends, first) && (len(parts) > 1 || len(words) > 1 || first != "up") {
+		return first
+	}
+	return ""
+}
+
+var httpSuffix = regexp.MustCompile(`\.(?:json|xml|html?|php|aspx?|cgi|do|txt|csv)$`)
+
 // httpQuery says which parameter speaks against a read. What a person searches for
 // may be any word; every other value counts as a command.
 func httpQuery(path string, query url.Values) string {
-	graph := slices.Contains(nameWords(path), "graphql")
+	within := nameWords(path)
+	graph := slices.Contains(within, "graphql")
 	if graph && !query.Has("query") {
 		return "a GraphQL request whose document is elsewhere"
 	}
+	engine := slices.ContainsFunc(within, func(word string) bool { return slices.Contains(httpEngines, word) })
 	for key, values := range query {
-		for _, word := range nameWords(key) {
-			if httpAct(word) || slices.Contains(httpOverrides, word) {
-				return "the parameter " + shown(key)
+		name := nameWords(key)
+		if !slices.Contains(httpOptions, key) {
+			for _, word := range name {
+				if httpAct(word) || slices.Contains(httpOverrides, word) {
+					return "the parameter " + shown(key)
+				}
 			}
 		}
 		for _, value := range values {
-			lower := strings.ToLower(value)
-			document := graph || key == "query" && strings.Contains(value, "{")
-			switch {
-			case strings.Contains(value, "%"):
-				return "the parameter " + shown(key) + " in disguise"
-			case document && (strings.Contains(lower, "mutation") || strings.Contains(lower, "subscription")):
-				return "a GraphQL document with more than queries"
-			case slices.Contains(httpSearches, key) && !document:
-			default:
-				for _, word := range nameWords(value) {
-					if httpAct(word) || slices.Contains(httpMethods, word) {
-						return "the word " + shown(word) + " in the parameter " + shown(key)
-					}
-				}
+			if what := httpValue(key, value, graph, engine); what != "" {
+				return what + " in the parameter " + shown(key)
 			}
 		}
 	}
 	return ""
 }
+
+func httpValue(key, value string, graph, engine bool) string {
+	lower := strings.ToLower(value)
+	words := nameWords(value)
+	document := graph || key == "query" && strings.Contains(value, "{")
+	search := slices.Contains(httpSearches, key) && !document && !engine
+	switch {
+	case strings.Contains(value, "%"):
+		return "a value in disguise"
+	case document && (strings.Contains(lower, "mutation") || strings.Contains(lower, "subscription")):
+		return "a GraphQL document with more than queries"
+	case httpStatement.MatchString(value):
+		return "a statement that writes"
+	case search:
+		return ""
+	}
+	for _, word := range words {
+		if httpAct(word) || slices.Contains(httpMethods, word) || lower == "on" || lower == "off" {
+			return "the word " + shown(word)
+		}
+	}
+	if slices.Contains(httpCommands, strings.ToLower(key)) && (len(words) == 0 || !slices.Contains(httpReads, words[0])) {
+		return "a command that is not known to read"
+	}
+	return ""
+}
+
+// httpStatement is the beginning of a statement in a language of databases.
+var httpStatement = regexp.MustCompile(`(?i)(?:^|;)\s*(?:` +
+	`(?:drop|create|alter|truncate)\s+(?:or\s+replace\s+)?(?:continuous|database|function|index|keyspace|measurement|procedure|retention|role|schema|series|shard|subscription|table|trigger|user|view)\b` +
+	`|delete\s+from\b|insert\s+into\b|merge\s+into\b|replace\s+into\b|update\s+\S+\s+set\b|grant\s+.*\bto\b|revoke\s+.*\bfrom\b|kill\s+query\b)`)
 
 // nameWords cuts a path or a name into its words, in small letters: snake_case,
 // camelCase, and whatever else is between letters. Since many servers do not mind the
@@ -167,24 +222,78 @@ var nameWord = regexp.MustCompile(`[A-Z]+[a-z\x{80}-\x{10FFFF}]*|[a-z\x{80}-\x{1
 
 func httpAct(word string) bool {
 	return slices.Contains(httpActs, word) ||
-		slices.ContainsFunc(httpStems, func(stem string) bool { return strings.Contains(word, stem) })
+		slices.ContainsFunc(httpStems, func(stem string) bool { return strings.Contains(word, stem) }) ||
+		slices.ContainsFunc(httpActs, func(act string) bool {
+			rest, ok := strings.CutPrefix(word, act)
+			return ok && len(act) >= 6 && !slices.Contains(httpEndings, rest)
+		})
 }
+
+// httpEndings make another word of a verb of six letters and more. Behind one without
+// them stands its object: createuser.
+var httpEndings = strings.Fields(`
+s d r ed led er ers or ors ing ings ling lation lations ion ions ment ments ation ations able al ant ance ity e es ly ee ees`)
 
 // httpStems count inside a longer word too: deleteuser, bulkremove.
 var httpStems = strings.Fields(`
-delete destroy erase logout overwrite purge reboot remove revoke shutdown terminate truncate uninstall unsubscribe`)
+abort delete destroy erase evict flush logout overwrite purge quitquit reboot remove revoke shutdown terminate truncate uninstall unsubscribe`)
 
 // httpActs are words that a read has no use for in a path or a command.
 var httpActs = strings.Fields(`
-abort accept activate add allow apply approve archive assign attach ban block book buy cancel charge checkout clear
-clone close commit confirm connect copy create deactivate deauthorize decline deduct del delete deletes deny deploy destroy
-detach disable disconnect dismiss drop edit eject enable enqueue erase exec execute expire finish flush follow force
-grant halt import init insert install invite invoke kick kill launch lock logoff logout mark merge
-migrate modify move mutate mutation mute notify overwrite pause pay persist pin poweroff promote provision publish purge push put reboot
-rebuild refund register reindex reject reload remove rename reopen reorder replace reply reset resend resize restart
-restore resume retry revert revoke rm rmdir rollback rotate run save schedule send set shutdown signoff signout
-start stop submit subscribe suspend switch sync terminate toggle transfer trash trigger truncate unban unblock undo
-unfollow uninstall unlink unlock unpublish unregister unset unsubscribe update upgrade upload upsert vote wipe withdraw write`)
+abandon abort accelerate accept ack acknowledge activate actuate add adjudicate admit adopt align allocate allow alter amend annul
+anonymize append apply appoint approve arm arrange assemble assign associate attach augment authorize autoscale award backfill ban
+banish begin bind blacklist blink block book boost bounce brew broadcast buy bypass calibrate cancel capture cast censor charge checkout
+chime claim cleanup clear clone close collapse commence commit compact complete concede configure confirm confiscate connect consume
+cook copy cordon crash create deactivate deallocate deauthorize decline decommission decrement deduct defer defragment defrost del
+delegate delete deletes delist demote deny depart deploy deposit deprecate deprovision derail deregister descend destroy detach devalue
+disable disarm disassociate disband disburse discard disconnect dismiss dispatch dispense disqualify dissolve donate downgrade downvote
+drain drop duplicate edit eject elevate emit enable endorse enforce engage enlarge enlist enqueue enroll erase escalate evacuate evict
+exec execute exit expel expire expunge extend extinguish failover finish fix flush follow force forfeit forge forget freeze fulfil
+fulfill garbagecollect grant hail halt harvest heal hibernate hide ignite impersonate import inc incinerate increment inflate ingest
+inhibit init inject insert install instantiate interrupt invalidate invite invoke isolate join kick kickoff kill land launch leave lend
+liquidate lock logoff logout loosen mark maximize merge migrate minimize mint mitigate modify mount move mutate mutation mute nominate
+notify nudge nuke obliterate offboard onboard optimize optin optout oust override overwrite pair pause pay penalize persist pin poke
+populate postpone poweroff poweron preempt preheat preload prepay prime print proceed procure promote propose protect provision prune
+publish purge put quarantine quit reactivate realign reallocate reapply rearm reassign rebase reboot rebuild recalculate recharge
+reclaim reclassify recompile recompute reconfigure recover recreate recruit recycle redact redeem redeploy redistribute redo redrive
+reduce refill refund refuse regenerate register rehydrate reimage reindex reinstall reinstate reject relaunch relinquish reload relocate
+remind remit remount remove rename renew reopen reorder repair repay repeal replace reply repost reprocess requeue reroute rescan
+reschedule rescind resend reserve reset reship resign resize respond restage restart restock restore resubmit resume retag retire
+retract retrain retry retweet reuse revert revive revoke rewind rewrite rm rmdir rollback rotate rsvp run salvage save scatter schedule
+scramble scrap seize sell send set setlevel setpoint settle sever shred shut shutdown shutoff signoff signout silence slam sleep smash
+snooze sound spawn spend split squash start steal steer stop stow submit subscribe summon surrender suspend swap switch sync teardown
+teleport terminate throttle tighten toggle topup toss transact transfer transmit trash trigger trim truncate turn unarchive unassign
+unban unbind unblock unclaim uncordon undelete undeploy undo undock unfollow unfreeze unfriend unhide uninstall unjoin unlike unlink
+unload unlock unmark unmount unmute unpair unpause unpin unplug unpublish unregister unschedule unseal unset unshare unsnooze unstar
+unsub unsubscribe untag unwatch unwind update upgrade uplift upload upsert upvote vacate vacuum vaporize veto void vote wager warm
+whitelist wipe withdraw withhold write yank zap`)
+
+// httpEnds are words that command at the end of a path, and name things elsewhere.
+var httpEnds = strings.Fields(`
+alert answer archive beep bid boot burn call clean cron decrease dial dig dim dock double down empty end exchange fail fire flag flash
+flip fork format forward fund heat hire hook increase issue light like link load lower mail make off on open order overclock park pass
+patch perform place plant play power press process pull pulse punch purchase push queue raise rate reap rebalance record redirect
+refresh release replay resolve reward ring rise roll sack scale scan seal seed share shift ship shuffle sign skip snapshot spin stake
+star step strike tag take tap test tick tilt tow trade train transition trip tune up use verify wake watch water webhook wol work zero`)
+
+// httpLeads are those that also command before an object or an id: placeOrder, open/7.
+var httpLeads = strings.Fields(`
+beep boot burn call dial empty fire flip forward fund give go lower make off on open place play press raise ring ship sign spin take
+trip tune use verify wake`)
+
+// httpCommands are the parameters whose value is a command, and httpReads are those that
+// read.
+var (
+	httpCommands = strings.Fields(`act action cmd cmnd command do exec func function job method op operation verb`)
+	httpReads    = strings.Fields(`browse check compare count describe diff display exists export fetch find get head help info inspect
+		list lookup opensearch parse ping query read search select show stat stats status tail view`)
+)
+
+// httpOptions are parameters of reads whose names have a verb in them.
+var httpOptions = strings.Fields(`start allow_partial follow_redirects start_date start_time startAt startIndex start_index`)
+
+// httpEngines are words of a path behind which a search is a statement.
+var httpEngines = strings.Fields(`cypher db eval exec gremlin query run sparql sql`)
 
 // httpMethods are the methods that may hide in a parameter.
 var httpMethods = []string{"post", "patch", "connect", "trace", "merge", "mkcol"}

@@ -66,6 +66,9 @@ var catalogMutants = []mutant{
 	{"always-brings-back-what-is-kept-out", "catalog/search/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
 	{"unsent-calls-are-counted", "catalog/internal/meter/meter.go", `if middleware.NotSent(err) {`, `if err != nil && res != nil {`},
 	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
+	{"verb-ends-a-read", "preflight/probe/http.go", `if word := httpEnd(u.Path); word != "" {`, `if word := httpEnd(u.Path); word == "GET" {`},
+	{"statement-is-a-search", "preflight/probe/http.go", `case httpStatement.MatchString(value):`, `case httpStatement.MatchString(value) && !search:`},
+	{"deep-schema-takes-the-list-away", "internal/answers/shallow.go", `if depth++; depth == maxDepth+1 {`, `if depth++; depth < 0 {`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
 
@@ -83,6 +86,9 @@ var byTests = map[string]tests{
 	"always-brings-back-what-is-kept-out": {"catalog/search", "TestSelect$"},
 	"unsent-calls-are-counted":            {"catalog", "TestStatisticsCountWhatReachedTheServer"},
 	"served-tools-without-guard":          {"mount/serve", "TestTheChainOfAServer|TestAReplacedToolHasItsNewClass|TestToolHandler"},
+	"verb-ends-a-read":                    {"preflight/probe", "TestHTTPCorpus"},
+	"statement-is-a-search":               {"preflight/probe", "TestHTTPCorpus"},
+	"deep-schema-takes-the-list-away":     {"mount", "TestDeepSchemaTakesNoListAway"},
 	"served-tool-of-another-definition":   {"mount/serve", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"chain", "TestViewHoldsBeforeReplicas"},
 	"sterner-edit-not-asked-about":        {"hitl", "TestEditIsClassedAgain"},

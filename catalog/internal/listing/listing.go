@@ -117,6 +117,8 @@ func explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case isMalformed: // its text repeats all that came after the fault
 		return fmt.Errorf("%s is no %s; connect through mount.Transport, which leaves a malformed tool out", Line(errors.New(malformed.Field)), malformed.Type)
+	case strings.Contains(err.Error(), "nesting depth"), strings.Contains(err.Error(), "max depth"): // of the SDK and of encoding/json, which have no type for it
+		return fmt.Errorf("%w; connect through mount.Transport, which leaves a tool with such a schema out", err)
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
 		return fmt.Errorf("%w; the server is gone: connect to it again and add the new session in place of this one", err)
 	}

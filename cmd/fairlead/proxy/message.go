@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -57,7 +58,7 @@ func parseOne(text []byte) (*message, error) {
 		return nil, errNoMessage
 	}
 	m := new(message)
-	if err := json.Unmarshal(text, m); err != nil {
+	if err := json.Unmarshal(text, m); err != nil && json.Unmarshal(mount.Shallow(text), m) != nil {
 		return nil, fmt.Errorf("%w: %w", errNoMessage, err)
 	}
 	m.ID = bytes.TrimSpace(m.ID)

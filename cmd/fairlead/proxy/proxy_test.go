@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched})
+	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.

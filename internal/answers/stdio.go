@@ -1,0 +1,106 @@
+package answers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// readable returns the transport with [Shallow] before each message that the SDK reads
+// from a pipe or a process. Of other transports the bytes are out of reach.
+func readable(t mcp.Transport) mcp.Transport {
+	switch t := t.(type) {
+	case *mcp.IOTransport:
+		prepared := *t
+		prepared.Reader = lines(t.Reader, t.Reader)
+		return &prepared
+	case *mcp.CommandTransport:
+		return (*command)(t)
+	}
+	return t
+}
+
+// lines returns a reader of messages that stand on one line each.
+func lines(r io.Reader, c io.Closer) io.ReadCloser {
+	b := &body{Closer: c, in: bufio.NewReader(r)}
+	b.next = func() (line []byte, err error) {
+		for {
+			part, err := b.in.ReadSlice('\n')
+			line = append(line, part...)
+			switch {
+			case !errors.Is(err, bufio.ErrBufferFull):
+				return Shallow(line), err
+			case len(line) > maxBody: // the SDK refuses it
+				return line, nil
+			}
+		}
+	}
+	return b
+}
+
+// command is a CommandTransport whose output can be read before the SDK does.
+type command mcp.CommandTransport
+
+func (t *command) Connect(ctx context.Context) (mcp.Connection, error) {
+	stdout, err := t.Command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdin, err := t.Command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Command.Start(); err != nil {
+		return nil, err
+	}
+	patience := t.TerminateDuration
+	if patience <= 0 {
+		patience = 5 * time.Second // as the SDK has it
+	}
+	// The process ends by the end of its input, so its output stays open until then.
+	return (&mcp.IOTransport{
+		Reader: lines(stdout, io.NopCloser(nil)), Writer: &process{stdin, t.Command, patience},
+	}).Connect(ctx)
+}
+
+// A process is the input of a command. Close ends the command as the protocol asks: by
+// the end of its input, then by SIGTERM, then by SIGKILL.
+type process struct {
+	io.WriteCloser
+
+	command  *exec.Cmd
+	patience time.Duration // before each signal
+}
+
+func (p *process) Close() error {
+	if err := p.WriteCloser.Close(); err != nil {
+		return err
+	}
+	over := make(chan error, 1)
+	go func() { over <- p.command.Wait() }()
+	for _, end := range []func() error{
+		func() error { return p.command.Process.Signal(syscall.SIGTERM) },
+		p.command.Process.Kill,
+	} {
+		select {
+		case err := <-over:
+			return err
+		case <-time.After(p.patience):
+			if end() != nil { // there is no SIGTERM on Windows
+				_ = p.command.Process.Kill()
+			}
+		}
+	}
+	select {
+	case err := <-over:
+		return err
+	case <-time.After(p.patience):
+		return errors.New("mount: the process of the server does not end")
+	}
+}
