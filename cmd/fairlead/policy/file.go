@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func Load(name string) (*Policy, error) {
 }
 
 func read(name string) ([]byte, error) {
-	f, err := os.Open(name) //nolint:gosec // it is the file that the person named
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // it is the file that the person named
 	if err != nil {
 		return nil, fmt.Errorf("policy: the file cannot be read: %w", err)
 	}
@@ -29,6 +30,9 @@ func read(name string) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("policy: the file cannot be read: %w", err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would hold the next call until somebody writes
+		return nil, fmt.Errorf("policy: %s is not a regular file", name)
 	}
 	if err := owned(name, info); err != nil {
 		return nil, err

@@ -17,15 +17,18 @@ import (
 
 // callTool answers tools/call: by the chain.
 func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
-	var p mcp.CallToolParamsRaw
-	if err := json.Unmarshal(m.Params, &p); err != nil || p.Name == "" {
-		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: the params of tools/call cannot be read; they need a name"}), true
+	p, err := readCall(m.Params)
+	if err != nil {
+		err = &invalidError{"proxy: the params of tools/call are refused: " + err.Error()}
+		s.recordRefusal(ctx, m, textOf(m.Params, "name"), nil, err)
+		return m.failTo(wireError(err)), true
 	}
 	set, tool, err := s.tools.find(ctx, p.Name, m.id())
 	if err != nil {
 		if !middleware.NotSent(err) { // whatever became of the list
 			err = notSent(err)
 		}
+		s.recordRefusal(ctx, m, p.Name, tool, err)
 		return s.refused(ctx, m, middleware.Call{}, err)
 	}
 	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta}
@@ -39,7 +42,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		}
 	}
 	last := new(lastAnswer)
-	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(&p)), lastKey{}, last)
+	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(p)), lastKey{}, last)
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
 	if s.canBeAsked() {
 		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -66,8 +69,8 @@ type (
 // that makes a task of it.
 func beyond(params json.RawMessage) map[string]json.RawMessage {
 	more := members(params)
-	for _, known := range []string{"name", "arguments", "_meta", "inputResponses", "requestState"} {
-		delete(more, known)
+	for _, name := range known {
+		delete(more, name)
 	}
 	if len(more) == 0 {
 		return nil

@@ -57,6 +57,11 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	defer h.rest()
 	var request *message
 	for _, m := range all {
+		if why := m.stray(); why != "" {
+			h.session.stray(&message{Method: m.Method, Params: m.Params}, why)
+			fail(w, http.StatusBadRequest, m, jsonrpc.CodeInvalidRequest, "proxy: "+why)
+			return
+		}
 		if m.isRequest() && len(all) > 1 { // no revision with sessions over HTTP that is in use has them
 			fail(w, http.StatusBadRequest, m, jsonrpc.CodeInvalidRequest, "proxy: requests are not taken in batches over HTTP; send each by itself")
 			return

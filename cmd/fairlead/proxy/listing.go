@@ -207,7 +207,8 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 			return now, nil, &awayError{s.Name, name}
 		}
 	}
-	return now, nil, now.unknown(t.session, name)
+	refused, err := now.unknown(t.session, name)
+	return now, refused, err
 }
 
 // known finds a tool that was listed, whatever the other servers are at. Its own server

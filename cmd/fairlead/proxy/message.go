@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,6 +23,24 @@ type message struct {
 }
 
 func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
+
+// stray says why a message of the client's is neither a request, a notification nor a
+// response, "" for what is one. A server that does not look at the id would execute a call
+// that has none, and one that ignores the case of a method a call in another case.
+func (m *message) stray() string {
+	switch {
+	case m.Method == "":
+		return ""
+	case m.ID == nil && !strings.HasPrefix(m.Method, "notifications/"):
+		return "a request needs an id"
+	}
+	for _, exact := range []string{methodCallTool, methodListTools} {
+		if m.Method != exact && strings.EqualFold(strings.TrimSpace(m.Method), exact) {
+			return "its method can be taken for " + exact
+		}
+	}
+	return ""
+}
 
 // id is the message's ID as a key: 1 and "1" are two.
 func (m *message) id() string { return string(m.ID) }

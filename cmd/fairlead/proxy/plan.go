@@ -50,7 +50,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask.Logger = log
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
-	remember := cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log}
+	remember := cache.Options{Store: p.store, TTL: cmp.Or(now.CacheTTL, memory), Logger: log}
 	if p.o.Share != nil {
 		p.o.Share(&remember, &limits, &ask)
 	}
@@ -129,12 +129,14 @@ func (p *plan) permission(t *middleware.Tool) string {
 	return t.Server + ".danger"
 }
 
-// refuse says why a tool is neither shown nor called, nil where it is.
+// refuse says why a tool is neither shown nor called, nil where it is: by the policy as it
+// is now, which may have changed while a person was reading.
 func (p *plan) refuse(t *middleware.Tool) error {
-	if rule := p.policy.Denied(t); rule != nil {
-		return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), p.policy.At(rule.Line)}
+	now := p.proxy.o.Policy()
+	if rule := now.Denied(t); rule != nil {
+		return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)}
 	}
-	if (p.proxy.o.ReadOnly || p.policy.ReadOnly) && t.Safety() != annotation.Safe {
+	if (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe {
 		return &refusedError{t, "only what reads may be called here", "read-only"}
 	}
 	return nil

@@ -87,6 +87,7 @@ type Proxy struct {
 	late    time.Duration // after which one server is not waited for any more
 
 	trail  *audit.Trail // nil without a record
+	store  *cache.Store // of what the servers have answered, whichever client asked
 	random string
 	last   atomic.Int64
 
@@ -117,7 +118,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8], late: lateAfter,
-		explain: output.New(output.Options{Logger: o.Logger}),
+		explain: output.New(output.Options{Logger: o.Logger}), store: cache.NewStore(cache.StoreOptions{}),
 	}
 	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {

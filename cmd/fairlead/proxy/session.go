@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -111,6 +113,10 @@ func (s *session) greeted() bool { return s.answers.Load() > 0 }
 // fromClient takes a message of the client's. It waits for nothing but a server that
 // reads slowly.
 func (s *session) fromClient(m *message) {
+	if why := m.stray(); why != "" {
+		s.stray(m, why)
+		return
+	}
 	if m.Method != "" {
 		s.note(m)
 	}
@@ -125,6 +131,18 @@ func (s *session) fromClient(m *message) {
 		s.cancelled(m)
 	default:
 		s.route(m)
+	}
+}
+
+// stray refuses a message that no server may see.
+func (s *session) stray(m *message, why string) {
+	err := &invalidError{"proxy: " + why + "; the message was not sent on"}
+	s.log.Warn("proxy: a message of the client's was refused", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.String("why", why))
+	if strings.EqualFold(strings.TrimSpace(m.Method), methodCallTool) {
+		s.recordRefusal(s.ctx, m, textOf(m.Params, "name"), nil, err)
+	}
+	if m.ID != nil {
+		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}))
 	}
 }
 
@@ -220,6 +238,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
 		from.tools.stale.Store(true)
+		s.tools.announced(from)
 	case "notifications/progress":
 		if id, ok := s.tokens.Load(string(members(m.Params)["progressToken"])); ok {
 			about = id.(string)

@@ -97,19 +97,19 @@ func (s *session) nameOf(tool *middleware.Tool) string {
 	return tool.ModelName()
 }
 
-// unknown says why there is no tool of a name.
-func (n *set) unknown(s *session, name string) error {
+// unknown says why there is no tool of a name, and returns the tool if it is there.
+func (n *set) unknown(s *session, name string) (*middleware.Tool, error) {
 	for _, t := range n.shown.all() {
 		if err := n.plan.refuse(t); err != nil && s.nameOf(t) == name {
-			return err
+			return t, err
 		}
 	}
 	for _, c := range n.plan.proxy.o.Lock.Changes(n.catalog) {
 		if len(s.servers) == 1 && c.Tool == name || (&middleware.Tool{Server: c.Server, Definition: &mcp.Tool{Name: c.Tool}}).ModelName() == name {
-			return &pins.NotAcceptedError{Change: c}
+			return nil, &pins.NotAcceptedError{Change: c}
 		}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
+	return nil, &invalidError{fmt.Sprintf("unknown tool %q", name)}
 }
 
 // listTools answers tools/list: with what may be called, on one page.
@@ -237,6 +237,49 @@ func (t *toolsOf) schema(tool string) json.RawMessage {
 	defer t.mu.Unlock()
 	return members(t.written[tool])["inputSchema"]
 }
+
+// announced has approved calls of a server's tools wait for its new list.
+func (t *tools) announced(s *server) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now != nil {
+		t.now.catalog.Changed(s)
+	}
+}
+
+// recordRefusal records a call that was refused before it came to the chain. A tool that
+// is not known is recorded by the name that the client gave.
+func (s *session) recordRefusal(ctx context.Context, m *message, name string, tool *middleware.Tool, err error) {
+	if s.proxy.trail == nil {
+		return
+	}
+	if tool == nil {
+		tool = &middleware.Tool{Definition: &mcp.Tool{Name: name}}
+		if len(s.servers) == 1 {
+			tool.Server = s.servers[0].Name
+		}
+	}
+	_, _ = s.proxy.trail.Record(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, err
+	})).CallTool(ctx, middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool})
+}
+
+// An invalidError ends a call that two readers could take for different ones, or for none,
+// or that names no tool.
+type invalidError struct{ text string }
+
+func (e *invalidError) Error() string { return e.text }
+
+// Unwrap returns what the client gets.
+func (e *invalidError) Unwrap() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.text}
+}
+
+// NotSent reports that the call did not leave.
+func (e *invalidError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only be refused again.
+func (e *invalidError) Permanent() bool { return true }
 
 // A refusedError ends a call that nobody needs to be asked about.
 type refusedError struct {

@@ -2,7 +2,9 @@
 package tail
 
 import (
+	"bytes"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -13,10 +15,13 @@ const most = 2000
 
 // A Tail keeps the end of what was written to it. It is safe for concurrent use.
 type Tail struct {
-	Out io.Writer // where all of it goes on to; nil for nowhere
+	// Out gets all of it, line by line and without control characters: it may be a
+	// terminal on which a question stands. Nil gets nothing.
+	Out io.Writer
 
 	mu   sync.Mutex
 	text []byte
+	line []byte // that has not ended
 }
 
 func (t *Tail) Write(p []byte) (int, error) {
@@ -29,8 +34,25 @@ func (t *Tail) Write(p []byte) (int, error) {
 	if t.Out == nil {
 		return len(p), nil
 	}
-	return t.Out.Write(p)
+	for part := range bytes.Lines(p) {
+		t.line = append(t.line, part...)
+		if part[len(part)-1] != '\n' && len(t.line) < longest {
+			continue
+		}
+		clean := safetext.Line(string(colors.ReplaceAll(bytes.TrimRight(t.line, "\r\n"), nil)))
+		t.line = t.line[:0]
+		if _, err := io.WriteString(t.Out, clean+"\n"); err != nil {
+			return len(p), err
+		}
+	}
+	return len(p), nil
 }
+
+// longest is how long a line may be before it is broken.
+const longest = 16 << 10
+
+// colors are the sequences by which a terminal is told to change how letters look.
+var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // LastWords are the last line that is not empty, as the end of a sentence.
 func (t *Tail) LastWords() string {
