@@ -71,17 +71,7 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 	}
 	c := &child{command: command, stdin: stdin, stdout: stdout, out: newLineWriter(stdin), over: make(chan struct{})}
 	go func() {
-		readErr := readLines(stdout, func(line []byte) {
-			all, err := parse(line)
-			if err != nil {
-				log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
-					slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
-				return
-			}
-			for _, m := range all {
-				to.message(m, "")
-			}
-		})
+		readErr := readMessages(s, stdout, log, to)
 		c.out.stop()
 		_ = stdin.Close()
 		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
@@ -92,6 +82,22 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 		to.ended(childError(readErr, err))
 	}()
 	return c, nil
+}
+
+// readMessages hands over what a server writes, until the end. What is not a message is
+// left out and logged.
+func readMessages(s Server, from io.Reader, log *slog.Logger, to sink) error {
+	return readLines(from, func(line []byte) {
+		all, err := parse(line)
+		if err != nil {
+			log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
+				slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
+			return
+		}
+		for _, m := range all {
+			to.message(m, "")
+		}
+	})
 }
 
 func childError(read, wait error) error {

@@ -52,7 +52,7 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 		_ = l.Close()
 		return fmt.Errorf("proxy: --listen %s can be reached from other machines; listen on 127.0.0.1, and put what does TLS and knows users before it", address)
 	}
-	f := &front{proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession)}
+	f := p.newFront()
 	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
@@ -67,6 +67,18 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 	force.Stop()
 	_ = server.Close() // what is still open belongs to sessions that have ended
 	return err
+}
+
+// Handler returns a handler that serves clients over streamable HTTP until ctx is done. It
+// takes requests to a loopback address only, as ListenAndServe does.
+func (p *Proxy) Handler(ctx context.Context) http.Handler {
+	f := p.newFront()
+	context.AfterFunc(ctx, f.close)
+	return f
+}
+
+func (p *Proxy) newFront() *front {
+	return &front{proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession)}
 }
 
 func (f *front) close() {

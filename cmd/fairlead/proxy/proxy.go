@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -30,8 +31,8 @@ import (
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A Server is one that the proxy stands in front of: an URL, or a command that speaks
-// MCP on its standard input and output.
+// A Server is one that the proxy stands in front of: an URL, a command that speaks MCP on
+// its standard input and output, or a stream.
 type Server struct {
 	Name    string
 	URL     string
@@ -40,6 +41,12 @@ type Server struct {
 	Env     []string // beside the proxy's own, "NAME=value"
 	Dir     string   // "" is the proxy's own
 	Stderr  *tail.Tail
+
+	// Open returns a new connection to a server in this process, which speaks MCP as a
+	// command does. Nil means that there is a URL or a command.
+	Open func() (io.ReadWriteCloser, error)
+	// RoundTripper sends the requests to the URL; nil means a pool of connections.
+	RoundTripper http.RoundTripper
 }
 
 // Options are the settings of [New].
@@ -161,6 +168,9 @@ func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 	return func(to sink) (link, error) {
 		if s.URL != "" {
 			return newRemote(s, p.log, to), nil
+		}
+		if s.Open != nil {
+			return openStream(s, p.log, to)
 		}
 		return startChild(s, s.Stderr, p.log, to)
 	}

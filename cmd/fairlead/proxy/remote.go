@@ -46,7 +46,11 @@ const (
 )
 
 func newRemote(s Server, log *slog.Logger, to sink) *remote {
-	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(pool), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
+	through := s.RoundTripper
+	if through == nil {
+		through = pool
+	}
+	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(through), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
