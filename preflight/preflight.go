@@ -44,8 +44,8 @@ type Options struct {
 	// SkipSafe does not ask a trusted server about a tool that is Safe whatever the
 	// arguments, since its answer may be no worse. The default is to ask.
 	SkipSafe bool
-	// Timeout is how long one answer may take; 0 means 2 seconds. A question that
-	// failed is asked once more.
+	// Timeout is how long one answer may take, also of a Resolver that ignores its
+	// context; 0 means 2 seconds. A question that failed is asked once more.
 	Timeout time.Duration
 	// Logger gets a line for each answer that failed, contradicts what its server
 	// declares, or differs from an earlier one; nil is silent.
@@ -74,7 +74,7 @@ func New(o Options) middleware.Middleware {
 	if err != nil {
 		panic("preflight: " + err.Error()) // only for a size below one
 	}
-	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers}
+	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers, places: make(chan struct{}, maxAsking)}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 	j.edits = callstate.JudgeBy(m)
 	return m
@@ -83,8 +83,9 @@ func New(o Options) middleware.Middleware {
 // A judge classifies calls by their arguments.
 type judge struct {
 	Options
-	rules map[toolKey]Rule
-	edits callstate.Judge // the middleware itself, for arguments that a person edits
+	rules  map[toolKey]Rule
+	places chan struct{}   // one for each question that has not returned
+	edits  callstate.Judge // the middleware itself, for arguments that a person edits
 
 	mu      sync.Mutex // held from reading an earlier answer to storing the next
 	earlier *lru.Cache[callstate.Binding, annotation.Annotations]

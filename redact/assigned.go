@@ -10,8 +10,9 @@ import (
 // What stands between a name and its value. Each match is looked at by what is on its
 // left, so that every way of writing a name counts as it does in JSON.
 var (
-	between = regexp.MustCompile(`(?i)[ \t]*(?::=|=>|=\\+u003e|[=:：＝]|%3[ad])|\s(?:is|was|set to|changed to|reset to)(?:[ \t]*[:=])?[ \t]`)
+	between = regexp.MustCompile(`(?i)[ \t]*(?:\|\||\?=|:{1,3}=|=>|=\\+u003e|[=:：＝]|%3[ad])|\s(?:is|was|set to|changed to|reset to)(?:[ \t]*[:=])?[ \t]`)
 	option  = regexp.MustCompile(`(?:^|[\s"'\x60\[(=,])(--?[A-Za-z][\w.\-]*)(?:["'\\]*,)?[ \t]+(?:\\+(?:\r?\n|n)[ \t]*)?`)
+	tuple   = regexp.MustCompile(`(?i)[(\[]\s*["'\\]+((?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)["'\\]+,\s*`) // ("X-Api-Key", "…")
 	setting = regexp.MustCompile(`(?i)\b(?:env|arg|setx|set -\w+)[ \t]+(\w+)[ \t]+`)
 	netrc   = regexp.MustCompile(`(?i)\blogin\s+\S+\s+(password)\s+`)
 	// {name: DB_PASSWORD, value: …}, <add key="ApiKey" value="…"/>, type="password" … value="…".
@@ -46,7 +47,7 @@ func assigned(s string, found func(string)) string {
 		}
 		return from, to
 	})
-	for _, shape := range []*regexp.Regexp{option, setting, netrc, pair} {
+	for _, shape := range []*regexp.Regexp{option, tuple, setting, netrc, pair} {
 		s = cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
 			if !isSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
 				return 0, 0

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -98,3 +99,12 @@ func isFlag(item any) bool {
 	s, ok := item.(string)
 	return ok && strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && isSecret(s)
 }
+
+// isHeader reports whether the item names a header whose value comes next, in a list of
+// names and values.
+func isHeader(item any) bool {
+	s, ok := item.(string)
+	return ok && header.MatchString(s) && isSecret(s)
+}
+
+var header = regexp.MustCompile(`(?i)^(?:(?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)$`)

@@ -118,7 +118,7 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	case []any:
 		clean := make([]any, len(v))
 		for i, item := range v {
-			if i > 0 && isFlag(v[i-1]) {
+			if i > 0 && (isFlag(v[i-1]) || i%2 == 1 && isHeader(v[i-1])) {
 				clean[i] = r.hide(item)
 			} else {
 				clean[i] = r.walk(item, at.Item(i), l)
@@ -128,7 +128,7 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	case string:
 		return r.text(v, at, l)
 	case json.Number:
-		if r.seen[v.String()] {
+		if r.seen[v.String()] || card.MatchString(v.String()) && luhn(v.String()) {
 			return Mark
 		}
 	}

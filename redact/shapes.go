@@ -33,25 +33,27 @@ var table = []struct {
 	// User and password before a host, which is no host with a port before a path.
 	{[]string{"://", `:\/`}, regexp.MustCompile(`([A-Za-z][\w+.\-]*:(?:\\*/){2})(?:[^/\s"'<>?#]+|[^/\s:@"'<>]+:[^\s@"'<>]+)@`)},
 	// Tokens that say themselves what they are.
-	{[]string{"eyj"}, regexp.MustCompile(`()\beyJ[\w\-]{5,}\.(?:eyJ[\w\-]*|[\w\-]{5,}\.[\w\-]*)(?:\.[\w\-]*)*`)},
+	{[]string{"ey"}, regexp.MustCompile(`()\b(?:eyJ[\w\-]{5,}\.(?:eyJ[\w\-]*|[\w\-]{5,}\.[\w\-]*)(?:\.[\w\-]*)*|ey\w{17,}\.ey[\w\-/\\]{17,}\.[\w\-/\\=]*)`)},
 	{[]string{"akia", "asia", "aroa", "aida", "abia", "acca"}, regexp.MustCompile(`()\b(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
-	{[]string{"gh", "github_pat_"}, regexp.MustCompile(`()\b(?:gh[pousr]_\w{16,}|github_pat_\w{20,})`)},
-	{[]string{"gl"}, regexp.MustCompile(`()\bgl(?:pat|ptt|rt|dt|soat)-[\w\-]{16,}`)},
-	{[]string{"xox", "xapp-"}, regexp.MustCompile(`()\b(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w\-]{8,}`)},
-	{[]string{"hooks.slack.com"}, regexp.MustCompile(`(hooks\.slack\.com/(?:services|workflows)/)[\w/]+`)},
-	{[]string{"/webhooks/"}, regexp.MustCompile(`(/api/webhooks/\d+/)[\w\-]+`)},                                                // Discord
-	{[]string{":aa"}, regexp.MustCompile(`(\d{6,}:)AA[\w\-]{30,}`)},                                                            // Telegram
-	{[]string{"k_live_", "k_test_", "whsec_"}, regexp.MustCompile(`()\b(?:[srp]k_(?:live|test)_\w{8,}|whsec_[\w+/=]{8,})`)},    // Stripe
-	{[]string{"sk-", "gsk_", "xai-", "pplx-"}, regexp.MustCompile(`()\b(?:sk-[\w\-]{12,}|(?:gsk_|xai-|pplx-)\w{20,})`)},        // providers of models
-	{[]string{"aiza", "ya29.", "gocspx-"}, regexp.MustCompile(`()\b(?:AIza[\w\-]{30,}|ya29\.[\w\-]{16,}|GOCSPX-[\w\-]{16,})`)}, // Google
-	{
-		[]string{"npm_", "pypi-", "hf_", "dckr_pat_", "sg.", "shp", "age-secret-key-", "rubygems_", "dop_v1_", "dapi"},
-		regexp.MustCompile(`()\b(?:npm_\w{30,}|pypi-[\w\-]{16,}|hf_\w{20,}|dckr_pat_[\w\-]{16,}|SG\.[\w\-]{16,}\.[\w\-]{16,}|shp(?:at|ca|pa|ss)_\w{20,}|AGE-SECRET-KEY-\w+|rubygems_\w{40,}|dop_v1_\w{40,}|dapi[0-9a-f]{32})`),
-	},
-	{
-		[]string{"hvs.", "dp.", "ntn_", "lin_api_", "figd_", "atatt3", "tskey-", "nrak-", "sq0"},
-		regexp.MustCompile(`()\b(?:hvs\.[\w\-]{16,}|dp\.[a-z]{2,5}\.\w{30,}|ntn_\w{20,}|lin_api_\w{20,}|figd_[\w\-]{16,}|ATATT3[\w\-=]{20,}|tskey-[\w\-]{16,}|NRAK-[A-Z0-9]{20,}|sq0[a-z]{3}-[\w\-]{20,})`),
-	},
+	{[]string{"xox", "xapp-"}, regexp.MustCompile(`(?i)()\b(?:xox[a-z](?:\.xox[a-z])?|xapp)-[\w\-]{8,}`)},
+	{[]string{"hooks.slack.com"}, regexp.MustCompile(`(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/+]+`)},
+	{[]string{"webhook.office.com"}, regexp.MustCompile(`(webhook\.office\.com/webhookb2/)[\w\-@/]+`)},
+	{[]string{"/webhooks/"}, regexp.MustCompile(`(/api/webhooks/\d+/)[\w\-]+`)}, // Discord
+	{[]string{":aa"}, regexp.MustCompile(`(\d{6,}:)AA[\w\-]{30,}`)},             // Telegram
+	{[]string{"aiza"}, regexp.MustCompile(`()\bAIza[\w\-]{30,}`)},               // Google
+	{[]string{"sg."}, regexp.MustCompile(`()\bSG\.[\w\-=.]{32,}`)},              // SendGrid
+	// Tokens by what stands inside them, or by their length and case.
+	{[]string{"eaa", "ltai", "akcp", "cmvmd", "absk", "api-", "sk", "4b1d"}, regexp.MustCompile(
+		`()\b(?:EAA[A-Z][\w\-]{18,}|LTAI\w{20}|AKCp\w{60,}|cmVmd\w{50,}|ABSK[\w+/]{60,}|API-[A-Z0-9]{26}\b|SK[0-9a-fA-F]{32}\b|4b1d\w{38}\b)`)},
+	{[]string{"a3-", "v1.0-", "pat", "sat."}, regexp.MustCompile(
+		`()\b(?:A3-[A-Z0-9]{6}-[A-Z0-9\-]{23,}|v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}|pat\w{14}\.[a-f0-9]{64}|[ps]at\.[\w\-]{22}\.\w{24}\.\w{20})`)},
+	{[]string{".acc", ".atlasv1.", "_mmk", "q~"}, regexp.MustCompile(
+		`()(?:\b\w{5,40}\.\w{4,6}\.acc[_\-][\w\-.+/=]{30,}|\b\w{14}\.atlasv1\.[\w\-=]{40,}|\b\w{6}_\w{29}_mmk\b|[\w~.]{3}\dQ~[\w~.\-]{31,34})`)},
+	{[]string{"|", "%"}, regexp.MustCompile(`()\b\d{15,16}[|%][\w\-]{27,40}`)},         // Facebook
+	{[]string{"s."}, regexp.MustCompile(`()\bs\.[A-Za-z]{0,8}\d[A-Za-z0-9]{15,23}\b`)}, // HashiCorp's Vault
+	{[]string{"_session="}, regexp.MustCompile(`(_session=)[\w%\-.]{16,}`)},
+	{[]string{"contribsys__com"}, regexp.MustCompile(`(?i)(contribsys__com\W{1,6})[\w:]+`)},
+	{[]string{"identified"}, regexp.MustCompile(`(?i)(\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?)(?:\\*'[^']*'|\\*\"[^\"]*\")`)},
 }
 
 // shapes takes out what looks like a secret, and tells what. It looks again at what
@@ -77,7 +79,7 @@ func once(s string, found func(secret string)) string {
 			s = replace(s, row.shape, found)
 		}
 	}
-	return random(s, found)
+	return random(formats(s, found), found)
 }
 
 // replace puts the mark in the place of all but the first group.
