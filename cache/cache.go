@@ -108,9 +108,9 @@ func New(o Options) middleware.Middleware {
 	case o.Near < 0:
 		panic("cache: Options.Near is negative")
 	case o.Near > 0 && o.Remote == nil:
-		panic("cache: Options.Near stands without a Remote; without one everything is near")
+		panic("cache: Options.Near requires Options.Remote")
 	case o.Remote != nil && len(o.Idempotent) > 0:
-		panic("cache: Options.Idempotent stands beside a Remote; replicas share what was read, and never the answer of a write")
+		panic("cache: Options.Idempotent excludes Options.Remote; replicas share what was read, and never the answer of a write")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
 	}
