@@ -84,6 +84,13 @@ var entityMutants = []mutant{
 // byTests has the mutants that scenarios miss or meet too seldom, and the package and
 // tests that catch them.
 var byTests = map[string]tests{
+	"policy-mildest-rule-counts":          {"cmd/fairlead/policy", "TestTheStrictestRuleCounts"},
+	"policy-allows-dangerous-by-pattern":  {"cmd/fairlead/policy", "TestTheStrictestRuleCounts"},
+	"policy-allows-unknown-by-pattern":    {"cmd/fairlead/policy", "TestTheStrictestRuleCounts"},
+	"policy-nobody-approves":              {"cmd/fairlead/policy", "TestThePolicyAnswersForAPerson"},
+	"mount-takes-a-session-without-id":    {"mount", "TestNoCallGoesPastAChainThatCouldNotBeMade"},
+	"mount-forgets-the-input":             {"mount", "TestQuestionOfTheServerPassesAndIsNotRemembered"},
+	"served-call-has-the-first-arguments": {"mount/serve", "TestAnEditReachesTheHandler"},
 	"key-without-definition":              {"cache", "TestKeyIsScopeServerDefinitionAndArguments"},
 	"answer-beats-the-host":               {"preflight", "TestTheHostsWordOutweighsTheServers"},
 	"always-brings-back-what-is-kept-out": {"catalog/search", "TestSelect$"},
