@@ -96,17 +96,12 @@ const (
 // New panics on a negative number and on an entity rule without members. It starts
 // nothing that needs closing.
 func New(o Options) middleware.Middleware {
+	fault.RefuseNegative("cache: Options.Entries", o.Entries)
+	fault.RefuseNegative("cache: Options.Bytes", o.Bytes)
+	fault.RefuseNegative("cache: Options.TTL", o.TTL)
+	fault.RefuseNegative("cache: Options.Slow", o.Slow)
+	fault.RefuseNegative("cache: Options.Near", o.Near)
 	switch {
-	case o.Entries < 0:
-		panic("cache: Options.Entries is negative")
-	case o.Bytes < 0:
-		panic("cache: Options.Bytes is negative")
-	case o.TTL < 0:
-		panic("cache: Options.TTL is negative")
-	case o.Slow < 0:
-		panic("cache: Options.Slow is negative")
-	case o.Near < 0:
-		panic("cache: Options.Near is negative")
 	case o.Near > 0 && o.Remote == nil:
 		panic("cache: Options.Near requires Options.Remote")
 	case o.Remote != nil && len(o.Idempotent) > 0:

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/catalog/internal/meter"
 	"github.com/fairlead-go/fairlead/catalog/internal/queue"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -117,14 +118,9 @@ type server struct {
 
 // New returns an empty catalogue. It panics on a negative number.
 func New(o Options) *Catalog {
-	switch {
-	case o.Timeout < 0:
-		panic("catalog: Options.Timeout is negative")
-	case o.MaxTools < 0:
-		panic("catalog: Options.MaxTools is negative")
-	case o.MaxBytes < 0:
-		panic("catalog: Options.MaxBytes is negative")
-	}
+	fault.RefuseNegative("catalog: Options.Timeout", o.Timeout)
+	fault.RefuseNegative("catalog: Options.MaxTools", o.MaxTools)
+	fault.RefuseNegative("catalog: Options.MaxBytes", o.MaxBytes)
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Permission == nil {
 		o.Permission = func(*middleware.Tool) string { return "" }
