@@ -117,8 +117,8 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	if p.level == full {
 		p.whole(&r, call, said.Decisions)
 		p.ending(&r, tool, res, err)
-	} else if err != nil && (outcome == Refused || outcome == Denied) {
-		r.Error = short(p.redact.Text(err.Error())) // by what
+	} else if outcome == Refused {
+		r.Decisions = append(r.Decisions, Decision{Stage: refusedBy(err), What: "refused"})
 	}
 	p.final.trail, p.final.record, p.final.before = p.trail, r, p.last
 	p.final.ctx = &p.kept              //nolint:fatcontext // it is part of the call's

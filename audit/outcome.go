@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
@@ -56,6 +57,21 @@ func resultOf(res *mcp.CallToolResult) Outcome {
 func has[T error](err error) bool {
 	_, ok := errors.AsType[T](err)
 	return ok
+}
+
+// refusedBy names what refused a call, without the text of its error, which may hold an
+// argument: what the error reports by RefusedBy, or else its package.
+func refusedBy(err error) string {
+	if by, ok := errors.AsType[interface {
+		error
+		RefusedBy() string
+	}](err); ok {
+		return by.RefusedBy()
+	}
+	if stage, _, ok := strings.Cut(err.Error(), ":"); ok && !strings.ContainsAny(stage, " /{\"") {
+		return short(stage)
+	}
+	return "server"
 }
 
 // denied reports whether the last word of those who ask people was a no.

@@ -184,7 +184,7 @@ func (b *book) ends() (all []string) {
 	defer b.mu.Unlock()
 	for _, r := range b.all {
 		if r.Kind == audit.End {
-			all = append(all, r.Tool+" "+string(r.Outcome)+" "+r.Error)
+			all = append(all, fmt.Sprintf("%s %s %v", r.Tool, r.Outcome, r.Decisions))
 		}
 	}
 	return all
@@ -362,7 +362,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			c.call(`{"name":"` + name + `"}`)
 		}
 		got := b.ends()
-		for i, want := range []string{"delete_thing refused proxy: the call of plain/delete_thing was refused (read-only)", "read_thing refused proxy: the call of plain/read_thing was refused (p.json", "no_such_thing refused unknown tool"} {
+		for i, want := range []string{"delete_thing refused [{read-only refused", "read_thing refused [{p.json", "no_such_thing refused [{proxy refused"} {
 			if i >= len(got) || !strings.HasPrefix(got[i], want) {
 				t.Errorf("record %d of %q, want %q", i, got, want)
 			}

@@ -277,6 +277,9 @@ func (s *session) recordRefusal(ctx context.Context, m *message, name string, to
 // or that names no tool.
 type invalidError struct{ text string }
 
+// RefusedBy names the proxy to the record of calls.
+func (e *invalidError) RefusedBy() string { return "proxy" }
+
 func (e *invalidError) Error() string { return e.text }
 
 // Unwrap returns what the client gets.
@@ -305,6 +308,9 @@ func (e *refusedError) Error() string {
 func (e *refusedError) ForModel() string {
 	return fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", e.tool.ModelName(), e.why)
 }
+
+// RefusedBy names the rule to the record of calls.
+func (e *refusedError) RefusedBy() string { return e.by }
 
 // NotSent reports that the call did not leave.
 func (e *refusedError) NotSent() bool { return true }
