@@ -96,21 +96,16 @@ const (
 // New panics on a negative number and on an entity rule without members. It starts
 // nothing that needs closing.
 func New(o Options) middleware.Middleware {
+	fault.RefuseNegative("cache: Options.Entries", o.Entries)
+	fault.RefuseNegative("cache: Options.Bytes", o.Bytes)
+	fault.RefuseNegative("cache: Options.TTL", o.TTL)
+	fault.RefuseNegative("cache: Options.Slow", o.Slow)
+	fault.RefuseNegative("cache: Options.Near", o.Near)
 	switch {
-	case o.Entries < 0:
-		panic("cache: Options.Entries is negative")
-	case o.Bytes < 0:
-		panic("cache: Options.Bytes is negative")
-	case o.TTL < 0:
-		panic("cache: Options.TTL is negative")
-	case o.Slow < 0:
-		panic("cache: Options.Slow is negative")
-	case o.Near < 0:
-		panic("cache: Options.Near is negative")
 	case o.Near > 0 && o.Remote == nil:
-		panic("cache: Options.Near stands without a Remote; without one everything is near")
+		panic("cache: Options.Near requires Options.Remote")
 	case o.Remote != nil && len(o.Idempotent) > 0:
-		panic("cache: Options.Idempotent stands beside a Remote; replicas share what was read, and never the answer of a write")
+		panic("cache: Options.Idempotent excludes Options.Remote; replicas share what was read, and never the answer of a write")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
 	}

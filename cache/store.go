@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,12 +57,8 @@ type Stats struct {
 
 // NewStore returns an empty store. It panics on a negative number.
 func NewStore(o StoreOptions) *Store {
-	switch {
-	case o.Entries < 0:
-		panic("cache: StoreOptions.Entries is negative")
-	case o.Bytes < 0:
-		panic("cache: StoreOptions.Bytes is negative")
-	}
+	fault.RefuseNegative("cache: StoreOptions.Entries", o.Entries)
+	fault.RefuseNegative("cache: StoreOptions.Bytes", o.Bytes)
 	return &Store{
 		born:     time.Now(),
 		hot:      &hot{seed: maphash.MakeSeed()},

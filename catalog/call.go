@@ -4,43 +4,55 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// A caller is the catalogue as one caller sees it: all of it, or a [View]. What the caller does not
+// see is neither listed nor found nor called, and a call of it ends as that of a tool that is not
+// there.
+type caller struct {
+	c      *Catalog
+	sees   func(*middleware.Tool) bool
+	view   bool
+	lookup guard.Lookup
+}
+
+func newCaller(c *Catalog, sees func(*middleware.Tool) bool, view bool) *caller {
+	v := &caller{c: c, sees: sees, view: view}
+	v.lookup = v.lookupFor(nil)
+	return v
+}
+
 // CallTool calls the tool on its server, behind a guard: a Dangerous or Unknown call that
 // nobody has approved is refused, by the class of the accepted definition.
-func (c *Catalog) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return guard.Call(ctx, call, c.lookup)
+func (v *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return guard.Call(ctx, call, v.lookup)
 }
 
 // Describe implements [middleware.Describer].
-func (*Catalog) Describe() middleware.Description {
+func (*caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "guard", Guards: true}
 }
 
 // Guard stands before an executor other than the catalog's own sessions that calls the same
 // tools: it takes their class from the catalog, and refuses what the catalog does not know.
-func (c *Catalog) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return c.guard(executor, everyTool)
-}
-
-func (c *Catalog) guard(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) middleware.ToolCaller {
+func (v *caller) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("catalog: a guard needs an executor; got nil")
 	}
-	return guard.For(c.lookupFor(executor, sees))
+	return guard.For(v.lookupFor(executor))
 }
 
-// lookupFor finds the targets of calls of the tools that a caller sees, which the executor
-// executes, or that of each server if it is nil.
-func (c *Catalog) lookupFor(executor middleware.ToolCaller, sees func(*middleware.Tool) bool) guard.Lookup {
-	ended := c.meter.Count
+// lookupFor finds the targets of calls, which the executor executes, or that of each server if it
+// is nil.
+func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
+	ended := v.c.meter.Count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
-		tool, now, err := c.accepted(ctx, call, sees)
+		tool, now, err := v.accepted(ctx, call)
 		if err != nil {
 			return guard.Target{}, err
 		}
@@ -80,40 +92,16 @@ type admitted struct {
 	by     *lister
 }
 
-// CallTool calls the tool on its server, behind the catalogue's guard.
-func (v *View) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return guard.Call(ctx, call, v.lookup)
-}
-
-// Describe implements [middleware.Describer].
-func (*View) Describe() middleware.Description {
-	return middleware.Description{Kind: "guard", Guards: true}
-}
-
-// Guard is [Catalog.Guard] for this caller.
-func (v *View) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
-	return v.c.guard(executor, v.sees)
-}
-
-// Admit is a middleware that refuses what the view does not show, and what its catalog
+// Admit is a middleware that refuses what a view does not show, and what its catalog
 // would refuse, before a person is asked or a cache that others share is looked up.
 // chain.Standard has it; in a chain of another order, put it in by hand.
-func (v *View) Admit(next middleware.ToolCaller) middleware.ToolCaller {
-	return &admitter{next: next, c: v.c, sees: v.sees, limits: true}
+func (v *caller) Admit(next middleware.ToolCaller) middleware.ToolCaller {
+	return &admitter{next: next, caller: v}
 }
-
-// Admit is [View.Admit] for a caller who may use every tool.
-func (c *Catalog) Admit(next middleware.ToolCaller) middleware.ToolCaller {
-	return &admitter{next: next, c: c, sees: everyTool}
-}
-
-func everyTool(*middleware.Tool) bool { return true }
 
 type admitter struct {
 	next   middleware.ToolCaller
-	c      *Catalog
-	sees   func(*middleware.Tool) bool
-	limits bool
+	caller *caller
 }
 
 // Describe implements [middleware.Describer].
@@ -123,7 +111,7 @@ func (a *admitter) Describe() middleware.Description {
 
 func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool != nil && call.Tool.Definition != nil { // the guard has words for that
-		tool, now, err := a.c.accepted(ctx, call, a.sees)
+		tool, now, err := a.caller.accepted(ctx, call)
 		if err != nil {
 			return nil, err
 		}
@@ -131,44 +119,29 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 			ctx = callstate.Keep(ctx, admitted{tool.Server, now.sources[tool.Server].lister})
 		}
 	}
-	if a.limits { // also where a route leads past the view
-		ctx = callstate.WithLimit(ctx, a.sees)
+	if a.caller.view { // also where a route leads past the view
+		ctx = callstate.WithLimit(ctx, a.caller.sees)
 	}
 	return a.next.CallTool(ctx, call)
 }
 
 // accepted returns the tool that a call names as it is accepted now, or why the call is
 // refused. For a caller that does not see a tool it does not exist.
-func (c *Catalog) accepted(ctx context.Context, call middleware.Call, sees func(*middleware.Tool) bool) (*middleware.Tool, *snapshot, error) {
+func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middleware.Tool, *snapshot, error) {
 	callstate.Observe("lookup")
-	now, id := c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
+	now, id := v.c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
 	tool, held := now.tools[id].tool, now.held[id]
 	switch {
-	case tool != nil && !(sees(tool) && callstate.Sees(ctx, tool)), held.tool != nil && !sees(held.tool):
-		c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a call was refused, since no scope of its caller covers the tool",
+	case tool != nil && !(v.sees(tool) && callstate.Sees(ctx, tool)), held.tool != nil && !v.sees(held.tool):
+		v.c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a call was refused, since no scope of its caller covers the tool",
 			slog.String("server", id.server), slog.String("tool", id.tool))
 	case held.tool != nil:
 		return nil, nil, held.err
 	case tool != nil && tool.Digest != call.Tool.Digest:
 		return nil, nil, &ChangedError{Tool: tool}
 	case tool != nil:
-		return tool, now, seesArguments(ctx, call, tool, sees)
+		call.Tool = tool
+		return tool, now, scope.CheckArguments(ctx, call, v.sees)
 	}
 	return nil, nil, &UnknownToolError{Server: id.server, Tool: id.tool}
-}
-
-// seesArguments refuses a call that preflight found to be more than its tool: of
-// another class, or of a higher level, than the scopes cover.
-func seesArguments(ctx context.Context, call middleware.Call, tool *middleware.Tool, sees func(*middleware.Tool) bool) error {
-	call.Tool = tool
-	found, ok := callstate.Answered(ctx, &call)
-	if !ok {
-		return nil
-	}
-	answered := *tool
-	answered.Annotations = annotation.Raise(tool.Annotations, found)
-	if !sees(&answered) {
-		return &NotCoveredError{Tool: &answered}
-	}
-	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/catalog/internal/meter"
 	"github.com/fairlead-go/fairlead/catalog/internal/queue"
-	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -81,11 +81,12 @@ const (
 // A Catalog holds the tools of any number of servers. It is safe for concurrent use; a call sees one
 // state of it. Close it when it is no longer needed. The zero value is not ready; use [New].
 type Catalog struct {
+	*caller // that sees every tool
+
 	limits     listing.Limits
 	log        *slog.Logger
 	permission func(*middleware.Tool) string
 	lock       Lock
-	lookup     guard.Lookup
 	events     queue.Queue[Event]
 	meter      meter.Meter
 
@@ -117,14 +118,9 @@ type server struct {
 
 // New returns an empty catalogue. It panics on a negative number.
 func New(o Options) *Catalog {
-	switch {
-	case o.Timeout < 0:
-		panic("catalog: Options.Timeout is negative")
-	case o.MaxTools < 0:
-		panic("catalog: Options.MaxTools is negative")
-	case o.MaxBytes < 0:
-		panic("catalog: Options.MaxBytes is negative")
-	}
+	fault.RefuseNegative("catalog: Options.Timeout", o.Timeout)
+	fault.RefuseNegative("catalog: Options.MaxTools", o.MaxTools)
+	fault.RefuseNegative("catalog: Options.MaxBytes", o.MaxBytes)
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Permission == nil {
 		o.Permission = func(*middleware.Tool) string { return "" }
@@ -151,7 +147,7 @@ func New(o Options) *Catalog {
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.current.Store(build(nil, nil))
-	c.lookup = c.lookupFor(nil, everyTool)
+	c.caller = newCaller(c, func(*middleware.Tool) bool { return true }, false)
 	return c
 }
 
@@ -260,9 +256,6 @@ func (c *Catalog) Recheck() {
 	defer c.mu.Unlock()
 	c.rebuild(context.Background())
 }
-
-// List returns all tools, sorted by server and name. The slice is the caller's.
-func (c *Catalog) List() []*middleware.Tool { return slices.Clone(c.current.Load().list) }
 
 // Held returns what [Options.Lock] said of each tool that it holds back, and by server the accepted
 // tools that are no longer listed.

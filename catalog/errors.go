@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -81,21 +82,7 @@ func (e *ChangedError) ForModel() string {
 
 // A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller
 // cover. The tool is as preflight found it with these arguments.
-type NotCoveredError struct {
-	refused
-
-	Tool *middleware.Tool
-}
-
-func (e *NotCoveredError) Error() string {
-	return fmt.Sprintf("catalog: with these arguments %s is %s, which no scope of this caller covers; choose other arguments, or ask for the permission",
-		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
-}
-
-// ForModel tells the model that the arguments are at fault.
-func (e *NotCoveredError) ForModel() string {
-	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
-}
+type NotCoveredError = scope.NotCoveredError
 
 // A ReplicaError says that a replica does not have the tool in the accepted definition. Nothing was
 // sent; another replica may have it.

@@ -7,24 +7,31 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// Lookup returns the tool of a server as it is accepted now.
-func (c *Catalog) Lookup(server, tool string) (*middleware.Tool, bool) {
-	t, ok := c.current.Load().tools[name{server, tool}]
-	return t.tool, ok
+// List returns the tools that the caller may use, sorted by server and name; a Catalog returns all.
+// The slice is the caller's.
+func (v *caller) List() []*middleware.Tool {
+	return slices.DeleteFunc(slices.Clone(v.c.current.Load().list), func(t *middleware.Tool) bool { return !v.sees(t) })
 }
 
-// Find returns the tool that a model or a person means: the name that the model was given (see
+// Lookup returns the tool of a server as it is accepted now, if the caller may use it.
+func (v *caller) Lookup(server, tool string) (*middleware.Tool, bool) {
+	t := v.c.current.Load().tools[name{server, tool}].tool
+	if t == nil || !v.sees(t) {
+		return nil, false
+	}
+	return t, true
+}
+
+// Find returns the tool, of those that the caller may use, that a model or a person means: the name that the model was given (see
 // middleware.Tool.ModelName), "server/tool", or the tool's own name if only one server has it. A
 // name with two underscores in a row is never a tool's own: it names a server, and if that has no
 // such tool, no other server's is found. The error is an [*AmbiguousError] or an
 // [*UnknownToolError].
-func (c *Catalog) Find(name string) (*middleware.Tool, error) { return c.find(name, everyTool) }
-
-func (c *Catalog) find(text string, sees func(*middleware.Tool) bool) (*middleware.Tool, error) {
-	now := c.current.Load()
+func (v *caller) Find(text string) (*middleware.Tool, error) {
+	now := v.c.current.Load()
 	server, tool, qualified := strings.Cut(text, "/")
 	for _, t := range []*middleware.Tool{now.tools[name{server, tool}].tool, now.models[text]} {
-		if t != nil && sees(t) {
+		if t != nil && v.sees(t) {
 			return t, nil
 		}
 	}
@@ -33,7 +40,7 @@ func (c *Catalog) find(text string, sees func(*middleware.Tool) bool) (*middlewa
 	}
 	var same []*middleware.Tool
 	if !strings.Contains(text, "__") {
-		same = slices.DeleteFunc(slices.Clone(now.list), func(t *middleware.Tool) bool { return t.Name() != text || !sees(t) })
+		same = slices.DeleteFunc(slices.Clone(now.list), func(t *middleware.Tool) bool { return t.Name() != text || !v.sees(t) })
 	}
 	switch len(same) {
 	case 0:

@@ -125,7 +125,7 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 func (c *Catalog) install(ctx context.Context, entry *server, l *listing.Listing, its turn) {
 	n := entry.lister
 	entry.definitions = keep(entry.definitions, l.Tools)
-	entry.leftOut, entry.stale, entry.bare = l.LeftOut, "", c.bare(n.session, l.Prepared)
+	entry.leftOut, entry.stale, entry.bare = l.LeftOut, "", listing.Lost(n.session, l.Prepared, c.notices)
 	c.rebuild(ctx)
 	n.take(its)
 	if n.fresh = l.TTL; l.TTL > 0 {
@@ -265,24 +265,4 @@ func (c *Catalog) Close() error {
 	c.mu.Unlock()
 	c.work.Wait()
 	return nil
-}
-
-// bare says what a session cannot give because it was not prepared before it connected; the caller
-// holds the mutex. Of a session of the host's own nothing is known.
-func (c *Catalog) bare(s Session, prepared bool) string {
-	cs, ok := s.(*mcp.ClientSession)
-	if !ok {
-		return ""
-	}
-	var lost []string
-	if !prepared {
-		lost = append(lost, "a hint that is absent cannot be told from one that is false, and one malformed tool fails the whole list: connect through mount.Transport")
-	}
-	if about := cs.InitializeResult(); !c.notices && about != nil && about.Capabilities != nil && about.Capabilities.Tools != nil && about.Capabilities.Tools.ListChanged {
-		lost = append(lost, "it tells when its tools change, and nobody listens: make the client with mount.Options")
-	}
-	if len(lost) == 0 {
-		return ""
-	}
-	return "its session was not prepared; " + strings.Join(lost, "; ")
 }

@@ -2,10 +2,8 @@ package catalog
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/fairlead-go/fairlead/catalog/finding"
-	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -21,11 +19,7 @@ type Scope = scope.Scope
 // nor found nor called, and a call of it ends as that of a tool that is not there. It has no state:
 // it shows what the catalogue holds now, and each call is decided by one state of it. The zero value
 // is not ready; use [Catalog.View].
-type View struct {
-	c      *Catalog
-	scopes scope.Set
-	lookup guard.Lookup
-}
+type View struct{ *caller }
 
 // View returns the catalogue for a caller with these scopes; no scopes see nothing. A tool is
 // covered if one scope covers the permission that [Options.Permission] says it needs and reaches its
@@ -36,33 +30,10 @@ func (c *Catalog) View(scopes ...Scope) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog: the scopes of a view: %w", err)
 	}
-	v := &View{c: c, scopes: set}
-	v.lookup = c.lookupFor(nil, v.sees)
-	return v, nil
+	return &View{newCaller(c, func(tool *middleware.Tool) bool {
+		return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)
+	}, true)}, nil
 }
-
-// sees reports whether the scopes cover a tool as the catalogue knows it.
-func (v *View) sees(tool *middleware.Tool) bool {
-	return v.scopes.Covers(v.c.permission(tool), tool.Annotations.SecurityLevel)
-}
-
-// List returns the tools that the caller may use, sorted by server and name. The slice is the
-// caller's.
-func (v *View) List() []*middleware.Tool {
-	return slices.DeleteFunc(v.c.List(), func(tool *middleware.Tool) bool { return !v.sees(tool) })
-}
-
-// Lookup returns the tool of a server as it is accepted now, if the caller may use it.
-func (v *View) Lookup(server, tool string) (*middleware.Tool, bool) {
-	t, ok := v.c.Lookup(server, tool)
-	if !ok || !v.sees(t) {
-		return nil, false
-	}
-	return t, true
-}
-
-// Find is [Catalog.Find] among what the caller may use.
-func (v *View) Find(name string) (*middleware.Tool, error) { return v.c.find(name, v.sees) }
 
 // misfits returns a finding for each tool whose permission cannot be read. It is called without the
 // mutex, since the func is the host's.

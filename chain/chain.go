@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -108,16 +109,10 @@ func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // guarded reports whether an executor describes itself as guarded.
 func guarded(executor middleware.ToolCaller) bool {
-	for range maxDepth {
-		d, ok := executor.(middleware.Describer)
-		if !ok {
-			return false
-		}
-		described := d.Describe()
-		if described.Guards {
+	for d := range turn.Described(executor) {
+		if d.Guards {
 			return true
 		}
-		executor = described.Next
 	}
 	return false
 }

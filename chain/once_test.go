@@ -115,7 +115,7 @@ func TestEachFactIsComputedOnce(t *testing.T) { // not parallel: it counts for a
 	}
 	guarded := 0
 	for i, frame := range c.frames {
-		if strings.HasSuffix(frame, "Catalog).CallTool") {
+		if strings.HasSuffix(frame, "catalog.(*caller).CallTool") {
 			guarded = len(c.frames) - i
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -80,9 +81,6 @@ func Verify(c interface {
 // link, so that the ones in a nested chain are seen whatever stands around them.
 type reader struct{ kinds []string }
 
-// maxDepth ends the walk through links that tell each other as their next.
-const maxDepth = 1000
-
 // kinds returns the kinds of what the chain is made of, outermost first.
 func kinds(c interface {
 	Then(executor middleware.ToolCaller) middleware.ToolCaller
@@ -104,19 +102,10 @@ func (r *reader) read(links []middleware.Middleware) middleware.ToolCaller {
 // that has been noted already.
 func (r *reader) add(built middleware.ToolCaller) {
 	var found []string
-	for range maxDepth {
-		if built == nil || built == middleware.ToolCaller(r) {
-			break
+	for d := range turn.Described(built) { // the reader does not describe itself
+		if d.Kind != "" {
+			found = append(found, d.Kind)
 		}
-		d, ok := built.(middleware.Describer)
-		if !ok {
-			break
-		}
-		described := d.Describe()
-		if described.Kind != "" {
-			found = append(found, described.Kind)
-		}
-		built = described.Next
 	}
 	r.kinds = append(found, r.kinds...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -63,14 +64,12 @@ type Options struct {
 }
 
 func (o Options) check() {
-	for name, n := range map[string]int64{
-		"Timeout": int64(o.Timeout), "Lifetime": int64(o.Lifetime), "MaxPending": int64(o.MaxPending), "MaxPendingPerScope": int64(o.MaxPendingPerScope),
-		"SessionLifetime": int64(o.SessionLifetime), "AlwaysLifetime": int64(o.AlwaysLifetime),
-	} {
-		if n < 0 {
-			panic("hitl: Options." + name + " is negative")
-		}
-	}
+	fault.RefuseNegative("hitl: Options.Timeout", o.Timeout)
+	fault.RefuseNegative("hitl: Options.Lifetime", o.Lifetime)
+	fault.RefuseNegative("hitl: Options.MaxPending", o.MaxPending)
+	fault.RefuseNegative("hitl: Options.MaxPendingPerScope", o.MaxPendingPerScope)
+	fault.RefuseNegative("hitl: Options.SessionLifetime", o.SessionLifetime)
+	fault.RefuseNegative("hitl: Options.AlwaysLifetime", o.AlwaysLifetime)
 	if o.Remember > Always {
 		panic("hitl: Options.Remember is none of Once, Session and Always")
 	}

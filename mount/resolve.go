@@ -47,9 +47,8 @@ type ToolResolver struct {
 //
 // A server is asked only where it announced that it answers and marked the tool so,
 // since a request that it does not know may end the session. It may have done so by
-// the extension io.modelcontextprotocol/tool-resolution, and, with
-// [Transport], by tools/resolve or tools/annotations as their drafts had it;
-// of several ways the first counts.
+// the extension io.modelcontextprotocol/tool-resolution, which counts first, and, with
+// [Transport], by tools/annotations of the proposal before it.
 //
 // Resolver panics on a nil func, without a client and on a nil one.
 func Resolver(session func(server string) *mcp.ClientSession, clients ...*mcp.Client) *ToolResolver {

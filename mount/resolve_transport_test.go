@@ -21,11 +21,11 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestTransportMarksWhatIsResolved(t *testing.T) {
 	t.Parallel()
 	const (
-		list  = `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","resolve":true}]}}`
-		mark  = `"io.github.fairlead-go/resolution":{"resolve":true}`
+		list  = `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","dynamicAnnotations":true}]}}`
+		mark  = `"io.github.fairlead-go/resolution":{"dynamicAnnotations":true}`
 		asked = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	)
-	long := `{"result":{"tools":[{"name":"` + strings.Repeat("x", 33<<20) + `","resolve":true}]}}`
+	long := `{"result":{"tools":[{"name":"` + strings.Repeat("x", 33<<20) + `","dynamicAnnotations":true}]}}`
 	for _, tt := range []struct {
 		name, request, kind, body string
 		status                    int

@@ -105,7 +105,7 @@ func (r *resolving) wantAsked(t testing.TB, want int) {
 	}
 }
 
-// A wireForm is one of the three ways to answer: what a client must not see of the
+// A wireForm is one of the two ways to answer: what a client must not see of the
 // others.
 type wireForm struct {
 	name   string
@@ -120,8 +120,7 @@ func announcing() *mcp.Client {
 
 var wireForms = []wireForm{
 	{"extension", nil, "tools/resolve", announcing},
-	{"resolve", []string{`"io.modelcontextprotocol/tool-resolution"`}, "tools/resolve", mcptest.NewClient},
-	{"annotations", []string{`"io.modelcontextprotocol/tool-resolution"`, `"resolve"`}, "tools/annotations", mcptest.NewClient},
+	{"annotations", []string{`"io.modelcontextprotocol/tool-resolution"`}, "tools/annotations", mcptest.NewClient},
 }
 
 // hidden returns the text without the members.

@@ -3,8 +3,7 @@
 //
 // The host's own rules come first, and they alone decide where they speak. For other
 // calls a [Resolver] asks the tool's server, if it has offered to answer: by
-// tools/annotations, tools/resolve or the extension
-// io.modelcontextprotocol/tool-resolution. A trusted server's answer may lower the
+// tools/annotations or the extension io.modelcontextprotocol/tool-resolution. A trusted server's answer may lower the
 // class for exactly these arguments; anyone else's can only raise it. No answer is
 // used a second time, and none is taken on trust for arguments that a person edits.
 //

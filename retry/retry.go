@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -74,16 +75,10 @@ const (
 // an [*ExhaustedError] like that of the last attempt. New panics on a negative
 // number.
 func New(o Options) middleware.Middleware {
-	switch {
-	case o.Attempts < 0:
-		panic("retry: Options.Attempts is negative")
-	case o.First < 0:
-		panic("retry: Options.First is negative")
-	case o.Max < 0:
-		panic("retry: Options.Max is negative")
-	case o.Budget < 0:
-		panic("retry: Options.Budget is negative")
-	}
+	fault.RefuseNegative("retry: Options.Attempts", o.Attempts)
+	fault.RefuseNegative("retry: Options.First", o.First)
+	fault.RefuseNegative("retry: Options.Max", o.Max)
+	fault.RefuseNegative("retry: Options.Budget", o.Budget)
 	tokens := cmp.Or(o.Budget, defaultBudget)
 	r := retrier{
 		attempts: cmp.Or(o.Attempts, defaultAttempts),

@@ -58,14 +58,9 @@ func (o Options) resolved() Options {
 // belongs to one middleware: New panics on one that is used already, on two of one
 // server, on nil and on a negative number.
 func New(o Options, pools ...*Pool) middleware.Middleware {
-	switch {
-	case o.Failures < 0:
-		panic("route: Options.Failures is negative")
-	case o.Successes < 0:
-		panic("route: Options.Successes is negative")
-	case o.Pause < 0:
-		panic("route: Options.Pause is negative")
-	}
+	fault.RefuseNegative("route: Options.Failures", o.Failures)
+	fault.RefuseNegative("route: Options.Successes", o.Successes)
+	fault.RefuseNegative("route: Options.Pause", o.Pause)
 	o = o.resolved()
 	byServer := make(map[string]*Pool, len(pools))
 	for _, p := range pools {

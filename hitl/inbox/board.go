@@ -158,7 +158,7 @@ func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision
 	switch {
 	case errors.Is(err, approvals.ErrNoEffect):
 		if in.waiting[q.request.ID] == q && q.remote {
-			in.end(q, record{what: "over", late: true})
+			in.end(q, record{past: past{What: "over"}, late: true})
 		}
 		return errElsewhere
 	case err != nil:
@@ -212,7 +212,7 @@ func (in *Inbox) look(ctx context.Context) {
 			if q.late() {
 				what = silent
 			}
-			in.end(q, record{what: what, late: true})
+			in.end(q, record{past: past{What: what}, late: true})
 		}
 	}
 }

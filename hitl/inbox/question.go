@@ -29,12 +29,10 @@ type question struct {
 
 // A record is what is kept of a question that is over.
 type record struct {
-	id, digest      string
-	tool, arguments string // safe to show
-	what            string // approved, denied, …
-	by, reason      string
-	late            bool // nobody decided
-	at              time.Time
+	past
+
+	digest string
+	late   bool // nobody decided
 }
 
 type toolKey struct{ scope, server, tool string }
@@ -111,22 +109,23 @@ func (in *Inbox) expire(q *question) {
 	if errors.Is(context.Cause(q.ctx), context.Canceled) {
 		what = "given up by the caller"
 	}
-	in.end(q, record{what: what, late: true})
+	in.end(q, record{past: past{What: what}, late: true})
 }
 
 // end moves a question to the history. The caller holds the lock.
 func (in *Inbox) end(q *question, r record) {
-	r.id, r.digest, r.at = q.request.ID, q.digest, time.Now()
-	r.tool = safetext.Cut(safetext.Line(q.request.Tool.String()), maxNameShown)
+	r.ID, r.digest, r.At = q.request.ID, q.digest, time.Now()
+	r.By, r.Reason = safetext.Cut(safetext.Line(r.By), maxNameShown), safetext.Text(r.Reason)
+	r.Tool = safetext.Cut(safetext.Line(q.request.Tool.String()), maxNameShown)
 	arguments := q.request.Arguments
-	if r.arguments = safetext.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
-		r.arguments += "…"
+	if r.Arguments = safetext.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
+		r.Arguments += "…"
 	}
-	delete(in.waiting, r.id)
+	delete(in.waiting, r.ID)
 	in.pending = slices.DeleteFunc(in.pending, func(p *question) bool { return p == q })
-	in.past[r.id] = &r
+	in.past[r.ID] = &r
 	if in.history = append(in.history, &r); len(in.history) > maxHistory {
-		delete(in.past, in.history[0].id)
+		delete(in.past, in.history[0].ID)
 		in.history = slices.Delete(in.history, 0, 1)
 	}
 	in.tell()
@@ -177,17 +176,17 @@ func (in *Inbox) mayApprove(s *session, q *question) bool {
 // decided moves a question with its answer to the history. The caller holds the
 // lock.
 func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
-	r := record{what: "denied", by: d.By, reason: d.Reason}
+	r := record{past: past{What: "denied", By: d.By, Reason: d.Reason}}
 	if d.Verdict == hitl.Approved {
 		ran := q.request.Arguments
-		if r.what = "approved"; d.Arguments != nil {
-			r.what, ran = "approved as edited", d.Arguments
+		if r.What = "approved"; d.Arguments != nil {
+			r.What, ran = "approved as edited", d.Arguments
 		}
 		in.approved.Add(q.key(), bytes.Clone(ran[:min(len(ran), maxCompared+1)]))
 	}
 	in.end(q, r)
 	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", q.request.ID), slog.String("tool", q.request.Tool.String()),
-		slog.String("outcome", r.what), slog.String("by", r.by))
+		slog.String("outcome", r.What), slog.String("by", r.By))
 }
 
 // late reports whether the time of a question is over, whether its end was noticed
@@ -205,10 +204,10 @@ func (r *record) refuses(digest string) error {
 		return errLate
 	}
 	by := ""
-	if r.by != "" {
-		by = " by " + safetext.Line(r.by)
+	if r.By != "" {
+		by = " by " + r.By
 	}
-	return refuse(http.StatusConflict, "This was decided already: %s%s. It stays so.", r.what, by)
+	return refuse(http.StatusConflict, "This was decided already: %s%s. It stays so.", r.What, by)
 }
 
 // edited returns the arguments of an edit: nil where they say what was asked, in

@@ -133,7 +133,7 @@ func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
 	case q != nil:
 		in.render(w, http.StatusOK, "question", in.whole(s, q))
 	case over != nil:
-		in.render(w, http.StatusGone, "message", message{Status: http.StatusGone, Title: over.tool, Text: "It is over: " + over.what + "."})
+		in.render(w, http.StatusGone, "message", message{Status: http.StatusGone, Title: over.Tool, Text: "It is over: " + over.What + "."})
 	case !s.guess.Allow():
 		in.refused(w, r, errHurry)
 	default:

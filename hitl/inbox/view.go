@@ -44,8 +44,9 @@ type (
 		History                []past
 	}
 	past struct {
-		ID, Tool, Arguments, What, By, Reason string
-		At                                    time.Time
+		ID, Tool, Arguments, By, Reason string
+		What                            string // approved, denied, …
+		At                              time.Time
 	}
 	card struct {
 		ID, Digest, Tool, Class string
@@ -103,23 +104,16 @@ func (in *Inbox) listed(s *session, done string) listPage {
 	waiting := append([]*question(nil), in.pending[:min(len(in.pending), maxCards)]...)
 	page.More = page.Waiting - len(waiting)
 	for _, r := range slices.Backward(in.history) {
-		page.History = append(page.History, r.view())
+		page.History = append(page.History, r.past)
 	}
 	if r := in.past[done]; r != nil {
-		page.Done = new(r.view())
+		page.Done = new(r.past)
 	}
 	in.mu.Unlock()
 	for _, q := range waiting {
 		page.Cards = append(page.Cards, in.card(s, q, maxRows, maxValue))
 	}
 	return page
-}
-
-func (r *record) view() past {
-	return past{
-		ID: r.id, Tool: r.tool, Arguments: r.arguments, What: r.what, At: r.at,
-		By: safetext.Cut(safetext.Line(r.by), maxNameShown), Reason: safetext.Text(r.reason),
-	}
 }
 
 // card draws a question with at most so many arguments of at most so many bytes.

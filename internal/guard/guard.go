@@ -108,6 +108,11 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: unrecordedError{}}
 	}
 	if !tool.Safety().MustConfirm() {
+		if callstate.Find(ctx, &call) != nil { // a person approved it all the same: this definition
+			if target, err = settled(ctx, call, target, lookup); err != nil {
+				return nil, err
+			}
+		}
 		res, err := target.execute(callstate.Leave(ctx), call)
 		if err != nil {
 			err = middleware.OutcomeUnknown(call, cause.Of(ctx, err))

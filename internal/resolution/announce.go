@@ -21,25 +21,15 @@ func Written(a annotation.Annotations) *Hints {
 	return &Hints{a.ReadOnly == annotation.Yes, a.Destructive == annotation.Yes, a.Idempotent == annotation.Yes, a.OpenWorld == annotation.Yes}
 }
 
-type (
-	// A Reply is a server's answer. [Annotates] has Annotations alone, [Extends] the Name of
-	// the tool too, and [Resolves] the Tool alone.
-	Reply struct {
-		mcp.ResultBase
+// A Reply is a server's answer. [Annotates] has Annotations alone, [Extends] the Name of
+// the tool too.
+type Reply struct {
+	mcp.ResultBase
 
-		ResultType  string        `json:"resultType"`
-		Name        string        `json:"name,omitempty"`
-		Annotations *Hints        `json:"annotations,omitempty"`
-		Tool        *ResolvedTool `json:"tool,omitempty"`
-	}
-	// A ResolvedTool is the definition, with what holds for the one call.
-	ResolvedTool struct {
-		*mcp.Tool
-
-		Annotations *Hints `json:"annotations"`
-		Resolve     bool   `json:"resolve"`
-	}
-)
+	ResultType  string `json:"resultType"`
+	Name        string `json:"name,omitempty"`
+	Annotations *Hints `json:"annotations"`
+}
 
 // What the SDK's results cannot say by themselves. The embedded one keeps what makes
 // it a result.
@@ -68,7 +58,6 @@ type (
 		*mcp.Tool
 
 		Dynamic bool `json:"dynamicAnnotations,omitempty"`
-		Resolve bool `json:"resolve,omitempty"`
 	}
 )
 
@@ -114,7 +103,7 @@ func announced(caps *mcp.ServerCapabilities) announcedCapabilities {
 	own.Extensions = maps.Clone(own.Extensions)
 	own.AddExtension(Extension, nil)
 	listChanged := own.Tools != nil && own.Tools.ListChanged
-	return announcedCapabilities{&own, map[string]bool{"listChanged": listChanged, FieldDynamic: true, FieldResolve: true}}
+	return announcedCapabilities{&own, map[string]bool{"listChanged": listChanged, FieldDynamic: true}}
 }
 
 // withMarks returns a list in which each tool that can be resolved says so.
@@ -131,7 +120,7 @@ func withMarks(list *mcp.ListToolsResult, resolvable func(*mcp.Tool) bool) mcp.R
 			own.Meta = mcp.Meta{}
 		}
 		own.Meta[Extension] = map[string]any{"resolvable": true}
-		out.Tools[i] = markedTool{Tool: &own, Dynamic: true, Resolve: true}
+		out.Tools[i] = markedTool{Tool: &own, Dynamic: true}
 	}
 	return out
 }

@@ -17,8 +17,7 @@ type Form int
 // The forms.
 const (
 	None      Form = iota
-	Annotates      // tools/annotations of the first draft
-	Resolves       // tools/resolve of the second, which answers with a whole tool
+	Annotates      // tools/annotations of the proposal
 	Extends        // tools/resolve of the extension
 )
 
@@ -45,8 +44,6 @@ func Offered(cs *mcp.ClientSession, tool *mcp.Tool) Form {
 	switch {
 	case announced && len(settings) == 0 && mark["resolvable"] == true: // settings that we do not know may ask for more
 		return Extends
-	case lifted[FieldResolve] == true && marks[FieldResolve] == true:
-		return Resolves
 	case lifted[FieldDynamic] == true && marks[FieldDynamic] == true:
 		return Annotates
 	}
@@ -77,9 +74,8 @@ func (a *Answer) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MaxAnswer is how long an answer may be. One of the second draft repeats the whole
-// definition of the tool.
-const MaxAnswer = 256 << 10
+// MaxAnswer is how many bytes an answer may have.
+const MaxAnswer = 16 << 10
 
 // Members that an answer of the extension may have.
 var (
@@ -108,21 +104,14 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 	if kind, err := member[string](result, "resultType", "text"); err != nil || kind != "" && kind != "complete" {
 		return nothing, fmt.Errorf("its resultType is %.40s and not complete", result["resultType"])
 	}
-	about := result
-	if f == Resolves {
-		var err error
-		if about, err = member[map[string]json.RawMessage](result, "tool", "object"); err != nil {
-			return nothing, err
-		}
-	}
-	name, err := member[string](about, "name", "text")
+	name, err := member[string](result, "name", "text")
 	switch {
 	case err != nil:
 		return nothing, err
 	case name != "" && name != tool:
 		return nothing, fmt.Errorf("it is about another tool: %.80q", name)
 	}
-	hints, err := member[map[string]json.RawMessage](about, "annotations", "object")
+	hints, err := member[map[string]json.RawMessage](result, "annotations", "object")
 	if err != nil {
 		return nothing, err
 	}
@@ -141,7 +130,7 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 	if hints == nil || name == "" && f != Annotates { // about what?
 		return nothing, nil
 	}
-	answer, err := annotation.Parse(about["annotations"])
+	answer, err := annotation.Parse(result["annotations"])
 	if err != nil {
 		return nothing, err
 	}

@@ -17,9 +17,9 @@ func brief(a annotation.Annotations) string {
 	return b.String()
 }
 
-// read reads an answer about act in one of the three forms.
+// read reads an answer about act in one of the two forms.
 func read(form, raw string) (annotation.Annotations, error) {
-	f := map[string]resolution.Form{"annotations": resolution.Annotates, "resolve": resolution.Resolves, "extension": resolution.Extends}[form]
+	f := map[string]resolution.Form{"annotations": resolution.Annotates, "extension": resolution.Extends}[form]
 	var a resolution.Answer
 	if err := a.UnmarshalJSON([]byte(raw)); err != nil {
 		return annotation.Annotations{}, err
@@ -34,22 +34,17 @@ func TestAnswersAreReadStrictly(t *testing.T) {
 	for _, tt := range []struct{ name, form, raw, want string }{
 		{"all four", "annotations", `{"annotations":` + four + `}`, "ynyn"},
 		{"all four", "extension", `{"resultType":"complete","name":"act","annotations":` + four + `}`, "ynyn"},
-		{"all four", "resolve", `{"tool":{"name":"act","inputSchema":{},"annotations":` + four + `}}`, "ynyn"},
 		{"some", "annotations", `{"annotations":{"destructiveHint":false}}`, "-n--"},
 		{"some", "extension", `{"name":"act","annotations":{"readOnlyHint":true}}`, "y---"},
 		{"null is none", "annotations", `{"annotations":{"readOnlyHint":null}}`, "----"},
 		{"B101 {}", "annotations", `{}`, "----"},
 		{"B101 {}", "extension", `{}`, "----"},
-		{"B101 {}", "resolve", `{}`, "----"},
 		{"annotations are null", "annotations", `{"annotations":null}`, "----"},
 		{"no name, so about nothing", "extension", `{"annotations":` + four + `}`, "----"},
-		{"no name, so about nothing", "resolve", `{"tool":{"annotations":` + four + `}}`, "----"},
-		{"the extension's answer to a question of the draft", "resolve", `{"name":"act","annotations":` + four + `}`, "----"},
 		{"title and more are ignored", "annotations", `{"annotations":{"title":"T","x":1,"readOnlyHint":true},"x":1}`, "y---"},
 		{"_meta may be there", "extension", `{"name":"act","annotations":{},"_meta":{"a":1}}`, "----"},
 		{"another tool", "extension", `{"name":"other","annotations":` + four + `}`, bad},
 		{"another tool", "annotations", `{"name":"other","annotations":` + four + `}`, bad},
-		{"another tool", "resolve", `{"tool":{"name":"Act","annotations":` + four + `}}`, bad},
 		{"a name that is a number", "extension", `{"name":1,"annotations":` + four + `}`, bad},
 		{"a tool in the extension", "extension", `{"name":"act","tool":{},"annotations":` + four + `}`, bad},
 		{"a schema in the extension", "extension", `{"name":"act","inputSchema":{},"annotations":` + four + `}`, bad},
@@ -68,7 +63,6 @@ func TestAnswersAreReadStrictly(t *testing.T) {
 		{"null", "annotations", `null`, bad},
 		{"a text", "annotations", `"x"`, bad},
 		{"cut off", "annotations", `{"annotations":{`, bad},
-		{"a tool that is a text", "resolve", `{"tool":"act"}`, bad},
 		{"ill-formed UTF-8", "annotations", "{\"annotations\":{\"title\":\"\xff\"}}", bad},
 	} {
 		got, err := read(tt.form, tt.raw)
@@ -90,7 +84,6 @@ func TestAnswersAreReadStrictly(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add("extension", `{"resultType":"complete","name":"act","annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`)
-	f.Add("resolve", `{"tool":{"name":"act","annotations":{"readOnlyHint":true}}}`)
 	f.Add("annotations", `{"annotations":{"readOnlyHint":false,"destructiveHint":true}}`)
 	f.Add("annotations", `{"annotations":{"readOnlyHint":null},"annotations":{}}`)
 	f.Fuzz(func(t *testing.T, form, raw string) {

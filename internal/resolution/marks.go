@@ -19,7 +19,7 @@ func Mark(method string, raw json.RawMessage) json.RawMessage {
 	return edit(raw, func(result map[string]any) bool {
 		caps, _ := result["capabilities"].(map[string]any)
 		tools, _ := caps["tools"].(map[string]any)
-		return copyMarks(tools, caps, "extensions")
+		return copyMark(tools, caps, "extensions")
 	})
 }
 
@@ -31,7 +31,7 @@ func markTools(raw json.RawMessage) json.RawMessage {
 	}
 	changed := false
 	for i, tool := range tools {
-		tools[i] = edit(tool, func(tool map[string]any) bool { return copyMarks(tool, tool, "_meta") })
+		tools[i] = edit(tool, func(tool map[string]any) bool { return copyMark(tool, tool, "_meta") })
 		changed = changed || !bytes.Equal(tools[i], tool)
 	}
 	if !changed {
@@ -64,23 +64,17 @@ func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage
 	return out
 }
 
-// copyMarks writes the marks that are true to a member of into. It leaves a member
+// copyMark writes the mark, if it is true, to a member of into. It leaves a member
 // alone that is no object.
-func copyMarks(from, into map[string]any, member string) bool {
-	marks := make(map[string]any)
-	for _, field := range []string{FieldResolve, FieldDynamic} {
-		if from[field] == true {
-			marks[field] = true
-		}
-	}
+func copyMark(from, into map[string]any, member string) bool {
 	holder, ok := into[member].(map[string]any)
-	if len(marks) == 0 || !ok && into[member] != nil {
+	if from[FieldDynamic] != true || !ok && into[member] != nil {
 		return false
 	}
 	if holder == nil {
 		holder = make(map[string]any)
 		into[member] = holder
 	}
-	holder[MetaKey] = marks
+	holder[MetaKey] = map[string]any{FieldDynamic: true}
 	return true
 }

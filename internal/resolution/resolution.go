@@ -1,6 +1,6 @@
-// Package resolution speaks the three ways in which a server answers what a call with
-// exactly these arguments would do: the draft that called it dynamic annotations, the
-// one that called it tool resolution, and the experimental extension that came of both.
+// Package resolution has the two forms in which a server answers what a call with
+// exactly these arguments would do: the proposal of dynamic annotations, and the
+// experimental extension that followed it.
 package resolution
 
 import "github.com/fairlead-go/fairlead/annotation"
@@ -10,17 +10,16 @@ const (
 	// Extension is announced by client and server among the extensions of their
 	// capabilities, and marks a tool in its _meta.
 	Extension = "io.modelcontextprotocol/tool-resolution"
-	// MethodResolve is asked of tools that have the extension's mark, or resolve.
+	// MethodResolve is asked of tools that have the extension's mark.
 	MethodResolve = "tools/resolve"
 	// MethodAnnotations is asked of tools that have dynamicAnnotations.
 	MethodAnnotations = "tools/annotations"
 
-	FieldResolve = "resolve"
 	FieldDynamic = "dynamicAnnotations"
 
 	// MetaKey is where a transport of ours puts what the SDK's types drop: among the
 	// extensions of a server's capabilities, and in a tool's _meta, an object with
-	// the two fields above.
+	// FieldDynamic.
 	MetaKey = "io.github.fairlead-go/resolution"
 )
 

@@ -6,6 +6,7 @@ package turn
 
 import (
 	"context"
+	"iter"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -203,19 +204,29 @@ const (
 
 // Gated reports whether a chain is known to have a gate.
 func Gated(caller middleware.ToolCaller) bool {
-	for range maxDepth {
-		d, ok := caller.(middleware.Describer)
-		if !ok {
-			return false
-		}
-		described := d.Describe()
-		if described.Kind == Kind || described.Kind == confirms {
+	for d := range Described(caller) {
+		if d.Kind == Kind || d.Kind == confirms {
 			return true
 		}
-		caller = described.Next
 	}
 	return false
 }
 
-// maxDepth ends the walk through middlewares that describe each other as their next.
-const maxDepth = 1000
+// Described yields the descriptions of a caller and of what it describes as its next, up
+// to the first that does not describe itself. It ends after 1,000, since middlewares may
+// describe each other as their next.
+func Described(caller middleware.ToolCaller) iter.Seq[middleware.Description] {
+	return func(yield func(middleware.Description) bool) {
+		for range 1000 {
+			d, ok := caller.(middleware.Describer)
+			if !ok {
+				return
+			}
+			described := d.Describe()
+			if !yield(described) {
+				return
+			}
+			caller = described.Next
+		}
+	}
+}

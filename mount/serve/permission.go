@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/scope"
@@ -103,16 +101,8 @@ func (s *Server) coversArguments(ctx context.Context, call middleware.Call) erro
 	if s.o.Permission == nil || came == nil { // nothing is called without its request
 		return nil
 	}
-	found, ok := callstate.Answered(ctx, &call)
-	if !ok {
-		return nil
-	}
-	answered := *call.Tool
-	answered.Annotations = annotation.Raise(call.Tool.Annotations, found)
-	if s.coversTool(s.scopes(came.Extra), &answered) {
-		return nil
-	}
-	return &catalog.NotCoveredError{Tool: &answered}
+	scopes := s.scopes(came.Extra)
+	return scope.CheckArguments(ctx, call, func(tool *middleware.Tool) bool { return s.coversTool(scopes, tool) })
 }
 
 // unknownTool is what the SDK says of a tool that is not there, so that nobody

@@ -34,8 +34,8 @@ type Resolvable struct {
 
 // Resolve makes a server say what a call of the tools would do with exactly its
 // arguments: by the extension io.modelcontextprotocol/tool-resolution, and by
-// tools/resolve and tools/annotations as their drafts had it. Call it once, after
-// other middleware of the server's, and add the tools to the server as always.
+// tools/annotations of the proposal before it. Call it once, after other middleware of
+// the server's, and add the tools to the server as always.
 //
 // Arguments that do not keep the input schema are answered as invalid. An error means
 // that a tool could say worse of a call than its definition says of all, or that
@@ -143,16 +143,16 @@ func complete(a, tool annotation.Annotations) annotation.Annotations {
 }
 
 // answer returns what is said of a call, or the protocol's error.
-func (s *resolvables) answer(p *resolution.Params) (r *resolvable, _ *resolution.Hints, err error) {
-	invalid := func(format string, args ...any) (*resolvable, *resolution.Hints, error) {
-		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+func (s *resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err error) {
+	invalid := func(format string, args ...any) (*resolution.Hints, error) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 	}
 	if p == nil {
 		return invalid("there are no params")
 	}
-	r = s.tools[p.Name]
+	r := s.tools[p.Name]
 	if r == nil {
-		return nil, nil, unresolvable(p)
+		return nil, unresolvable(p)
 	}
 	if len(bytes.TrimSpace(p.Arguments)) == 0 {
 		return invalid("arguments is missing; {} says that there are none")
@@ -177,7 +177,7 @@ func (s *resolvables) answer(p *resolution.Params) (r *resolvable, _ *resolution
 	if !ok {
 		found = r.worst
 	}
-	return r, resolution.Written(found), nil
+	return resolution.Written(found), nil
 }
 
 // unresolvable is the answer about a tool that is not there, and about one that the
@@ -203,34 +203,19 @@ func (s *resolvables) bound(listed *mcp.Tool) bool {
 	})
 }
 
-// speaksExtension reports whether the client announced the extension: with this
-// request, or, where requests announce nothing, with its session.
-func speaksExtension(ss *mcp.ServerSession, meta mcp.Meta) bool {
-	var extensions map[string]any
-	if caps, ok := meta[mcp.MetaKeyClientCapabilities].(map[string]any); ok {
-		extensions, _ = caps["extensions"].(map[string]any)
-	} else if init := ss.InitializeParams(); init != nil && init.Capabilities != nil {
-		extensions = init.Capabilities.Extensions
-	}
-	settings, ok := extensions[resolution.Extension].(map[string]any)
-	return ok && len(settings) == 0
-}
-
 func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
-	_, hints, err := s.answer(p)
+	hints, err := s.answer(p)
 	if err != nil {
 		return nil, err
 	}
 	return &resolution.Reply{ResultType: "complete", Annotations: hints}, nil
 }
 
-func (s *resolvables) resolve(_ context.Context, ss *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
-	r, hints, err := s.answer(p)
+func (s *resolvables) resolve(ctx context.Context, ss *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
+	reply, err := s.annotations(ctx, ss, p)
 	if err != nil {
 		return nil, err
 	}
-	if speaksExtension(ss, p.Meta) {
-		return &resolution.Reply{ResultType: "complete", Name: r.tool.Name, Annotations: hints}, nil
-	}
-	return &resolution.Reply{ResultType: "complete", Tool: &resolution.ResolvedTool{Tool: r.tool, Annotations: hints, Resolve: true}}, nil
+	reply.Name = p.Name
+	return reply, nil
 }

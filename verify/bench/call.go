@@ -97,7 +97,7 @@ func callAudited() contest {
 	return contest{
 		name:   "call/audited",
 		ours:   calling(oursAudited, middleware.Call{Tool: writes}),
-		allocs: 2,
+		allocs: 6, // two records, each handed over by a goroutine that a blocked sink keeps
 	}
 }
 

@@ -5,7 +5,8 @@ import "slices"
 // all returns every mutant, package by package.
 func all() []mutant {
 	return slices.Concat(guardMutants, hitlMutants, cacheMutants, flightMutants, retryMutants, limitMutants, classMutants, edgeMutants,
-		routeMutants, preflightMutants, auditMutants, budgetMutants, outputMutants, catalogMutants, entityMutants, turnMutants, spreadMutants, personMutants)
+		routeMutants, preflightMutants, auditMutants, budgetMutants, outputMutants, catalogMutants, entityMutants, turnMutants, spreadMutants, personMutants,
+		policyMutants, mountMutants)
 }
 
 const (

@@ -11,7 +11,7 @@ var routeMutants = []mutant{
 	{"dangerous-at-any-replica", poolFile, `found, why = keep(found, (*member).primary), "dangerous or unknown: primaries only"`, `why = "dangerous or unknown: primaries only"`},
 	{"failover-of-what-may-have-happened", routeFile, `return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)`, `return call.Tool != nil`},
 	{"replica-of-another-version", "catalog/replica.go", `return ok && digest == tool.Digest`, `return ok && len(digest) > 0`},
-	{"view-not-before-replicas", "catalog/call.go", `if a.limits {`, `if a.limits && a.c == nil {`},
+	{"view-not-before-replicas", "catalog/call.go", `if a.caller.view {`, `if a.caller.view && a.next == nil {`},
 }
 
 var preflightMutants = []mutant{
@@ -59,8 +59,8 @@ const (
 )
 
 var catalogMutants = []mutant{
-	{"view-sees-everything", viewFile, `return v.scopes.Covers(v.c.permission(tool), tool.Annotations.SecurityLevel)`, `return v != nil`},
-	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, c: v.c, sees: v.sees, limits: true}`, `return &admitter{next: next, c: v.c, sees: everyTool, limits: true}`},
+	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil`},
+	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, caller: v}`, `return &admitter{next: next, caller: v.c.caller}`},
 	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
 	{"always-brings-back-what-is-kept-out", "catalog/search/select.go", `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {`, `}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.holds}} {`},
@@ -84,6 +84,13 @@ var entityMutants = []mutant{
 // byTests has the mutants that scenarios miss or meet too seldom, and the package and
 // tests that catch them.
 var byTests = map[string]tests{
+	"policy-mildest-rule-counts":          {"cmd/fairlead/policy", "TestTheStrictestRuleCounts"},
+	"policy-allows-dangerous-by-pattern":  {"cmd/fairlead/policy", "TestTheStrictestRuleCounts"},
+	"policy-allows-unknown-by-pattern":    {"cmd/fairlead/policy", "TestTheStrictestRuleCounts"},
+	"policy-nobody-approves":              {"cmd/fairlead/policy", "TestThePolicyAnswersForAPerson"},
+	"mount-takes-a-session-without-id":    {"mount", "TestNoCallGoesPastAChainThatCouldNotBeMade"},
+	"mount-forgets-the-input":             {"mount", "TestQuestionOfTheServerPassesAndIsNotRemembered"},
+	"served-call-has-the-first-arguments": {"mount/serve", "TestAnEditReachesTheHandler"},
 	"key-without-definition":              {"cache", "TestKeyIsScopeServerDefinitionAndArguments"},
 	"answer-beats-the-host":               {"preflight", "TestTheHostsWordOutweighsTheServers"},
 	"always-brings-back-what-is-kept-out": {"catalog/search", "TestSelect$"},

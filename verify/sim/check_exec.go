@@ -17,7 +17,7 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	server := at.name
-	id, _ := params.Meta["call"].(string)
+	id, _ := params.Meta[traceKey].(string)
 	r := w.calls[id]
 	if r == nil {
 		r = w.order[0]

@@ -14,6 +14,14 @@
 // as a model asks for them. A recorder inside the fake servers knows what was really handed over, and
 // works out what must hold without asking the chain.
 //
+// Every fourth scenario is at the edges of the chain: two clients and one or two servers
+// around the proxy, over lines and over HTTP, or around one of the mounts. Clients and
+// servers read and write bytes. Clients leave out the id, repeat members and write them in
+// another case; servers take the first or the last of those, execute what has no id,
+// redefine and remove tools, die, fall silent and redirect. The record and the stores
+// fail and block, and the policy changes. What a server received is judged: four ways
+// of reading it must find one call, which was classified, shown, approved and recorded.
+//
 // [RunSpread] plays two replicas of a host over one engine that is slow, loses
 // requests and answers, and is away for a while.
 //
@@ -64,11 +72,13 @@ var Invariants = []Invariant{
 	{Name: "I17", Says: "no secret reaches a sink, an error or a prompt", Comes: "comes with the tests of audit"},
 	{Name: "I18", Says: "what is shown cannot be forged", Comes: "comes with the renderer's fuzzing"},
 	{Name: "I19", Says: "all comes to rest, and what came after it is as good as the first"},
-	{Name: "I20", Says: "one more rule never allows what was refused", Comes: "comes with policy files"},
+	{Name: "I20", Says: "what the policy refuses is not sent"},
+	{Name: "I20 rules", Says: "one more rule never allows what was refused", Comes: "comes with policy files"},
 	{Name: "I21", Says: "any order is refused or keeps all this", Comes: "comes with chain.Verify"},
 	{Name: "I22", Says: "nobody is served, answered from memory or asked about what the caller may not see"},
 	{Name: "I23", Says: "no error comes out before the caller's time is over, nothing too long is shown, and what is remembered is whole"},
 	{Name: "I24", Says: "what is dangerous goes to primaries alone, and nothing to a replica with another definition"},
 	{Name: "I25", Says: "a session makes no more calls than it may, and as many"},
 	{Name: "I26", Says: "of the calls of one turn to one server, none goes on beside one before it unless both read, and each has its own outcome"},
+	{Name: "I27", Says: "what leaves is one call for every way of reading it"},
 }

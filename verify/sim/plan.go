@@ -61,12 +61,6 @@ const (
 	hintPerMinute  = 30.0
 )
 
-// dice returns numbers that depend on the seed and the two parts alone, so that
-// who throws first does not matter.
-func (w *scenario) dice(kind, n, m uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(w.seed*0x9e3779b97f4a7c15+kind, n<<20|m))
-}
-
 // Kinds of dice.
 const (
 	forSettings = iota
@@ -78,6 +72,7 @@ const (
 	forSlots
 	forSink
 	forResolver
+	forEdges
 )
 
 // span draws a duration with a part of nanoseconds, so that no two events share

@@ -2,9 +2,13 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
@@ -116,6 +120,10 @@ func (r *record) String() string {
 	return fmt.Sprintf("%s %q %s/%s", r.id, r.scope, r.server, r.tool.name)
 }
 
+// traceKey is the member of _meta with a call's ID. It is the transport's, so that it
+// keeps no call from being cached.
+const traceKey = "traceparent"
+
 func callID(n int) string { return "c" + strconv.Itoa(n) }
 
 // An event is a line of the trace, put into words only when it is printed.
@@ -126,29 +134,59 @@ type event struct {
 	extra string
 }
 
+// A journal is what a scenario writes down of itself.
+type journal struct {
+	seed       uint64
+	start      time.Time
+	mu         sync.Mutex // guards what follows, and what the scenario's own fields say
+	trace      []event
+	violations []string
+}
+
 // say adds to the trace; the caller holds the mutex.
-func (w *scenario) say(who, what, extra string) {
-	w.trace = append(w.trace, event{w.now(), who, what, extra})
+func (j *journal) say(who, what, extra string) {
+	j.trace = append(j.trace, event{j.now(), who, what, extra})
 }
 
 // badf reports a broken invariant; the caller holds the mutex.
-func (w *scenario) badf(invariant string, who fmt.Stringer, format string, args ...any) {
+func (j *journal) badf(invariant string, who fmt.Stringer, format string, args ...any) {
 	text := fmt.Sprintf("%s: %v: %s", invariant, who, fmt.Sprintf(format, args...))
-	w.violations = append(w.violations, text)
-	w.say("!!", text, "")
+	j.violations = append(j.violations, text)
+	j.say("!!", text, "")
 }
 
-func (w *scenario) now() time.Duration { return time.Since(w.start) }
+func (j *journal) now() time.Duration { return time.Since(j.start) }
 
-// Trace prints what happened, in order.
-func (w *scenario) Trace() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// print returns what happened, in order, after the scenario's settings.
+func (j *journal) print(settings any) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "settings %+v\n", w.settings)
-	slices.SortStableFunc(w.trace, func(a, b event) int { return int(a.at - b.at) })
-	for _, e := range w.trace {
+	fmt.Fprintf(&b, "settings %+v\n", settings)
+	slices.SortStableFunc(j.trace, func(a, b event) int { return int(a.at - b.at) })
+	for _, e := range j.trace {
 		fmt.Fprintf(&b, "%15.9f  %-4s %s %s\n", e.at.Seconds(), e.who, e.what, e.extra)
 	}
 	return b.String()
+}
+
+// dice returns numbers that depend on the seed and the two parts alone, so that
+// who throws first does not matter.
+func (j *journal) dice(kind, n, m uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(j.seed*0x9e3779b97f4a7c15+kind, n<<20|m))
+}
+
+// play runs a scenario in a bubble of its own. One that cannot end is a violation.
+func (j *journal) play(t *testing.T, scenario func(*testing.T)) {
+	defer func() {
+		if v := recover(); v != nil { // a bubble that cannot end panics
+			j.mu.Lock()
+			j.violations = append(j.violations, fmt.Sprintf("I19: the scenario does not end: %v", v))
+			j.mu.Unlock()
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		j.start = time.Now()
+		scenario(t)
+	})
 }

@@ -80,7 +80,7 @@ func scribble(sent []byte, meta mcp.Meta, res *mcp.CallToolResult) {
 	for i := range sent {
 		sent[i] = 'Z'
 	}
-	meta["call"] = "scribbled"
+	meta[traceKey] = "scribbled"
 	if res == nil {
 		return
 	}

@@ -3,7 +3,9 @@ package sim_test
 import (
 	"flag"
 	"fmt"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,14 @@ var (
 	first = flag.Uint64("first", 0, "the seed of the first one")
 	seed  = flag.Int64("seed", -1, "play this one only, and print what happens")
 )
+
+// A scenario leaves little behind, so that collecting it less often costs no memory to
+// speak of, and saves a fifth of the time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 func TestScenarios(t *testing.T) { play(t, "scenarios", sim.Run) }
 

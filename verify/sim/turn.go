@@ -142,7 +142,7 @@ func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 // call is a record as it is handed in.
 func (w *scenario) call(r *record, tool *middleware.Tool) middleware.Call {
 	r.sent = []byte(r.text)
-	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(r.sent), Meta: mcp.Meta{"call": r.id}}
+	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(r.sent), Meta: mcp.Meta{traceKey: r.id}}
 	if r.text == "" {
 		call.Arguments = nil
 	}

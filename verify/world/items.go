@@ -89,7 +89,7 @@ func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name,
 		panic(err) // texts only
 	}
 	e := Event{Call: id, Kind: kindOf(name), Item: item, Began: time.Now()}
-	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: t[name], Arguments: form, Meta: mcp.Meta{"id": id}})
+	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: t[name], Arguments: form, Meta: mcp.Meta{"traceparent": id}})
 	e.Ended = time.Now()
 	if err == nil {
 		e.Version, err = VersionOf(res)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
@@ -67,4 +70,25 @@ func (r *Reader) Read(ctx context.Context) (*Listing, error) {
 		panic(o.panicked) // on the caller's goroutine
 	}
 	return o.l, o.err
+}
+
+// Lost says what a session cannot give because it was not prepared before it connected, "" for
+// nothing: its lists as the server wrote them, and notices of changes. Of a session of the host's own
+// nothing is known.
+func Lost(s Session, prepared, notices bool) string {
+	cs, ok := s.(*mcp.ClientSession)
+	if !ok {
+		return ""
+	}
+	var lost []string
+	if !prepared {
+		lost = append(lost, "a hint that is absent cannot be told from one that is false, and one malformed tool fails the whole list: connect through mount.Transport")
+	}
+	if about := cs.InitializeResult(); !notices && about != nil && about.Capabilities != nil && about.Capabilities.Tools != nil && about.Capabilities.Tools.ListChanged {
+		lost = append(lost, "it tells when its tools change, and nobody listens: make the client with mount.Options")
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	return "its session was not prepared; " + strings.Join(lost, "; ")
 }

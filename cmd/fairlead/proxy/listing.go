@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -28,8 +29,9 @@ func (t *tools) current() (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.now != nil {
-		_ = t.now.catalog.Close()
+	if old := t.now; old != nil {
+		t.before = append(t.before, weak.Make(old.catalog))
+		t.session.calls.Go(func() { _ = old.catalog.Close() }) // it waits for a list that is under way
 	}
 	t.now = fresh
 	return fresh, nil

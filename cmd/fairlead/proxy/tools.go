@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
@@ -24,7 +25,10 @@ type tools struct {
 	mu    sync.Mutex
 	ended chan struct{} // closed at the end of each listing, and made anew
 	now   *set
-	asked time.Time // because of an unknown name
+	// before are the catalogs of earlier policies: calls that began under one may wait for a
+	// person still, and hold it.
+	before []weak.Pointer[catalog.Catalog]
+	asked  time.Time // because of an unknown name
 }
 
 // A set is a catalogue with the chain in front of it.
@@ -244,6 +248,11 @@ func (t *tools) announced(s *server) {
 	defer t.mu.Unlock()
 	if t.now != nil {
 		t.now.catalog.Changed(s)
+	}
+	for _, before := range t.before {
+		if c := before.Value(); c != nil {
+			c.Changed(s)
+		}
 	}
 }
 

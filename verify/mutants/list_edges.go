@@ -1,0 +1,34 @@
+package main
+
+const (
+	decideFile = "cmd/fairlead/policy/decide.go"
+	mountFile  = "mount/mount.go"
+	serveFile  = "mount/serve/serve.go"
+	listerFile = "catalog/lister.go"
+)
+
+var policyMutants = []mutant{
+	{"policy-mildest-rule-counts", decideFile, `if decides == nil || r.Verdict > decides.Verdict {`, `if decides == nil || r.Verdict < decides.Verdict {`},
+	{"policy-allows-dangerous-by-pattern", decideFile, `return r.Tool.Exact()`, `return r.Tool.namesServer()`},
+	{"policy-allows-unknown-by-pattern", decideFile, `return r.Tool.namesServer()`, `return r.Tool.namesServer() || true`},
+	{"policy-approves-what-it-asks-about", decideFile, `if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v == Allow {`,
+		`if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v != None {`},
+	{"policy-denies-nothing", decideFile, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Deny {`, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v > Deny {`},
+	{"policy-ask-does-not-raise", decideFile, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Ask {`, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v > Deny {`},
+	{"policy-nobody-approves", decideFile, `return hitl.Decision{}, errNobody`, `return hitl.Decision{Verdict: hitl.Approved}, nil`},
+}
+
+var mountMutants = []mutant{
+	{"mount-without-its-chain", mountFile, `if chain != nil {`, `if chain != nil && c == nil {`},
+	{"mount-without-guard", mountFile, `caller := c.tools.Guard(session.Executor(sender{c.next}))`, `caller := session.Executor(sender{c.next})`},
+	{"mount-takes-a-session-without-id", mountFile, `if m.server == "" {`, `if m.server == "" && m.caller == nil && m == nil {`},
+	{"mount-forgets-the-input", mountFile, `if params.InputResponses != nil || params.RequestState != "" {`, `if params.InputResponses != nil && params.RequestState != "" && cs == nil {`},
+	{"mount-hears-of-no-change", "mount/options.go", `first(ctx, req)`, `_ = first`},
+	{"announced-change-is-not-waited-for", listerFile, `func (n *lister) changing() bool { return n.announced.Load() != n.read.Load() }`, `func (n *lister) changing() bool { return false }`},
+	{"store-for-each-chain", "cache/cache.go", `mine.next, mine.recovering = next, fault.Recover(next)`,
+		`mine.next, mine.recovering, mine.store = next, fault.Recover(next), NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})`},
+	{"served-calls-share-a-scope", serveFile, `call := middleware.Call{Scope: s.o.Scope(r), Tool: tool, Arguments: r.Params.Arguments, Meta: r.Params.Meta}`,
+		`call := middleware.Call{Tool: tool, Arguments: r.Params.Arguments, Meta: r.Params.Meta}`},
+	{"served-call-has-the-first-arguments", serveFile, `params := &mcp.CallToolParamsRaw{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: call.Arguments}`,
+		`params := &mcp.CallToolParamsRaw{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: came.Params.Arguments}`},
+}

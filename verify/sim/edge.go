@@ -1,0 +1,327 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/verify/world"
+)
+
+// An edges is a scenario at the edges of the chain: two clients, one or two servers and
+// a person around the proxy or a mount. Clients and servers read and write bytes, and
+// the scenario judges the bytes that reached a server.
+type edges struct {
+	journal
+
+	settings edgeSettings
+	trust    policy
+	ctx      context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup // what servers and clients do
+	released chan struct{}  // closed when what blocks goes on
+
+	// The journal's mutex guards what follows, and the fields of servers and asks.
+	rule       *ruling
+	servers    []*backend
+	clients    []*peer
+	asks       []*ask
+	deliveries []*delivery
+	approvals  []*approved
+	intended   map[string]bool // calls with a record before them, by ID
+	ends       map[string]int  // records of the end, by the call's ID
+	recorded   int             // ends of all calls
+	quiet      bool            // nothing fails any more, and the person approves at once
+}
+
+// A front is what lies between the clients and the servers.
+type front uint8
+
+const (
+	overLines  front = iota // the proxy, with a client on each of two pairs of streams
+	overHTTP                // the proxy, with two sessions over HTTP
+	overClient              // mount.Client under two clients of the SDK
+	overServer              // serve.ToolHandler in a server of the SDK with two sessions
+)
+
+// A trouble is what goes wrong with a part that the chain depends on.
+type trouble uint8
+
+const (
+	well   trouble = iota
+	fails          // now and then
+	blocks         // from some instant on
+)
+
+type edgeSettings struct {
+	front       front
+	several     bool // servers
+	sink, store trouble
+	from        time.Duration // when they begin to block
+	rulings     [2]int        // the policy at first, and after swapAt
+	swapAt      time.Duration
+}
+
+// A ruling is a policy, as its file says it and as the judge knows it.
+type ruling struct {
+	denied, asked, allowed string // a tool of every server, "" for none
+	readOnly               bool
+}
+
+var rulings = []ruling{{}, {denied: "create_note"}, {readOnly: true}, {asked: "set_note"}, {allowed: "delete_note"}}
+
+const (
+	edgeLength   = 40 * time.Second
+	edgePatience = 3 * time.Minute // for the answer to any call
+	// storePatience is after what time a store that blocks returns an error, as its
+	// contract says.
+	storePatience = 5 * time.Second
+)
+
+// runEdges plays the scenario of a seed at the edges.
+func runEdges(t *testing.T, seed uint64) Outcome {
+	w := &edges{
+		journal: journal{seed: seed}, trust: policy{trusted: map[string]bool{trusty: true}},
+		intended: make(map[string]bool), ends: make(map[string]int),
+	}
+	w.journal.play(t, w.play)
+	return Outcome{len(w.asks), len(w.deliveries), w.violations, func() string { return w.print(w.settings) }}
+}
+
+func drawEdgeSettings(r *rand.Rand) edgeSettings {
+	s := edgeSettings{
+		front:   []front{overLines, overLines, overLines, overHTTP, overHTTP, overHTTP, overClient, overServer}[r.IntN(8)],
+		several: r.IntN(3) == 0,
+		from:    span(r, 0, edgeLength),
+		swapAt:  span(r, 0, edgeLength),
+	}
+	s.sink, s.store = trouble(max(0, r.IntN(6)-3)), trouble(max(0, r.IntN(6)-3))
+	if r.IntN(2) == 0 {
+		s.rulings[0] = r.IntN(len(rulings))
+	}
+	s.rulings[1] = s.rulings[0]
+	if r.IntN(3) == 0 {
+		s.rulings[1] = r.IntN(len(rulings))
+	}
+	if s.front >= overClient { // mounts have neither a policy file nor several servers here
+		s.rulings, s.several = [2]int{}, false
+	}
+	return s
+}
+
+func (w *edges) play(t *testing.T) {
+	w.settings = drawEdgeSettings(w.dice(forEdges, 0, 0))
+	w.ctx, w.stop = context.WithCancel(t.Context())
+	w.released = make(chan struct{})
+	w.rule = &rulings[w.settings.rulings[0]]
+	w.build(t)
+	w.planAsks()
+	var calls sync.WaitGroup
+	for _, a := range w.asks {
+		calls.Go(func() {
+			time.Sleep(a.at)
+			w.make(a)
+		})
+	}
+	for _, c := range w.edgeChanges() {
+		calls.Go(func() {
+			time.Sleep(c.at)
+			c.do()
+		})
+	}
+	time.Sleep(edgeLength + edgePatience + time.Second)
+	w.checkAnswered()
+	close(w.released)
+	calls.Wait()
+	time.Sleep(5 * time.Minute) // less than an idle session lasts
+	w.rest()
+	time.Sleep(2 * time.Hour) // who answers late has done so
+	w.checkRecords()
+	w.stop()
+	for _, p := range w.clients {
+		p.leave()
+	}
+	for _, b := range w.servers {
+		b.leave()
+	}
+	w.running.Wait()
+}
+
+// An edgeChange is something that happens beside the calls.
+type edgeChange struct {
+	at time.Duration
+	do func()
+}
+
+// edgeChanges draws redefinitions, many of them while a person reads, and the change of
+// the policy.
+func (w *edges) edgeChanges() []edgeChange {
+	r := w.dice(forEdges, 1, 0)
+	all := []edgeChange{{w.settings.swapAt, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.rule = &rulings[w.settings.rulings[1]]
+		w.say("**", "the policy changes", "")
+	}}}
+	if w.settings.front == overServer {
+		return all
+	}
+	for range 1 + r.IntN(5) {
+		a := w.asks[r.IntN(len(w.asks))]
+		revision := []int{0, 2, 2, 3}[r.IntN(4)]
+		tells := revision != 2 || r.IntN(4) > 0
+		at := a.at + span(r, 0, 8*time.Second)
+		all = append(all, edgeChange{at, func() { a.server.change(a.tool, revision, tells) }})
+		if r.IntN(2) == 0 { // and soon once more
+			second := []int{1, 3, 1, 2}[revision]
+			all = append(all, edgeChange{at + span(r, 0, 4*time.Second), func() { a.server.change(a.tool, second, true) }})
+		}
+	}
+	return all
+}
+
+// Confirm is the person.
+func (w *edges) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+	shown := &approved{server: request.Tool.Server, tool: request.Tool.Name(), arguments: compact(request.Arguments), revision: revisionOf(request.Tool.Definition)}
+	w.mu.Lock()
+	dice := w.dice(forEdges, 2, uint64(w.numberIn(shown.arguments)))
+	how, wait := dice.IntN(10), span(dice, 10*time.Millisecond, 12*time.Second)
+	w.say("person", "is asked", shown.String())
+	if a := w.askOf(shown.arguments); a != nil && (a.rule.denied == shown.tool || a.rule.readOnly) && a.rule == w.rule {
+		w.badf("I22", a, "is asked about and must be refused")
+	}
+	if w.quiet {
+		how, wait = 9, 0
+	}
+	w.mu.Unlock()
+	switch how {
+	case 0:
+		return hitl.Decision{Reason: "not today"}, world.Wait(ctx, wait)
+	case 1: // never answers
+		<-ctx.Done()
+		return hitl.Decision{}, ctx.Err()
+	case 2: // does not heed the end of the question
+		time.Sleep(time.Hour)
+		return hitl.Decision{Verdict: hitl.Approved, By: "sim"}, nil
+	}
+	if err := world.Wait(ctx, wait); err != nil {
+		return hitl.Decision{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.say("person", "approves", shown.String())
+	w.approvals = append(w.approvals, shown)
+	return hitl.Decision{Verdict: hitl.Approved, By: "sim"}, nil
+}
+
+// Write is the sink of the record.
+func (w *edges) Write(_ context.Context, record audit.Record) error {
+	w.mu.Lock()
+	n := w.recorded
+	if record.Kind == audit.End {
+		w.ends[record.Call]++
+		w.recorded++
+	}
+	w.say("record", string(record.Kind), record.Call+" "+record.Tool+" "+string(record.Outcome))
+	sink, blocked := w.settings.sink, w.blocked()
+	broken := sink == fails && !w.quiet && w.dice(forEdges, 3, uint64(n)).IntN(6) == 0
+	w.mu.Unlock()
+	if sink == blocks && blocked {
+		<-w.released
+		return errDisk
+	}
+	if broken {
+		return errDisk
+	}
+	if record.Kind == audit.Intent {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.intended[record.Call] = true
+	}
+	return nil
+}
+
+// blocked reports whether what blocks does so now; the caller holds the mutex.
+func (w *edges) blocked() bool { return !w.quiet && w.now() >= w.settings.from }
+
+// stall is what a store does before it works.
+func (w *edges) stall(ctx context.Context) error {
+	w.mu.Lock()
+	store, blocked := w.settings.store, w.blocked()
+	broken := store == fails && !w.quiet && w.dice(forEdges, 4, uint64(w.now())).IntN(6) == 0
+	w.mu.Unlock()
+	switch {
+	case broken:
+		return errLost
+	case store == blocks && blocked:
+		return errors.Join(errLost, world.Wait(ctx, storePatience))
+	}
+	return nil
+}
+
+// mute reports whether a server answers nothing now.
+func (w *edges) mute(b *backend) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.quiet && b.muteAt > 0 && w.now() > b.muteAt && w.now() < b.muteAt+20*time.Second
+}
+
+// drawEdgeFault draws how a server treats a call, and whether its effect is late.
+func (w *edges) drawEdgeFault(b *backend, d *delivery) (f fault, latency time.Duration, late bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dice := w.dice(forEdges, 5, uint64(d.n))
+	latency = span(dice, time.Millisecond, 1500*time.Millisecond)
+	if w.quiet {
+		return none, latency, false
+	}
+	f = []fault{none, none, none, none, none, none, none, failed, dropped, stubborn, slow, invalid, isError}[dice.IntN(13)]
+	if (f == failed || f == dropped) && w.settings.front == overClient { // its client has one connection
+		f = none
+	}
+	if f == slow {
+		latency = span(dice, 2*time.Second, 14*time.Second)
+	}
+	return f, latency, f == none && dice.IntN(2) == 0
+}
+
+// rest makes a few more calls when everything is well again.
+func (w *edges) rest() {
+	w.mu.Lock()
+	w.quiet = true
+	w.mu.Unlock()
+	for _, b := range w.servers {
+		for i := range toolSpecs {
+			b.change(toolSpecs[i].name, 1, true)
+		}
+	}
+	time.Sleep(time.Minute)
+	for _, p := range w.clients {
+		for _, tool := range []string{"set_note", "get_note", "delete_note"} { // the first may have to wait for a list
+			a := &ask{n: len(w.asks), client: p, done: make(chan struct{}), server: w.servers[0], tool: tool, arguments: fmt.Sprintf(`{"id":"rest of %s"}`, p.name)}
+			if tool != "get_note" {
+				a.arguments = fmt.Sprintf(`{"id":"rest","n":%d}`, a.n)
+			}
+			w.asks = append(w.asks, a)
+			w.make(a)
+			time.Sleep(time.Second)
+			w.mu.Lock()
+			refused := a.rule.readOnly && tool == "delete_note" || tool == "set_note"
+			if got := w.deliveriesOf(a); got == 0 && !refused || a.ended.IsZero() {
+				w.badf("I19", a, "was delivered %d times after all had come to rest, and answered at %v", got, a.ended)
+			}
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (a *ask) String() string {
+	return "ask " + strconv.Itoa(a.n) + " of " + a.client.name + " " + a.server.name + "/" + a.tool + " " + a.arguments
+}

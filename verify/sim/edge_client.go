@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A peer is a client. It writes bytes to the front, or makes calls of the SDK's.
+type peer struct {
+	w       *edges
+	name    string
+	wire    *wire        // over lines
+	http    http.Handler // over HTTP
+	session string
+	sdk     *mcp.ClientSession
+	ready   chan struct{} // closed when the client was introduced
+}
+
+// An ask is what a client asks the front for at one time: a call, or something that may be
+// taken for one.
+type ask struct {
+	n           int
+	client      *peer
+	at          time.Duration
+	cancelAfter time.Duration // 0 for never
+	server      *backend
+	tool        string
+	arguments   string // with the ask's number, if the tool writes
+	shape       shapeOfAsk
+
+	done                    chan struct{} // closed when it was answered
+	began, ended, cancelled time.Time
+	before                  int // the version of the server's notes when it began
+	rule                    *ruling
+}
+
+// A shapeOfAsk is how an ask is written. In all but the first a second call is hidden,
+// which deletes: what is shown to the person must be what is executed.
+type shapeOfAsk uint8
+
+const (
+	asIs shapeOfAsk = iota
+	withoutID
+	nullID
+	twoNames
+	foldedName
+	twoArguments
+	foldedArguments
+	longS // ſ, which Go folds to s
+	twoParams
+	foldedParams
+	foldedMethod
+	inBatch
+	moreMembers
+	unknownTool
+	lastShape
+)
+
+// planAsks draws what the clients do.
+func (w *edges) planAsks() {
+	r := w.dice(forEdges, 6, 0)
+	for n := range 8 + r.IntN(12) {
+		a := &ask{n: n, client: w.clients[r.IntN(len(w.clients))], server: w.servers[r.IntN(len(w.servers))], done: make(chan struct{}), at: span(r, 0, edgeLength)}
+		a.tool = toolSpecs[[...]int{0, 0, 0, 1, 2, 3, 3, 3, 4}[r.IntN(9)]].name
+		a.arguments = fmt.Sprintf(`{"id":"%c","n":%d}`, 'a'+rune(r.IntN(2)), n)
+		if a.tool == "get_note" {
+			a.arguments = fmt.Sprintf(`{"id":"%c"}`, 'a'+rune(r.IntN(2)))
+		}
+		if r.IntN(10) == 0 {
+			a.cancelAfter = span(r, time.Millisecond, 10*time.Second)
+		}
+		if w.settings.front < overClient && r.IntN(3) == 0 {
+			a.shape = shapeOfAsk(r.IntN(int(lastShape)))
+		}
+		w.asks = append(w.asks, a)
+	}
+}
+
+// id is the ask's number, as it is written.
+func (a *ask) id() string {
+	if a.n%2 == 0 {
+		return strconv.Itoa(a.n)
+	}
+	return strconv.Quote("call " + strconv.Itoa(a.n))
+}
+
+// text is the ask as its client writes it.
+func (a *ask) text(r *rand.Rand) string {
+	name := func(tool string) string {
+		if len(a.client.w.servers) > 1 {
+			tool = (&middleware.Tool{Server: a.server.name, Definition: &mcp.Tool{Name: tool}}).ModelName()
+		}
+		return strconv.Quote(tool)
+	}
+	pair := func(name, value string) string { return strconv.Quote(name) + ":" + value }
+	// both puts the two in either order.
+	both := func(one, other string) string {
+		if r.IntN(2) == 0 {
+			one, other = other, one
+		}
+		return one + "," + other
+	}
+	object := func(members ...string) string { return "{" + strings.Join(members, ",") + "}" }
+	folded := func(name string) string {
+		return []string{strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:], name[:len(name)-1] + strings.ToUpper(name[len(name)-1:])}[r.IntN(3)]
+	}
+	evil := fmt.Sprintf(`{"id":"all","n":%d}`, a.n)
+	id, method := pair("id", a.id()), pair("method", `"tools/call"`)
+	tool, arguments := pair("name", name(a.tool)), pair("arguments", a.arguments)
+	hidden := object(pair("name", name("delete_note")), pair("arguments", evil))
+	past := object(pair("name", `"delete_note"`), pair("arguments", evil)) // as the server itself names it
+	switch a.shape {
+	case withoutID:
+		return object(method, pair("params", past))
+	case nullID:
+		return object(pair("id", "null"), method, pair("params", past))
+	case twoNames:
+		tool = both(tool, pair("name", name("delete_note")))
+	case foldedName:
+		tool = both(tool, pair(folded("name"), name("delete_note")))
+	case twoArguments:
+		arguments = both(arguments, pair("arguments", evil))
+	case foldedArguments:
+		arguments = both(arguments, pair(folded("arguments"), evil))
+	case longS:
+		arguments = both(arguments, pair("argument\u017f", evil))
+	case moreMembers:
+		arguments = both(arguments, pair("task", `{"ttl":60000}`))
+	case unknownTool:
+		tool = pair("name", `"no_such_tool"`)
+	}
+	params := pair("params", object(tool, arguments))
+	switch a.shape {
+	case twoParams:
+		params = both(params, pair("params", hidden))
+	case foldedParams:
+		params = both(params, pair([]string{"Params", "param\u017f"}[r.IntN(2)], hidden))
+	case foldedMethod:
+		return object(pair("jsonrpc", `"2.0"`), id, both(pair("Method", `"tools/call"`), pair("method", `"ping"`)), pair("params", hidden))
+	}
+	call := object(pair("jsonrpc", `"2.0"`), id, method, params)
+	if a.shape == inBatch {
+		return "[" + both(call, object(method, pair("params", past))) + "]"
+	}
+	return call
+}
+
+// make asks for it, and returns when the client does not wait any more.
+func (w *edges) make(a *ask) {
+	<-a.client.ready
+	ctx, cancel := context.WithTimeout(w.ctx, 2*edgePatience)
+	defer cancel()
+	w.mu.Lock()
+	text := a.text(w.dice(forEdges, 7, uint64(a.n)))
+	a.began, a.before, a.rule = time.Now(), a.server.version, w.rule
+	w.say(a.client.name, "asks", text)
+	w.mu.Unlock()
+	if a.cancelAfter > 0 {
+		timer := time.AfterFunc(a.cancelAfter, func() {
+			w.mu.Lock()
+			late := !a.ended.IsZero()
+			if !late {
+				a.cancelled = time.Now()
+			}
+			w.mu.Unlock()
+			if !late && a.client.wire != nil {
+				a.client.wire.give([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + a.id() + "}}\n"))
+			}
+			cancel()
+		})
+		defer timer.Stop()
+	}
+	switch {
+	case a.client.sdk != nil:
+		res, err := a.client.sdk.CallTool(ctx, &mcp.CallToolParams{Name: a.tool, Arguments: json.RawMessage(a.arguments)})
+		raw, _ := json.Marshal(res)
+		w.answered(a, raw, err != nil)
+	case a.client.wire != nil:
+		a.client.wire.give([]byte(text + "\n"))
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+		}
+	default:
+		a.client.post(ctx, text)
+	}
+}
+
+// take reads what the front wrote: an answer, or what does not matter here.
+func (p *peer) take(message []byte) {
+	m := readers[0].read(message)
+	if m.method != "" || m.id == "" {
+		return
+	}
+	if m.id == `"hello"` {
+		close(p.ready)
+		return
+	}
+	for _, a := range p.w.asks {
+		if a.id() == m.id && a.client == p {
+			result := readers[0].member(message, "result")
+			p.w.answered(a, result, result == nil)
+		}
+	}
+}
+
+const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + protocol + `","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`
+
+// enter introduces the client.
+func (p *peer) enter() {
+	text, greeted := fmt.Sprintf(hello, p.name), `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	if p.wire != nil {
+		p.wire.give([]byte(text + "\n"))
+		<-p.ready
+		p.wire.give([]byte(greeted + "\n"))
+		return
+	}
+	p.post(p.w.ctx, text)
+	p.post(p.w.ctx, greeted)
+}
+
+// post sends a message over HTTP and reads the response.
+func (p *peer) post(ctx context.Context, text string) {
+	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(text))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(headerSession, p.session)
+	res := httptest.NewRecorder()
+	p.http.ServeHTTP(res, req)
+	if s := res.Header().Get(headerSession); s != "" {
+		p.session = s
+	}
+	if res.Header().Get("Content-Type") != "text/event-stream" {
+		p.take(res.Body.Bytes())
+		return
+	}
+	for line := range bytes.Lines(res.Body.Bytes()) {
+		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			p.take(data)
+		}
+	}
+}
+
+// leave ends the client's connection.
+func (p *peer) leave() {
+	if p.wire != nil {
+		_ = p.wire.Close()
+	}
+	if p.sdk != nil {
+		_ = p.sdk.Close()
+	}
+}
+
+func (b *backend) leave() {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	for _, l := range b.links {
+		_ = l.Close()
+	}
+}
+
+var _ io.ReadWriteCloser = (*wire)(nil)

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	policyfile "github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/mount/serve"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// policies are the rulings, as their files say them.
+var policies = func() map[*ruling]*policyfile.Policy {
+	all := make(map[*ruling]*policyfile.Policy)
+	for i := range rulings {
+		r := &rulings[i]
+		var rules []string
+		for decide, tool := range map[string]string{"deny": r.denied, "ask": r.asked, "allow": r.allowed} {
+			for _, server := range []string{trusty, liar} {
+				if tool != "" {
+					rules = append(rules, fmt.Sprintf(`{"tool":"%s/%s","decide":"%s"}`, server, tool, decide))
+				}
+			}
+		}
+		text := fmt.Sprintf(`{"trust":["%s"],"readOnly":%t,"rules":[%s],"approvals":{"timeout":"25s"},"timeout":{"default":"8s"}}`,
+			trusty, r.readOnly, strings.Join(rules, ","))
+		parsed, err := policyfile.Parse("sim", []byte(text))
+		if err != nil {
+			panic(err)
+		}
+		all[r] = parsed
+	}
+	return all
+}()
+
+// build puts clients, front and servers together.
+func (w *edges) build(t *testing.T) {
+	r := w.dice(forEdges, 8, 0)
+	for i, name := range []string{trusty, liar} {
+		if i > 0 && !w.settings.several {
+			break
+		}
+		b := &backend{w: w, name: name, reader: readers[r.IntN(len(readers))], lax: r.IntN(2) == 0, http: r.IntN(2) == 0, leads: r.IntN(4) == 0, history: make(map[string][]revised)}
+		if w.settings.front >= overClient { // over lines, and to a client with one connection
+			b.http, b.leads = false, false
+		} else if r.IntN(6) == 0 {
+			b.muteAt = span(r, time.Second, edgeLength)
+		}
+		for i := range toolSpecs {
+			b.history[toolSpecs[i].name] = []revised{{revision: 1}}
+		}
+		w.servers = append(w.servers, b)
+		w.mu.Lock()
+		w.say(b.name, "is a server", fmt.Sprintf("that takes %s; lax:%t http:%t leads:%t", b.reader.name, b.lax, b.http, b.leads && b.http))
+		w.mu.Unlock()
+	}
+	for i := range 2 {
+		w.clients = append(w.clients, &peer{w: w, name: "client " + strconv.Itoa(i), ready: make(chan struct{})})
+	}
+	switch w.settings.front {
+	case overClient:
+		w.buildClient(t)
+	case overServer:
+		w.buildServer(t)
+	default:
+		w.buildProxy(t)
+	}
+}
+
+func (w *edges) buildProxy(t *testing.T) {
+	o := proxy.Options{Confirm: w, Audit: w, Share: w.share, Policy: func() *policyfile.Policy {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return policies[w.rule]
+	}}
+	for _, b := range w.servers {
+		s := proxy.Server{Name: b.name, Open: b.open}
+		if b.http {
+			s = proxy.Server{Name: b.name, URL: "http://" + b.name + "/mcp", RoundTripper: b}
+		}
+		o.Servers = append(o.Servers, s)
+	}
+	p, err := proxy.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := p.Handler(w.ctx)
+	for _, c := range w.clients {
+		if w.settings.front == overHTTP {
+			c.http = handler
+		} else {
+			c.wire = newWire(c.take)
+			w.running.Go(func() { _ = p.ServeLines(w.ctx, c.wire, c.wire) })
+		}
+		w.running.Go(c.enter)
+	}
+}
+
+// share gives the chain stores that fail and block.
+func (w *edges) share(c *cache.Options, _ *ratelimit.Options, h *hitl.Options) {
+	if w.settings.store == well {
+		return
+	}
+	h.Store = &stalling{approvals.NewMemory(), w}
+	c.Remote = &stallingMemory{cache.NewMemory(), w}
+}
+
+type stalling struct {
+	approvals.Store
+
+	w *edges
+}
+
+// Add implements [approvals.Store].
+func (s *stalling) Add(ctx context.Context, a approvals.Approval) error {
+	if err := s.w.stall(ctx); err != nil {
+		return err
+	}
+	return s.Store.Add(ctx, a)
+}
+
+type stallingMemory struct {
+	*cache.Memory
+
+	w *edges
+}
+
+// Look implements [cache.Remote].
+func (s *stallingMemory) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+	if err := s.w.stall(ctx); err != nil {
+		return cache.Found{}, err
+	}
+	return s.Memory.Look(ctx, q)
+}
+
+// standard is a host's chain.
+func (w *edges) standard() chain.Standard {
+	remember, ask := cache.Options{TTL: ttl}, hitl.Options{Timeout: askTimeout}
+	w.share(&remember, nil, &ask)
+	return chain.Standard{
+		Infer: infer.New(infer.Options{}), Confirm: hitl.New(w, ask), Audit: audit.New(w, audit.Options{}), Cache: cache.New(remember),
+		Retry: retry.New(retry.Options{}), Timeout: timeout.New(timeout.Options{Default: attemptTimeout}),
+	}
+}
+
+// buildClient hangs one chain beneath two clients of the SDK.
+func (w *edges) buildClient(t *testing.T) {
+	tools, std, b := catalog.New(catalog.Options{}), w.standard(), w.servers[0]
+	tools.Trust(trusty)
+	t.Cleanup(func() { _ = tools.Close() })
+	for i, c := range w.clients {
+		client := mcp.NewClient(&mcp.Implementation{Name: c.name, Version: "1"}, mount.Options(tools, nil))
+		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return b.name, std.Then })
+		stream, err := b.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wire := stream.(*link) // open returns nothing else
+		if c.sdk, err = client.Connect(w.ctx, mount.Transport(&mcp.IOTransport{Reader: wire, Writer: wire}), nil); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := tools.Add(w.ctx, b.name, c.sdk); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(c.ready)
+	}
+}
+
+// buildServer hangs one chain before the handlers of a server of the SDK.
+func (w *edges) buildServer(t *testing.T) {
+	b, std := w.servers[0], w.standard()
+	server := mcp.NewServer(&mcp.Implementation{Name: b.name, Version: "1"}, nil)
+	scope := func(req *mcp.CallToolRequest) string { return req.Session.InitializeParams().ClientInfo.Name }
+	for i := range toolSpecs {
+		def := definition(b.name, toolSpecs[i].name, 1)
+		tool, err := middleware.NewTool(b.name, def, toolSpecs[i].honest.Annotations())
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.AddTool(def, serve.ToolHandler(tool, std.Then, scope, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			l := &link{client: scope(req)}
+			d := &delivery{server: b.name, client: l.client, tool: req.Params.Name, arguments: compact(req.Params.Arguments)}
+			w.mu.Lock()
+			w.receive(b, l, d)
+			w.mu.Unlock()
+			w.executes(b, l, d, true)
+			_, latency, _ := w.drawEdgeFault(b, d)
+			time.Sleep(latency)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strconv.Itoa(d.n)}}}, nil
+		}))
+	}
+	for _, c := range w.clients {
+		c.wire = newWire(c.take)
+		if _, err := server.Connect(w.ctx, &mcp.IOTransport{Reader: c.wire, Writer: c.wire}, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.running.Go(c.enter)
+	}
+}

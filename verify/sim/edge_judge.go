@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A delivery is a call that reached a server, as that server reads it.
+type delivery struct {
+	n         int
+	ask       *ask // nil if its arguments have no number
+	server    string
+	client    string
+	tool      string
+	arguments string
+	revision  int // of the definition that the server has now
+	at        time.Time
+	executed  bool
+	version   int // of the server's notes, after it
+}
+
+func (d *delivery) String() string {
+	return fmt.Sprintf("delivery %d at %s for %s: %s@%d %s", d.n, d.server, d.client, d.tool, d.revision, d.arguments)
+}
+
+// An approved is what a person saw and approved.
+type approved struct {
+	server, tool, arguments string
+	revision                int
+	used                    bool
+}
+
+func (a *approved) String() string {
+	return fmt.Sprintf("%s/%s@%d %s", a.server, a.tool, a.revision, a.arguments)
+}
+
+// numberIn returns the number of the ask that arguments belong to, -1 without one.
+func (w *edges) numberIn(arguments string) int {
+	var a struct{ N *int }
+	if json.Unmarshal([]byte(arguments), &a) != nil || a.N == nil {
+		return -1
+	}
+	return *a.N
+}
+
+func (w *edges) askOf(arguments string) *ask {
+	if n := w.numberIn(arguments); n >= 0 && n < len(w.asks) {
+		return w.asks[n]
+	}
+	return nil
+}
+
+func (w *edges) deliveriesOf(a *ask) (n int) {
+	for _, d := range w.deliveries {
+		if d.client == a.client.name && d.server == a.server.name && d.tool == a.tool && d.arguments == a.arguments {
+			n++
+		}
+	}
+	return n
+}
+
+// law is what holds for a tool, worked out by hand: the mildest of the definitions that
+// the front may hold. It may not have heard of what changed after the call began or was
+// not announced, and the library reads a list again after a pause.
+func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
+	if w.settings.front == overServer {
+		return spec(tool).honest
+	}
+	if w.settings.front == overClient {
+		began = began.Add(-listPause)
+	}
+	mildest, all := asks, b.history[tool]
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].revision > 0 {
+			mildest = min(mildest, w.trust.law(b.name, spec(tool), all[i].revision))
+		}
+		if all[i].told[l] && all[i].at.Before(began) {
+			break
+		}
+	}
+	return mildest
+}
+
+// listPause is how long a catalog may take to read a list that has changed.
+const listPause = 8 * time.Second
+
+// delivered judges a message with a call that has reached a server.
+func (w *edges) delivered(b *backend, l *link, message []byte) *delivery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := b.reader.read(message)
+	d := &delivery{server: b.name, client: l.client, tool: m.tool, arguments: m.arguments}
+	w.receive(b, l, d)
+	for _, r := range readers {
+		if got := r.read(message); got != m {
+			w.badf("I27", d, "is read as %+v by a server that takes %s: %s", got, r.name, message)
+		}
+	}
+	return d
+}
+
+// receive judges a delivery.
+func (w *edges) receive(b *backend, l *link, d *delivery) {
+	present := b.now(d.tool)
+	d.n, d.at, d.revision, d.ask = len(w.deliveries), time.Now(), present.revision, w.askOf(d.arguments)
+	defer func() { w.deliveries = append(w.deliveries, d) }()
+	w.say(d.server, "gets", d.String())
+	if d.ask == nil || b.history[d.tool] == nil {
+		return
+	}
+	rule, law := d.ask.rule, w.law(b, l, d.tool, d.ask.began)
+	if w.rule.denied == d.tool || w.rule.readOnly && law > reads { // as the policy is now
+		w.badf("I20", d, "was sent and the policy refuses it")
+	}
+	w.checkAgain(d, law)
+	if law == asks && rule.allowed != d.tool && w.rule.allowed != d.tool || rule.asked == d.tool {
+		w.checkApproved(d, present.told[l] && present.at.Before(d.at))
+	}
+	if law == asks && w.settings.front < overClient && !w.intended[d.ask.id()] {
+		w.badf("I16", d, "was sent without a record before")
+	}
+}
+
+// checkAgain: I2. What may have happened is not delivered again.
+func (w *edges) checkAgain(d *delivery, now law) {
+	for _, before := range w.deliveries {
+		if before.ask == d.ask && before.server == d.server && before.tool == d.tool && before.arguments == d.arguments && now >= writes {
+			w.badf("I2", d, "is the same as %v, which may have happened", before)
+			return
+		}
+	}
+}
+
+// checkApproved: I1 and I7. What needs an approval has one, to exactly this, which was
+// not used; and a definition that is known to have changed is not executed.
+func (w *edges) checkApproved(d *delivery, knows bool) {
+	var found *approved
+	for _, a := range w.approvals {
+		if a.server == d.server && a.tool == d.tool && a.arguments == d.arguments && (found == nil || found.used) {
+			found = a
+		}
+	}
+	switch {
+	case found == nil:
+		w.badf("I1", d, "was sent without an approval")
+	case found.used:
+		w.badf("I2", d, "was sent again with the approval of %v", found)
+	case knows && found.revision != d.revision:
+		w.badf("I7", d, "was sent under the approval of %v, and the change was announced", found)
+	}
+	if found != nil {
+		found.used = true
+	}
+}
+
+// executes reports whether the server has the tool, and gives the delivery its effect if
+// this is its instant.
+func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.revision == 0 {
+		return false
+	}
+	d.executed = true
+	writes := spec(d.tool).byName > reads && d.tool != "frobnicate"
+	if now && writes && (d.ask == nil || w.law(b, l, d.tool, d.ask.began) > reads) {
+		b.version++
+	}
+	d.version = b.version
+	return true
+}
+
+// answered judges what a client got.
+func (w *edges) answered(a *ask, result []byte, failed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a.ended.IsZero() {
+		a.ended = time.Now()
+		close(a.done)
+	}
+	w.say(a.client.name, "got", fmt.Sprintf("%d: %s", a.n, result))
+	if failed || a.shape != asIs {
+		return
+	}
+	var res struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	if json.Unmarshal(result, &res) != nil || len(res.Content) != 1 {
+		return
+	}
+	n, err := strconv.Atoi(res.Content[0].Text)
+	if err != nil || n >= len(w.deliveries) {
+		return
+	}
+	d := w.deliveries[n]
+	switch {
+	case d.server != a.server.name || d.tool != a.tool || d.arguments != a.arguments:
+		w.badf("I3", a, "got the result of %v", d)
+	case (w.settings.front == overHTTP || w.settings.front == overServer) && d.client != a.client.name:
+		w.badf("I22", a, "got the result of %v, which another session asked for", d)
+	case d.version < a.before:
+		w.badf("I4", a, "got the result of %v, older than %d writes before it", d, a.before-d.version)
+	}
+}
+
+// checkAnswered: I9. Whatever blocks, a call comes back.
+func (w *edges) checkAnswered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.asks {
+		switch {
+		case a.shape != asIs || !a.cancelled.IsZero():
+		case a.ended.IsZero():
+			w.badf("I9", a, "was never answered")
+		case a.ended.Sub(a.began) > edgePatience:
+			w.badf("I9", a, "was answered after %v", a.ended.Sub(a.began))
+		}
+	}
+}
+
+// checkRecords: I16. Each call, refused or not, has one record of its end.
+func (w *edges) checkRecords() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	calls := 0
+	for _, a := range w.asks {
+		calls++
+		if w.settings.front >= overClient || w.settings.sink == blocks {
+			continue
+		}
+		if got := w.ends[a.id()]; a.shape == asIs && (got > 1 || got == 0 && a.cancelled.IsZero()) {
+			w.badf("I16", a, "has %d records of its end", got)
+		}
+	}
+	for _, d := range w.deliveries {
+		if w.settings.front < overClient && w.settings.sink != blocks && d.ask != nil && w.ends[d.ask.id()] == 0 {
+			w.badf("I16", d, "has no record")
+		}
+	}
+	if w.settings.front == overServer && w.settings.sink != blocks && w.recorded < calls {
+		w.badf("I16", w.asks[0], "and the others are %d, and %d are recorded", calls, w.recorded)
+	}
+}

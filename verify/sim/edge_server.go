@@ -1,0 +1,249 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A backend is a server that reads and writes bytes itself. It executes what it reads in
+// the way that its reader has.
+type backend struct {
+	w       *edges
+	name    string
+	reader  reader
+	lax     bool // executes requests without an id too
+	http    bool
+	leads   bool                 // answers some requests over HTTP with a redirect to itself
+	muteAt  time.Duration        // from when on it answers nothing for a while; 0 for never
+	history map[string][]revised // of each tool, the present definition last
+	version int                  // of its notes: the number of writes so far
+	links   []*link
+}
+
+// A revised is a definition of a tool from some instant on; revision 0 is none.
+type revised struct {
+	revision int
+	at       time.Time
+	told     map[*link]bool // the connections that were told of it at that instant
+}
+
+// now is the present definition of a tool, of revision 0 if there is none.
+func (b *backend) now(tool string) revised {
+	if all := b.history[tool]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return revised{}
+}
+
+// A link is one connection to a backend.
+type link struct {
+	*wire // what it says by itself, and over lines everything
+
+	client  string               // that was introduced
+	listens bool                 // to what the server says by itself
+	told    map[string]time.Time // when it was told of the last change of a tool
+}
+
+func (b *backend) newLink(w *wire) *link {
+	l := &link{wire: w}
+	b.links = append(b.links, l)
+	return l
+}
+
+// open returns a connection over lines.
+func (b *backend) open() (io.ReadWriteCloser, error) {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	var l *link
+	l = b.newLink(newWire(func(line []byte) {
+		b.w.running.Go(func() {
+			if reply, err := b.serve(b.w.ctx, l, line); err != nil {
+				_ = l.Close()
+			} else if reply != nil {
+				l.give(append(reply, '\n'))
+			}
+		})
+	}))
+	l.listens = true
+	return l, nil
+}
+
+const headerSession = "Mcp-Session-Id"
+
+// RoundTrip is the backend over HTTP.
+func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
+	l := b.linkOf(req)
+	respond := func(status int, body io.ReadCloser, header ...string) (*http.Response, error) {
+		res := &http.Response{StatusCode: status, Status: http.StatusText(status), Body: body, Header: make(http.Header), Request: req, ContentLength: -1}
+		for i := 0; i < len(header); i += 2 {
+			res.Header.Set(header[i], header[i+1])
+		}
+		return res, nil
+	}
+	switch {
+	case req.Method == http.MethodGet && l != nil:
+		b.w.mu.Lock()
+		l.listens = true
+		b.w.mu.Unlock()
+		context.AfterFunc(req.Context(), func() { _ = l.Close() })
+		return respond(http.StatusOK, l.wire, "Content-Type", "text/event-stream")
+	case req.Method != http.MethodPost:
+		return respond(http.StatusOK, http.NoBody)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		b.w.mu.Lock()
+		l = b.newLink(newWire(nil))
+		b.w.mu.Unlock()
+	}
+	if b.leads && req.URL.Path == "/mcp" && b.reader.read(body).method == "tools/call" {
+		b.w.delivered(b, l, body)
+		return respond(http.StatusTemporaryRedirect, http.NoBody, "Location", "/there")
+	}
+	reply, err := b.serve(req.Context(), l, body)
+	switch {
+	case err != nil:
+		return nil, err
+	case reply == nil:
+		return respond(http.StatusAccepted, http.NoBody)
+	}
+	return respond(http.StatusOK, io.NopCloser(bytes.NewReader(reply)), "Content-Type", "application/json", headerSession, b.sessionOf(l))
+}
+
+// linkOf finds the connection of a request by the session that it names.
+func (b *backend) linkOf(req *http.Request) *link {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	n, err := strconv.Atoi(req.Header.Get(headerSession))
+	if err != nil {
+		return nil
+	}
+	return b.links[n]
+}
+
+func (b *backend) sessionOf(l *link) string {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	for n := range b.links {
+		if b.links[n] == l {
+			return strconv.Itoa(n)
+		}
+	}
+	return ""
+}
+
+var errDied = errors.New("sim: the server died")
+
+// serve answers a message, with nothing where it has no answer. An error is the server's
+// death.
+func (b *backend) serve(ctx context.Context, l *link, message []byte) ([]byte, error) {
+	if b.w.mute(b) {
+		<-ctx.Done()
+		return nil, nil
+	}
+	m := b.reader.read(message)
+	switch {
+	case m.method == "tools/call" && (m.id != "" || b.lax):
+		return b.call(ctx, l, message, m)
+	case m.id == "":
+		return nil, nil
+	case m.method == "initialize":
+		params := b.reader.member(message, "params")
+		b.w.mu.Lock()
+		l.client = text(b.reader.member(b.reader.member(params, "clientInfo"), "name"))
+		b.w.mu.Unlock()
+		version := cmp.Or(text(b.reader.member(params, "protocolVersion")), protocol)
+		return answer(m.id, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":%q,"version":"1"}}`, min(version, protocol), b.name))
+	case m.method == "tools/list":
+		return answer(m.id, b.list())
+	case m.method == "ping":
+		return answer(m.id, `{}`)
+	}
+	return []byte(`{"jsonrpc":"2.0","id":` + m.id + `,"error":{"code":-32601,"message":"no such method"}}`), nil
+}
+
+const protocol = "2025-06-18"
+
+func answer(id, result string) ([]byte, error) {
+	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`), nil
+}
+
+// list is what the server declares now.
+func (b *backend) list() string {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	all := []*mcp.Tool{}
+	for i := range toolSpecs {
+		if def := definition(b.name, toolSpecs[i].name, b.now(toolSpecs[i].name).revision); def != nil {
+			all = append(all, def)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"tools": all})
+	if err != nil {
+		panic(err) // they are constants
+	}
+	return string(list)
+}
+
+// call executes a call. It has its effect at once, or at the end.
+func (b *backend) call(ctx context.Context, l *link, message []byte, m reading) ([]byte, error) {
+	d := b.w.delivered(b, l, message)
+	fault, latency, late := b.w.drawEdgeFault(b, d)
+	if fault == failed { // it dies before it has executed the call
+		return nil, errDied
+	}
+	if !b.w.executes(b, l, d, !late) {
+		return []byte(`{"jsonrpc":"2.0","id":` + cmp.Or(m.id, "null") + `,"error":{"code":-32602,"message":"unknown tool"}}`), nil
+	}
+	if err := world.Wait(ctx, latency); err != nil || fault == stubborn { // it never answers
+		<-ctx.Done()
+		return nil, nil
+	}
+	if late {
+		b.w.executes(b, l, d, true)
+	}
+	switch {
+	case fault == dropped:
+		return nil, errDied
+	case m.id == "":
+		return nil, nil
+	case fault == invalid:
+		return []byte(`{"jsonrpc":"2.0","id":` + m.id + `,"error":{"code":-32000,"message":"it failed"}}`), nil
+	}
+	return answer(m.id, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}],"isError":%t}`, d.n, fault == isError))
+}
+
+// change redefines a tool, or removes it with revision 0, and tells the clients of it.
+func (b *backend) change(tool string, revision int, tells bool) {
+	b.w.mu.Lock()
+	b.w.say(b.name, "changes", fmt.Sprintf("%s to %d, tells %t", tool, revision, tells))
+	change := revised{revision, time.Now(), make(map[*link]bool)}
+	for _, l := range b.links {
+		if tells && l.listens && !l.ended() {
+			change.told[l] = true
+		}
+	}
+	b.history[tool] = append(b.history[tool], change)
+	b.w.mu.Unlock()
+	message := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"
+	if b.http {
+		message = "data: " + message + "\n"
+	}
+	for l := range change.told {
+		l.give([]byte(message))
+	}
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+)
+
+// A wire is a stream between code that reads and writes bytes and the scenario, which
+// takes and gives lines.
+type wire struct {
+	take  func(line []byte) // gets each line that was written
+	lines chan []byte       // to be read
+	over  chan struct{}     // closed at the end
+	once  sync.Once
+	came  []byte // the beginning of a line that was written
+	rest  []byte // the end of a line that was read
+}
+
+func newWire(take func([]byte)) *wire {
+	return &wire{take: take, lines: make(chan []byte, 1024), over: make(chan struct{})}
+}
+
+// Write takes bytes of lines. There is one writer.
+func (w *wire) Write(p []byte) (int, error) {
+	if w.ended() {
+		return 0, io.ErrClosedPipe
+	}
+	w.came = append(w.came, p...)
+	for {
+		line, rest, found := bytes.Cut(w.came, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		w.take(bytes.Clone(line))
+		w.came = rest
+	}
+}
+
+// Read returns bytes of the lines that were given. There is one reader.
+func (w *wire) Read(p []byte) (int, error) {
+	if len(w.rest) == 0 {
+		select {
+		case w.rest = <-w.lines:
+		default:
+			select {
+			case w.rest = <-w.lines:
+			case <-w.over:
+				return 0, io.EOF
+			}
+		}
+	}
+	n := copy(p, w.rest)
+	w.rest = w.rest[n:]
+	return n, nil
+}
+
+// give lets the other side read a text, unless the wire has ended.
+func (w *wire) give(text []byte) {
+	select {
+	case w.lines <- text:
+	case <-w.over:
+	}
+}
+
+// Close ends the wire for both sides.
+func (w *wire) Close() error {
+	w.once.Do(func() { close(w.over) })
+	return nil
+}
+
+func (w *wire) ended() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// A reader is how a program finds a member of an object.
+type reader struct {
+	name  string
+	first bool // of several, the first
+	same  func(written, wanted string) bool
+}
+
+// readers are the ways of reading in use. Where two of them read a call differently, what
+// a person was shown is not what every server would execute.
+var readers = []reader{
+	{"exact names, the last", false, func(a, b string) bool { return a == b }},
+	{"exact names, the first", true, func(a, b string) bool { return a == b }},
+	{"names in any case, as Go folds them, the last", false, strings.EqualFold},
+	{"names in any case of ASCII, the first", true, func(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }},
+}
+
+// A member is one of an object, as it was written.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members returns those of an object, nil if it is not one.
+func members(object []byte) (all []member) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		t, err := d.Token()
+		name, ok := t.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return nil
+		}
+		all = append(all, member{name, value})
+	}
+	return all
+}
+
+// find returns the value that the reader takes for a member, nil if there is none.
+func (r reader) find(all []member, name string) (found json.RawMessage) {
+	for _, m := range all {
+		if r.same(m.name, name) {
+			if found = m.value; r.first {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// member returns the member of an object, nil if it has none.
+func (r reader) member(object []byte, name string) json.RawMessage {
+	return r.find(members(object), name)
+}
+
+// A reading is what a server makes of a message.
+type reading struct{ method, id, tool, arguments string }
+
+func (r reader) read(message []byte) reading {
+	all := members(message)
+	params := members(r.find(all, "params"))
+	id := compact(r.find(all, "id"))
+	if id == "null" {
+		id = ""
+	}
+	return reading{text(r.find(all, "method")), id, text(r.find(params, "name")), compact(r.find(params, "arguments"))}
+}
+
+// text returns a JSON text, "" for anything else.
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// compact returns JSON without the spaces that mean nothing.
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
