@@ -6,7 +6,7 @@ import "slices"
 func all() []mutant {
 	return slices.Concat(guardMutants, hitlMutants, cacheMutants, flightMutants, retryMutants, limitMutants, classMutants, edgeMutants,
 		routeMutants, preflightMutants, auditMutants, budgetMutants, outputMutants, catalogMutants, entityMutants, turnMutants, spreadMutants, personMutants,
-		policyMutants, mountMutants)
+		policyMutants, mountMutants, proxyMutants)
 }
 
 const (

@@ -32,3 +32,14 @@ var mountMutants = []mutant{
 	{"served-call-has-the-first-arguments", serveFile, `params := &mcp.CallToolParamsRaw{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: call.Arguments}`,
 		`params := &mcp.CallToolParamsRaw{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: came.Params.Arguments}`},
 }
+
+var proxyMutants = []mutant{
+	{"call-without-id-passes", "cmd/fairlead/proxy/message.go", `case m.ID == nil && !strings.HasPrefix(m.Method, "notifications/"):`, `case m.ID == nil && m.Method == "":`},
+	{"params-are-read-in-one-way-only", "cmd/fairlead/proxy/call.go", `p, err := readCall(m.Params)`, `p := new(mcp.CallToolParamsRaw); err := json.Unmarshal(m.Params, p)`},
+	{"change-is-not-handed-on", "cmd/fairlead/proxy/session.go", `s.tools.announced(from)`, `_ = from`},
+	{"earlier-policy-hears-of-no-change", "cmd/fairlead/proxy/tools.go", `if c := before.Value(); c != nil {`, `if c := before.Value(); c != nil && t.now == nil {`},
+	{"store-for-each-policy", "cmd/fairlead/proxy/plan.go", `remember := cache.Options{Store: p.store, TTL: cmp.Or(now.CacheTTL, memory), Logger: log}`, `remember := cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log}`},
+	{"refusals-are-not-recorded", "cmd/fairlead/proxy/tools.go", `if s.proxy.trail == nil {`, `if s.proxy.trail != nil {`},
+	{"policy-counts-as-it-began", "cmd/fairlead/proxy/plan.go", `now := p.proxy.o.Policy()`, `now := p.policy`},
+	{"approved-write-does-not-wait", guardFile, `if callstate.Find(ctx, &call) != nil {`, `if callstate.Find(ctx, &call) != nil && tool == nil {`},
+}
