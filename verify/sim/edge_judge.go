@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -72,11 +73,11 @@ func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
 		began = began.Add(-listPause)
 	}
 	mildest, all := asks, b.history[tool]
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].revision > 0 {
-			mildest = min(mildest, w.trust.law(b.name, spec(tool), all[i].revision))
+	for _, change := range slices.Backward(all) {
+		if change.revision > 0 {
+			mildest = min(mildest, w.trust.law(b.name, spec(tool), change.revision))
 		}
-		if all[i].told[l] && all[i].at.Before(began) {
+		if change.told[l] && change.at.Before(began) {
 			break
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fairlead-go/fairlead/verify/world"
 )
 
 // A backend is a server that reads and writes bytes itself. It executes what it reads in
@@ -50,9 +51,8 @@ func (b *backend) now(tool string) revised {
 type link struct {
 	*wire // what it says by itself, and over lines everything
 
-	client  string               // that was introduced
-	listens bool                 // to what the server says by itself
-	told    map[string]time.Time // when it was told of the last change of a tool
+	client  string // that was introduced
+	listens bool   // to what the server says by itself
 }
 
 func (b *backend) newLink(w *wire) *link {
