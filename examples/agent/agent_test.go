@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,9 +17,37 @@ import (
 	"testing/synctest"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	tool := func(text string) mcp.ToolHandlerFor[struct{}, any] {
+		return func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return mcptest.Text(text), nil, nil
+		}
+	}
+	mcptest.Main(m, map[string]func() *mcp.Server{
+		"good": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, tool("echo\x1b[2J"))
+			mcp.AddTool(s, &mcp.Tool{Name: "get_zero"}, tool("zero"))
+			mcp.AddTool(s, &mcp.Tool{Name: "delete_all"}, tool("gone"))
+			return s
+		},
+		"dies": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				fmt.Fprintln(os.Stderr, "out of cheese")
+				os.Exit(7)
+				return nil, nil, nil
+			})
+			return s
+		},
+	})
+}
 
 // ran is a run that has ended.
 type ran struct {
@@ -33,7 +64,7 @@ func play(t *testing.T, stdin string, args ...string) (r ran) {
 	return r
 }
 
-// playReal runs the program outside a bubble.
+// playReal runs the program outside a bubble, with processes and sockets.
 func playReal(t *testing.T, stdin string, args ...string) ran {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -68,6 +99,17 @@ func (r ran) summary(t *testing.T) map[string]int {
 		}
 	}
 	return figures
+}
+
+// outcomes returns the outcome of each call of --json.
+func (r ran) outcomes(t *testing.T) (all []string) {
+	t.Helper()
+	for _, e := range r.events(t) {
+		if record, ok := e["record"].(map[string]any); ok && e["event"] == "call" {
+			all = append(all, fmt.Sprint(record["outcome"]))
+		}
+	}
+	return all
 }
 
 func exists(t *testing.T, parts ...string) bool {
@@ -212,10 +254,78 @@ func TestRateMakesTheLimitShow(t *testing.T) {
 	}
 }
 
+func TestReplCallsToolsByHand(t *testing.T) {
+	r := play(t, strings.Join([]string{
+		":why delete_file", ":why nope", "", `read_file {"path": "notes (1).txt"}`, `read_file {"path": "notes (1).txt"}`,
+		`delete_file {"path": "notes.txt"}`, "nothing {}", "read_file notes.txt", `hash_files {"paths": ["notes.txt"]}`, "list_files", ":quit", "list_files",
+	}, "\n"), "--repl", "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "ok ok denied refused ok ok"; r.code != exitDenied || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	}
+	for _, want := range []string{"will: ask first", "fix the mooring line", `no tool \"nothing\"`, `no tool \"nope\"`, `\"sha256\"`, "tide-table.dat"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("the events do not have %q:\n%s", want, r.out)
+		}
+	}
+}
+
+// script writes a file for --script.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAScriptGoesOnAfterABadCall(t *testing.T) {
+	path := script(t, `[
+		{"tool": "no_such_tool", "arguments": {}},
+		{"tool": "list_files", "arguments": [1]},
+		{"tool": "read_file", "arguments": {"path": "notes.txt", "path": "budget.csv"}},
+		{"tool": "read_file", "arguments": {"path": "../../etc/passwd"}},
+		{"tool": "read_file", "arguments": {"path": 7}},
+		{"tool": "read_file", "arguments": {"path": "notes.txt"}},
+		{"tool": "files/read_file", "arguments": {"path": "notes.txt"}}
+	]`)
+	r := play(t, "", "--script", path, "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "refused refused tool_error tool_error ok ok"; r.code != exitError || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	}
+	if s := r.summary(t); s["calls"] != 6 || s["cache_hits"] != 1 {
+		t.Errorf("the figures are %v", s)
+	}
+	r = play(t, "", "--script", path)
+	for line := range strings.Lines(r.out) {
+		if n := len([]rune(line)); n > 100 {
+			t.Errorf("a line has %d characters: %s", n, line)
+		}
+	}
+	if !strings.Contains(r.out, "no_such_tool") || !strings.Contains(r.out, "path escapes") {
+		t.Errorf("the transcript does not show what is wrong:\n%s", r.out)
+	}
+}
+
+func TestBadScripts(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty": "", "cut off": `[{"tool": "list_files"}`, "not a list": `{"tool": 1}`,
+		"an unknown member": `[{"tool": "list_files", "args": {}}]`, "more behind it": `[] []`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := script(t, text)
+			r := play(t, "", "--script", path)
+			if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, path+" is not a list of calls") {
+				t.Errorf("exit %d, %q", r.code, r.errs)
+			}
+		})
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--rate", "-1"}, {"--rate", "Inf"}, {"--purge"},
-		{"--dir", ""}, {"--audit", ""}, {"a goal"},
+		{"--repl", "--script", "x"}, {"--server", "x", "--dir", "y"}, {"--server", "x", "--flaky", "0.1"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
 	} {
 		r := playReal(t, "", args...)
 		if r.code != exitUsage || r.out != "" || strings.Count(r.errs, "\n") != 1 || !strings.HasPrefix(r.errs, "agent: ") {
@@ -228,14 +338,53 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestBadFolders(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{file + "s", file} {
+	for _, dir := range []string{filepath.Join(t.TempDir(), "none"), script(t, "")} {
 		r := playReal(t, "", "--dir", dir)
 		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, dir) || !strings.Contains(r.errs, "choose one") {
 			t.Errorf("exit %d, %q", r.code, r.errs)
+		}
+	}
+}
+
+// child is the command line of this binary as a server.
+func child(t *testing.T, name string) string {
+	t.Helper()
+	exe, env := mcptest.Child(t, name)
+	key, value, _ := strings.Cut(env, "=")
+	t.Setenv(key, value)
+	return "'" + exe + "'"
+}
+
+func TestAnotherServerIsExplored(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "good"))
+	if r.code != exitDone || !strings.Contains(r.out, "2 tools to call. The other 1 ") || !strings.Contains(r.out, `✓ get_echo     echo\x1b[2J `) {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errs)
+	}
+	if strings.Contains(r.out, "\x1b") {
+		t.Errorf("the server's control characters reach the terminal:\n%q", r.out)
+	}
+}
+
+func TestAServerThatDiesMidwayIsAnError(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "dies"), "--json")
+	if r.code != exitError || !strings.Contains(r.errs, "out of cheese") || !strings.Contains(r.errs, "1 call could not be made") {
+		t.Errorf("exit %d, %q", r.code, r.errs)
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	for server, want := range map[string]string{
+		"no-such-command-here --now": "no-such-command-here",
+		"false":                      `the server "false" failed`,
+		"http://127.0.0.1:1":         "http://127.0.0.1:1",
+		web.URL:                      web.URL,
+		"'x":                         "quote",
+	} {
+		r := playReal(t, "", "--server", server)
+		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, want) {
+			t.Errorf("%s: exit %d, %q", server, r.code, r.errs)
 		}
 	}
 }

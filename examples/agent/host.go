@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
@@ -21,15 +23,18 @@ import (
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/prompt"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"mvdan.cc/sh/v3/shell"
 )
 
 // A host is one run: a server, its tools, and the chain in front of them.
 type host struct {
 	options
-	folder  *folder
+	folder  *folder // nil for another server
+	id      string  // of the server in the catalog
 	tools   *catalog.Catalog
 	chain   chain.Standard
 	caller  middleware.ToolCaller
@@ -44,7 +49,7 @@ type host struct {
 func newHost(ctx context.Context, o options) (*host, error) {
 	h := &host{options: o, tools: catalog.New(catalog.Options{})}
 	h.closers = append(h.closers, h.tools.Close)
-	transport, err := h.serveFolder(ctx)
+	transport, err := h.transport(ctx)
 	if err != nil {
 		return h, err
 	}
@@ -53,10 +58,10 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	session, err := client.Connect(ctx, mount.Transport(transport), nil)
 	if err == nil {
 		h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
-		err = h.tools.Add(ctx, "files", session)
+		err = h.tools.Add(ctx, h.id, session)
 	}
-	if err != nil {
-		return h, err
+	if err != nil { // an error of HTTP holds the whole URL, so secrets are taken out
+		return h, redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))
 	}
 	h.chain = h.standard()
 	if h.audit != "" {
@@ -104,7 +109,7 @@ func (h *host) confirmer() hitl.Confirmer {
 		switch {
 		case h.yes == "none":
 			return hitl.Decision{}, errors.New("nobody is here to ask")
-		case h.purge || r.Tool.Name() != "delete_file":
+		case h.folder == nil || h.purge || r.Tool.Name() != "delete_file":
 			return hitl.Decision{}, errors.New("--yes safe covers only what .trash/ can undo")
 		}
 		return hitl.Decision{Verdict: hitl.Approved, By: "--yes safe"}, nil
@@ -117,8 +122,31 @@ func (h *host) systemPrompt() string {
 	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Describe()}).For(h.tools.List()).String()
 }
 
+// transport returns the way to the server: in memory, at a URL, or a process.
+func (h *host) transport(ctx context.Context) (mcp.Transport, error) {
+	if h.server == "" {
+		return h.serveFolder(ctx)
+	}
+	h.id = "server"
+	if strings.HasPrefix(h.server, "http://") || strings.HasPrefix(h.server, "https://") {
+		return &mcp.StreamableClientTransport{Endpoint: h.server}, nil
+	}
+	line := h.server
+	if line == "memory" { // the SDK's own example
+		h.id, line = "memory", "go run github.com/modelcontextprotocol/go-sdk/examples/server/memory@v1.8.0"
+	}
+	words, err := shell.Fields(line, nil)
+	if err != nil || len(words) == 0 {
+		return nil, fmt.Errorf("--server %q is not a command line: %w", line, err)
+	}
+	command := exec.Command(words[0], words[1:]...) // it ends with its session
+	command.Stderr = h.errs
+	return &mcp.CommandTransport{Command: command}, nil
+}
+
 // serveFolder serves a folder in memory: the user's own, or a copy of the inbox.
 func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
+	h.id = "files"
 	dir, err := filepath.Abs(h.dir)
 	if h.dir == "" {
 		if dir, err = os.MkdirTemp("", "fairlead-inbox-"); err == nil {
@@ -140,21 +168,25 @@ func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
 	return here, err
 }
 
-// work tidies the folder and prints what came of it.
+// work lets the planner plan and prints what came of it.
 func (h *host) work(ctx context.Context) error {
-	h.introduce()
-	err := tidy(ctx, h)
+	name, plan, err := h.planner()
+	if err != nil {
+		return err
+	}
+	h.introduce(name)
+	err = plan(ctx, h)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("interrupted (%w); the lines above show what was done", context.Cause(ctx))
 	}
-	if !h.showLedger(h.folder) {
+	if h.folder != nil && !h.showLedger(h.folder) {
 		err = errors.Join(err, errors.New("an effect happened twice; the ledger above names it"))
 	}
 	if h.counts.Denied > 0 && h.yes == "none" {
 		h.problem(fmt.Sprintf("%d were denied, since nobody is here to ask; run it in a terminal, or with --yes safe or --yes all", h.counts.Denied))
 	}
 	h.showCounts(h.counts)
-	if err == nil && h.counts.failed > 0 {
+	if err == nil && h.counts.failed > 0 && !h.repl {
 		err = fmt.Errorf("%s could not be made; the lines above say why", count(h.counts.failed, "call"))
 	}
 	return err

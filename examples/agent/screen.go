@@ -26,11 +26,12 @@ func (o options) event(kind string, v any) bool {
 	return o.json
 }
 
-// introduce prints what is known of each tool, and what the chain will do with its
-// calls, the safest first.
-func (h *host) introduce() {
-	start := map[string]string{
-		"planner": "rules, no model", "server": "files, in memory; it declares nothing about its tools", "folder": h.folder.dir, "record": h.audit,
+// introduce prints who plans, what is known of each tool, and what the chain will do
+// with its calls, the safest first.
+func (h *host) introduce(planner string) {
+	start := map[string]string{"planner": planner, "server": h.server, "record": h.audit}
+	if h.folder != nil {
+		start["server"], start["folder"] = "files, in memory; it declares nothing about its tools", h.folder.dir
 	}
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
 	if !h.event("start", start) {

@@ -18,8 +18,8 @@ import (
 
 // A call is what a planner wants called, and once it was made what became of it.
 type call struct {
-	Tool      string
-	Arguments json.RawMessage // in the end those that were sent, which a person may have edited
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // in the end those that were sent, which a person may have edited
 	why       string          // for the person who is asked
 
 	edited bool
