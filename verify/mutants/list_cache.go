@@ -10,20 +10,14 @@ const (
 )
 
 var cacheMutants = []mutant{
-	{
-		"key-without-scope", keyFile, `for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {`,
-		`for _, part := range [...]string{call.Tool.Server, call.Tool.Name()} {`,
-	},
-	{
-		"key-without-server", keyFile, `for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {`,
-		`for _, part := range [...]string{call.Scope, call.Tool.Name()} {`,
-	},
+	{"key-without-scope", keyFile, `for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {`,
+		`for _, part := range [...]string{call.Tool.Server, call.Tool.Name()} {`},
+	{"key-without-server", keyFile, `for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {`,
+		`for _, part := range [...]string{call.Scope, call.Tool.Name()} {`},
 	{"key-without-definition", keyFile, `b = append(b, call.Tool.Digest[:]...)`, `b = append(b, 0)`},
 	{"key-without-lengths", keyFile, `b = binary.AppendUvarint(b, uint64(len(part)))`, `b = binary.AppendUvarint(b, 0)[:len(b)]`},
-	{
-		"numbers-fold", "internal/canonical/canonical.go", `text := w.src[start:w.pos]`,
-		`text, end := w.src[start:w.pos], w.pos; w.pos = start; w.flush(); f, _ := strconv.ParseFloat(string(text), 64); w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64); w.pos, w.run = end, end`,
-	},
+	{"numbers-fold", "internal/canonical/canonical.go", `text := w.src[start:w.pos]`,
+		`text, end := w.src[start:w.pos], w.pos; w.pos = start; w.flush(); f, _ := strconv.ParseFloat(string(text), 64); w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64); w.pos, w.run = end, end`},
 	{"members-given-twice", "internal/canonical/object.go", `if !before(&members[i-1], m) {`, `if m.end == 0 {`},
 	{"writes-share-answers", cacheFile, `case class == annotation.Safe && why == "":`, `case !class.MustConfirm() && why == "":`},
 	{"asked-calls-share-answers", cacheFile, `case class == annotation.Safe && why == "":`, `case class != annotation.Moderate && why == "":`},
@@ -34,10 +28,8 @@ var cacheMutants = []mutant{
 	{"asked-during-a-write-and-kept", writesFile, `if on.Busy(names) {`, `if on == nil {`},
 	{"write-remembered-though-overlapped", writesFile, `others := on.Busy(names)`, `others := on == nil`},
 	{"write-never-over", writesFile, `s.inFlight--`, `s.inFlight += 0`},
-	{
-		"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names)`,
-		`defer func() { v := recover(); if v != nil { panic(v) }; c.store.endWrite(on, names) }()`,
-	},
+	{"write-never-over-after-a-panic", cacheFile, `defer c.store.endWrite(on, names)`,
+		`defer func() { v := recover(); if v != nil { panic(v) }; c.store.endWrite(on, names) }()`},
 	{"tool-errors-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !asksForInput(res)`},
 	{"half-answers-are-kept", cacheFile, `return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)`, `return res != nil && !res.IsError`},
 	{"answers-not-copied-in", flightFile, `f.kept, f.size = resultcopy.Copy(f.res)`, `_, f.size = resultcopy.Copy(f.res); f.kept = f.res`},
@@ -47,14 +39,10 @@ var cacheMutants = []mutant{
 
 var flightMutants = []mutant{
 	{"no-flights", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`, `if f := s.inFlight[id]; f != nil && deadline.IsZero() && !deadline.IsZero() {`},
-	{
-		"flight-of-another-generation", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`,
-		`if f := s.inFlight[id]; f != nil && f.since >= s.forgotten && !on.Busy(names) && covers(f.deadline, deadline) {`,
-	},
-	{
-		"follower-with-more-time-joins", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`,
-		`if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) {`,
-	},
+	{"flight-of-another-generation", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.inFlight[id]; f != nil && f.since >= s.forgotten && !on.Busy(names) && covers(f.deadline, deadline) {`},
+	{"follower-with-more-time-joins", memoryFile, `if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {`,
+		`if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) {`},
 	{"flight-keeps-the-leaders-cancel", flightFile, `own, cancel := context.WithoutCancel(ctx), context.CancelFunc(nil)`, `own, cancel := ctx, context.CancelFunc(nil)`},
 	{"flight-loses-the-deadline", flightFile, `own, cancel = context.WithDeadline(own, f.deadline)`, `own, cancel = context.WithCancel(own)`},
 	{"flight-goes-on-for-nobody", memoryFile, "if abandoned {\n\t\tf.cancel()", `_ = f.cancel`},

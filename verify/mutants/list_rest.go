@@ -7,14 +7,10 @@ const (
 )
 
 var retryMutants = []mutant{
-	{
-		"unknown-outcome-repeated", retryFile, `return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())`,
-		`return tool != nil`,
-	},
-	{
-		"inferred-idempotence-believed", retryFile, `return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())`,
-		`return tool != nil && (tool.Annotations.SafeToRetry() || tool.Annotations.InferredIdempotent())`,
-	},
+	{"unknown-outcome-repeated", retryFile, `return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())`,
+		`return tool != nil`},
+	{"inferred-idempotence-believed", retryFile, `return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())`,
+		`return tool != nil && (tool.Annotations.SafeToRetry() || tool.Annotations.InferredIdempotent())`},
 	{"backoff-ignores-the-context", retryFile, "\tcase <-timer.C:\n\tcase <-ctx.Done():", `case <-make(chan struct{}):`},
 	{"backoff-past-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && deadline.IsZero() {`},
 	{"backoff-up-to-the-deadline", retryFile, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {`, `if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {`},
@@ -54,18 +50,12 @@ var classMutants = []mutant{
 var edgeMutants = []mutant{
 	{"outcome-not-named", errorsFile, `if err == nil || call.Tool.Safety() == annotation.Safe || NotSent(err) || Refused(err) || Permanent(err) {`, `if err == nil || call.Tool.Safety() != annotation.Unknown || NotSent(err) || Refused(err) || Permanent(err) {`},
 	{"lost-answers-count-as-refused", "internal/sdkerr/sdkerr.go", `case status == http.StatusTooManyRequests || status == 0 && tooManyRequests(err, reply):`, `case status == http.StatusTooManyRequests || status == 0:`},
-	{
-		"ambiguous-arguments-are-sent", "internal/session/session.go", `if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil {`,
-		`if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil && session == nil {`,
-	},
-	{
-		"retry-outside-confirm", slotsFile, `return one(s.Confirm) }`,
-		`name: "Confirm", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.Retry, s.Confirm}; s.Retry = nil; return all },`,
-	},
-	{
-		"limit-outside-retry", slotsFile, `return one(s.Retry) }`,
-		`name: "Retry", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.RateLimit, s.Retry}; s.RateLimit = nil; return all },`,
-	},
+	{"ambiguous-arguments-are-sent", "internal/session/session.go", `if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil {`,
+		`if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil && session == nil {`},
+	{"retry-outside-confirm", slotsFile, `return one(s.Confirm) }`,
+		`name: "Confirm", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.Retry, s.Confirm}; s.Retry = nil; return all },`},
+	{"limit-outside-retry", slotsFile, `return one(s.Retry) }`,
+		`name: "Retry", in: func(s *Standard) []middleware.Middleware { all := []middleware.Middleware{s.RateLimit, s.Retry}; s.RateLimit = nil; return all },`},
 }
 
 const (
@@ -79,10 +69,8 @@ const (
 var personMutants = []mutant{
 	{"glob-covers-its-folder", standingFile, `if err != nil || !fits || part == "." || part == "" && globs[i] != "" {`, `if err != nil || !fits || part == "." {`},
 	{"glob-covers-a-dot", standingFile, `if err != nil || !fits || part == "." || part == "" && globs[i] != "" {`, `if err != nil || !fits || part == "" && globs[i] != "" {`},
-	{
-		"glob-covers-a-pattern", standingFile, "if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%*?[]{}~$`) || safetext.Line(text) != text {",
-		"if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%~$`) || safetext.Line(text) != text {",
-	},
+	{"glob-covers-a-pattern", standingFile, "if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%*?[]{}~$`) || safetext.Line(text) != text {",
+		"if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%~$`) || safetext.Line(text) != text {"},
 	{"terminal-approves-what-it-folded", "hitl/terminal.go", `case approves && !whole:`, `case approves && !whole && len(word) > 1:`},
 	{"group-approves-what-was-folded", "hitl/terminal.go", `case !whole && (word == "all" || isNumbers):`, `case !whole && word == "all":`},
 	{"one-person-with-two-spellings", "safetext/name.go", `func SameName(a, b string) bool { return strings.EqualFold(seen(a), seen(b)) }`, `func SameName(a, b string) bool { return seen(a) == seen(b) }`},
