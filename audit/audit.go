@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -75,9 +76,8 @@ func New(sink Sink, o Options) *Trail {
 		panic("audit: New needs a sink; got nil")
 	case len(o.Key) > 0 && len(o.Key) < leastKey:
 		panic("audit: Options.Key is shorter than 16 bytes and can be guessed")
-	case o.Timeout < 0:
-		panic("audit: Options.Timeout is negative")
 	}
+	fault.RefuseNegative("audit: Options.Timeout", o.Timeout)
 	return &Trail{
 		sink: sink,
 		key:  slices.Clone(o.Key),
