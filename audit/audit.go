@@ -30,17 +30,15 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Key makes digests of arguments and results that are recorded in full, so that
-	// who has the key can check a record against what was sent (see [Digest]), and
-	// who has not cannot guess short values back. At least 16 bytes; empty means no
-	// digests.
+	// Key makes digests of arguments and results that are recorded in full. A holder of
+	// the key can check a record against what was sent (see [Digest]); without it, short
+	// values cannot be guessed. At least 16 bytes; empty means no digests.
 	Key []byte
 	// Timeout is how long a call that is refused without an intent waits for the sink to
 	// take it; 0 means 5 seconds. Any other record holds its call for 100 ms at most, and
 	// not at all while an earlier one is stuck.
 	Timeout time.Duration
-	// Logger hears, at level Error, of each record that could not be written; nil is
-	// silent.
+	// Logger gets an Error for each record that could not be written; nil is silent.
 	Logger *slog.Logger
 }
 
