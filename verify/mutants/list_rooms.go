@@ -126,6 +126,7 @@ var byTests = map[string]tests{
 	"terminal-approves-what-it-folded":    {"hitl", "TestTerminalTakesNoYesToWhatItDidNotShow"},
 	"group-approves-what-was-folded":      {"hitl", "TestTerminalTakesNoYesToWhatItDidNotShow"},
 	"one-person-with-two-spellings":       {"hitl", "TestTwoPeopleAreTwo"},
+	"store-for-each-policy":               {"cmd/fairlead/proxy", "TestStoreOutlivesAChangeOfThePolicy"},
 	"approval-without-meta":               {"internal/guard", "TestGrantCoversMetaAndInput"},
 	"approval-of-the-transports-meta":     {"internal/guard", "TestGrantCoversMetaAndInput"},
 	"standing-approval-with-meta":         {"hitl", "TestRememberedApprovalCoversNoMetaOrInput"},

@@ -29,6 +29,7 @@ type plain struct {
 	tools    string
 	executed []string
 	conns    []io.Writer
+	hold     chan struct{} // additions are answered when it is closed; nil for at once
 }
 
 const (
@@ -75,6 +76,9 @@ func (s *plain) serve(out io.Writer, line []byte) {
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(s.executed))
 	}
 	s.mu.Unlock()
+	if s.hold != nil && strings.Contains(string(m.Params), "add_thing") {
+		<-s.hold
+	}
 	if m.ID != nil && string(m.ID) != "null" {
 		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
 	}
@@ -293,6 +297,29 @@ func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
 		b.call(`{"name":"add_thing"}`)
 		if got := a.call(`{"name":"read_thing"}`); !strings.Contains(got, `"text":"3"`) {
 			t.Errorf("after another client's write: %s", got)
+		}
+	})
+}
+
+// A change of the policy does not part a read from a write that is in flight.
+func TestStoreOutlivesAChangeOfThePolicy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var now atomic.Pointer[policy.Policy]
+		now.Store(new(policy.Policy))
+		s := newPlain(readThing, writeThing)
+		s.hold = make(chan struct{})
+		p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Policy: now.Load})
+		a, b := s.client(t, p), s.client(t, p)
+		written := make(chan string)
+		go func() { written <- b.call(`{"name":"add_thing"}`) }()
+		synctest.Wait()
+		now.Store(new(policy.Policy))
+		early := a.call(`{"name":"read_thing"}`)
+		close(s.hold)
+		<-written
+		if got := a.call(`{"name":"read_thing"}`); !strings.Contains(got, `"text":"3"`) {
+			t.Errorf("after the write: %s, and before: %s", got, early)
 		}
 	})
 }
