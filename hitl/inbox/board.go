@@ -113,13 +113,16 @@ func readSheet(n approvals.Notice) (*question, error) {
 func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, error) {
 	form, err := q.sheet()
 	if err != nil {
+		close(q.posted)
 		return hitl.Decision{}, err
 	}
 	id, until := q.request.ID, q.request.Deadline
 	if until.IsZero() {
 		until = time.Now().Add(sessionLifetime) // while somebody waits
 	}
-	if err := in.board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form}); err != nil {
+	err = in.board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form})
+	close(q.posted)
+	if err != nil {
 		return hitl.Decision{}, fmt.Errorf("inbox: the question could not be hung up: %w", err)
 	}
 	given, err := in.board.Wait(ctx, id)
@@ -151,6 +154,12 @@ func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision
 	form, err := json.Marshal(reply{sheetVersion, q.digest, d, d.Arguments}) //nolint:musttag // as it is read
 	if err != nil {
 		return errBoard
+	}
+	if q.posted != nil { // a page may show it a moment earlier
+		select {
+		case <-q.posted:
+		case <-ctx.Done():
+		}
 	}
 	err = in.board.Answer(ctx, q.request.ID, form)
 	in.mu.Lock()

@@ -19,6 +19,7 @@ import (
 
 // A question is one request that waits.
 type question struct {
+	posted  chan struct{} // closed when it hangs on the board; nil for one of another replica
 	ctx     context.Context
 	request hitl.Request
 	digest  string    // of all that is shown; a decision has to name it
@@ -73,7 +74,7 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	if deadline, ok := ctx.Deadline(); ok && (request.Deadline.IsZero() || deadline.Before(request.Deadline)) {
 		request.Deadline = deadline
 	}
-	q := &question{ctx: ctx, request: request, digest: request.Digest()}
+	q := &question{ctx: ctx, request: request, digest: request.Digest(), posted: make(chan struct{})}
 	q.before, _ = in.approved.Get(q.key())
 	in.mu.Lock()
 	defer in.mu.Unlock()
