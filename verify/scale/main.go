@@ -1,4 +1,4 @@
-// Command scale measures what docs/scale.md says: bytes, operations and times on a
+// Command scale measures what docs/scale.md says: bytes and operations on a
 // redis-server of its own, and the plan for a hundred replicas as a simulation.
 //
 //	go -C verify run ./scale            # all of it, about a minute
