@@ -5,23 +5,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	goredis "github.com/redis/go-redis/v9"
 )
-
-func short(d time.Duration) string {
-	if d > 10*time.Millisecond {
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(time.Microsecond).String()
-}
 
 // A bench is a store and the server that it is on.
 type bench struct {
@@ -31,11 +26,16 @@ type bench struct {
 }
 
 func measure(ctx context.Context) error {
-	e, end, err := start(ctx)
+	dir, err := os.MkdirTemp("", "fairlead-scale-")
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer os.RemoveAll(dir)
+	e, err := redistest.Run(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer e.Kill()
 	o, err := goredis.ParseURL(e.URL())
 	if err != nil {
 		return err
