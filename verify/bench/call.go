@@ -17,9 +17,25 @@ import (
 // which budget ends.
 const turns = 16
 
+// A build puts what is measured before a server.
+type build func(*server) middleware.ToolCaller
+
+// peersBefore are the naive composition, failsafe-go and the floor, if a row has one, each
+// at the work of a row. The limit is that of an attempt; 0 is none.
+func peersBefore(limit time.Duration, floor build, work func(build) func(int) error) []subject {
+	peers := []subject{
+		{"naive", work(func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
+		{"failsafe", work(func(s *server) middleware.ToolCaller { return newResilient(s, limit) })},
+	}
+	if floor != nil {
+		peers = append(peers, subject{"floor", work(floor)})
+	}
+	return peers
+}
+
 // calling makes some calls by turns, again and again, and sees that each one reached
 // the server.
-func calling(with func(*server) middleware.ToolCaller, call middleware.Call) func(int) error {
+func calling(with build, call middleware.Call) func(int) error {
 	s := new(server)
 	caller, ctx, arguments, made := with(s), context.Background(), several(200), 0
 	return func(n int) error {
@@ -53,12 +69,9 @@ func callPlain() contest {
 	call := middleware.Call{Tool: writes}
 	return contest{
 		name: "call/plain",
-		ours: calling(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{}) }, call),
-		peers: []subject{
-			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, 0) }, call)},
-			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, 0) }, call)},
-			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(s) }, call)},
-		},
+		ours: calling(ours(cache.Options{}), call),
+		peers: peersBefore(0, func(s *server) middleware.ToolCaller { return newFloor(s) },
+			func(with build) func(int) error { return calling(with, call) }),
 		goals:  map[string]float64{"naive": 2.5, "failsafe": 6, "floor": 0.7},
 		allocs: 1,
 		floor:  "its clocks, locks, hashes and the token alone are just at 6× failsafe-go",
@@ -70,12 +83,9 @@ func callDeadline() contest {
 	call := middleware.Call{Tool: writes}
 	return contest{
 		name: "call/deadline",
-		ours: calling(func(s *server) middleware.ToolCaller { return oursInTime(s, cache.Options{}) }, call),
-		peers: []subject{
-			{"naive", calling(func(s *server) middleware.ToolCaller { return newNaive(s, time.Minute) }, call)},
-			{"failsafe", calling(func(s *server) middleware.ToolCaller { return newResilient(s, time.Minute) }, call)},
-			{"floor", calling(func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) }, call)},
-		},
+		ours: calling(oursInTime, call),
+		peers: peersBefore(time.Minute, func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) },
+			func(with build) func(int) error { return calling(with, call) }),
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
 		floor:  "context.WithTimeout is more than half of it",
@@ -107,14 +117,14 @@ func callGranted() contest {
 	call := middleware.Call{Tool: wipes}
 	return contest{
 		name:   "call/granted",
-		ours:   calling(func(s *server) middleware.ToolCaller { return agreeing{ours(s, cache.Options{})} }, call),
+		ours:   calling(func(s *server) middleware.ToolCaller { return agreeing{ours(cache.Options{})(s)} }, call),
 		allocs: 3,
 	}
 }
 
 // asking asks questions whose answers are remembered, in the same bytes or each time
 // in others.
-func asking(with func(*server) middleware.ToolCaller, size int, fresh bool, scope string) func(int) error {
+func asking(with build, size int, fresh bool, scope string) func(int) error {
 	s := new(server)
 	caller, ctx, arguments := with(s), context.Background(), several(size)
 	var asked struct {
@@ -151,17 +161,15 @@ func asking(with func(*server) middleware.ToolCaller, size int, fresh bool, scop
 // hit is a read whose answer is known.
 func hit(size int, name string, fresh bool) contest {
 	c := contest{
-		name: fmt.Sprintf("hit/%s/%s", name, map[bool]string{true: "fresh", false: "repeat"}[fresh]),
-		ours: asking(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{Shared: !fresh}) }, size, fresh, ""),
-		peers: []subject{
-			{"naive", asking(func(s *server) middleware.ToolCaller { return newNaive(s, 0) }, size, fresh, "")},
-			{"failsafe", asking(func(s *server) middleware.ToolCaller { return newResilient(s, 0) }, size, fresh, "")},
-		},
+		name:  "hit/" + name + "/repeat",
+		ours:  asking(ours(cache.Options{Shared: !fresh}), size, fresh, ""),
 		goals: map[string]float64{"naive": 20}, allocs: 1,
 	}
+	var floor build
 	switch {
 	case fresh:
-		c.peers = append(c.peers, subject{"floor", asking(func(s *server) middleware.ToolCaller { return newKnowing(s) }, size, true, "")})
+		c.name = "hit/" + name + "/fresh"
+		floor = func(s *server) middleware.ToolCaller { return newRemembering(s) }
 		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
 		c.floor = "the text must be read once and its form hashed with SHA-256"
 	case size > 4<<10:
@@ -169,11 +177,12 @@ func hit(size int, name string, fresh bool) contest {
 	case size < 200:
 		c.floor = "the clocks, locks and hashes of a hit are more than a twentieth of decoding so little"
 	}
+	c.peers = peersBefore(0, floor, func(with build) func(int) error { return asking(with, size, fresh, "") })
 	return c
 }
 
 // missing asks another question each time.
-func missing(ctx context.Context, with func(*server) middleware.ToolCaller) func(int) error {
+func missing(ctx context.Context, with build) func(int) error {
 	s := new(server)
 	caller, a, asked := with(s), newArgument(200), 0
 	call := middleware.Call{Tool: reads, Arguments: a.raw}
@@ -193,28 +202,17 @@ func missing(ctx context.Context, with func(*server) middleware.ToolCaller) func
 	}
 }
 
-func miss(name string, ctx context.Context, limit time.Duration, least, allocs float64) contest {
+func miss(ctx context.Context, floor build) contest {
 	return contest{
-		name: name,
-		ours: missing(ctx, func(s *server) middleware.ToolCaller {
-			if limit > 0 {
-				return oursInTime(s, cache.Options{})
-			}
-			return ours(s, cache.Options{})
-		}),
-		peers: []subject{
-			{"naive", missing(ctx, func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
-			{"failsafe", missing(ctx, func(s *server) middleware.ToolCaller { return newResilient(s, limit) })},
-		},
-		goals: map[string]float64{"naive": least}, allocs: allocs,
+		ours:  missing(ctx, ours(cache.Options{})),
+		peers: peersBefore(0, floor, func(with build) func(int) error { return missing(ctx, with) }),
 	}
 }
 
 func missPlain() contest {
-	ctx := context.Background()
-	c := miss("miss/plain", ctx, 0, 6, 5)
+	c := miss(context.Background(), func(s *server) middleware.ToolCaller { return newRemembering(s) })
+	c.name, c.goals, c.allocs = "miss/plain", map[string]float64{"naive": 6}, 5
 	c.floor = "the text must be read once, its form hashed with SHA-256, and the answer kept in another's place"
-	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newLearning(s) })})
 	return c
 }
 
@@ -223,9 +221,9 @@ func missPlain() contest {
 func missDeadline() contest {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	_ = cancel // the process ends before it
-	c := miss("miss/deadline", ctx, 0, 4, 12)
+	c := miss(ctx, func(s *server) middleware.ToolCaller { return newFloor(&flying{s}) })
+	c.name, c.goals, c.allocs = "miss/deadline", map[string]float64{"naive": 4}, 12
 	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
-	c.peers = append(c.peers, subject{"floor", missing(ctx, func(s *server) middleware.ToolCaller { return newFloor(&flying{s}) })})
 	return c
 }
 

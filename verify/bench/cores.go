@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/middleware"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/singleflight"
 )
@@ -43,11 +40,8 @@ func throughput(rounds int, one func(worker, n int) error) (float64, error) {
 	return 2 * float64(best[0]) / float64(best[1]), nil
 }
 
-const shards = 64
-
-// twoCores is a hit through the whole chain on two cores against one, and the LRU
-// that is asked for behind 64 locks beside it. Each goroutine has questions of its
-// own, in a session of its own.
+// twoCores is a hit through the whole chain on two cores against one. Each goroutine has
+// questions of its own, in a session of its own.
 func twoCores(p pace) (row, error) {
 	r := row{Name: "hit/2cores", Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Goal: "≥ 1.3× one core"}
 	if runtime.GOMAXPROCS(0) < 2 {
@@ -61,34 +55,7 @@ func twoCores(p pace) (row, error) {
 		ways[i] = asking(func(*server) middleware.ToolCaller { return caller }, 200, false, fmt.Sprint("session", i))
 	}
 	ours, err := throughput(p.rounds, func(worker, n int) error { return ways[worker](n) })
-	if err != nil {
-		return r, err
-	}
-	var known [shards]*lru.Cache[string, *mcp.CallToolResult]
-	for i := range known {
-		if known[i], err = lru.New[string, *mcp.CallToolResult](100); err != nil {
-			return r, err
-		}
-	}
-	seed := maphash.MakeSeed()
-	shard := func(key string) *lru.Cache[string, *mcp.CallToolResult] {
-		return known[maphash.String(seed, key)%shards]
-	}
-	keys := make([]string, 2*turns)
-	for i := range keys {
-		keys[i] = "crm/find_invoices/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd" + strconv.Itoa(i)
-		shard(keys[i]).Add(keys[i], answer)
-	}
-	plain, err := throughput(p.rounds, func(worker, n int) error {
-		for i := range n {
-			key := keys[worker*turns+i%turns]
-			if _, ok := shard(key).Get(key); !ok {
-				return errWrong
-			}
-		}
-		return nil
-	})
-	r.Ratio["one_core"], r.Ratio["lru_one_core"] = round2(ours), round2(plain)
+	r.Ratio["one_core"] = round2(ours)
 	judgeCores(&r)
 	return r, err
 }

@@ -44,14 +44,14 @@ func guarded(executor middleware.ToolCaller, tools ...*middleware.Tool) middlewa
 	})
 }
 
-// ours returns the chain before a server.
-func ours(s *server, o cache.Options) middleware.ToolCaller {
-	return standard(o).Then(guarded(s, reads, writes, wipes))
+// ours puts the chain before a server.
+func ours(o cache.Options) build {
+	return func(s *server) middleware.ToolCaller { return standard(o).Then(guarded(s, reads, writes, wipes)) }
 }
 
 // oursInTime is the same with a time limit for each attempt.
-func oursInTime(s *server, o cache.Options) middleware.ToolCaller {
-	c := standard(o)
+func oursInTime(s *server) middleware.ToolCaller {
+	c := standard(cache.Options{})
 	c.Timeout = timeout.New(timeout.Options{Default: time.Minute})
 	return c.Then(guarded(s, reads, writes, wipes))
 }

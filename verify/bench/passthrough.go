@@ -51,22 +51,7 @@ func sdkLayers(n int) func(int) error {
 	}
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: writes.Name()}}
 	ctx := context.Background()
-	return func(n int) error {
-		before := calls
-		for range n {
-			res, err := handler(ctx, "tools/call", req)
-			if err != nil {
-				return err
-			}
-			if err := check(res.(*mcp.CallToolResult), nil); err != nil {
-				return err
-			}
-		}
-		if calls-before != n {
-			return errOdd
-		}
-		return nil
-	}
+	return passes(&calls, func() (any, error) { return handler(ctx, "tools/call", req) })
 }
 
 func kitLayers(n int) func(int) error {
@@ -75,18 +60,21 @@ func kitLayers(n int) func(int) error {
 		calls++
 		return answer, nil
 	})
-	pass := func(next endpoint.Endpoint) endpoint.Endpoint {
-		return func(ctx context.Context, request any) (any, error) { return next(ctx, request) }
-	}
 	for range n {
-		e = pass(e)
+		next := e
+		e = func(ctx context.Context, request any) (any, error) { return next(ctx, request) }
 	}
 	call := &middleware.Call{Tool: writes}
 	ctx := context.Background()
+	return passes(&calls, func() (any, error) { return e(ctx, call) })
+}
+
+// passes calls a peer's layers, and checks the answers and that each call came through.
+func passes(calls *int, one func() (any, error)) func(int) error {
 	return func(n int) error {
-		before := calls
+		before := *calls
 		for range n {
-			res, err := e(ctx, call)
+			res, err := one()
 			if err != nil {
 				return err
 			}
@@ -94,7 +82,7 @@ func kitLayers(n int) func(int) error {
 				return err
 			}
 		}
-		if calls-before != n {
+		if *calls-before != n {
 			return errOdd
 		}
 		return nil

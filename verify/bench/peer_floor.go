@@ -141,53 +141,11 @@ func (f *flying) CallTool(ctx context.Context, call middleware.Call) (res *mcp.C
 	}
 }
 
-// knowing is what it costs at least to answer a question from memory that is written
-// in other bytes each time: the session, the text's one form and its hash, a look
-// into an LRU under a lock, and a copy.
-type knowing struct {
-	next   middleware.ToolCaller
-	floor  *floor
-	form   []byte
-	mu     sync.Mutex
-	memory *lru.LRU[[sha256.Size]byte, *mcp.CallToolResult]
-}
-
-func newKnowing(next middleware.ToolCaller) middleware.ToolCaller {
-	memory, err := lru.NewLRU[[sha256.Size]byte, *mcp.CallToolResult](1000, nil)
-	if err != nil {
-		panic(err)
-	}
-	return layers(3, fault.Recover(&knowing{next: next, floor: emptyFloor(), memory: memory}))
-}
-
-func (k *knowing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	s := k.floor.spend(&call)
-	var err error
-	if k.form, err = canonical.AppendObject(k.form[:0], call.Arguments); err != nil {
-		return nil, err
-	}
-	key := sha256.Sum256(k.form)
-	k.mu.Lock()
-	res, ok := k.memory.Get(key)
-	k.mu.Unlock()
-	if !ok {
-		if res, err = k.next.CallTool(ctx, call); err != nil {
-			return nil, err
-		}
-		k.mu.Lock()
-		k.memory.Add(key, res)
-		k.mu.Unlock()
-	}
-	own := *res
-	k.floor.settle(s, &own)
-	return &own, nil
-}
-
-// learning is what it costs at least to ask what nobody has asked before and to know
-// the answer from then on: the session, the text's one form and its hash, a look into
-// an LRU under a lock with the note that the question is on its way, a token, and
-// once more under the lock a copy that takes the place of the oldest.
-type learning struct {
+// remembering is what it costs at least to answer a question from memory, or to ask it
+// and to know the answer from then on: the session, the text's one form and its hash, a
+// look into an LRU under a lock, and a copy. What is not known is noted under that lock
+// as on its way, takes a token, and takes the place of the oldest.
+type remembering struct {
 	next  middleware.ToolCaller
 	floor *floor
 	form  []byte
@@ -205,50 +163,57 @@ type asked struct {
 	text    mcp.TextContent
 }
 
-func newLearning(next middleware.ToolCaller) middleware.ToolCaller {
+func newRemembering(next middleware.ToolCaller) middleware.ToolCaller {
 	memory, err := lru.NewLRU[[sha256.Size]byte, *asked](1000, nil)
 	if err != nil {
 		panic(err)
 	}
-	l := &learning{next: layers(3, next), floor: emptyFloor(), asked: make(map[[sha256.Size]byte]*asked), memory: memory}
-	return layers(3, fault.Recover(l))
+	m := &remembering{next: layers(3, next), floor: emptyFloor(), asked: make(map[[sha256.Size]byte]*asked), memory: memory}
+	return layers(3, fault.Recover(m))
 }
 
-func (l *learning) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	s := l.floor.spend(&call)
+func (m *remembering) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	s := m.floor.spend(&call)
 	var err error
-	if l.form, err = canonical.AppendObject(l.form[:0], call.Arguments); err != nil {
+	if m.form, err = canonical.AppendObject(m.form[:0], call.Arguments); err != nil {
 		return nil, err
 	}
-	key, own := sha256.Sum256(l.form), &asked{expires: time.Since(l.floor.born) + time.Minute}
-	if !l.begin(key, own) || !l.floor.pay(call.Tool.Server) {
+	key := sha256.Sum256(m.form)
+	a, known := m.begin(key)
+	if known {
+		own := a.res
+		m.floor.settle(s, &own)
+		return &own, nil
+	}
+	if !m.floor.pay(call.Tool.Server) {
 		return nil, errWrong
 	}
-	res, err := l.next.CallTool(ctx, call)
+	res, err := m.next.CallTool(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	l.end(key, own, res)
-	l.floor.settle(s, res)
+	m.end(key, a, res)
+	m.floor.settle(s, res)
 	return res, nil
 }
 
-func (l *learning) begin(key [sha256.Size]byte, own *asked) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.memory.Get(key); known {
-		return false
+func (m *remembering) begin(key [sha256.Size]byte) (a *asked, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, known = m.memory.Get(key); known {
+		return a, true
 	}
-	l.asked[key] = own
-	return true
+	a = &asked{expires: time.Since(m.floor.born) + time.Minute}
+	m.asked[key] = a
+	return a, false
 }
 
-func (l *learning) end(key [sha256.Size]byte, own *asked, res *mcp.CallToolResult) {
+func (m *remembering) end(key [sha256.Size]byte, own *asked, res *mcp.CallToolResult) {
 	own.res, own.text = *res, *res.Content[0].(*mcp.TextContent)
 	own.content[0] = &own.text
 	own.res.Content = own.content[:]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.asked, key)
-	l.memory.Add(key, own)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.asked, key)
+	m.memory.Add(key, own)
 }

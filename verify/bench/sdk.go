@@ -46,9 +46,9 @@ func sdkOverhead(name string, ours func(int) error) contest {
 }
 
 func sdkCalled() contest {
-	return sdkOverhead("sdk-overhead/call", calling(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{}) }, middleware.Call{Tool: writes}))
+	return sdkOverhead("sdk-overhead/call", calling(ours(cache.Options{}), middleware.Call{Tool: writes}))
 }
 
 func sdkHit() contest {
-	return sdkOverhead("sdk-overhead/hit", asking(func(s *server) middleware.ToolCaller { return ours(s, cache.Options{}) }, 200, false, ""))
+	return sdkOverhead("sdk-overhead/hit", asking(ours(cache.Options{}), 200, false, ""))
 }

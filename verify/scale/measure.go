@@ -2,29 +2,21 @@ package main
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	goredis "github.com/redis/go-redis/v9"
 )
-
-func short(d time.Duration) string {
-	if d > 10*time.Millisecond {
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(time.Microsecond).String()
-}
 
 // A bench is a store and the server that it is on.
 type bench struct {
@@ -34,11 +26,16 @@ type bench struct {
 }
 
 func measure(ctx context.Context) error {
-	e, end, err := start(ctx)
+	dir, err := os.MkdirTemp("", "fairlead-scale-")
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer os.RemoveAll(dir)
+	e, err := redistest.Run(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer e.Kill()
 	o, err := goredis.ParseURL(e.URL())
 	if err != nil {
 		return err
@@ -49,7 +46,7 @@ func measure(ctx context.Context) error {
 		return err
 	}
 	defer b.store.Close()
-	for _, part := range []func(context.Context) error{b.bytes, b.operations, func(ctx context.Context) error { return b.times(ctx, e.URL()) }} {
+	for _, part := range []func(context.Context) error{b.bytes, b.operations} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -193,80 +190,4 @@ func (b *bench) busy(ctx context.Context) (float64, error) {
 		}
 	}
 	return sum, nil
-}
-
-// times prints what a hit takes beside a bare GET of the same bytes, in turn and as
-// multiples of its median; and beside a GET and AES-GCM's opening, below which
-// nothing sealed can be.
-func (b *bench) times(ctx context.Context, url string) error {
-	fmt.Println("a hit beside a bare GET of the same bytes, on loopback")
-	plain, err := redis.Open(ctx, url, redis.Options{Plain: true, Prefix: "plain"})
-	if err != nil {
-		return err
-	}
-	defer plain.Close()
-	block, err := aes.NewCipher([]byte(strings.Repeat("k", 32)))
-	if err != nil {
-		return err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return err
-	}
-	for _, size := range []int{200, 4000, 64_000} {
-		value := []byte(strings.Repeat("x", size))
-		b.bare.Set(ctx, "bare", value, 0)
-		b.bare.Set(ctx, "sealed", aead.Seal(nil, nil, value, nil), 0)
-		ways := []func() error{
-			func() error { _, err := b.bare.Get(ctx, "bare").Bytes(); return err },
-			func() error {
-				text, err := b.bare.Get(ctx, "sealed").Bytes()
-				if err == nil {
-					_, err = aead.Open(text[:0], nil, text, nil)
-				}
-				return err
-			},
-		}
-		for _, store := range []*redis.Store{plain, b.store} {
-			q, err := (&bench{store: store, n: b.n + size}).fill(ctx, size)
-			if err != nil {
-				return err
-			}
-			ways = append(ways, func() error {
-				f, err := store.Cache().Look(ctx, q)
-				if err == nil && f.Value == nil {
-					err = errors.New("it was not found")
-				}
-				return err
-			})
-		}
-		m, err := medians(ways)
-		if err != nil {
-			return err
-		}
-		times := func(i int) float64 { return float64(m[i]) / float64(m[0]) }
-		fmt.Printf("  %6d bytes: GET %s; GET and AES-GCM %.2f×; a plain hit %.2f×; a sealed one %.2f×\n", size, short(m[0]), times(1), times(2), times(3))
-	}
-	return nil
-}
-
-// medians returns what each way takes, done in turn.
-func medians(ways []func() error) ([]time.Duration, error) {
-	const rounds = 8000
-	took := make([][]time.Duration, len(ways))
-	for range rounds {
-		for i, way := range ways {
-			began := time.Now()
-			if err := way(); err != nil {
-				return nil, err
-			}
-			took[i] = append(took[i], time.Since(began))
-		}
-	}
-	medians := make([]time.Duration, len(ways))
-	for i, list := range took {
-		slices.Sort(list)
-		medians[i] = list[rounds/2]
-	}
-	return medians, nil
 }

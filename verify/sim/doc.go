@@ -39,18 +39,12 @@ package sim
 type Invariant struct {
 	Name string
 	Says string
-	// Comes is empty where the simulation checks it, or else names what is missing
-	// for that: "comes with <package>", or the kind of test that proves it instead.
-	Comes string
 }
 
-// Invariants lists all promises, those included that the simulation cannot check
-// before their package is there.
+// Invariants lists the promises that the simulation checks.
 var Invariants = []Invariant{
 	{Name: "I1", Says: "what needs a yes is executed with one to exactly this, unexpired, and while its call is under way"},
-	{Name: "I1 policy", Says: "a yes is bound to the version of the policy", Comes: "comes with policy files"},
 	{Name: "I2", Says: "what may have happened is not sent again, and its error says so"},
-	{Name: "I2 restart", Says: "nor after a restart", Comes: "comes with the approvals' store"},
 	{Name: "I3", Says: "a remembered answer is one to the same question of the same tenant, and young"},
 	{Name: "I4", Says: "no read is older than a write that went out before it began"},
 	{Name: "I5", Says: "what an untrusted server declares never lowers a class"},
@@ -63,18 +57,13 @@ var Invariants = []Invariant{
 	{Name: "I10", Says: "nobody waits for a time that will not come"},
 	{Name: "I11", Says: "the rate is kept, and no token lies idle while somebody waits"},
 	{Name: "I12", Says: "late, odd and second answers of the approver have no effect"},
-	{Name: "I12 inbox", Says: "nor have answers to another question or an unknown one", Comes: "comes with hitl/inbox"},
 	{Name: "I13", Says: "what is not a clear yes is a no"},
 	{Name: "I13 audit", Says: "what must be recorded, or needs a yes and has a trail, is not done where it cannot be recorded"},
 	{Name: "I14", Says: "identical reads at one time are one execution"},
 	{Name: "I15", Says: "nobody sees what another writes to his own arguments and answers"},
 	{Name: "I16", Says: "every call has one record of its end, which is true, every hand-over of a write one before it"},
-	{Name: "I17", Says: "no secret reaches a sink, an error or a prompt", Comes: "comes with the tests of audit"},
-	{Name: "I18", Says: "what is shown cannot be forged", Comes: "comes with the renderer's fuzzing"},
 	{Name: "I19", Says: "all comes to rest, and what came after it is as good as the first"},
 	{Name: "I20", Says: "what the policy refuses is not sent"},
-	{Name: "I20 rules", Says: "one more rule never allows what was refused", Comes: "comes with policy files"},
-	{Name: "I21", Says: "any order is refused or keeps all this", Comes: "comes with chain.Verify"},
 	{Name: "I22", Says: "nobody is served, answered from memory or asked about what the caller may not see"},
 	{Name: "I23", Says: "no error comes out before the caller's time is over, nothing too long is shown, and what is remembered is whole"},
 	{Name: "I24", Says: "what is dangerous goes to primaries alone, and nothing to a replica with another definition"},

@@ -59,9 +59,6 @@ func Run(t *testing.T, seed uint64) Outcome {
 	if seed%4 == 3 {
 		return runEdges(t, seed)
 	}
-	if seed%4 == 3 {
-		return runEdges(t, seed)
-	}
 	w := &scenario{
 		journal:     journal{seed: seed},
 		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},

@@ -29,8 +29,7 @@ type engine struct {
 	memory  *cache.Memory
 	limiter *ratelimit.Memory
 	lossy   bool
-	away    []outage
-	outages int
+	away    outage
 
 	mu   sync.Mutex
 	dice *rand.Rand
@@ -38,7 +37,10 @@ type engine struct {
 	well bool // nothing is lost any more
 }
 
+// An outage is a stretch of time; the zero value is none.
 type outage struct{ from, to time.Time }
+
+func (o outage) has(t time.Time) bool { return !t.Before(o.from) && t.Before(o.to) }
 
 func newEngine(dice *rand.Rand, well bool) *engine {
 	e := &engine{Store: approvals.NewMemory(), memory: cache.NewMemory(), limiter: ratelimit.NewMemory(), dice: dice, well: well}
@@ -46,7 +48,7 @@ func newEngine(dice *rand.Rand, well bool) *engine {
 		e.lossy = dice.IntN(2) == 0
 		if dice.IntN(2) == 0 {
 			from := time.Now().Add(time.Duration(dice.IntN(2000)) * time.Millisecond)
-			e.away, e.outages = []outage{{from, from.Add(time.Duration(200+dice.IntN(1000)) * time.Millisecond)}}, 1 // it has saved tokens meanwhile
+			e.away = outage{from, from.Add(time.Duration(200+dice.IntN(1000)) * time.Millisecond)}
 		}
 	}
 	return e
@@ -61,21 +63,10 @@ func (e *engine) rest() {
 	e.pay()
 }
 
-func (e *engine) isAway(now time.Time) bool {
-	for _, o := range e.away {
-		if !now.Before(o.from) && now.Before(o.to) {
-			return true
-		}
-	}
-	return false
-}
-
 // believed reports whether what it knows may be told.
 func (e *engine) believed(now time.Time) bool {
-	for _, o := range e.away {
-		if !now.Before(o.from) && now.Before(o.to.Add(settling)) {
-			return false
-		}
+	if (outage{e.away.from, e.away.to.Add(settling)}).has(now) {
+		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +83,7 @@ func (e *engine) do(ctx context.Context, operation func() error) error {
 	if err := world.Wait(ctx, there); err != nil {
 		return err
 	}
-	if e.isAway(time.Now()) || loses && before {
+	if e.away.has(time.Now()) || loses && before {
 		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
 	}
 	err := operation()
@@ -166,7 +157,7 @@ func (m *lossyMemory) End(ctx context.Context, w cache.Write) error {
 	e.owed = append(e.owed, w)
 	e.mu.Unlock()
 	err := e.do(ctx, func() error { return e.memory.End(ctx, w) })
-	if !e.isAway(time.Now()) {
+	if !e.away.has(time.Now()) {
 		e.pay()
 	}
 	return err

@@ -98,10 +98,7 @@ type versioned struct {
 func newOracle(w *run, tight bool) caller {
 	o := &oracle{w: w, known: map[string]versioned{}, flying: map[string]chan struct{}{}}
 	if tight {
-		o.limits = map[string]*rate.Limiter{}
-		for server, n := range quotas {
-			o.limits[server] = rate.NewLimiter(rate.Limit(n), int(n))
-		}
+		o.limits = limiters()
 	}
 	return o.call
 }

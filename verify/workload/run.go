@@ -75,12 +75,18 @@ func newRun(seed uint64, tight bool) *run {
 		w.servers[server] = &world.Server{Ledger: &w.ledger}
 	}
 	if tight {
-		w.quotas = map[string]*rate.Limiter{}
-		for server, n := range quotas {
-			w.quotas[server] = rate.NewLimiter(rate.Limit(n), int(n))
-		}
+		w.quotas = limiters()
 	}
 	return w
+}
+
+// limiters keep the quotas.
+func limiters() map[string]*rate.Limiter {
+	all := map[string]*rate.Limiter{}
+	for server, n := range quotas {
+		all[server] = rate.NewLimiter(rate.Limit(n), int(n))
+	}
+	return all
 }
 
 // call is one attempt.

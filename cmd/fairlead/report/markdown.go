@@ -41,9 +41,9 @@ func (r *Report) Markdown(out io.Writer) error {
 	}
 	for _, g := range groups {
 		fmt.Fprintf(w, "- **%s** %s (`%s`)", g.Level, code(g.Text), g.Rule)
-		for i, subject := range g.subjects {
+		for i, subject := range g.Subjects {
 			if i == maxSubjects {
-				fmt.Fprintf(w, " and %d more", len(g.subjects)-i)
+				fmt.Fprintf(w, " and %d more", len(g.Subjects)-i)
 				break
 			}
 			fmt.Fprint(w, " "+code(subject))

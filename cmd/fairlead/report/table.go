@@ -141,10 +141,10 @@ func (r *Report) findings(w io.Writer, s tty.Style) {
 		fmt.Fprintln(w, "\nFINDINGS")
 	}
 	for _, g := range groups {
-		about := safetext.Line(g.subjects[0])
-		if n := len(g.subjects); n > 1 {
+		about := safetext.Line(g.Subjects[0])
+		if n := len(g.Subjects); n > 1 {
 			names := make([]string, 0, maxSubjects)
-			for _, subject := range g.subjects[:min(n, maxSubjects)] {
+			for _, subject := range g.Subjects[:min(n, maxSubjects)] {
 				names = append(names, safetext.Line(subject))
 			}
 			if about = fmt.Sprintf("%d tools (%s", n, strings.Join(names, ", ")); n > maxSubjects {

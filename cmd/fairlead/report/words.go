@@ -68,7 +68,7 @@ func (f Finding) subject() string {
 type group struct {
 	Finding
 
-	subjects []string // without the server's name where there is one server
+	Subjects []string // without the server's name where there is one server
 }
 
 // grouped puts the findings that are not known together, in their order, and counts
@@ -91,7 +91,7 @@ func (r *Report) grouped() (groups []*group, known int) {
 		if f.Tool != "" && len(r.Servers) == 1 {
 			subject = f.Tool
 		}
-		g.subjects = append(g.subjects, subject)
+		g.Subjects = append(g.Subjects, subject)
 	}
 	return groups, known
 }

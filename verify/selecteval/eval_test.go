@@ -1,4 +1,4 @@
-package main
+package selecteval_test
 
 import (
 	"bytes"
