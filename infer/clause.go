@@ -1,5 +1,11 @@
 package infer
 
+import (
+	"strings"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+)
+
 // speaksAnother reports whether a sentence has more small words of other
 // languages than of English.
 func speaksAnother(ws []word) bool {
@@ -13,6 +19,35 @@ func speaksAnother(ws []word) bool {
 		}
 	}
 	return balance > 0
+}
+
+// known reports whether at least a quarter of the words are in the lexicon, or there
+// are too few to tell.
+func known(ws []word) bool {
+	n, found := 0, 0
+	for i := range ws {
+		if ws[i].mark == 0 {
+			n++
+		}
+		if ws[i].sense&^foreign != 0 {
+			found++
+		}
+	}
+	return n < 3 || 4*found > n
+}
+
+// readsAbroad reports whether a text in another language has a word for reading, and
+// none for a deed.
+func readsAbroad(description string) bool {
+	has := func(words string) bool {
+		for w := range strings.FieldsSeq(words) {
+			if strings.Contains(description, w) {
+				return true
+			}
+		}
+		return false
+	}
+	return has(abroadReads) && !has(abroadWrites)
 }
 
 // advice reports whether the verb at i only says when to use the tool: "call
@@ -44,20 +79,33 @@ func mainVerb(ws []word) int {
 			return mainVerbFrom(ws, 1)
 		case i == 0 && prefixed(ws):
 			return 1
+		case i > 0 && w.is(verbs) && w.form == base && allows(&ws[i-1]):
+			return -1 // "allows access to": a noun
+		case permits(ws, i):
+			return i + 3
 		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)) && !lends(ws, i):
 			return i
-		case w.is(lead|aux|warning) || w.flags&likeThis != 0 || w.mark == colon || w.mark == quote:
+		case w.is(lead|aux|warning) || w.flags&text.LikeThis != 0 || w.mark == text.Colon:
 			continue
 		}
 		// A few words and a colon are a heading.
 		for j := i + 1; j < min(len(ws), i+4); j++ {
-			if ws[j].mark == colon {
+			if ws[j].mark == text.Colon {
 				return mainVerbFrom(ws, j+1)
 			}
 		}
 		return -1
 	}
 	return -1
+}
+
+// allows reports whether a word says that what follows is made possible.
+func allows(w *word) bool { return w.base == "allows" || w.base == "enables" || w.base == "lets" }
+
+// permits reports whether the verb at i only says that another one is allowed: "grants
+// permission to".
+func permits(ws []word, i int) bool {
+	return ws[i].is(right) && i+3 < len(ws) && ws[i+1].base == "permission" && infinitive(ws, i+3)
 }
 
 // mainVerbFrom is mainVerb for the words from the one at i on.
@@ -71,7 +119,7 @@ func mainVerbFrom(ws []word, i int) int {
 // heads reports whether a sentence begins with a heading that may be a verb:
 // "Note:", "Step 1:".
 func heads(ws []word) bool {
-	return ws[0].sense&noun != 0 && len(ws) > 2 && (ws[1].mark == colon || ws[1].flags&opaque != 0 && ws[2].mark == colon)
+	return ws[0].sense&noun != 0 && len(ws) > 2 && (ws[1].mark == text.Colon || ws[1].flags&text.Opaque != 0 && ws[2].mark == text.Colon)
 }
 
 // unlabelled returns a sentence without the labels in brackets before it, "[Maps]
@@ -79,10 +127,10 @@ func heads(ws []word) bool {
 func unlabelled(ws []word) []word {
 	for i := range ws {
 		w := &ws[i]
-		if w.mark == unparen && i+1 < len(ws) {
+		if w.mark == text.Unparen && i+1 < len(ws) {
 			return unlabelled(ws[i+1:])
 		}
-		if i > 4 || w.mark == paren && i > 0 || w.is(take|out|power) {
+		if i > 4 || w.mark == text.Paren && i > 0 || w.is(take|out|power) {
 			break
 		}
 	}
@@ -92,7 +140,7 @@ func unlabelled(ws []word) []word {
 // prefixed reports whether a sentence begins with a verb that has something in
 // front: "deep-inspect", "bulk-delete".
 func prefixed(ws []word) bool {
-	return len(ws) > 1 && ws[1].flags&joined != 0 && !ws[0].is(verbs) && ws[1].is(verbs) && ws[1].form <= third && ws[1].sense&noun == 0
+	return len(ws) > 1 && ws[1].flags&text.Joined != 0 && !ws[0].is(verbs) && ws[1].is(verbs) && ws[1].form <= third && ws[1].sense&noun == 0
 }
 
 // lends reports whether the verb at i only introduces another: "allows you to",
@@ -104,17 +152,17 @@ func lends(ws []word, i int) bool {
 // isVerb reports whether the word at i is used as a verb where a verb can stand.
 func isVerb(ws []word, i int) bool {
 	w := &ws[i]
-	if !w.is(verbs) || w.form == past || w.flags&joined != 0 {
+	if !w.is(verbs) || w.form == past || w.flags&text.Joined != 0 {
 		return false
 	}
 	if i+1 == len(ws) {
 		return true
 	}
 	next := &ws[i+1]
-	if next.flags&joined != 0 || next.is(modal) {
+	if next.flags&text.Joined != 0 || next.is(modal) {
 		return false // part of a compound, or a subject: "updates will …"
 	}
-	if w.sense&noun != 0 && next.flags&capital != 0 {
+	if w.sense&noun != 0 && next.flags&text.Capital != 0 {
 		return false // a name: "Event Manager"
 	}
 	if w.sense&noun != 0 && w.form == ing && next.is(prep) {
@@ -142,26 +190,36 @@ func deed(ws []word) bool {
 
 // things reports whether a phrase begins with the name of some things, in few
 // words up to a preposition or a mark: "Open hours of a shop", "Content types,
-// fields". One unknown word that has no plural may be a verb.
-func (r *reading) things(ws []word) bool {
+// fields". One unknown word that has no plural may be a verb, unless what is before
+// it told that the phrase only tells.
+func (r *reading) things(ws []word, told bool) bool {
 	for i := range ws {
 		w := &ws[i]
-		if i == 4 || w.is(english) && !w.is(prep|and) {
+		if i == 4 && !told || w.is(english) && !w.is(prep|and) {
 			return false
 		}
 		if w.mark == 0 && !w.is(prep|and) {
 			continue
 		}
-		if i == 0 || ws[0].sense == 0 && ws[0].flags&plural == 0 && movesTo(w.base) {
+		if i == 0 || !told && ws[0].sense == 0 && ws[0].flags&text.Plural == 0 && movesTo(w.base) {
 			return false
 		}
 		last := &ws[i-1]
-		if i == 1 && last.sense&nouns == 0 && last.flags&plural == 0 {
-			return w.mark == comma && r.things(ws[2:]) || w.is(and) && r.things(ws[2:]) || w.base == "of"
+		if i == 1 && !told && last.sense&nouns == 0 && last.flags&text.Plural == 0 {
+			return w.mark == text.Comma && r.things(ws[2:], false) || w.is(and) && r.things(ws[2:], false) || w.base == "of"
 		}
-		return last.flags&plural != 0 || last.is(nouns) && (i > 1 || last.sense&verbs == 0)
+		return last.tells(told || i > 1)
 	}
-	return false
+	return told && len(ws) > 0 && ws[len(ws)-1].tells(true)
+}
+
+// tells reports whether the last word of a phrase names information: several things,
+// or one such as a report, that is behind others.
+func (w *word) tells(behind bool) bool {
+	if w.sense&acting != 0 && w.sense&(report|artefact) == 0 && (w.form == base || w.is(wire)) {
+		return false
+	}
+	return w.flags&text.Plural != 0 || w.is(nouns) && (behind || w.sense&verbs == 0)
 }
 
 // movesTo reports whether a preposition goes with a verb of giving, "lend a hand
@@ -175,7 +233,7 @@ func infinitive(ws []word, i int) bool {
 	if !ws[i].is(verbs) || ws[i].form != base {
 		return false
 	}
-	for i--; i > 0 && ws[i].flags&likeThis != 0; i-- {
+	for i--; i > 0 && ws[i].flags&text.LikeThis != 0; i-- {
 	}
 	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
 }
@@ -183,7 +241,7 @@ func infinitive(ws []word, i int) bool {
 // used reports whether the word at i is a verb here: a plain one, or one that
 // may be a noun between "and" and an article or "it": "and charge the card".
 func used(ws []word, i int, before string) bool {
-	return ws[i].flags&capital == 0 && (ws[i].sense&noun == 0 || before == "and" && i+1 < len(ws) && ws[i+1].is(lead) && ws[i+1].is(english) && !ws[i+1].is(prep|modal|subord))
+	return ws[i].flags&text.Capital == 0 && (ws[i].sense&noun == 0 || before == "and" && i+1 < len(ws) && ws[i+1].is(lead) && ws[i+1].is(english) && !ws[i+1].is(prep|modal|subord))
 }
 
 // loose reports whether the word at i has no object, so that after a verb that
@@ -196,7 +254,7 @@ func loose(ws []word, i int) bool {
 func objectIn(ws []word, i int) (o object) {
 	for j := i + 1; j < len(ws); j++ {
 		w := &ws[j]
-		if w.mark != 0 && w.mark != slash || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
+		if w.mark != 0 && w.mark != text.Slash || w.is(subord) || w.is(and) || w.is(prep) && j > i+1 {
 			break
 		}
 		if !w.is(english) || w.is(many) {

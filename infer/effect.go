@@ -21,12 +21,27 @@ func (e effect) writes() bool { return e >= adds }
 // dangerous reports whether a person has to agree.
 func (e effect) dangerous() bool { return e >= leaves }
 
+// A gift is what a call gives away, in words.
+type gift string
+
+const (
+	givesAccess   gift = "gives access away"
+	givesSecrets  gift = "hands out or changes credentials"
+	givesMoney    gift = "moves or commits money"
+	givesControl  gift = "controls a thing in the physical world"
+	givesPublic   gift = "publishes"
+	givesIdentity gift = "acts as somebody else"
+	givesPower    gift = "does whatever it is told"
+)
+
 // A finding is an effect with its reason: a word of the lexicon and where it
-// stood.
+// stood, and the rule that found it.
 type finding struct {
 	effect effect
 	place  place
 	word   string
+	gives  gift
+	rule   string
 }
 
 // A place is where a word stood, as evidence says it.
@@ -42,6 +57,8 @@ const (
 	warns             place = "warns in the description"
 	inSchema          place = "is a parameter"
 	inChoice          place = "is a choice of a parameter"
+	ofParameter       place = "in the description of a parameter"
+	notUnderstood     place = "the words are not understood"
 	longText          place = "more than 100 characters of description"
 	shortText         place = "at most 100 characters of description"
 )
@@ -49,10 +66,16 @@ const (
 // strength returns how much a word at a place says.
 func (p place) strength() annotation.Strength {
 	switch p {
-	case inDescription, inSchema, inTitle, longText, shortText:
-		return annotation.Weak
+	case leadsName, inName, mainOfDescription, warns, inChoice:
+		return annotation.Strong
 	}
-	return annotation.Strong
+	return annotation.Weak
+}
+
+// at returns the finding for another place.
+func (f finding) at(p place) finding {
+	f.place = p
+	return f
 }
 
 // worse returns the graver of two; at par the first one stays.
@@ -67,19 +90,22 @@ func (f finding) worse(g finding) finding {
 // the last one, which says what it is. A payment link is a link.
 type object struct {
 	any, head sense
+	last      *word
 	some      bool // something follows the verb, known or not
 	free      bool // two words of a request: an API request is whatever it is told
+	known     bool // one that exists: a saved query
 }
 
 func (o *object) add(w *word) {
 	o.some = o.some || w.sense&lead == 0
 	o.free = o.free || w.sense&o.any&wire != 0
-	if w.sense&nouns != 0 && w.form <= third {
+	if w.sense&nouns != 0 && w.form <= third && w.sense&(read|secret) != read|secret {
 		o.any |= w.sense
 	}
 	o.any |= w.sense & outside
+	o.known = o.known || w.sense&tells != 0 || w.form == past
 	if w.sense&many == 0 {
-		o.head = w.sense
+		o.head, o.last = w.sense, w
 	}
 }
 
@@ -94,6 +120,7 @@ type act struct {
 	without    sense // no word of it has one of these
 	given      given
 	effect     effect
+	gives      gift
 }
 
 // A given says what else has to hold of an object.
@@ -103,59 +130,84 @@ const (
 	something given = iota + 1 // there is one
 	nothing                    // there is none
 	free                       // two words of a request
+	unseen                     // not one that exists
 )
 
 // acts are looked through in order; the first row that fits decides.
 var acts = [...]act{
 	{verb: take, also: sweep, any: view, effect: changes},
 	{verb: take, effect: takes},
-	{verb: power, effect: commands},
+	{verb: power, effect: commands, gives: givesPower},
 	{verb: out, also: bends, any: revision, effect: changes},
+	{verb: out, also: money, effect: leaves, gives: givesMoney},
+	{verb: out, also: public, effect: leaves, gives: givesPublic},
+	{verb: out, also: right, effect: leaves, gives: givesIdentity},
+	{verb: out, any: money, effect: leaves, gives: givesMoney},
 	{verb: out, effect: leaves},
 	{verb: produce, any: storage, effect: takes},
-	{verb: seals, head: money | message | pact, effect: leaves},
-	{verb: run | produce, any: wire, with: outside, effect: commands},
-	{verb: run, any: wire, given: free, effect: commands},
-	{verb: produce, also: seals, any: wire, given: free, effect: commands},
+	{verb: seals, head: money | pact, effect: leaves, gives: givesMoney},
+	{verb: seals, head: message, effect: leaves},
+	{verb: add, also: seals, any: bookable, effect: leaves, gives: givesMoney},
+	{verb: run | produce, any: wire, with: outside, effect: commands, gives: givesPower},
+	{verb: run, any: wire, given: free, effect: commands, gives: givesPower},
+	{verb: produce, also: seals, any: wire, given: free, effect: commands, gives: givesPower},
+	{verb: read, also: secret, head: secret, effect: adds},
+	{verb: read, also: secret, any: right, head: access, not: right, effect: adds}, // an access token
+	{verb: read | produce, any: secret, head: artefact, not: report, effect: adds}, // a presigned URL
+	{verb: read, also: supposes | secret, head: message | number, effect: adds},    // an address is verified by writing to it
 	{verb: read | compute, also: bends, head: kept, effect: adds},
-	{verb: run | fills, any: code, not: report, effect: commands},
-	{verb: run, any: many, with: wire, effect: commands},
-	{verb: run, also: change, head: money, effect: leaves},
+	{verb: run | fills, any: code, not: report, given: unseen, effect: commands, gives: givesPower},
+	{verb: run, any: many, with: wire, effect: commands, gives: givesPower},
+	{verb: run, also: change, head: money, effect: leaves, gives: givesMoney},
 	{verb: run, also: change, effect: changes},
 	{verb: run, head: report, effect: reads},
 	{verb: run, also: compute, given: something, effect: reads},
-	{verb: run, head: money, effect: leaves},
+	{verb: run, head: money, effect: leaves, gives: givesMoney},
+	{verb: run, any: physical, effect: leaves, gives: givesControl},
 	{verb: run, effect: changes},
-	{verb: produce, any: artefact | number, not: access, effect: reads},
+	{verb: produce, also: seals, any: public, effect: leaves, gives: givesPublic},
+	{verb: produce, any: artefact | number, not: access | secret, effect: reads},
+	{verb: produce, any: secret, effect: leaves, gives: givesSecrets},
 	{verb: produce, effect: adds},
 	{verb: retire, any: many, effect: takes},
 	{verb: retire, head: access | money, effect: takes},
+	{verb: retire | change, any: shield, not: report, effect: leaves, gives: givesAccess},
 	{verb: fills, any: kept, effect: takes},
+	{verb: change | add, also: right, effect: leaves, gives: givesAccess},
+	{verb: change, any: secret, not: report, effect: leaves, gives: givesSecrets},
+	{verb: change, also: physical, effect: leaves, gives: givesControl},
+	{verb: change, also: settled, any: physical, effect: changes},
+	{verb: retire | change, any: physical, effect: leaves, gives: givesControl},
+	{verb: change | add, any: public, not: access, effect: leaves, gives: givesPublic},
 	{verb: change, effect: changes},
+	{verb: add, also: revision, any: many, effect: takes}, // a push that is forced
 	{verb: add, also: bends, any: picture, without: kept, effect: reads},
 	{verb: add, also: bends, without: kept, given: nothing, effect: reads},
-	{verb: add, also: wire, any: many, given: nothing, effect: commands}, // a raw request
-	{verb: add, also: says, head: report, effect: reads},                 // it reports a status
-	{verb: add, head: number, effect: reads},
-	{verb: add, head: message | money, without: tentative, effect: leaves},
+	{verb: add, also: wire, any: many, given: nothing, effect: commands, gives: givesPower}, // a raw request
+	{verb: add, also: says, head: report, effect: reads},                                    // it reports a status
+	{verb: add, any: wire, head: access, effect: leaves, gives: givesSecrets},
+	{verb: add, any: right | shield, effect: leaves, gives: givesAccess},
+	{verb: add, also: number, head: number, effect: reads},
+	{verb: add, head: money, without: tentative, effect: leaves, gives: givesMoney},
+	{verb: add, head: message, without: tentative, effect: leaves},
 	{verb: add, effect: adds},
 	{verb: read | compute, effect: reads},
 }
 
-// effectOf says what a verb does to an object.
-func effectOf(verb sense, o object) effect {
+// does returns what a verb does to an object, as it was found at a place.
+func (w *word) does(o object, at place) finding {
 	for i := range acts {
-		if d := &acts[i]; verb&d.verb != 0 && verb&d.also == d.also && d.fits(o) {
-			return d.effect
+		if d := &acts[i]; w.sense&d.verb != 0 && w.sense&d.also == d.also && d.fits(o) {
+			return finding{effect: d.effect, place: at, word: w.base, gives: d.gives}
 		}
 	}
-	return unknown
+	return finding{place: at, word: w.base}
 }
 
 // fits reports whether the conditions on the object hold.
 func (d *act) fits(o object) bool {
 	switch {
-	case d.given == something && !o.some, d.given == nothing && o.some, d.given == free && !o.free:
+	case d.given == something && !o.some, d.given == nothing && o.some, d.given == free && !o.free, d.given == unseen && o.known:
 		return false
 	case o.head&d.not != 0, o.any&d.without != 0:
 		return false

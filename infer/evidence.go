@@ -12,14 +12,16 @@ import (
 const longDescription = 100
 
 // annotate writes what was found as hints, with one piece of evidence for each.
-func annotate(def *mcp.Tool, name []word, v *verdict, r *reading, c *cues, f finding) annotation.Annotations {
+func annotate(def *mcp.Tool, name []word, t *tool, f finding) annotation.Annotations {
 	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
 	say := func(field annotation.Field, value string, why finding) {
 		a.Evidence = append(a.Evidence, annotation.Evidence{
-			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: string(why.place), Strength: why.place.strength(),
+			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: string(why.place), Strength: why.place.strength(), Rule: why.rule,
 		})
 	}
 	switch {
+	case f.effect == unknown && f.place != "":
+		say(annotation.ReadOnlyHint, "unset", f)
 	case f.effect == unknown:
 	case f.effect == reads:
 		a.ReadOnly = annotation.Yes
@@ -29,19 +31,22 @@ func annotate(def *mcp.Tool, name []word, v *verdict, r *reading, c *cues, f fin
 		say(annotation.ReadOnlyHint, "no", f)
 		say(annotation.DestructiveHint, a.Destructive.String(), f)
 	}
-	if f.effect == leaves {
+	if f.effect == leaves || f.gives != "" {
 		a.RequiresConfirmation = annotation.Yes
+		if f.gives != "" {
+			f.place += place(" and " + string(f.gives))
+		}
 		say(annotation.RequiresConfirmation, "yes", f)
 	}
-	if idempotent(r, v, c, f) {
+	if t.idempotent(f) {
 		a.Idempotent = annotation.Yes
-		say(annotation.IdempotentHint, "yes", v.finding)
+		say(annotation.IdempotentHint, "yes", t.v.finding)
 	}
-	open, why := openWorld(name, v, r)
+	open, why := openWorld(name, &t.v, &t.r)
 	if a.OpenWorld = open; open != annotation.Unset {
 		say(annotation.OpenWorldHint, open.String(), why)
 	}
-	complexity, why := complexityOf(def, name, r)
+	complexity, why := complexityOf(def, name, &t.r)
 	a.Complexity = complexity
 	say(annotation.ComplexityHint, string(complexity), why)
 	return a
@@ -50,14 +55,15 @@ func annotate(def *mcp.Tool, name []word, v *verdict, r *reading, c *cues, f fin
 // idempotent reports whether a verb of the short list leads the name of a change
 // that takes nothing away. An update counts where a parameter names its target.
 // What the description says to be created may be there twice.
-func idempotent(r *reading, v *verdict, c *cues, f finding) bool {
-	if v.verb.sense&settled == 0 || !v.firm || f.effect != changes && f.effect != adds {
+func (t *tool) idempotent(f finding) bool {
+	v, r := &t.v, &t.r
+	if v.verb.sense&settled == 0 || !v.firm || f.effect < adds || f.effect > changes {
 		return false
 	}
 	if r.main.effect == adds || r.also.effect == adds {
 		return false
 	}
-	return c.named || v.word != "update"
+	return t.c.named || v.word != "update"
 }
 
 // openWorld returns whether the tool reaches outside: what the name says goes

@@ -3,6 +3,7 @@ package infer
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // An Entry is one word of one group of the lexicon.
@@ -41,6 +42,19 @@ func WithoutEach(f func(gone Entry)) {
 		}
 		f(Entry{gone.group, gone.base})
 		maps.Copy(all, kept)
+	}
+}
+
+// WithoutEachCue is WithoutEach for the names of parameters.
+func WithoutEachCue(f func(gone Entry)) {
+	all := cuesOf()
+	for i, p := range parameters {
+		for word := range strings.FieldsSeq(p.words) {
+			kept := all[word]
+			all[word] &^= p.cue
+			f(Entry{i, word})
+			all[word] = kept
+		}
 	}
 }
 

@@ -2,7 +2,7 @@ package infer
 
 // Version names the lexicon and the rules together. It changes whenever a tool
 // may get another class.
-const Version = "4"
+const Version = "5"
 
 // A sense is what a word can mean. It is a set: "report" is a verb and a noun.
 type sense uint64
@@ -67,11 +67,6 @@ const (
 	outside                           // the world outside
 	inside                            // the server's own state
 	involved                          // one of the seven stems of a complex tool
-	chooser                           // a parameter that chooses what is done
-	namer                             // a parameter that names what is acted on
-	force                             // a parameter that overrides a protection
-	switcher                          // a parameter of this name, switched on, takes something away
-	strict                            // a parameter of this name is run
 	modal                             // what stands before it is a subject: "updates will"
 	article                           // what follows is a noun
 	says                              // what a tool does where a description says so; at the head of a name it says little
@@ -80,21 +75,26 @@ const (
 	kept                              // an object of which something is left behind, and which is overwritten when written: a volume, a file
 	revision                          // a line of work: to check out a branch only goes there
 	picture                           // what a picture is taken of, and handed back
-	trial                             // a parameter that only a tool which changes something has: a dry run, a file to save to
 	question                          // a sentence that begins with it says what is told
-	body                              // a parameter that holds what is to be written
 	pact                              // what one is bound by: an offer, a contract
 	tells                             // begins a phrase that only tells: "current prices"
 )
 
+// Nouns, by what it means to change or to hand them out.
+const (
+	secret   sense = 1 << (iota + 57) // whoever has it is let in: a password
+	right                             // what one may do: a role; of a verb, it gives some
+	shield                            // what keeps others out: a firewall
+	physical                          // a thing in the world that moves, heats or locks: a door
+	public                            // where everybody can see it: a website
+	bookable                          // reserving it costs money: a room
+	acting                            // a thing that does what it is told: a client, an agent
+)
+
 const (
 	verbs = read | compute | produce | run | add | change | take | out | power | manage
-	// An outlet begins and a location ends the name of a parameter that says where
-	// the outcome is to stay: output_path, save_to_file.
-	outlet   = trial | force
-	location = namer | force
-
-	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | number | many | kept | revision | picture
+	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | number | many | kept | revision | picture |
+		secret | right | shield | physical | public | bookable | acting
 )
 
 // A group lists words of one sense. A word may stand in several groups and has
@@ -109,7 +109,7 @@ type group struct {
 // servers or of products in it.
 var lexicon = []group{
 	// Verbs that read.
-	{read, `get/got/gotten fetch read retrieve describe inspect browse examine obtain lookup enumerate discover
+	{read, `  read  describe inspect browse examine  lookup enumerate discover
 		identify recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare 
 		validate analyze/analyse/analyses/analysed/analysing assess classify peek measure geocode
 		lint introspect triage tail cat ls find/found
@@ -120,6 +120,7 @@ var lexicon = []group{
 		pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet
 		inquire discern collate contrast recap recheck rediscover reread uncover weigh overhear spellcheck
 		scour glance foresee ascertain`},
+	{read | secret, `get/got/gotten fetch retrieve obtain`},
 	{read | bends | weak, `extract dump`},
 	{read, `ask`},
 	{read | says, `return see/saw/seen contain receive answer present depict denote indicate represent exhibit illustrate`},
@@ -128,8 +129,9 @@ var lexicon = []group{
 	{read | either, `query search list scan display view look count audit filter diff screenshot research`},
 	{add | either | bends, `snapshot`},
 	{read | either | supposes, `preview check`},
-	{read | supposes, `dry verify`},
-	{read | noun, `test info status overview tree top peer head map poll match monitor trace profile rank chat guess help
+	{read | supposes, `dry`},
+	{read | supposes | secret, `verify`},
+	{read | noun, `test info status overview tree top head map poll match monitor trace profile rank chat guess help
 		survey sample benchmark stream surface`},
 	{read | weak, `access screen provide explore observe gather traverse summarize/summarise/summarises/summarised debug`},
 	{read | weak | either, `review`},
@@ -165,23 +167,27 @@ var lexicon = []group{
 	{run, `run/ran/running execute perform invoke trigger rerun retry initiate commence retrigger kickstart orchestrate`},
 	{run | weak | noun, `call`},
 	{run | weak, `process handle do/does/did/done conduct proceed retest`},
-	{run | change, `apply`},
+	{run | change, `apply sync synchronize/synchronise`},
 	{power, `exec eval sudo`},
 	{power | noun, `shell bash powershell terminal`},
 
 	// Verbs that add.
-	{add, `reissue revolve create add insert append prepend upload register install import provision clone fork initialize/initialise
-		init onboard subscribe follow bookmark save store ingest assign reserve allocate instantiate
-		bootstrap scaffold upsert push mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize/memorise
+	{add | number, `add`},
+	{add, `reissue emit revolve create insert append prepend upload register install import provision clone fork initialize/initialise
+		init onboard subscribe follow bookmark save store ingest assign  allocate instantiate
+		bootstrap scaffold upsert  mount spawn enqueue replicate populate seed launch contribute cherrypick remember memorize/memorise
 		persist attach introduce embed print inject propose acquire mirror nest establish inscribe integrate jot nominate preload readd
-		recreate reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip
+		recreate reinstall reprint reprocess resubmit upvote downvote blacklist denylist blocklist zip unzip
 		unpack untar handoff handover spinup
 		accrue accumulate allot apportion author automate backfill backport declare engrave extrude favorite/favourite incorporate lodge
 		materialize/materialise plant prescribe recruit reimport repopulate reupload supplement impose`},
-	{add | seals, `submit enroll/enrol`},
+	{add | seals, `submit enroll/enrol reserve`},
+	{add | seals | either, `schedule`},
+	{add | seals | noun, `book`},
+	{add | revision, `push`},
 	{add | weak, `export download`},
-	{add | either, `duplicate schedule`},
-	{add | noun, `invoice checkpoint stamp watermark pack like new comment note label tag issue post file book record copy/copies/copied/copying commit event backup
+	{add | either, `duplicate `},
+	{add | noun, `invoice checkpoint stamp watermark pack like new comment note label tag issue post file  record copy/copies/copied/copying commit event backup
 		request vote react star queue log branch annotation link forward index stage pair journal stitch setup`},
 	{add | noun | seals, `place`},
 	{add | noun | says, `report`},
@@ -191,16 +197,16 @@ var lexicon = []group{
 	{change, `update set/setting edit modify rename move enable toggle activate adjust alter patch configure mark unmark
 		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus
 		navigate reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive
-		recover reopen unlock reorder tune scale upgrade migrate sync synchronize/synchronise refactor annotate grant
+		recover reopen unlock reorder tune scale upgrade migrate   refactor annotate 
 		authorize/authorise allow acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin
 		turn switch put unset change customize/customise rebase transition decline
 		unsubscribe disconnect reconnect emulate signin signup signout checkin downgrade
-		teleport arm disarm impersonate leave/left join reindex reconcile rsvp escalate silence boot protect unprotect
+		teleport arm   leave/left join reindex reconcile rsvp escalate silence boot protect unprotect
 		 undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease quit exit
 		minimize/minimise maximize/maximise unmount rebuild/rebuilt unblock unban unhide unfreeze reactivate reinstate
 		quarantine isolate repair mutate redact dedupe vacuum highlight loop wake unshare begin adapt advance align anonymize/anonymise
 		autofix autofill boost calibrate colorize/colorise continue cut/cutting deescalate defer defragment demote deselect dim
-		dislike elevate engage flatten halt hibernate interrupt invert jump lower maintain nudge obfuscate
+		dislike engage flatten halt hibernate interrupt invert jump lower maintain nudge obfuscate
 		override/overrode/overridden pan park prioritize/prioritise raise rearrange rebalance recalculate recategorize/recategorise reclassify recolor recompute reconfigure
 		redirect redistribute reduce refill reformat regenerate relocate remap remediate renumber reorganize/reorganise reparent reposition
 		requeue reroute rescan retag retarget retitle retrain revise revive rewind/rewound reword seek/sought shift shrink/shrank/shrunk simplify
@@ -208,7 +214,7 @@ var lexicon = []group{
 		unschedule unselect unstage untag unvote unwatch withhold/withheld ack nack consolidate dispense relink craft admit correct unwrap clockin clockout checkoff signoff kickoff
 		accelerate adopt amplify appoint arrange associate autoscale bake bypass centralize/centralise choose/chose/chosen/choosing clamp conclude
 		consume cool curate dampen darken brighten decouple define deflate deform deprecate derank desaturate designate
-		disassociate dissociate disapprove disengage displace earmark emboss employ empower enact endorse enforce equalize/equalise equip expedite
+		disassociate dissociate disapprove disengage displace earmark emboss employ  enact endorse enforce equalize/equalise equip expedite
 		expose unfold fortify graduate harden heal hoist hydrate rehydrate inactivate indent inflate inhibit inline intercept lengthen
 		lessen loosen tighten mend modernize/modernise modulate morph obsolete organize/organise orient paste penalize/penalise pick prefill preserve
 		 prewarm prolong propagate qualify disqualify randomize/randomise ratify readjust realign reallocate reassemble
@@ -219,17 +225,22 @@ var lexicon = []group{
 		    unbind/unbound unbookmark unclaim undock unfavorite/unfavourite unlist unmatch unmerge unplug 
 		unquarantine unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm widen wield
 		 sideload`},
+	{change | right, `grant entrust empower elevate`},
+	{add | right, `whitelist allowlist`},
+	{change | right | noun, `share`},
+	{change | physical, `disarm`},
 	{change | weak, `authenticate distribute interact serve treat`},
 	{change | seals, `extend`},
 	{change | seals | says, `accept`},
+	{change | says | weak, `include`},
 	{change | says, `refuse prevent skip ignore reject deny`},
-	{change, `bump cap certify coerce dedicate deduct deduplicate degrade divert elect exempt grow/grew/grown inherit instruct manipulate mediate mimic mitigate
+	{change, `bump cap certify coerce dedicate  deduplicate degrade divert elect exempt grow/grew/grown inherit instruct manipulate mediate mimic mitigate
 		offload prohibit reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal
 		utilize/utilise visit`},
-	{change | noun, `cast center/centre cycle instrument license limit mask pass permit route transport trust group dock fold heat jam spin/spun/spinning tilt tint tweak twist plug warp weld throw/threw/thrown walk delay compact standby prime fade slow
+	{change | noun, `peer cast center/centre cycle instrument license limit mask pass permit route transport trust group dock fold heat jam spin/spun/spinning tilt tint tweak twist plug warp weld throw/threw/thrown walk delay compact standby prime fade slow
 		feed/fed grade power moderate signal stack target clip color/colour paint shape`},
 	{change | noun | seals, `claim`},
-	{change | noun, `end position replay style exchange flag step train hold input type state control play share contact assignment`},
+	{change | noun, `end position replay style exchange flag step train hold input type state control play  contact assignment`},
 	{change | weak, `speak say pull open track watch fix go back sort finish keep/kept repeat lift load expand exclude`},
 	{change | weak | seals, `reverse complete confirm`},
 	{change | seals, `approve`},
@@ -249,21 +260,28 @@ var lexicon = []group{
 		abandon abolish annihilate annul clobber confiscate cull deauthorize/deauthorise deplete deport depose detonate eradicate evacuate exterminate
 		extinguish factoryreset incinerate jettison oust overthrow quash reap reflash reimage reinitialize/reinitialise repartition repeal repossess
 		ruin sabotage sack seize sever slay smash uproot vacate vaporize/vaporise wreck writeoff zeroize/zeroise hangup`},
+	{take | weak, `lose/lost`},
 	{take | sweep, `clear reset flush discard clean cleanup`},
 	{take | noun, `flash sacrifice burn trash deletion removal cancellation termination revocation destruction erasure purging`},
 
 	// Verbs whose effect cannot be taken back, though nothing is deleted.
-	{out, `forgive/forgave/forgiven negotiate outbid shout topup unwind send/sent pay/paid publish merge finalize/finalise refund purchase buy/bought sell/sold donate mint redeem
-		tweet retweet notify announce reply respond dial disburse remit settle liquidate resend promote
-		hire fire transact invest stake unstake swap wager fax remind failover redeploy republish lend borrow repay renew
-		deliver disclose disseminate crosspost loan repost resell summon transmit fulfill/fulfil airdrop
-		advertise apologize/apologise bequeath bribe bruteforce communicate compensate outsource phish 
-		prepay proclaim publicize/publicise rebill recoup redial refinance reimburse reinvest remunerate reshare reship retaliate solicit
+	{out, `forgive/forgave/forgiven negotiate outbid shout topup unwind send/sent   merge finalize/finalise      mint redeem
+		  notify announce reply respond dial   settle  resend promote
+		hire fire transact   unstake swap wager fax remind failover redeploy  lend borrow  renew
+		deliver disclose disseminate    resell summon transmit fulfill/fulfil airdrop
+		 apologize/apologise bequeath bribe bruteforce communicate compensate outsource phish 
+		    recoup redial refinance  reinvest  reshare reship retaliate solicit
 		 spoof sue telephone testify thank underwrite upsell waive warn`},
+	{out | money, `pay/paid refund purchase buy/bought sell/sold donate disburse remit liquidate invest stake loan repay prepay rebill
+		reimburse remunerate deduct`},
+	{out | money | noun, `spend/spent charge transfer`},
+	{out | money | noun | weak, `bill`},
+	{out | public, `publish tweet retweet republish crosspost repost advertise publicize/publicise proclaim`},
+	{out | right, `impersonate masquerade assume`},
 	{out | noun | weak, `sign`},
 	{out | noun, `award dispute poke debit discharge gift hijack pledge recharge sponsor subpoena syndicate whisper auction escrow lease mortgage rent relay`},
 	{out | either, `deploy dispatch invite`},
-	{out | noun, `rollout broadcast spend/spent email mail message charge transfer trade order deposit sms tip wire release ship bridge`},
+	{out | noun, `rollout broadcast   email mail message   trade order deposit sms tip wire release ship bridge`},
 	{out | bends, `checkout`},
 	{out | noun, `exercise`},
 
@@ -286,25 +304,32 @@ var lexicon = []group{
 		capability topology catalog dashboard context property outlook journey inventory feed directory news availability
 		agenda leaderboard spec specification weather portfolio holding definition location duration`},
 	{message, `message email mail sms dm notification invitation broadcast newsletter`},
-	{money, `payment payout transfer charge order trade donation withdrawal position remittance payroll bet bid booking flight reward reservation`},
-	{pact, `offer claim contract agreement proposal quote deal lease mortgage settlement consent call sequence cadence`},
-	{access, `account key token secret credential password permission access certificate`},
+	{money, `payment payout  order trade donation withdrawal position remittance payroll bet bid booking flight reward reservation payee beneficiary credit`},
+	{pact, `invoice expense offer claim contract agreement proposal quote deal lease mortgage settlement consent call sequence cadence`},
+	{access, `account key token secret permission access certificate`},
 	{storage, `disk drive volume partition usb`},
 	{tentative, `draft template`},
 	{wire, `request api endpoint`},
 	{number, `number integer float digit operand vector matrix fraction`},
 	{kept, `input file archive zip tar tarball database db volume disk vm instance cluster`},
 	{picture, `screenshot screen snapshot image photo picture page frame viewport window element dom video packet traffic region ui`},
+	{secret, `presigned presign embed password passphrase passcode credential otp totp`},
+	{right, `permission privilege access ownership collaborator`},
+	{shield, `firewall antivirus mfa twofactor fa`},
+	{physical, `door gate garage oven stove heater furnace boiler valve car vehicle engine robot drone motor pump elevator alarm siren`},
+	{public, `public visibility website webpage blog timeline`},
+	{bookable, `transaction hotel room car table seat restaurant rental taxi ride`},
+	{acting, `api endpoint request account console shell terminal`},
 	{revision, `branch commit ref revision worktree`},
-	{many, `bulk mass all every everything entire any arbitrary raw`},
+	{many, `force forced bulk mass all every everything entire any arbitrary raw`},
 
 	// Small words.
 	{and, `and or then plus like including`},
-	{not, `not no never without dont doesnt wont cannot cant isnt non nor neither`},
+	{not, `not no never without dont doesnt wont cannot cant isnt non nor neither nothing`},
 	{subord, `that which who whose when if while because since unless until before after where whether so how what why`},
 	{article, `a an the`},
 	{question, `whether who whose what which how why where`},
-	{modal, `is are be will can could may`},
+	{modal, `is are be will can could may would should has`},
 	{lead, `this the a an it its them is are be can could may to for you your users user agents agent that which
 		tool tools function functions endpoint api method action operation command utility allows allow lets enables enable helps help
 		used use using designed intended able ability please when whenever want wants need needs wish helper wrapper useful helpful convenience convenient handy`},
@@ -317,20 +342,52 @@ var lexicon = []group{
 	{harmless, `readonly nondestructive`},
 	{english, `the a an of for from by in to into onto with and or this that all your any at on is are be as it its them`},
 	{foreign, `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec dans sur aux il gli
-		della che nel uma com dos het een van voor met och att som`},
+		della che nel uma com dos os e y het een van voor met och att som`},
 	{outside, `web internet online external http https url website websites webpage thirdparty`},
 	{inside, `memory session sessions config local`},
 	{tells, `current recent latest live available existing historical historic upcoming past full comprehensive detailed quick
 		per single multiple public basic general overall daily weekly monthly hourly cross realtime remaining active pending`},
 	{involved, `complex analyze/analyse/analyses/analysed/analysing process generate transform compute calculate`},
-	{chooser, `actions operations modes action operation op method command subcommand verb mode task event`},
-	{namer, `id uid uuid key name slug number sha`},
-	{location, `path file filename filepath folder dir directory`},
-	{force, `overwrite cascade permanent permanently hard`},
-	{body, `body payload patch`},
-	{trial, `dry confirm commit persist append`},
-	{outlet, `output out dest destination save`},
-	{switcher, `reset delete remove purge erase wipe`},
-	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 	{settled, `set/setting put upsert configure update`},
 }
+
+// A cue is what the name of a parameter can mean.
+type cue uint16
+
+// The cues.
+const (
+	chooser  cue = 1 << iota // chooses what is done
+	namer                    // names what is acted on
+	location                 // says where something is
+	outlet                   // with a location behind it, says where the outcome is to stay
+	force                    // overrides a protection
+	body                     // holds what is to be written
+	trial                    // only a tool which changes something has it: a dry run
+	switcher                 // switched on, takes something away
+	strict                   // is run
+	asked                    // is run, or looked for
+)
+
+// parameters is what is known of the names of parameters.
+var parameters = []struct {
+	cue   cue
+	words string
+}{
+	{chooser, `actions operations modes action operation op method command subcommand verb mode task event`},
+	{namer, `id uid uuid key name slug number sha path file filename filepath folder dir directory`},
+	{location, `path file filename filepath folder dir directory`},
+	{outlet, `output out dest destination save`},
+	{force, `overwrite cascade permanent permanently hard`},
+	{body, `body payload patch`},
+	{trial, `dry confirm commit persist append save`},
+	{switcher, `reset delete remove purge erase wipe`},
+	{asked, `query statement`},
+	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
+}
+
+// abroadReads and abroadWrites are all that is known of other languages: Chinese words
+// for reading, and for deeds.
+const (
+	abroadReads  = `查询 获取 列出 搜索 读取 查看 检索 只读`
+	abroadWrites = `删 移除 清空 清除 清理 销毁 发送 发布 支付 付款 扣 转账 覆盖 撤销 取消 创建 新建 新增 添加 修改 更新 写入 重置 停止 终止 授予 抹 擦`
+)

@@ -1,12 +1,10 @@
 package infer
 
-// soft reports whether the verb that decided may leave something behind, as
-// extracting and rendering do and getting does not.
-func soft(v *verdict, r *reading, f finding) bool {
-	verb := v.verb.sense
-	if f.place == mainOfDescription {
-		verb = r.verb
-	}
+import "github.com/fairlead-go/fairlead/infer/internal/text"
+
+// soft reports whether a verb may leave something behind, as extracting and
+// rendering do and getting does not.
+func soft(verb sense) bool {
 	return verb&verbs != 0 && (verb&read == 0 || verb&(weak|noun|bends) != 0)
 }
 
@@ -21,8 +19,8 @@ func (r *reading) outcome(ws []word) {
 		if i == 0 || i+1 == len(ws) || !w.is(add) || w.form != past || !ws[i+1].is(prep|and) {
 			continue
 		}
-		if before := &ws[i-1]; before.is(modal|and|aux) || before.mark == comma {
-			r.stays = r.stays.worse(finding{adds, inDescription, w.base})
+		if before := &ws[i-1]; before.is(modal|and|aux) || before.mark == text.Comma {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
 		}
 	}
 }
@@ -38,11 +36,12 @@ func (r *reading) goesInto(ws []word) {
 		if ws[i].sense&prep == 0 {
 			continue
 		}
-		if to := ws[i].base; to == "into" && objectIn(ws, i).any&artefact == 0 || to == "to" && holds(objectIn(ws, i).head) {
-			r.stays = r.stays.worse(finding{adds, inDescription, ws[i].base})
+		if to := ws[i].base; to == "into" && objectIn(ws, i).any&artefact == 0 || to == "to" && holds(objectIn(ws, i).last) {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: ws[i].base})
 		}
 	}
 }
 
-// holds reports whether a thing is a place where an outcome stays: a file, a disk.
-func holds(thing sense) bool { return thing&storage != 0 || thing&location == location }
+// holds reports whether the last word of an object is a place where an outcome
+// stays: a file, a disk.
+func holds(w *word) bool { return w != nil && (w.sense&storage != 0 || w.may(location)) }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
 // Limits on what is looked at of a schema. What lies beyond them gives no cue.
@@ -19,17 +21,22 @@ type cues struct {
 	noun     finding // the same, for a value that may be a noun: an email, a trash
 	chosen   bool    // there is such a parameter, and every value could be read
 	command  finding // a parameter that is itself a command
+	code     finding // a parameter that may be one, or a short word for something: a country's code
 	forced   finding // a parameter that overrides a protection
 	switched finding // a switch that takes something away
 	body     finding // a required parameter that holds what is to be written
 	tried    finding // a parameter that only a tool which changes something has
+	said     finding // the gravest of what the description of a parameter says to happen
+	carries  string  // a parameter that carries a method, an operation, a body or code
 	named    bool    // a parameter names what is acted on
+	listens  bool    // descriptions of parameters are read
 	nodes    int
 }
 
 // readSchema looks for cues. A schema may be anything that can be written as
-// JSON; what cannot gives none.
-func readSchema(schema any) (c cues) {
+// JSON; what cannot gives none. It reads descriptions if it listens.
+func readSchema(schema any, listens bool) cues {
+	c := cues{listens: listens}
 	if schema != nil {
 		c.walk(decoded(schema), 0)
 	}
@@ -82,26 +89,68 @@ func (c *cues) property(label string, property map[string]any, depth int, requir
 		return
 	}
 	first, last := &ws[0], &ws[len(ws)-1]
-	if last.is(chooser) {
+	kind, _ := property["type"].(string)
+	if last.may(chooser) {
 		c.choice(property)
 	}
-	kind, _ := property["type"].(string)
-	switch {
-	case depth > 0:
-	case kind != "boolean" && len(ws) > 1 && first.sense&outlet == outlet && holds(last.sense):
-		c.tried = c.tried.worse(finding{adds, inSchema, first.base})
-	case last.is(namer):
+	if last.may(chooser|body|strict|asked) && kind != "boolean" {
+		c.carries = last.base
+	}
+	if description, _ := property["description"].(string); c.listens && description != "" {
+		c.listen(description, kind == "boolean", last.may(strict))
+	}
+	if depth > 0 {
+		return
+	}
+	switch at := func(e effect, w *word) finding { return finding{effect: e, place: inSchema, word: w.base} }; {
+	case kind != "boolean" && len(ws) > 1 && first.may(outlet) && holds(last):
+		c.tried = c.tried.worse(at(adds, first))
+	case last.may(namer):
 		c.named = true
-	case len(ws) == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
-		c.command = c.command.worse(finding{commands, inSchema, last.base})
-	case len(ws) == 1 && last.is(switcher) && last.form == base && kind == "boolean":
-		c.switched = c.switched.worse(finding{takes, inSchema, last.base})
-	case last.is(body) && required:
-		c.body = c.body.worse(finding{adds, inSchema, last.base})
-	case kind == "boolean" && first.is(trial) && (first.sense&force == 0 || first.is(verbs)):
-		c.tried = c.tried.worse(finding{changes, inSchema, first.base})
-	case kind == "boolean" && last.is(force) && last.sense&trial == 0:
-		c.forced = c.forced.worse(finding{takes, inSchema, last.base})
+	case isRun(ws) && kind != "object" && kind != "boolean" && property["enum"] == nil:
+		f := at(commands, last)
+		f.gives = givesPower
+		if last.base == "code" || last.base == "expression" {
+			c.code = f
+		} else {
+			c.command = f
+		}
+	case len(ws) == 1 && last.may(switcher) && last.form == base && kind == "boolean":
+		c.switched = c.switched.worse(at(takes, last))
+	case last.may(body) && required:
+		c.body = c.body.worse(at(adds, last))
+	case kind == "boolean" && first.may(trial):
+		c.tried = c.tried.worse(at(changes, first))
+	case kind == "boolean" && last.may(force):
+		c.forced = c.forced.worse(at(takes, last))
+	}
+}
+
+// isRun reports whether a parameter of this name is run: sql, shell_command.
+func isRun(ws []word) bool {
+	last := &ws[len(ws)-1]
+	return last.may(strict) && (len(ws) == 1 || len(ws) == 2 && ws[0].may(strict))
+}
+
+// listen reads the description of a parameter. That of a switch says what is done when
+// it is on, and that of code may say that it is run.
+func (c *cues) listen(description string, isSwitch, isCode bool) {
+	var r reading
+	p := parser{scan: text.Scanner{Text: description}, sentence: sentence{words: make([]word, 0, longest/2)}}
+	for first := true; p.next(); first = false {
+		if p.senses&(add|change|take|out|power|run) == 0 {
+			continue
+		}
+		r.undergoes(p.words)
+		if isSwitch && first {
+			r.later(p.words)
+		}
+		if isCode && p.senses&run != 0 {
+			r.also = r.also.worse(finding{effect: commands, word: "code", gives: givesPower})
+		}
+	}
+	if f := r.also.worse(r.done); f.effect > max(c.said.effect, adds) {
+		c.said = f.at(ofParameter)
 	}
 }
 
@@ -119,13 +168,13 @@ func (c *cues) choice(property map[string]any) {
 			continue
 		}
 		v := judge(cut(text), 0)
-		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous() && v.verb.sense&weak == 0) {
+		if v.head == 0 && v.effect != unknown && (v.firm || v.effect.dangerous() && v.verb.sense&weak == 0) {
 			if v.verb.sense&noun != 0 {
-				c.noun = c.noun.worse(finding{v.effect, inChoice, v.word})
+				c.noun = c.noun.worse(v.at(inChoice))
 				continue
 			}
 			c.chosen = true
-			c.action = c.action.worse(finding{v.effect, inChoice, v.word})
+			c.action = c.action.worse(v.at(inChoice))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"sync"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
 // A form is how a word of the lexicon is written.
@@ -16,29 +18,16 @@ const (
 	ing               // deleting
 )
 
-// A flag is what stands around a word, or how it is written.
-type flag uint8
-
-const (
-	joined   flag = 1 << iota // a hyphen binds it to the word before
-	opaque                    // quoted, or part of an identifier: a mention and no use
-	folded                    // written with look-alikes or accents: it may raise and never lower
-	likeThis                  // ends in -ly
-	capital                   // begins with a capital and goes on small: a name, unless it begins the sentence
-	plural                    // an unknown word that ends in -s
-	doing                     // an unknown word that ends in -ion, -ent or -ing, and may name a deed
-)
-
 // A word is one word of a name or of a sentence, or a mark between words.
 type word struct {
 	base  string // the entry of the lexicon that it is a form of, or the letters of an unknown word
 	sense sense  // 0 for an unknown word and for a mark
 	form  form
-	flags flag
-	mark  kind // 0 for a word
+	flags text.Flag
+	mark  text.Mark // 0 for a word
 }
 
-func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&opaque == 0 }
+func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&text.Opaque == 0 }
 
 // first returns the first of some words that may mean s, "" if none does.
 func first(ws []word, s sense) string {
@@ -62,17 +51,12 @@ func (w *word) entry() string {
 // verbs are in the lexicon with their particle only.
 func (w *word) takesParticle() bool { return w.mark == 0 && (w.sense == 0 || w.sense&verbs != 0) }
 
-// ending returns what the last letters tell of a word that the lexicon does not have.
-func ending(text string) flag {
-	switch {
-	case strings.HasSuffix(text, "ly"):
-		return likeThis
-	case strings.HasSuffix(text, "ion"), strings.HasSuffix(text, "ent"), strings.HasSuffix(text, "ing"):
-		return doing
-	case strings.HasSuffix(text, "s") && !strings.HasSuffix(text, "ss"):
-		return plural
-	}
-	return 0
+// imperative reports whether a word can only be a verb. Two of them make no
+// compound: they are a brand, or something else that is no word of ours.
+func (w *word) imperative() bool { return w.is(verbs) && w.sense&(noun|either|weak) == 0 }
+
+func (w *word) grave() bool {
+	return w.sense&(take|out|power) != 0 && w.sense&(noun|either) == 0 && w.form == base
 }
 
 // words holds the words of the lexicon in all their forms, by their letters.
@@ -80,12 +64,28 @@ var words = sync.OnceValue(func() map[string]word { return index(entries(lexicon
 
 // lookup returns the word of these letters. It has no sense if the lexicon does not
 // have it.
-func lookup(text string) word {
-	w, ok := words()[text]
+func lookup(letters string) word {
+	w, ok := words()[letters]
 	if !ok {
-		w.base = text
+		w.base = letters
 	}
 	return w
+}
+
+// cues holds the words of the names of parameters.
+var cuesOf = sync.OnceValue(func() map[string]cue {
+	m := make(map[string]cue)
+	for _, p := range parameters {
+		for w := range strings.FieldsSeq(p.words) {
+			m[w] |= p.cue
+		}
+	}
+	return m
+})
+
+// may reports whether a word of the name of a parameter can mean this.
+func (w *word) may(c cue) bool {
+	return w.flags&text.Opaque == 0 && w.form <= third && cuesOf()[w.base]&c != 0
 }
 
 // phrasal returns the verb that is written in two words: shut down, checks out.
@@ -140,9 +140,9 @@ func formsOf(spellings []string, s sense) map[string]form {
 	forms := make(map[string]form)
 	conjugate := func(verb string) {
 		forms[verb] = base
-		forms[inflect(verb, "s")] = third
-		forms[inflect(verb, "ed")] = past
-		forms[inflect(verb, "ing")] = ing
+		forms[text.Inflect(verb, "s")] = third
+		forms[text.Inflect(verb, "ed")] = past
+		forms[text.Inflect(verb, "ing")] = ing
 	}
 	first := spellings[0]
 	forms[first] = base
@@ -150,7 +150,7 @@ func formsOf(spellings []string, s sense) map[string]form {
 		conjugate(first)
 	}
 	if s&nouns != 0 {
-		forms[inflect(first, "s")] = third
+		forms[text.Inflect(first, "s")] = third
 	}
 	for _, written := range spellings[1:] {
 		switch {
@@ -166,46 +166,3 @@ func formsOf(spellings []string, s sense) map[string]form {
 	}
 	return forms
 }
-
-// inflect adds a regular ending: delete, deletes, deleted; copy, copies; stop,
-// stopped; search, searches.
-func inflect(verb, ending string) string {
-	last := verb[len(verb)-1]
-	switch {
-	case last == 'y' && len(verb) > 1 && !vowel(verb[len(verb)-2]) && ending != "ing":
-		return verb[:len(verb)-1] + "ie" + ending[len(ending)-1:]
-	case ending == "s":
-		if endsIn(verb, "s", "x", "sh", "ch", "z") {
-			return verb + "es"
-		}
-		return verb + "s"
-	case last == 'e' && ending == "ed":
-		return verb + "d"
-	case last == 'e' && ending == "ing" && !strings.HasSuffix(verb, "ee"):
-		return verb[:len(verb)-1] + "ing"
-	case doubles(verb):
-		return verb + string(last) + ending
-	}
-	return verb + ending
-}
-
-// doubles reports whether the last letter is written twice: stop, drag, reset,
-// submit; not open, visit, show.
-func doubles(verb string) bool {
-	n := len(verb)
-	if n < 3 || strings.IndexByte("aeiouwxy", verb[n-1]) >= 0 || !vowel(verb[n-2]) || vowel(verb[n-3]) {
-		return false
-	}
-	return !endsIn(verb, "er", "en", "el", "on", "or", "isit", "dit", "ain")
-}
-
-func endsIn(text string, endings ...string) bool {
-	for _, e := range endings {
-		if strings.HasSuffix(text, e) {
-			return true
-		}
-	}
-	return false
-}
-
-func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
