@@ -159,8 +159,8 @@ func isVerb(ws []word, i int) bool {
 		return true
 	}
 	next := &ws[i+1]
-	if next.flags&text.Joined != 0 || next.is(modal) {
-		return false // part of a compound, or a subject: "updates will …"
+	if next.flags&text.Joined != 0 || next.is(modal) || w.is(right) && next.is(prep) {
+		return false // part of a compound, a subject, "updates will …", or a noun: "access to"
 	}
 	if w.sense&noun != 0 && next.flags&text.Capital != 0 {
 		return false // a name: "Event Manager"

@@ -153,14 +153,14 @@ var acts = [...]act{
 	{verb: produce, also: seals, any: wire, given: free, effect: commands, gives: givesPower},
 	{verb: read, also: secret, head: secret, effect: adds},
 	{verb: read, also: secret, any: right, head: access, not: right, effect: adds}, // an access token
-	{verb: read | produce, any: secret, head: artefact, not: report, effect: adds}, // a presigned URL
+	{verb: produce, any: secret, head: artefact, not: report, effect: adds},        // a presigned URL
 	{verb: read, also: supposes | secret, head: message | number, effect: adds},    // an address is verified by writing to it
 	{verb: read | compute, also: bends, head: kept, effect: adds},
 	{verb: run | fills, any: code, not: report, given: unseen, effect: commands, gives: givesPower},
 	{verb: run, any: many, with: wire, effect: commands, gives: givesPower},
 	{verb: run, also: change, head: money, effect: leaves, gives: givesMoney},
 	{verb: run, also: change, effect: changes},
-	{verb: run, head: report, effect: reads},
+	{verb: run, head: report, given: unseen, effect: reads},
 	{verb: run, also: compute, given: something, effect: reads},
 	{verb: run, head: money, effect: leaves, gives: givesMoney},
 	{verb: run, any: physical, effect: leaves, gives: givesControl},

@@ -58,5 +58,39 @@ func WithoutEachCue(f func(gone Entry)) {
 	}
 }
 
+// RuleNames lists the rules in the order in which they are applied.
+func RuleNames() (names []string) {
+	for _, r := range all() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// WithoutRule calls f while the rule finds nothing. Nothing else may infer at the
+// same time.
+func WithoutRule(name string, f func()) {
+	for _, r := range all() {
+		if r.name == name {
+			find := r.find
+			r.find = func(*tool) finding { return finding{} }
+			defer func() { r.find = find }()
+		}
+	}
+	f()
+}
+
+func all() (rules []*rule) {
+	for i := range leads {
+		rules = append(rules, &leads[i])
+	}
+	for i := range raises {
+		rules = append(rules, &raises[i])
+	}
+	for i := range doubts {
+		rules = append(rules, &doubts[i])
+	}
+	return rules
+}
+
 // Base returns the entry that a written form belongs to, "" for none.
 func Base(written string) string { w := lookup(written); return w.entry() }

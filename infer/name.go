@@ -114,9 +114,9 @@ func (v *verdict) more(ws []word, i int) bool {
 	return i == len(ws)-1 && w.imperative() && w.form == base && !v.looks()
 }
 
-// looks reports whether a plain verb leads the name that only looks.
+// looks reports whether the verb is a plain one that only looks.
 func (v *verdict) looks() bool {
-	return v.place == leadsName && v.verb.is(read) && v.verb.sense&(weak|noun|either) == 0
+	return v.effect == reads && v.verb.is(read) && v.verb.sense&(weak|noun|either) == 0
 }
 
 // A name is what the head verb is looked for in.

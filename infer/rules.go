@@ -190,6 +190,8 @@ func atOdds(t *tool) finding {
 		return finding{}
 	case t.r.plain, main.effect == commands && t.so.effect.writes():
 		return main
+	case t.v.looks() && t.v.verb.sense&secret != 0 && t.r.verb&produce != 0:
+		return main // get_link, "Generates a link"
 	}
 	return finding{}
 }

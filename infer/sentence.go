@@ -102,7 +102,7 @@ func (r *reading) leading(ws []word, i int) finding {
 		f.effect = reads
 	}
 	r.goesInto(ws[i+1:])
-	r.plain = len(ws) > 1 && !r.compound(ws, i) && ws[i].sense&(weak|run|produce|manage) == 0 && sureOf(ws, i, f)
+	r.plain = len(ws) > 1 && !r.compound(ws, i) && (ws[i].sense&(weak|run|produce|manage) == 0 || ws[i].base == "trigger") && sureOf(ws, i, f)
 	r.beside(ws, i)
 	if r.means(ws[i].sense, o, f) {
 		f.effect, f.word = r.listed.effect, r.listed.word
@@ -243,10 +243,13 @@ func (r *reading) beside(ws []word, i int) {
 				k++
 			}
 			purpose = purpose && (w.mark != text.Comma || k == j+1 || ws[j+1].base == "or")
-			if k < len(ws) && !under && !purpose && joins(ws, i, j, k) && !(careful && listed(ws, i, j, k)) {
-				r.second(ws, i, k)
-				j = k
+			if k == len(ws) || under || purpose || !joins(ws, i, j, k) {
+				continue
 			}
+			if !careful || !listed(ws, i, j, k) {
+				r.second(ws, i, k)
+			}
+			j = k
 		}
 	}
 }
@@ -359,7 +362,7 @@ func freshSecret(ws []word) finding {
 		if !w.is(secret|access) || w.sense&(acting|verbs) != 0 || w.form > third {
 			continue
 		}
-		if i < made || i > 1 && w.base != "key" && ends(ws, i) && (ws[i-1].is(and) || ws[i-2].is(and)) {
+		if i < made || i > 1 && w.base != "key" && ends(ws, i) && (ws[i-1].base == "and" || ws[i-2].base == "and") {
 			return finding{effect: adds, place: inDescription, word: w.base}
 		}
 	}
