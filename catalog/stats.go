@@ -9,7 +9,7 @@ import (
 type Statistics struct {
 	Total      int                       // tools
 	ByServer   map[string]int            // tools of each server
-	ByCategory map[string]int            // tools of each category, "" for those without one
+	ByCategory map[string]int            // tools of each category; those without one are left out
 	BySafety   map[annotation.Safety]int // tools of each class
 	// Calls are those of all tools, and ByTool those of each that was called, by "server/tool". What
 	// was called stays in when the tool is gone.
@@ -33,7 +33,9 @@ func (c *Catalog) Statistics() Statistics {
 	}
 	for _, t := range list {
 		s.ByServer[t.Server]++
-		s.ByCategory[t.Annotations.Category]++
+		if category := t.Annotations.Category; category != "" {
+			s.ByCategory[category]++
+		}
 		s.BySafety[t.Safety()]++
 	}
 	for _, calls := range s.ByTool {

@@ -20,9 +20,8 @@ func annotate(def *mcp.Tool, name []word, t *tool, f finding) annotation.Annotat
 		})
 	}
 	switch {
-	case f.effect == unknown && f.place != "":
-		say(annotation.ReadOnlyHint, "unset", f)
 	case f.effect == unknown:
+		say(annotation.ReadOnlyHint, "unset", f)
 	case f.effect == reads:
 		a.ReadOnly = annotation.Yes
 		say(annotation.ReadOnlyHint, "yes", f)

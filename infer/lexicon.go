@@ -340,7 +340,7 @@ var lexicon = []group{
 		irrevocable irrevocably`},
 	{unmade, `undone reversed recovered restored`},
 	{harmless, `readonly nondestructive`},
-	{english, `the a an of for from by in to into onto with and or this that all your any at on is are be as it its them`},
+	{english, `the a an of for from by in to into onto with and or this that all your any at on is are be as it its them was were been have there than now something only`},
 	{foreign, `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec dans sur aux il gli
 		della che nel uma com dos os e y het een van voor met och att som`},
 	{outside, `web internet online external http https url website websites webpage thirdparty`},

@@ -57,6 +57,7 @@ var doubts = [...]rule{
 
 // decide applies the rules.
 func (t *tool) decide() finding {
+	t.so = finding{place: notUnderstood, rule: "nothing is understood"}
 	for i := range leads {
 		if f := leads[i].find(t); f.place != "" {
 			t.so = f.by(&leads[i])
