@@ -21,52 +21,66 @@ func (e effect) writes() bool { return e >= adds }
 // dangerous reports whether a person has to agree.
 func (e effect) dangerous() bool { return e >= leaves }
 
-// A gift is what a call gives away, in words.
-type gift string
+// A gift is what a call gives away.
+type gift uint8
 
 const (
-	givesAccess   gift = "gives access away"
-	givesSecrets  gift = "hands out or changes credentials"
-	givesMoney    gift = "moves or commits money"
-	givesControl  gift = "controls a thing in the physical world"
-	givesPublic   gift = "publishes"
-	givesIdentity gift = "acts as somebody else"
-	givesPower    gift = "does whatever it is told"
+	givesAccess gift = iota + 1
+	givesSecrets
+	givesMoney
+	givesControl
+	givesPublic
+	givesIdentity
+	givesPower
 )
 
-// A finding is an effect with its reason: a word of the lexicon and where it
-// stood, and the rule that found it.
-type finding struct {
-	effect effect
-	place  place
-	word   string
-	gives  gift
-	rule   string
+// String returns the reason why a person is asked.
+func (g gift) String() string {
+	return [...]string{
+		"", "gives access away", "hands out or changes credentials", "moves or commits money", "controls a thing in the physical world",
+		"publishes", "acts as somebody else", "does whatever it is told",
+	}[g]
 }
 
-// A place is where a word stood, as evidence says it.
-type place string
+// A finding is an effect with its reason: a word of the lexicon and where it stood.
+type finding struct {
+	word   string
+	effect effect
+	place  place
+	gives  gift
+}
+
+// A place is where a word stood.
+type place uint8
 
 const (
-	leadsName         place = "leads the name"
-	inName            place = "in the name"
-	inTitle           place = "in the title"
-	mainOfDescription place = "is the main verb of the description"
-	inDescription     place = "in the description"
-	saysNoDeed        place = "begins a description in which nothing is done"
-	warns             place = "warns in the description"
-	inSchema          place = "is a parameter"
-	inChoice          place = "is a choice of a parameter"
-	ofParameter       place = "in the description of a parameter"
-	notUnderstood     place = "the words are not understood"
-	longText          place = "more than 100 characters of description"
-	shortText         place = "at most 100 characters of description"
+	leadsName place = iota + 1
+	inName
+	mainOfDescription
+	warns
+	inChoice
+	inTitle // the places from here on say little
+	inDescription
+	saysNoDeed
+	inSchema
+	ofParameter
+	notUnderstood
+	longText
+	shortText
 )
+
+// String returns the place as evidence has it.
+func (p place) String() string {
+	return [...]string{
+		"", "leads the name", "in the name", "is the main verb of the description", "warns in the description", "is a choice of a parameter",
+		"in the title", "in the description", "begins a description in which nothing is done", "is a parameter", "in the description of a parameter",
+		"the words are not understood", "more than 100 characters of description", "at most 100 characters of description",
+	}[p]
+}
 
 // strength returns how much a word at a place says.
 func (p place) strength() annotation.Strength {
-	switch p {
-	case leadsName, inName, mainOfDescription, warns, inChoice:
+	if p < inTitle {
 		return annotation.Strong
 	}
 	return annotation.Weak

@@ -14,9 +14,10 @@ const longDescription = 100
 // annotate writes what was found as hints, with one piece of evidence for each.
 func annotate(def *mcp.Tool, name []word, t *tool, f finding) annotation.Annotations {
 	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
+	rule := t.rule
 	say := func(field annotation.Field, value string, why finding) {
 		a.Evidence = append(a.Evidence, annotation.Evidence{
-			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: string(why.place), Strength: why.place.strength(), Rule: why.rule,
+			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: why.place.String(), Strength: why.place.strength(), Rule: rule,
 		})
 	}
 	switch {
@@ -30,13 +31,14 @@ func annotate(def *mcp.Tool, name []word, t *tool, f finding) annotation.Annotat
 		say(annotation.ReadOnlyHint, "no", f)
 		say(annotation.DestructiveHint, a.Destructive.String(), f)
 	}
-	if f.effect == leaves || f.gives != "" {
+	if f.effect == leaves || f.gives != 0 {
 		a.RequiresConfirmation = annotation.Yes
-		if f.gives != "" {
-			f.place += place(" and " + string(f.gives))
-		}
 		say(annotation.RequiresConfirmation, "yes", f)
+		if f.gives != 0 {
+			a.Evidence[len(a.Evidence)-1].Place += " and " + f.gives.String()
+		}
 	}
+	rule = "" // those below follow from words alone
 	if t.idempotent(f) {
 		a.Idempotent = annotation.Yes
 		say(annotation.IdempotentHint, "yes", t.v.finding)

@@ -7,6 +7,7 @@ type tool struct {
 	c     cues
 	title string
 	so    finding // what the rules before found
+	rule  string  // the rule that found it
 }
 
 // A rule finds one thing. A finding without a place says nothing.
@@ -57,32 +58,24 @@ var doubts = [...]rule{
 
 // decide applies the rules.
 func (t *tool) decide() finding {
-	t.so = finding{place: notUnderstood, rule: "nothing is understood"}
+	t.so, t.rule = finding{place: notUnderstood}, "nothing is understood"
 	for i := range leads {
-		if f := leads[i].find(t); f.place != "" {
-			t.so = f.by(&leads[i])
+		if f := leads[i].find(t); f.place != 0 {
+			t.so, t.rule = f, leads[i].name
 			break
 		}
 	}
 	for i := range raises {
 		if f := raises[i].find(t); f.effect > t.so.effect {
-			t.so = f.by(&raises[i])
+			t.so, t.rule = f, raises[i].name
 		}
 	}
 	for i := range doubts {
-		if t.so.effect != reads {
-			break
-		}
-		if f := doubts[i].find(t); f.place != "" {
-			t.so = f.by(&doubts[i])
+		if f := doubts[i].find(t); f.place != 0 && t.so.effect == reads {
+			t.so, t.rule = f, doubts[i].name
 		}
 	}
 	return t.so
-}
-
-func (f finding) by(r *rule) finding {
-	f.rule = r.name
-	return f
 }
 
 // several is for a verb such as "manage": the gravest of what the parameters let one
@@ -215,8 +208,8 @@ func undergone(t *tool) finding {
 	return t.r.done
 }
 
-// orders are the imperatives of later sentences, for a verb that says little:
-// "Review a request. Approve or reject it."
+// orders are the imperatives of later sentences, for a verb that says little: after
+// "Review a request" comes "Approve or reject it".
 func orders(t *tool) finding {
 	const review = read | weak | either
 	if t.v.verb.sense&review != review {
