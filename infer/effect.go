@@ -107,7 +107,8 @@ type object struct {
 	last      *word
 	some      bool // something follows the verb, known or not
 	free      bool // two words of a request: an API request is whatever it is told
-	known     bool // one that exists: a saved query
+	known     bool // one that exists: an existing query
+	set       bool // one that was set up: a scheduled payment
 }
 
 func (o *object) add(w *word) {
@@ -117,7 +118,8 @@ func (o *object) add(w *word) {
 		o.any |= w.sense
 	}
 	o.any |= w.sense & outside
-	o.known = o.known || w.sense&tells != 0 || w.form == past
+	o.known = o.known || w.sense&tells != 0
+	o.set = o.set || w.form == past
 	if w.sense&many == 0 {
 		o.head, o.last = w.sense, w
 	}
@@ -145,6 +147,7 @@ const (
 	nothing                    // there is none
 	free                       // two words of a request
 	unseen                     // not one that exists
+	pending                    // one that was set up
 )
 
 // acts are looked through in order; the first row that fits decides.
@@ -190,6 +193,7 @@ var acts = [...]act{
 	{verb: change | add, also: right, effect: leaves, gives: givesAccess},
 	{verb: change, any: secret, not: report, effect: leaves, gives: givesSecrets},
 	{verb: change, also: physical, effect: leaves, gives: givesControl},
+	{verb: change, head: money | bookable, given: pending, effect: leaves, gives: givesMoney}, // a scheduled payment
 	{verb: change, also: settled, any: physical, effect: changes},
 	{verb: retire | change, any: physical, effect: leaves, gives: givesControl},
 	{verb: change | add, any: public, not: access, effect: leaves, gives: givesPublic},
@@ -221,12 +225,27 @@ func (w *word) does(o object, at place) finding {
 // fits reports whether the conditions on the object hold.
 func (d *act) fits(o object) bool {
 	switch {
-	case d.given == something && !o.some, d.given == nothing && o.some, d.given == free && !o.free, d.given == unseen && o.known:
-		return false
-	case o.head&d.not != 0, o.any&d.without != 0:
+	case !d.given.holds(&o), o.head&d.not != 0, o.any&d.without != 0:
 		return false
 	}
 	return has(o.any, d.any) && has(o.any, d.with) && has(o.head, d.head)
+}
+
+// holds reports whether what is given holds of an object.
+func (g given) holds(o *object) bool {
+	switch g {
+	case something:
+		return o.some
+	case nothing:
+		return !o.some
+	case free:
+		return o.free
+	case unseen:
+		return !o.known && !o.set
+	case pending:
+		return o.set
+	}
+	return true
 }
 
 // has reports whether s has one of some senses, or none is asked for.

@@ -44,7 +44,7 @@ var rows = []struct{ tool, want, words string }{
 		checkin downgrade teleport arm   flag leave join reindex reconcile rsvp escalate silence boot extend protect
 		unprotect skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease
 		quit exit minimize maximize unmount replay rebuild unblock unban unhide unfreeze reactivate reinstate quarantine isolate
-		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state control play record  schedule contact label assignment open track watch fix
+		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state play record  schedule contact label assignment open track watch fix
 		complete confirm go back archive close deactivate disable suspend hide expire freeze block lock write`},
 	{"_ widget", "safe", `appraise assert autodetect characterize critique crosscheck deduce disambiguate dump gauge glob interrogate
 		itemize judge outline paginate pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet dry stream
@@ -137,14 +137,14 @@ var rows = []struct{ tool, want, words string }{
 	{"_ payment", "dangerous", `collect capture`},
 	{"log _", "safe", `reader viewer finder explorer`},
 	{"_ widget", "moderate", `emit include peer`},
-	{"_ widget", "dangerous", `grant entrust empower elevate whitelist allowlist share disarm lose deduct bill impersonate masquerade assume`},
+	{"_ widget", "dangerous", `grant entrust empower elevate whitelist allowlist share disarm control lose deduct bill impersonate masquerade assume`},
 	{"add _", "dangerous", `payee beneficiary credit permission privilege access ownership collaborator`},
 	{"approve _", "dangerous", `invoice expense`},
 	{"get _", "moderate", `presigned presign embed password passphrase passcode credential otp totp`},
 	{"disable _", "dangerous", `firewall antivirus mfa twofactor fa`},
 	{"open _", "dangerous", `door gate garage oven stove heater furnace boiler valve car vehicle engine robot drone motor pump elevator alarm siren`},
 	{"create _", "dangerous", `public visibility website webpage blog timeline`},
-	{"reserve _", "dangerous", `transaction hotel room car table seat restaurant rental taxi ride`},
+	{"reserve _", "dangerous", `transaction hotel room car table seat restaurant rental taxi ride appointment shipment prescription`},
 	{"gadget | Lamp _ of a house", "unknown", `api endpoint request account console shell terminal`},
 	{"_ push", "dangerous", `force forced`},
 	{"get widget | Get a widget. _ is deleted", "safe", `nothing`},
