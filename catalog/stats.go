@@ -11,8 +11,7 @@ type Statistics struct {
 	ByServer   map[string]int            // tools of each server
 	ByCategory map[string]int            // tools of each category; those without one are left out
 	BySafety   map[annotation.Safety]int // tools of each class
-	// Calls are those of all tools, and ByTool those of each that was called, by "server/tool". What
-	// was called stays in when the tool is gone.
+	// Calls are those of all tools, and ByTool those of each that was called, also if it is gone, by "server/tool".
 	Calls  Calls
 	ByTool map[string]Calls
 }
@@ -33,11 +32,10 @@ func (c *Catalog) Statistics() Statistics {
 	}
 	for _, t := range list {
 		s.ByServer[t.Server]++
-		if category := t.Annotations.Category; category != "" {
-			s.ByCategory[category]++
-		}
+		s.ByCategory[t.Annotations.Category]++
 		s.BySafety[t.Safety()]++
 	}
+	delete(s.ByCategory, "")
 	for _, calls := range s.ByTool {
 		s.Calls.Add(calls)
 	}

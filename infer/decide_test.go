@@ -62,6 +62,10 @@ var decided = map[string]string{
 		get_lamp | Gets a lamp. Your card will be charged. | | dangerous
 		get_lamp | Gets a lamp. A copy is emailed to the owner. | | dangerous
 		get_lamp | Gets a lamp. All lamps are lit and cleared. | | dangerous`,
+	"what is lost by a write": `
+		dim_lamp | Dims a lamp. Older lamps are deleted. | | dangerous`,
+	"a body of a write": `
+		render_lamp | Render a lamp | {"required":["body"],"properties":{"body":{"type":"object"}}} | moderate`,
 	"what a weak verb means": `
 		review_lamps | Review the lamps. Delete the broken ones. | | dangerous`,
 	"the outcome stays": `

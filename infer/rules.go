@@ -8,74 +8,133 @@ type tool struct {
 	title string
 	so    finding // what the rules before found
 	rule  string  // the rule that found it
+	facts fact    // what holds of it now
 }
 
-// A rule finds one thing. A finding without a place says nothing.
+// A fact is something that a rule requires of a tool, or that keeps the rule away.
+type fact uint16
+
+const (
+	isFirm     fact = 1 << iota // the name's verb stands on its own
+	saysLittle                  // it is one such as "review", which says little
+	isSoft                      // what decided is a verb that may leave something behind
+	givesWay                    // it only says that something is run, and the description says that it reads
+	isHarmless                  // the description claims that nothing is changed
+	isStrange                   // it is in another language, which is not understood
+	explains                    // it shows that the name only reads
+	onlyReads                   // the rules before found a read
+	doesWrite                   // they found a write
+)
+
+// look returns what holds of a tool.
+func (t *tool) look() (f fact) {
+	const review = read | weak | either
+	verb := t.v.verb.sense
+	decided := verb
+	if t.so.place == mainOfDescription {
+		decided = t.r.verb
+	}
+	for _, b := range [...]struct {
+		fact  fact
+		holds bool
+	}{
+		{isFirm, t.v.firm},
+		{saysLittle, verb&review == review},
+		{isSoft, soft(decided)},
+		{givesWay, verb&run != 0 && t.v.effect == changes && t.r.plain && t.r.main.effect == reads},
+		{isHarmless, t.r.claimsHarmless},
+		{isStrange, t.r.strange && !t.r.abroad},
+		{explains, t.r.main.effect == reads && t.r.verb&(noun|weak) == 0},
+		{onlyReads, t.so.effect == reads},
+		{doesWrite, t.so.effect.writes()},
+	} {
+		if b.holds {
+			f |= b.fact
+		}
+	}
+	return f
+}
+
+// A rule finds one thing in a tool of which all of some facts hold, and none of
+// others. A finding without a place says nothing.
 type rule struct {
-	name string
-	find func(t *tool) finding
+	name         string
+	when, unless fact
+	find         func(t *tool) finding
 }
 
 // leads are the rules that say what a tool is: the first one that finds something
 // decides. A finding whose effect is unknown decides that too.
 var leads = [...]rule{
-	{"several things", several},
-	{"a verb alone", alone},
-	{"what the description runs", whatRuns},
-	{"the name's verb", namesVerb},
-	{"an unknown verb", unknownVerb},
-	{"the description's verb", descriptionsVerb},
-	{"the name, though weak", namesWord},
+	{"several things", 0, 0, several},
+	{"a verb alone", 0, 0, alone},
+	{"what the description runs", isFirm, isHarmless, whatRuns},
+	{"the name's verb", isFirm, givesWay, func(t *tool) finding { return t.v.finding }},
+	{"an unknown verb", 0, 0, unknownVerb},
+	{"the description's verb", 0, 0, descriptionsVerb},
+	{"the name, though weak", 0, 0, func(t *tool) finding { return t.v.finding }},
 }
 
 // raises are the rules that make it graver. Each of them is applied.
 var raises = [...]rule{
-	{"name and description at odds", atOdds},
-	{"a second verb of the name", secondVerb},
-	{"what else is said", func(t *tool) finding { return t.r.also }},
-	{"what is done to something", undergone},
-	{"what a weak verb means", orders},
-	{"the title", titled},
-	{"the outcome stays", stays},
-	{"credentials are handed out", handsOut},
-	{"no way back", noWayBack},
-	{"a choice of a parameter", choice},
-	{"a parameter that is run", parameterRuns},
-	{"a switch", func(t *tool) finding { return t.c.switched }},
-	{"a parameter says what happens", parameterSays},
-	{"a parameter of a write", parameterWrites},
-	{"a protection overridden", forced},
+	{"name and description at odds", isFirm, isHarmless, atOdds},
+	{"a second verb of the name", 0, explains, func(t *tool) finding { return t.v.last }},
+	{"what else is said", 0, 0, func(t *tool) finding { return t.r.also }},
+	{"what is done to something", 0, doesWrite, func(t *tool) finding { return t.r.done }},
+	{"what is lost by a write", doesWrite, 0, lost},
+	{"what a weak verb means", saysLittle, 0, func(t *tool) finding { return t.r.order }},
+	{"the title", 0, 0, titled},
+	{"the outcome stays", onlyReads | isSoft, 0, func(t *tool) finding { return t.r.stays }},
+	{"credentials are handed out", 0, 0, func(t *tool) finding { return t.r.hands }},
+	{"no way back", 0, onlyReads, func(t *tool) finding { return t.r.warn }},
+	{"a choice of a parameter", 0, 0, choice},
+	{"a parameter that is run", 0, isHarmless, parameterRuns},
+	{"a switch", 0, 0, func(t *tool) finding { return t.c.switched }},
+	{"a parameter says what happens", onlyReads, 0, parameterSays},
+	{"a parameter of a write", onlyReads, 0, func(t *tool) finding { return t.c.tried }},
+	{"a body of a write", onlyReads, isFirm, func(t *tool) finding { return t.c.body }},
+	{"a protection overridden", doesWrite, 0, func(t *tool) finding { return t.c.forced }},
 }
 
 // doubts are the rules that take back that a tool only reads.
 var doubts = [...]rule{
-	{"another language", anotherLanguage},
-	{"a noun alone", nounAlone},
-	{"the description manages", manages},
-	{"an unknown deed is simulated", simulated},
-	{"a phrase beside a body or a method", phraseCarries},
+	{"another language", onlyReads | isStrange, 0, func(*tool) finding { return finding{place: notUnderstood} }},
+	{"a noun alone", onlyReads, 0, nounAlone},
+	{"the description manages", onlyReads, 0, manages},
+	{"an unknown deed is simulated", onlyReads, 0, simulated},
+	{"a phrase beside a body or a method", onlyReads, 0, phraseCarries},
 }
 
 // decide applies the rules.
 func (t *tool) decide() finding {
 	t.so, t.rule = finding{place: notUnderstood}, "nothing is understood"
+	t.facts = t.look()
 	for i := range leads {
-		if f := leads[i].find(t); f.place != 0 {
-			t.so, t.rule = f, leads[i].name
+		if t.apply(&leads[i], func(f finding) bool { return f.place != 0 }) {
 			break
 		}
 	}
 	for i := range raises {
-		if f := raises[i].find(t); f.effect > t.so.effect {
-			t.so, t.rule = f, raises[i].name
-		}
+		t.apply(&raises[i], func(f finding) bool { return f.effect > t.so.effect })
 	}
 	for i := range doubts {
-		if f := doubts[i].find(t); f.place != 0 && t.so.effect == reads {
-			t.so, t.rule = f, doubts[i].name
-		}
+		t.apply(&doubts[i], func(f finding) bool { return f.place != 0 })
 	}
 	return t.so
+}
+
+// apply lets a rule decide if its facts hold and what it finds counts.
+func (t *tool) apply(r *rule, counts func(finding) bool) bool {
+	if t.facts&r.when != r.when || t.facts&r.unless != 0 {
+		return false
+	}
+	f := r.find(t)
+	if !counts(f) {
+		return false
+	}
+	t.so, t.rule = f, r.name
+	t.facts = t.look()
+	return true
 }
 
 // several is for a verb such as "manage": the gravest of what the parameters let one
@@ -106,29 +165,13 @@ func alone(t *tool) finding {
 	return finding{effect: commands, place: v.place, word: v.word, gives: givesPower}
 }
 
-// whatRuns is for a verb that runs what the description names.
+// whatRuns is for a verb that runs what the description names, unless what is run does
+// not come with the call.
 func whatRuns(t *tool) finding {
-	switch main := t.r.main; {
-	case !t.v.firm, !runs(t.v.verb.sense), main.effect != commands, t.r.claimsHarmless:
-		return finding{}
-	case t.c.nodes > 0 && t.c.carries == "":
-		return finding{} // what is run does not come with the call
-	default:
-		return main
-	}
-}
-
-func namesVerb(t *tool) finding {
-	if !t.v.firm || t.gives() {
+	if !runs(t.v.verb.sense) || t.r.main.effect != commands || t.c.nodes > 0 && t.c.carries == "" {
 		return finding{}
 	}
-	return t.v.finding
-}
-
-// gives reports whether a name that only says that something is run gives way to a
-// description that plainly reads: execute_dql, "Gets data by executing …".
-func (t *tool) gives() bool {
-	return t.v.verb.sense&run != 0 && t.v.effect == changes && t.r.plain && t.r.main.effect == reads
+	return t.r.main
 }
 
 // unknownVerb is for a description that begins with a verb which is not in the
@@ -174,48 +217,26 @@ func (t *tool) main() finding {
 	return main
 }
 
-func namesWord(t *tool) finding { return t.v.finding }
-
-// atOdds is for a main verb that plainly does more than the name.
+// atOdds is for a main verb that plainly does more than the name: get_link, "Generates
+// a link".
 func atOdds(t *tool) finding {
 	main := t.r.main
+	made := t.v.looks() && t.v.verb.sense&secret != 0 && t.r.verb&produce != 0
 	switch {
-	case !t.v.firm, t.r.claimsHarmless, !main.effect.writes(), t.r.verb&read != 0:
+	case t.r.verb&read != 0, !main.effect.writes():
 		return finding{}
-	case t.r.plain, main.effect == commands && t.so.effect.writes():
+	case t.r.plain, made, main.effect == commands && t.so.effect.writes():
 		return main
-	case t.v.looks() && t.v.verb.sense&secret != 0 && t.r.verb&produce != 0:
-		return main // get_link, "Generates a link"
 	}
 	return finding{}
 }
 
-// secondVerb is a grave verb at the end of a name that a reading one leads. The
-// description may show that it is a noun: get_reply, "Gets a reply".
-func secondVerb(t *tool) finding {
-	if t.r.main.effect == reads && t.r.verb&(noun|weak) == 0 {
-		return finding{}
-	}
-	return t.v.last
-}
-
-// undergone is what a sentence says to be done to something. Of a tool that writes only
-// a loss counts.
-func undergone(t *tool) finding {
-	if t.so.effect.writes() && t.r.done.effect < takes {
+// lost is what a write takes away, by what is said to be done to something.
+func lost(t *tool) finding {
+	if t.r.done.effect < takes {
 		return finding{}
 	}
 	return t.r.done
-}
-
-// orders are the imperatives of later sentences, for a verb that says little: after
-// "Review a request" comes "Approve or reject it".
-func orders(t *tool) finding {
-	const review = read | weak | either
-	if t.v.verb.sense&review != review {
-		return finding{}
-	}
-	return t.r.order
 }
 
 // titled is what a title says. It can only raise, and only by a plain verb that
@@ -229,28 +250,6 @@ func titled(t *tool) finding {
 		return finding{}
 	}
 	return v.at(inTitle)
-}
-
-// stays is for a verb that may leave something behind, where the description says
-// that it does.
-func stays(t *tool) finding {
-	verb := t.v.verb.sense
-	if t.so.place == mainOfDescription {
-		verb = t.r.verb
-	}
-	if t.so.effect != reads || !soft(verb) {
-		return finding{}
-	}
-	return t.r.stays
-}
-
-func handsOut(t *tool) finding { return t.r.hands }
-
-func noWayBack(t *tool) finding {
-	if t.so.effect == reads {
-		return finding{}
-	}
-	return t.r.warn
 }
 
 // choice is the gravest of what a parameter lets one choose. A nominal one counts
@@ -270,10 +269,9 @@ func choice(t *tool) finding {
 // is given, whose name does not stand on its own, or that only looks at something else.
 func parameterRuns(t *tool) finding {
 	v, r := &t.v, &t.r
+	told := v.told && r.plain && r.main.effect == reads
 	switch {
-	case r.claimsHarmless:
-		return finding{}
-	case runs(v.verb.sense), !v.firm && !(v.told && r.plain && r.main.effect == reads):
+	case runs(v.verb.sense), !v.firm && !told:
 		return t.c.command.worse(t.c.code)
 	case v.looks() && v.obj.any&code == 0 && !r.code:
 		return t.c.command
@@ -281,41 +279,13 @@ func parameterRuns(t *tool) finding {
 	return finding{}
 }
 
+// parameterSays is what the description of a parameter says to happen. That code is run
+// counts if the name only looks.
 func parameterSays(t *tool) finding {
-	if t.so.effect != reads || t.c.said.effect == commands && t.r.claimsHarmless {
-		return finding{}
-	}
-	if t.c.said.effect == commands && !t.v.looks() {
+	if t.c.said.effect == commands && (!t.v.looks() || t.r.claimsHarmless) {
 		return finding{}
 	}
 	return t.c.said
-}
-
-// parameterWrites is a parameter that only a tool which writes has.
-func parameterWrites(t *tool) finding {
-	if t.so.effect != reads {
-		return finding{}
-	}
-	if t.v.firm {
-		return t.c.tried
-	}
-	return t.c.tried.worse(t.c.body)
-}
-
-func forced(t *tool) finding {
-	if !t.so.effect.writes() {
-		return finding{}
-	}
-	return t.c.forced
-}
-
-// anotherLanguage is for a description that is not understood: no English verb of the
-// name makes it a read.
-func anotherLanguage(t *tool) finding {
-	if !t.r.strange || t.r.abroad {
-		return finding{}
-	}
-	return finding{place: notUnderstood}
 }
 
 // nounAlone is for a noun that may be a verb, in a name that a description does not
