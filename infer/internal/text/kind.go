@@ -42,25 +42,6 @@ var marks = func() map[rune]kind {
 	return m
 }()
 
-// ascii holds the kinds of the characters that most texts are made of.
-var ascii = func() (kinds [utf8.RuneSelf]kind) {
-	for r := range kinds {
-		switch k := marks[rune(r)]; {
-		case k != 0:
-			kinds[r] = k
-		case unicode.IsDigit(rune(r)):
-			kinds[r] = part
-		case unicode.IsSpace(rune(r)):
-			kinds[r] = gap
-		case unicode.IsControl(rune(r)):
-			kinds[r] = silent
-		default:
-			kinds[r] = symbol
-		}
-	}
-	return kinds
-}()
-
 // kindOf returns the kind of a character and, for a letter, the small Latin one
 // that it is or passes for, so that a word cannot hide. It identifies nothing.
 func kindOf(r rune) (kind, rune) {
@@ -78,9 +59,22 @@ func kindOf(r rune) (kind, rune) {
 	case 0x24B6 <= r && r <= 0x24E9: // circled letters
 		return letter, (r-0x24B6)%26 + 'a'
 	}
-	if r < utf8.RuneSelf {
-		return ascii[max(r, 0)], 0
+	if 0 <= r && r < utf8.RuneSelf {
+		return ascii[r], 0
 	}
+	return wide(r)
+}
+
+// ascii holds the kinds of the characters that most texts are made of, but for letters.
+var ascii = func() (kinds [utf8.RuneSelf]kind) {
+	for r := range kinds {
+		kinds[r], _ = wide(rune(r))
+	}
+	return kinds
+}()
+
+// wide is kindOf of any character but the Latin letters.
+func wide(r rune) (kind, rune) {
 	if k, ok := marks[r]; ok {
 		return k, 0
 	}
@@ -97,7 +91,7 @@ func kindOf(r rune) (kind, rune) {
 		return part, 0
 	case unicode.IsSpace(r):
 		return gap, 0
-	case unicode.In(r, unicode.Cf, unicode.Mn), 0xE0000 <= r && r <= 0xE0FFF:
+	case r <= unicode.MaxASCII && unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Mn), 0xE0000 <= r && r <= 0xE0FFF:
 		return silent, 0
 	}
 	return symbol, 0
