@@ -34,24 +34,20 @@ func (t *tool) look() (f fact) {
 	if t.so.place == mainOfDescription {
 		decided = t.r.verb
 	}
-	for _, b := range [...]struct {
-		fact  fact
-		holds bool
-	}{
-		{isFirm, t.v.firm},
-		{saysLittle, verb&review == review},
-		{isSoft, soft(decided)},
-		{givesWay, verb&run != 0 && t.v.effect == changes && t.r.plain && t.r.main.effect == reads},
-		{isHarmless, t.r.claimsHarmless},
-		{isStrange, t.r.strange && !t.r.abroad},
-		{explains, t.r.main.effect == reads && t.r.verb&(noun|weak) == 0},
-		{onlyReads, t.so.effect == reads},
-		{doesWrite, t.so.effect.writes()},
-	} {
-		if b.holds {
-			f |= b.fact
+	set := func(fact fact, holds bool) {
+		if holds {
+			f |= fact
 		}
 	}
+	set(isFirm, t.v.firm)
+	set(saysLittle, verb&review == review)
+	set(isSoft, soft(decided))
+	set(givesWay, verb&run != 0 && t.v.effect == changes && t.r.plain && t.r.main.effect == reads)
+	set(isHarmless, t.r.claimsHarmless)
+	set(isStrange, t.r.strange && !t.r.abroad)
+	set(explains, t.r.main.effect == reads && t.r.verb&(noun|weak) == 0)
+	set(onlyReads, t.so.effect == reads)
+	set(doesWrite, t.so.effect.writes())
 	return f
 }
 
