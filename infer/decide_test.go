@@ -39,6 +39,7 @@ var decided = map[string]string{
 	"the description's verb": `
 		lamps | Lists lamps | | safe
 		lamps | Payments of a customer | | safe
+		lamps | The lamp depot deletes orders | | dangerous
 		house | Unlocks the front door | | dangerous
 		visitor | Impersonates a visitor | | dangerous
 		run_lamp | Gets the age of a lamp by asking it | | safe`,
@@ -125,7 +126,11 @@ var undecided = map[string]string{
 	"the description's verb": `
 		lamp_api | Access to the lamp REST API | | unknown
 		lamp_bot | A lamp client | | unknown
-		lamp_box | Full SDK of lamps | | unknown`,
+		lamp_box | Full SDK of lamps | | unknown
+		lamp_box | Allows access to the lamps | | unknown
+		lamps | Current lamps delete orders | | unknown`,
+	"name and description at odds": `
+		get_lamp | Grants permission to get a lamp | | safe`,
 	"a second verb of the name": `
 		get_lamp_reply | Gets the reply of a lamp | | safe
 		describe_lamp_ban | Describes a ban of a lamp | | safe
