@@ -19,12 +19,12 @@ const (
 func cut(name string) []word {
 	ws := make([]word, 0, 8)
 	before := ""
-	for t := range text.Name(name) {
-		if len(ws) == maxWords {
-			break
+	scan := text.Scanner{Text: name, Name: true}
+	for t, ok := scan.Next(); ok && len(ws) < maxWords; t, ok = scan.Next() {
+		if t.Mark == 0 {
+			ws = appendWord(ws, t, before)
+			before = t.Text
 		}
-		ws = appendWord(ws, t, before)
-		before = t.Text
 	}
 	return ws
 }

@@ -24,7 +24,7 @@ type word struct {
 	sense sense  // 0 for an unknown word and for a mark
 	form  form
 	flags text.Flag
-	mark  text.Mark // 0 for a word
+	mark  text.Kind // 0 for a word
 }
 
 func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&text.Opaque == 0 }

@@ -4,7 +4,6 @@
 package text
 
 import (
-	"iter"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,29 +22,17 @@ const (
 	Doing                     // ends in -ion, -ent or -ing, and may name a deed
 )
 
-// A Mark is what stands between words.
-type Mark uint8
-
-// The marks. A dash, a bar and a colon are the same.
-const (
-	Comma   Mark = iota + 1
-	Colon        // what follows stands for itself
-	Paren        // what follows is an aside
-	Unparen      // the aside is over
-	Slash        // either of two
-	End          // the sentence ends
-)
-
 // A Token is a word or a mark.
 type Token struct {
 	Text string // the letters of a word
-	Mark Mark   // 0 for a word
+	Mark Kind   // 0 for a word
 	Flag Flag
 }
 
 // A Scanner cuts a text into words and marks.
 type Scanner struct {
 	Text string
+	Name bool // the text is a name in any dress: snake, kebab, dots, camelCase, acronyms (HTTPDelete)
 	Odd  bool // a word was in another script, or written with look-alikes
 	pos  int
 	next Flag // what the next word has to bear
@@ -65,8 +52,8 @@ func (s *Scanner) Next() (Token, bool) {
 func (s *Scanner) step() (Token, bool) {
 	at := s.pos
 	r, size := utf8.DecodeRuneInString(s.Text[at:])
-	k, _ := kindOf(r)
-	if k == letter || k == other || k == part {
+	k := kindOf(r).kind
+	if k == letter || k == other || k == part && !s.Name {
 		return s.word(), true
 	}
 	s.pos += size
@@ -81,16 +68,8 @@ func (s *Scanner) step() (Token, bool) {
 		// A line that was only wrapped goes on with a small letter.
 		rest = strings.TrimLeft(rest, " \t\r")
 		return Token{Mark: End}, rest == "" || !isLower(rest[0])
-	case comma:
-		return Token{Mark: Comma}, true
-	case colon:
-		return Token{Mark: Colon}, true
-	case paren:
-		return Token{Mark: Paren}, true
-	case unparen:
-		return Token{Mark: Unparen}, true
-	case slash:
-		return Token{Mark: Slash}, true
+	case Comma, Colon, Paren, Unparen, Slash:
+		return Token{Mark: k}, true
 	case hyphen:
 		if at == 0 || !isLetter(s.Text[at-1]) || !s.letterAt(s.pos) || isUpper(rest[0]) {
 			return Token{Mark: Colon}, true
@@ -107,24 +86,31 @@ func (s *Scanner) step() (Token, bool) {
 // terminal goes over the rest of a terminal's control sequence, which is no part
 // of the word that it hides.
 func (s *Scanner) terminal() {
-	if s.pos < len(s.Text) && s.Text[s.pos] == '[' {
-		for s.pos++; s.pos < len(s.Text) && s.Text[s.pos] < '@'; s.pos++ {
-		}
-		s.pos = min(s.pos+1, len(s.Text))
+	if rest, ok := strings.CutPrefix(s.Text[s.pos:], "["); ok {
+		end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' })
+		s.pos = min(len(s.Text)-len(rest)+max(end, 0)+1, len(s.Text))
 	}
 }
 
-// word reads one word. Anything but letters that is glued to it makes an
-// identifier of it.
+// word reads one word. In a text, anything but letters that is glued to it makes
+// an identifier of it; in a name, it ends there, and where a capital begins
+// another: deleteUser, HTTPDelete.
 func (s *Scanner) word() Token {
 	start, flags := s.pos, s.next
-	s.next = 0
+	if s.next = 0; s.Name {
+		flags = 0
+	}
 	for s.pos < len(s.Text) {
 		r, size := utf8.DecodeRuneInString(s.Text[s.pos:])
-		k, _ := kindOf(r)
-		if k == part || k == other {
+		switch k := kindOf(r).kind; {
+		case s.Name && (k == part || s.pos > start && s.humps()):
+			size = 0
+		case k == part, k == other:
 			flags |= Opaque
-		} else if k != letter && (k != silent || size == 1 && (r != '\'' || !s.letterAt(s.pos+1))) {
+		case k != letter && (k != silent || r == '\'' && !s.letterAt(s.pos+1)):
+			size = 0
+		}
+		if size == 0 {
 			break
 		}
 		s.pos += size
@@ -133,55 +119,21 @@ func (s *Scanner) word() Token {
 	if len(written) > 1 && isUpper(written[0]) && isLower(written[1]) {
 		flags |= Capital
 	}
-	if s.pos < len(s.Text) && (s.Text[s.pos] == '(' || s.Text[s.pos] == '=') {
+	if !s.Name && strings.IndexAny(s.Text[s.pos:min(s.pos+1, len(s.Text))], "(=") == 0 {
 		flags |= Opaque // a call or an assignment in code
 	}
 	text, odd := letters(written)
 	if odd {
 		flags |= Folded
 		s.Odd = true
-		text = strings.ReplaceAll(text, "?", "")
 	}
 	return Token{Text: text, Flag: flags}
 }
 
-// Name yields the words of a name in any dress: snake, kebab, dots, slashes,
-// camelCase, acronyms (HTTPDelete), digits.
-func Name(name string) iter.Seq[Token] {
-	return func(yield func(Token) bool) {
-		start := -1
-		end := func(at int) bool {
-			from := start
-			if start = -1; from < 0 {
-				return true
-			}
-			plain, odd := letters(name[from:at])
-			var flags Flag
-			if odd {
-				flags = Folded
-			}
-			if strings.Contains(plain, "?") {
-				flags |= Opaque
-			}
-			return yield(Token{Text: plain, Flag: flags})
-		}
-		for i, r := range name {
-			k, _ := kindOf(r)
-			inside := k == letter || k == other
-			if k != silent && (!inside || start >= 0 && humps(name, i)) && !end(i) {
-				return
-			}
-			if inside && start < 0 {
-				start = i
-			}
-		}
-		end(len(name))
-	}
-}
-
-// humps reports whether a new word begins at i: deleteUser, HTTPDelete.
-func humps(text string, i int) bool {
-	return isUpper(text[i]) && (!isUpper(text[i-1]) || i+1 < len(text) && isLower(text[i+1]))
+// humps reports whether a new word of a name begins here.
+func (s *Scanner) humps() bool {
+	i := s.pos
+	return isUpper(s.Text[i]) && (!isUpper(s.Text[i-1]) || i+1 < len(s.Text) && isLower(s.Text[i+1]))
 }
 
 // letterAt reports whether a letter stands at i, of any script.
