@@ -50,7 +50,7 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 // infer looks at one definition whose name begins with shared words that say
 // nothing.
 func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
-	t := tool{title: def.Title, v: judge(name, max(min(shared, len(name)-1), 0))}
+	t := tool{title: def.Title, v: judge(name[max(min(shared, len(name)-1), 0):])}
 	t.r.read(def.Description)
 	t.c = readSchema(def.InputSchema, !t.v.firm || t.v.effect == reads)
 	return annotate(def, name, &t, t.decide())

@@ -41,11 +41,11 @@ func (t *tool) look() (f fact) {
 	}
 	set(isFirm, t.v.firm)
 	set(saysLittle, verb&review == review)
-	set(isSoft, soft(decided))
-	set(givesWay, verb&run != 0 && t.v.effect == changes && t.r.plain && t.r.main.effect == reads)
+	set(isSoft, decided&read == 0 || decided&(weak|noun|bends) != 0)
+	set(givesWay, verb&run != 0 && t.r.plain)
 	set(isHarmless, t.r.claimsHarmless)
-	set(isStrange, t.r.strange && !t.r.abroad)
-	set(explains, t.r.main.effect == reads && t.r.verb&(noun|weak) == 0)
+	set(isStrange, t.r.strange)
+	set(explains, t.r.main.effect == reads)
 	set(onlyReads, t.so.effect == reads)
 	set(doesWrite, t.so.effect.writes())
 	return f
@@ -155,7 +155,7 @@ func several(t *tool) finding {
 // has none either: run, do, sync.
 func alone(t *tool) finding {
 	v := &t.v
-	if !v.only || v.verb.sense&run == 0 || v.verb.sense&compute != 0 || t.r.object {
+	if !v.only || v.verb.sense&run == 0 {
 		return finding{}
 	}
 	return finding{effect: commands, place: v.place, word: v.word, gives: givesPower}
@@ -173,7 +173,7 @@ func whatRuns(t *tool) finding {
 // unknownVerb is for a description that begins with a verb which is not in the
 // lexicon, beside a name that does nothing.
 func unknownVerb(t *tool) finding {
-	if !t.r.unread || t.v.effect.writes() || t.main().effect != unknown {
+	if !t.r.unread {
 		return finding{}
 	}
 	return finding{place: notUnderstood}
@@ -184,9 +184,8 @@ func unknownVerb(t *tool) finding {
 func descriptionsVerb(t *tool) finding {
 	v, main := &t.v, t.main()
 	switch {
-	case main.effect == unknown:
-		return finding{}
-	case main.word != v.word, main.word == "", main.effect.dangerous():
+
+	case main.word != v.word, main.effect.dangerous():
 		return main
 	case main.effect == reads && !v.obj.some:
 		return main
@@ -198,9 +197,7 @@ func descriptionsVerb(t *tool) finding {
 func (t *tool) main() finding {
 	v, r := &t.v, &t.r
 	main := r.main
-	if main.effect == reads && r.strange {
-		main = finding{}
-	}
+
 	if r.vague && (v.effect.dangerous() || v.effect.writes() && v.verb.sense&noun == 0) {
 		main = finding{} // a phrase without a verb lowers no verb
 	}
@@ -217,11 +214,10 @@ func (t *tool) main() finding {
 // a link".
 func atOdds(t *tool) finding {
 	main := t.r.main
-	made := t.v.looks() && t.v.verb.sense&secret != 0 && t.r.verb&produce != 0
+	made := t.v.verb.sense&secret != 0 && t.r.verb&produce != 0
 	switch {
-	case t.r.verb&read != 0, !main.effect.writes():
-		return finding{}
-	case t.r.plain, made, main.effect == commands && t.so.effect.writes():
+
+	case t.r.plain, made, t.so.effect.writes():
 		return main
 	}
 	return finding{}
@@ -238,11 +234,9 @@ func lost(t *tool) finding {
 // titled is what a title says. It can only raise, and only by a plain verb that
 // leads it.
 func titled(t *tool) finding {
-	if t.title == "" {
-		return finding{}
-	}
-	v := judge(cut(t.title), 0)
-	if v.head != 0 || !v.firm || !v.effect.dangerous() {
+
+	v := judge(cut(t.title))
+	if !v.firm || !v.effect.dangerous() {
 		return finding{}
 	}
 	return v.at(inTitle)
@@ -252,10 +246,10 @@ func titled(t *tool) finding {
 // where no plain verb speaks.
 func choice(t *tool) finding {
 	var f finding
-	if t.c.action.effect.writes() && (!t.v.firm || t.v.verb.sense&add == 0) {
+	if t.v.verb.sense&add == 0 {
 		f = t.c.action
 	}
-	if !t.v.firm || t.v.verb.sense&manage != 0 {
+	if !t.v.firm {
 		f = f.worse(t.c.noun)
 	}
 	return f
@@ -264,12 +258,12 @@ func choice(t *tool) finding {
 // parameterRuns is a parameter that is itself a command, for a tool that runs what it
 // is given, whose name does not stand on its own, or that only looks at something else.
 func parameterRuns(t *tool) finding {
-	v, r := &t.v, &t.r
-	told := v.told && r.plain && r.main.effect == reads
+	v := &t.v
+	told := v.told
 	switch {
 	case runs(v.verb.sense), !v.firm && !told:
 		return t.c.command.worse(t.c.code)
-	case v.looks() && v.obj.any&code == 0 && !r.code:
+	case v.looks() && v.obj.any&code == 0:
 		return t.c.command
 	}
 	return finding{}
@@ -278,7 +272,7 @@ func parameterRuns(t *tool) finding {
 // parameterSays is what the description of a parameter says to happen. That code is run
 // counts if the name only looks.
 func parameterSays(t *tool) finding {
-	if t.c.said.effect == commands && (!t.v.looks() || t.r.claimsHarmless) {
+	if t.c.said.effect == commands && !t.v.looks() {
 		return finding{}
 	}
 	return t.c.said
@@ -287,7 +281,7 @@ func parameterSays(t *tool) finding {
 // nounAlone is for a noun that may be a verb, in a name that a description does not
 // explain.
 func nounAlone(t *tool) finding {
-	if t.v.verb.sense&noun == 0 || t.so.place == mainOfDescription || !t.r.told || t.r.main.effect != unknown {
+	if t.v.verb.sense&noun == 0 || !t.r.told || t.r.main.effect != unknown {
 		return finding{}
 	}
 	return finding{place: notUnderstood, word: t.so.word}
@@ -295,7 +289,7 @@ func nounAlone(t *tool) finding {
 
 // manages is for a description of several deeds beside a name that reads.
 func manages(t *tool) finding {
-	if t.r.verb&manage == 0 || t.r.main.place != mainOfDescription || t.c.chosen {
+	if t.r.verb&manage == 0 || t.c.chosen {
 		return finding{}
 	}
 	return finding{place: mainOfDescription, word: t.r.main.word}
@@ -304,7 +298,7 @@ func manages(t *tool) finding {
 // simulated is for a name that is not understood, of which a description says that it
 // is simulated: the deed may well be done.
 func simulated(t *tool) finding {
-	if t.so.place != mainOfDescription || t.r.verb&(compute|bends) != compute|bends || !t.v.odd {
+	if t.so.place != mainOfDescription || t.r.verb&(compute|bends) != compute|bends {
 		return finding{}
 	}
 	return finding{place: notUnderstood, word: t.so.word}

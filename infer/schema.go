@@ -93,29 +93,29 @@ func (c *cues) property(label string, property map[string]any, depth int, requir
 	if last.may(chooser) {
 		c.choice(property)
 	}
-	if last.may(chooser|body|strict|asked) && kind != "boolean" {
+	if last.may(chooser | body | strict | asked) {
 		c.carries = last.base
 	}
-	if description, _ := property["description"].(string); c.listens && description != "" {
+	if description, _ := property["description"].(string); c.listens {
 		c.listen(description, kind == "boolean", last.may(strict))
 	}
 	if depth > 0 {
 		return
 	}
 	switch at := func(e effect, w *word) finding { return finding{effect: e, place: inSchema, word: w.base} }; {
-	case kind != "boolean" && len(ws) > 1 && first.may(outlet) && holds(last):
+	case kind != "boolean" && len(ws) > 1 && first.may(outlet) && last.holds():
 		c.tried = c.tried.worse(at(adds, first))
 	case last.may(namer):
 		c.named = true
 	case isRun(ws) && kind != "object" && kind != "boolean" && property["enum"] == nil:
 		f := at(commands, last)
 		f.gives = givesPower
-		if last.base == "code" || last.base == "expression" {
+		if last.base == "code" {
 			c.code = f
 		} else {
 			c.command = f
 		}
-	case len(ws) == 1 && last.may(switcher) && last.form == base && kind == "boolean":
+	case len(ws) == 1 && last.may(switcher) && kind == "boolean":
 		c.switched = c.switched.worse(at(takes, last))
 	case last.may(body) && required:
 		c.body = c.body.worse(at(adds, last))
@@ -129,23 +129,21 @@ func (c *cues) property(label string, property map[string]any, depth int, requir
 // isRun reports whether a parameter of this name is run: sql, shell_command.
 func isRun(ws []word) bool {
 	last := &ws[len(ws)-1]
-	return last.may(strict) && (len(ws) == 1 || len(ws) == 2 && ws[0].may(strict))
+	return last.may(strict) && (len(ws) == 1 || len(ws) == 2)
 }
 
 // listen reads the description of a parameter. That of a switch says what is done when
 // it is on, and that of code may say that it is run.
 func (c *cues) listen(description string, isSwitch, isCode bool) {
 	var r reading
-	p := parser{scan: text.Scanner{Text: description}, sentence: sentence{words: make([]word, 0, longest/2)}}
-	for first := true; p.next(); first = false {
-		if p.senses&(add|change|take|out|power|run) == 0 {
-			continue
-		}
-		r.undergoes(p.words)
-		if isSwitch && first {
+	p := parser{scan: text.Scanner{Text: description}}
+	for begins := true; p.next(); begins = false {
+
+		r.passing(p.words)
+		if isSwitch && begins {
 			r.later(p.words)
 		}
-		if isCode && p.senses&run != 0 {
+		if isCode && first(p.words, run) != "" {
 			r.also = r.also.worse(finding{effect: commands, word: "code", gives: givesPower})
 		}
 	}
@@ -157,18 +155,14 @@ func (c *cues) listen(description string, isSwitch, isCode bool) {
 // choice reads the values of a parameter such as "action" like names of tools.
 func (c *cues) choice(property map[string]any) {
 	values, _ := property["enum"].([]any)
-	if len(values) == 0 {
-		if constant, ok := property["const"]; ok {
-			values = []any{constant}
-		}
-	}
+
 	for _, value := range values {
 		text, _ := value.(string)
 		if len(text) > 128 {
 			continue
 		}
-		v := judge(cut(text), 0)
-		if v.head == 0 && v.effect != unknown && (v.firm || v.effect.dangerous() && v.verb.sense&weak == 0) {
+		v := judge(cut(text))
+		if v.firm || v.verb.sense&weak == 0 {
 			if v.verb.sense&noun != 0 {
 				c.noun = c.noun.worse(v.at(inChoice))
 				continue

@@ -2,6 +2,8 @@ package infer
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
@@ -21,67 +23,94 @@ type reading struct {
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
 	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
-	object bool    // the main verb has an object
-	code   bool    // the first sentence names code
 
 	claimsHarmless bool
 	open, stem     string // the first word for the world outside, the first stem of a complex tool
-	strange        bool   // the first sentence is in another language
-	abroad         bool   // one that is understood a little, and in which things are only read
+	strange        bool   // the first sentence is in another language, which is not understood
 }
 
 // read reads a whole description.
 func (r *reading) read(description string) {
-	p := parser{scan: text.Scanner{Text: description}, sentence: sentence{words: make([]word, 0, longest/2)}}
+	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest)}
 	for p.next() {
-		r.sentence(&p.sentence, p.scan.Odd)
+		r.sentence(p.words, p.scan.Odd)
 	}
-	r.abroad = r.strange && readsAbroad(description)
+	has := func(words string) bool {
+		return slices.ContainsFunc(strings.Fields(words), func(w string) bool { return strings.Contains(description, w) })
+	}
+	if r.strange && has(abroadReads) {
+		r.strange = has(abroadWrites)
+	}
 }
 
-// sentence reads one sentence.
-func (r *reading) sentence(s *sentence, odd bool) {
-	ws := s.words
+// sentence reads one sentence. One that says that the tool itself goes away counts
+// for nothing.
+func (r *reading) sentence(ws []word, odd bool) {
 	r.open = cmp.Or(r.open, first(ws, outside))
 	r.stem = cmp.Or(r.stem, first(ws, involved))
-	r.warnings(ws)
-	r.outcome(ws)
-	if len(ws) > 2 && ws[0].may(chooser) && ws[1].mark == text.Colon && !s.continues {
-		r.actions(ws[2:])
+	if slices.ContainsFunc(ws, func(w word) bool { return w.base == "deprecate" }) {
+		return
 	}
-	first := !r.told && !s.continues
-	if first {
-		r.first(unlabelled(ws))
-		r.code = s.senses&code != 0
-		r.hands = freshSecret(ws)
-		r.strange = speaksAnother(ws) || s.senses&english == 0 && (odd || r.main.effect == unknown && !known(ws))
-	}
-	if s.senses&(produce|add|change|take|out|power) != 0 && !s.continues {
-		if deprecated(ws) {
-			return
-		}
-		r.undergoes(ws)
-		if !first {
-			if ws[0].is(add|change|take|out) && ws[0].form == base && isVerb(ws, 0) {
-				r.order = r.order.worse(ws[0].does(objectIn(ws, 0), inDescription))
+	r.passing(ws)
+	if len(ws) > 2 && ws[0].may(chooser) && ws[1].mark == text.Colon { // "Actions: list, add, remove"
+		for i := range ws {
+			if ws[i].is(add | change | take | out | power) {
+				r.claim(ws, i)
 			}
-			r.clauses(ws)
 		}
 	}
+	if r.told {
+		if ws[0].is(add|change|take|out) && ws[0].form == base {
+			r.order = r.order.worse(ws[0].does(objectIn(ws, 0), inDescription))
+		}
+		r.clauses(ws)
+		return
+	}
+	r.first(ws)
+	r.hands = freshSecret(ws)
+	r.strange = another(ws, odd, r.main.effect == unknown)
 }
 
-// first reads the first sentence: its main verb, and the verbs beside it.
+// another reports whether a sentence is in another language: it has more small words
+// of others than of English, or none of English, and few words that are known.
+func another(ws []word, odd, unknown bool) bool {
+	small, englishes, known, all := 0, 0, 0, 0
+	for i := range ws {
+		w := &ws[i]
+		all += count(w.mark == 0)
+		small += count(w.is(foreign))
+		englishes += count(w.is(english))
+		known += count(w.sense&^foreign != 0)
+	}
+	return small > englishes || englishes == 0 && (odd || unknown && 4*known <= all)
+}
+
+// count is 1 for what holds.
+func count(holds bool) int {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
+// first reads the first sentence, behind labels in brackets that say nothing grave,
+// "[Maps] Find a way": its main verb, and the verbs beside it. A verb that only says
+// when to use the tool is passed over: "call once", "call with each message".
 func (r *reading) first(ws []word) {
+	for len(ws) > 2 && ws[1].mark == text.Unparen && !ws[0].is(take|out|power) {
+		ws = ws[2:]
+	}
 	i := mainVerb(ws)
 	if i < 0 {
 		r.main = r.nominal(ws)
-		r.told = r.main.effect != unknown || len(ws) > 3
+		r.told = len(ws) > 3
 		return
 	}
-	if advice(ws, i) {
-		for i++; i < len(ws) && ws[i].mark == 0 && !infinitive(ws, i); i++ {
+	const call = run | weak | noun
+	if ws[i].sense&call == call && (i+1 == len(ws) || ws[i+1].is(prep|subord|lead) && !ws[i+1].is(article)) {
+		for i++; i < len(ws) && !infinitive(ws, i); i++ {
 		}
-		if i == len(ws) || ws[i].mark != 0 {
+		if i == len(ws) {
 			return
 		}
 	}
@@ -89,68 +118,75 @@ func (r *reading) first(ws []word) {
 	r.main = r.leading(ws, i)
 }
 
-// leading is the finding for the main verb at i. One that says nothing by
-// itself, "perform actions like …", gives way to those that it lists.
+// mainVerb returns the verb that a clause begins with, past the words that may
+// stand before it ("this tool will", "use this to", "Step 1:", "deep-"), or -1.
+func mainVerb(ws []word) int {
+	for i := 0; i < len(ws); i++ {
+		w := &ws[i]
+		colon := slices.IndexFunc(ws[i:min(len(ws), i+4)], func(w word) bool { return w.mark == text.Colon })
+		switch {
+		case w.is(not):
+			return -1
+		case i == 0 && colon > 0 && w.sense&noun != 0:
+			i = colon
+		case i == 0 && len(ws) > 1 && ws[1].flags&text.Joined != 0 && ws[1].is(verbs):
+			return 1
+		case i+3 < len(ws) && ws[i+1].base == "permission":
+			return i + 3 // "grants permission to": what it is for
+		case i+1 < len(ws) && w.is(lead) && ws[i+1].is(lead): // "allows you to"
+		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)):
+			return i
+		case w.is(lead | aux | warning):
+		case colon > 0:
+			i += colon
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// leading is the finding for the main verb at i. One that only tells does nothing,
+// "report whether", "note which", "reports limits"; one that says nothing by itself
+// gives way to those that it lists, "perform actions like …".
 func (r *reading) leading(ws []word, i int) finding {
-	o := objectIn(ws, i)
-	r.verb, r.object = ws[i].sense, o.some
-	f := ws[i].does(o, mainOfDescription)
-	if both := r.parted(ws, i); both.is(verbs) {
+	w, o := &ws[i], objectIn(ws, i)
+	r.verb = w.sense
+	f := w.does(o, mainOfDescription)
+	if both := parted(ws, i); both.is(verbs) {
 		f = both.does(o, mainOfDescription)
 	}
-	if f.effect == adds && i+1 < len(ws) && ws[i].tellsOf(&ws[i+1]) {
+	last := i+1 == len(ws)
+	if !last && (ws[i+1].is(subord) && w.sense&noun != 0 || w.sense&(says|noun) == says|noun && w.form == third) {
 		f.effect = reads
 	}
 	r.goesInto(ws[i+1:])
-	r.plain = len(ws) > 1 && !r.compound(ws, i) && (ws[i].sense&(weak|run|produce|manage) == 0 || ws[i].base == "trigger") && sureOf(ws, i, f)
+	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of" // "pay stubs of an employee"
+	sure := w.sense&(noun|either) == 0 || !last && ws[i+1].is(article)
+	r.plain = len(ws) > 1 && sure && !compound && w.sense&(weak|run|produce|manage) == 0
 	r.beside(ws, i)
-	if r.means(ws[i].sense, o, f) {
+	if w.sense&(run|manage) != 0 && r.listed.effect != unknown && o.last.may(chooser) {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
 	return f
 }
 
-// sureOf reports whether the word at i, which does f, is hardly a noun.
-func sureOf(ws []word, i int, f finding) bool {
-	if ws[i].sense&(noun|either) == 0 {
-		return true
-	}
-	return i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || ws[i].sense&noun != 0 && ws[i+1].base != "the")
-}
-
-// tellsOf reports whether a verb that adds only tells, by the word behind it:
-// "report whether", "note which", "reports limits".
-func (w *word) tellsOf(next *word) bool {
-	return next.is(subord) && w.sense&noun != 0 || w.sense&(says|noun) == says|noun && w.form == third && !next.is(article)
-}
-
-// means reports whether a verb, which does f, means what it lists: "perform
-// actions like …".
-func (r *reading) means(verb sense, o object, f finding) bool {
-	if verb&(run|manage) == 0 || f.effect == commands || r.listed.effect == unknown {
-		return false
-	}
-	return r.listed.effect > f.effect || verb&manage != 0 || o.last != nil && o.last.may(chooser)
-}
-
 // nominal reads a first sentence that has no verb in front: "Paginated list of
 // assets", or a subject of its own: "The search API returns …".
 func (r *reading) nominal(ws []word) finding {
-	if len(ws) > 1 && ws[0].is(question) && ws[1].base != "this" {
+	if len(ws) > 1 && ws[0].is(question) {
 		return finding{effect: reads, place: mainOfDescription, word: ws[0].base}
 	}
 	for i := range ws {
 		w := &ws[i]
 		switch {
-		case w.is(not | subord):
-			return finding{}
-		case i == 1 && ws[0].unread(w): // an unknown word before an article is a verb
+		case i == 1 && ws[0].unread(w):
 			r.unread = true
 			r.beside(ws, 0)
 			return finding{}
-		case acts3(ws, i), infinitive(ws, i), i == 0 && does(ws):
+		case i > 0 && w.form == third && isVerb(ws, i) && !loose(ws, i), infinitive(ws, i), i == 0 && thirdPerson(ws):
 			return r.leading(ws, i)
-		case w.is(read|compute|report) && w.sense&(acting|right) == 0 && w.form <= ing && ends(ws, i) && !deed(ws[:i]):
+		case w.is(read|compute|report) && w.sense&(acting|right) == 0 && ends(ws, i):
 			return finding{effect: reads, place: mainOfDescription, word: w.base}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
 			return r.phrase(ws)
@@ -163,87 +199,86 @@ func (r *reading) nominal(ws []word) finding {
 // comes next: an article, or, for one with the ending of a third person, a word
 // that it can be done to.
 func (w *word) unread(next *word) bool {
-	return w.sense == 0 && w.mark == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
+	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
 }
 
-// acts3 reports whether the word at i is the verb of a subject before it: "the API
-// returns lamps".
-func acts3(ws []word, i int) bool {
-	w := &ws[i]
-	return i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past
-}
-
-// ends reports whether a phrase ends at i.
-func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0 }
-
-// deedOf reports whether a deed is named as a thing is: "creation of orders".
-func (r *reading) deedOf(ws []word) bool {
-	for i := range len(ws) - 1 {
-		if ws[i].flags&text.Doing != 0 && ws[i].sense == 0 && ws[i].mark == 0 && (ws[i+1].is(and) || ws[i+1].base == "of") {
-			return true
-		}
-	}
-	return false
+// thirdPerson reports whether a sentence begins with a word that is more likely the verb
+// of the tool than some things: "copies pages to a disk", not "orders of a day".
+func thirdPerson(ws []word) bool {
+	return len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && !ws[1].is(prep|and|report|read|modal)
 }
 
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
 // prices", "Deleted items", "Open hours, closing days". A thing that acts, and one
-// that is not information, says nothing: "A REST client".
+// that is not information, says nothing: "A REST client", "Creation of orders".
 func (r *reading) phrase(ws []word) finding {
-	if deed(ws) || r.deedOf(ws) {
-		return finding{}
+	for i := range ws {
+		w := &ws[i]
+		if w.flags&text.Doing != 0 && i+1 < len(ws) || w.is(verbs&^(read|compute)) && w.sense&noun == 0 && w.form <= third {
+			return finding{}
+		}
 	}
-	for len(ws) > 1 && ws[0].flags&text.LikeThis != 0 {
+	for len(ws) > 1 && (ws[0].flags&text.LikeThis != 0 || ws[0].is(article) && ws[1].is(report|artefact)) {
 		ws = ws[1:]
 	}
-	if allows(&ws[0]) {
+	begins := &ws[0]
+	may := begins.form == base && begins.is(money|message|pact|add|change|take|out) // a payment may be one that is made
+	if may || begins.base == "allows" {
 		return finding{}
 	}
-	if len(ws) > 1 && ws[0].is(article) && ws[1].is(report|artefact) {
-		ws = ws[1:]
-	}
-	if ws[0].form == base && (ws[0].is(money|message|pact) || ws[0].is(add|change|take|out) && !ws[0].is(report)) {
-		return finding{} // a payment may be one that is made
-	}
-	first := &ws[0]
-	told := first.is(many | tells)
-	r.vague = !first.is(many)
+	told := begins.is(many | tells)
+	r.vague = !begins.is(many)
 	if told {
 		ws = ws[1:]
 	}
-	if !r.things(ws, told) {
+	if !things(ws, told) {
 		return finding{}
 	}
-	return finding{effect: reads, place: saysNoDeed, word: first.entry()}
+	return finding{effect: reads, place: saysNoDeed, word: begins.entry()}
 }
 
-// beside reads the verbs that stand beside the one at i: "create or overwrite".
+// things reports whether a phrase begins with the name of some things, in few
+// words up to a preposition: "Open hours of a shop". One unknown word that has no
+// plural may be a verb, unless what is before it told that the phrase only tells.
+func things(ws []word, told bool) bool {
+	end := slices.IndexFunc(ws, func(w word) bool { return w.is(english | prep | and) })
+	switch {
+	case end < 0:
+		return told && len(ws) > 0 && ws[len(ws)-1].tells(true)
+	case end == 0, !ws[end].is(prep | and), ws[end].base == "to":
+		return false
+	case end == 1 && !told && ws[0].flags&text.Plural == 0:
+		return ws[1].base == "of" || things(ws[2:], false)
+	}
+	return ws[end-1].tells(told || end > 1)
+}
+
+// tells reports whether the last word of a phrase names information: several things,
+// or one such as a report, that is behind others.
+func (w *word) tells(behind bool) bool {
+	return w.sense&acting == 0 && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || w.sense&verbs == 0))
+}
+
+// beside reads the verbs that stand beside the one at i, "create or overwrite", and
+// those that tell how it is done, or what comes of it, ", replacing the old one".
 func (r *reading) beside(ws []word, i int) {
-	aside, under, purpose := false, false, false
+	under := false
 	careful := ws[i].does(object{}, inDescription).effect == reads
 	for j := i + 1; j < len(ws); j++ {
-		w := &ws[j]
+		w, before := &ws[j], &ws[j-1]
 		switch {
-		case w.mark == text.Paren:
-			aside = true
-		case w.mark == text.Unparen:
-			aside = false
-		case aside:
-		case w.is(subord), w.form == base && w.is(verbs) && w.sense&noun == 0 && ws[j-1].is(prep) && !ws[j-1].is(lead):
+		case w.is(subord), w.form == base && w.is(verbs) && before.is(prep):
 			under = true
-		case infinitive(ws, j):
-			purpose = true
-		case howOr(ws, j):
+		case w.form == ing && w.is(take|out) && (before.mark == text.Comma || before.base == "by"):
 			r.claim(ws, j)
 		case w.is(not), careful && w.mark == text.Colon:
 			return
-		case w.is(and|aux) || w.mark == text.Comma || w.mark == text.Slash:
+		case w.is(and | aux), w.mark == text.Comma, w.mark == text.Slash:
 			k := j + 1
-			for k < len(ws) && (ws[k].is(and|aux) || ws[k].flags&text.LikeThis != 0) {
+			for k < len(ws) && ws[k].is(and|aux) {
 				k++
 			}
-			purpose = purpose && (w.mark != text.Comma || k == j+1 || ws[j+1].base == "or")
-			if k == len(ws) || under || purpose || !joins(ws, i, j, k) {
+			if k == len(ws) || under || !joins(ws, i, k) {
 				continue
 			}
 			if !careful || !listed(ws, i, j, k) {
@@ -254,24 +289,16 @@ func (r *reading) beside(ws []word, i int) {
 	}
 }
 
-// howOr reports whether the word at j tells how it is done, or what comes of it: ",
-// replacing the old one".
-func howOr(ws []word, j int) bool {
-	w := &ws[j]
-	return w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == text.Comma || ws[j-1].base == "by")
-}
-
-// joins reports whether the word at k, behind the one at j that joins, is a verb
-// like the one at i.
-func joins(ws []word, i, j, k int) bool {
-	switch {
-	case ws[k].form != ws[i].form, !used(ws, k, ws[j].base), !isVerb(ws, k):
-		return false
-	case ws[j].mark == text.Slash && ws[i].sense&(run|manage) == 0 && loose(ws, k):
-		return false
+// joins reports whether the word at k is a verb like the one at i: a plain one, or
+// one that may be a noun, before an article or "it": "and charge the card".
+func joins(ws []word, i, k int) bool {
+	w := &ws[k]
+	made := w.sense&weak != 0 && w.sense&(produce|says) != 0
+	used := w.sense&noun == 0
+	if k+1 < len(ws) && !used {
+		used = ws[k+1].is(lead) && ws[k+1].is(english) && !ws[k+1].is(prep|modal|subord)
 	}
-	made := ws[k].sense&(produce|weak) == produce|weak || ws[k].sense&(says|weak) == says|weak
-	return !made || ws[i].sense&(read|compute|produce) == 0
+	return w.form == ws[i].form && used && !made && isVerb(ws, k)
 }
 
 // listed reports whether the word at k, after a verb that reads, is rather one of a
@@ -280,16 +307,11 @@ func listed(ws []word, i, j, k int) bool {
 	if loose(ws, k) || ws[k+1].is(english) {
 		return loose(ws, k)
 	}
-	join, s := &ws[j], ws[k].sense
-	switch {
-	case s&weak != 0:
-		return true
-	case j == i+1:
+	join, w := &ws[j], &ws[k]
+	if j == i+1 && w.sense&weak == 0 {
 		return false
-	case s&either != 0, !join.is(and|aux) && ws[k+1].is(report):
-		return true
 	}
-	return (!join.is(and) || join.base == "or") && s&(take|out) == 0
+	return w.sense&weak != 0 || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && w.sense&(take|out) == 0
 }
 
 // second claims the verb at k beside the one at i. Set or clear: a field is left
@@ -297,72 +319,59 @@ func listed(ws []word, i, j, k int) bool {
 func (r *reading) second(ws []word, i, k int) {
 	also := r.also
 	r.claim(ws, k)
-	if ws[i].sense&(add|change) != 0 && ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" {
+	if ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" {
 		r.also = also
 	}
 }
 
-// actions reads a list of what can be chosen, "Actions: list, add, remove". It
-// can only raise.
-func (r *reading) actions(ws []word) {
-	for i := range ws {
-		if ws[i].is(add|change|take|out|power) && ws[i].sense&(weak|noun) == 0 && ws[i].form == base {
-			r.claim(ws, i)
-		}
+// claim takes it that the tool does what the verb at i says.
+func (r *reading) claim(ws []word, i int) {
+	if r.verb&settled != 0 && ws[i].base == "replace" {
+		return // it is set
+	}
+	f := ws[i].does(objectIn(ws, i), inDescription)
+	r.listed = r.listed.worse(f)
+	if f.effect.writes() && ws[i].sense&(run|change) != run {
+		r.also = r.also.worse(f)
 	}
 }
 
 // parted finds the verb at i with a particle behind its object: "rolls a release
 // back", "checks a guest in".
-func (r *reading) parted(ws []word, i int) word {
-	for j := i + 1; j < min(len(ws), i+6) && ws[j].mark == 0 && !ws[j].is(and|subord); j++ {
-		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].mark != 0 || ws[j+1].is(and)) {
-			return phrasal(ws[i].base, w.base)
+func parted(ws []word, i int) word {
+	for j := i + 1; j < min(len(ws), i+6); j++ {
+		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].is(and)) {
+			return ws[i].phrasal(w.base)
 		}
 	}
 	return word{}
 }
 
 // clauses reads the clauses of a sentence after the first: what stands in front,
-// and behind "note that", a colon, or the comma after a condition.
+// and behind "note that" or a colon.
 func (r *reading) clauses(ws []word) {
 	r.later(ws)
 	for i := 1; i < len(ws)-1; i++ {
-		switch w := &ws[i]; {
-		case w.mark == text.Colon, warned(ws, i), w.mark == text.Comma && ws[0].is(subord|prep) && ws[i+1].is(lead):
+		if ws[i].mark == text.Colon || warned(ws, i) {
 			r.later(ws[i+1:])
 		}
 	}
 }
 
 // warned reports whether the word at i ends "note that" or "be aware that".
-func warned(ws []word, i int) bool {
-	return ws[i].base == "that" && 0 < i && i < 4 && (ws[0].base == "note" || ws[0].base == "be" || ws[0].base == "please")
-}
+func warned(ws []word, i int) bool { return ws[i].base == "that" && i < 4 }
 
-// deprecated reports whether a sentence says that the tool itself goes away.
-func deprecated(ws []word) bool {
-	for i := range ws {
-		if b := ws[i].base; b == "deprecate" || b == "obsolete" || b == "sunset" {
-			return true
-		}
-	}
-	return false
-}
-
-// freshSecret finds what says that credentials are made, or handed out, for this call: "a set
-// of temporary credentials".
+// freshSecret finds what says that credentials are made, or handed out, for this call:
+// "a set of temporary credentials", "the address and password".
 func freshSecret(ws []word) finding {
 	made := 0
 	for i := range ws {
 		w := &ws[i]
-		if b := w.base; b == "temporary" || b == "fresh" || b == "new" {
+		if w.base == "temporary" || w.base == "fresh" {
 			made = i + 4
 		}
-		if !w.is(secret|access) || w.sense&(acting|verbs) != 0 || w.form > third {
-			continue
-		}
-		if i < made || i > 1 && w.base != "key" && ends(ws, i) && (ws[i-1].base == "and" || ws[i-2].base == "and") {
+		behind := i > 1 && ends(ws, i) && (ws[i-1].base == "and" || ws[i-2].base == "and")
+		if w.is(secret|access) && (i < made || behind) {
 			return finding{effect: adds, place: inDescription, word: w.base}
 		}
 	}
@@ -370,14 +379,15 @@ func freshSecret(ws []word) finding {
 }
 
 // later reads a clause after the first sentence. It counts only what it states of the
-// tool, "also deletes …", "it will overwrite …": an imperative there is advice.
+// tool, "also deletes …", "it will overwrite …": an imperative there is advice, and
+// what people do is not what the tool does.
 func (r *reading) later(ws []word) {
 	stated := false
 	for i := range ws {
 		w := &ws[i]
 		switch {
-		case w.is(verbs) && (w.form == third || stated && w.form == base):
-			if f := w.does(objectIn(ws, i), inDescription); isVerb(ws, i) && !loose(ws, i) && w.states(f, i > 0) {
+		case w.is(verbs) && (w.form == third || stated):
+			if f := w.does(objectIn(ws, i), inDescription); !loose(ws, i) && w.states(f) {
 				r.claim(ws, i)
 			}
 			if w.form == third {
@@ -386,111 +396,141 @@ func (r *reading) later(ws []word) {
 			return
 		case w.is(aux):
 			stated = true
-		case w.is(lead) && !w.is(subord|prep):
-			if person := w.base; person == "user" || person == "users" || person == "you" || person == "agent" || person == "agents" {
-				return // what they do is not what the tool does
-			}
-		case w.flags&text.LikeThis != 0, i == 0 && w.form == ing && len(ws) > 1 && ws[1].is(lead):
+		case w.is(lead) && !w.is(subord|prep) && w.base != "user" && w.base != "you":
+		case i == 0 && w.form == ing && len(ws) > 1:
 		default:
 			return
 		}
 	}
 }
 
-// states reports whether a verb that stands in a later sentence can be believed to
-// say what the tool does. A grave one behind a subject always can.
-func (w *word) states(f finding, subject bool) bool {
-	if subject && f.effect.dangerous() && (w.sense&(take|out) != 0 || f.gives == givesPublic || f.gives == givesMoney) {
-		return true
-	}
-	return w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+// states reports whether a verb of a later sentence can be believed to say what the
+// tool does.
+func (w *word) states(f finding) bool {
+	given := f.gives == givesPublic || f.gives == givesMoney
+	return given || w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
 }
 
-// undergoes finds what is done to something: "older files are overwritten", "your
-// card will be charged", and not what was, may or would be. A condition that a comma
-// ends does not keep it from happening.
-func (r *reading) undergoes(ws []word) {
-	held, done, of := false, false, object{}
+// passing finds what a sentence says in passing: that there is no way back, that
+// nothing is changed, that the outcome stays, "reports are saved to a folder", and
+// what is done to something, "older files are overwritten", "your card will be
+// charged", and not what was, may or would be.
+func (r *reading) passing(ws []word) {
+	negated, aside, held, done := false, false, false, false
 	for i := range ws {
 		w := &ws[i]
+		if !aside && saved(ws, i) {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
+		}
 		switch {
 		case w.mark != 0:
-			held, done, of = false, false, object{}
+			negated, held, done = false, false, false
 		case w.is(not | subord):
-			held = !warned(ws, i)
+			negated, aside, held = negated || w.is(not), true, !warned(ws, i)
+		case w.is(warning) && !negated, w.is(unmade) && negated:
+			r.warn = finding{effect: leaves, place: warns, word: w.base}
+		case w.is(harmless) && !negated:
+			r.claimsHarmless = true
 		case !held && happens(ws[:i]), done && ws[i-1].is(and):
 			done = true
-			if w.is(take|out) && (w.form == past || w.form == base && w.sense&sweep != 0) && w.told(of, ws[i-1].base == "be" || ws[i-1].base == "get") {
-				r.done = r.done.worse(w.done())
-			}
-		default:
-			of.add(w)
+			r.done = r.done.worse(w.undergone(ws[i-1].base))
 		}
 	}
 }
 
-// done is what a verb does to what it is done to. A field that is cleared may be filled
+// saved reports whether the word at i says that the outcome stays: "are saved to",
+// ", persisted with".
+func saved(ws []word, i int) bool {
+	if i == 0 || i+1 == len(ws) || !ws[i].is(add) || !ws[i+1].is(prep|and) {
+		return false
+	}
+	return ws[i-1].is(modal|and|aux) || ws[i-1].mark == text.Comma
+}
+
+// undergone returns what a verb does to what undergoes it, behind a form of "to be".
+// What is paid or sold may have been so before; a field that is cleared may be filled
 // again.
-func (w *word) done() finding {
-	f := w.does(object{some: true}, inDescription)
+func (w *word) undergone(before string) finding {
+	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
+	if w.form != past && w.sense&sweep == 0 || !w.is(take) && !(w.is(out) && now) {
+		return finding{}
+	}
+	f := w.does(object{}, inDescription)
 	if w.sense&sweep != 0 {
 		f.effect = leaves
 	}
 	return f
 }
 
-// told reports whether a verb that something undergoes tells of a deed, and not of a
-// state: what is paid or sold may have been so before. What is sent has to be a message.
-func (w *word) told(of object, now bool) bool {
-	const moved = money | noun
-	switch {
-	case w.base == "send":
-		return of.any&message != 0
-	case now, w.is(take), lookup(w.base).sense&message != 0, w.sense&moved == moved:
-		return true
-	}
-	return w.base == "notify" || w.base == "deduct"
-}
-
 // happens reports whether words end in a form of "to be" that states something.
 func happens(ws []word) bool {
-	for i := len(ws) - 1; i > 0; i-- {
-		switch w := &ws[i]; {
-		case w.flags&text.LikeThis != 0, w.is(aux) && w.base != "will":
-		case w.base == "be":
-			return ws[i-1].base == "will" || i > 1 && ws[i-2].base == "will"
-		default:
-			return w.base == "is" || w.base == "are" || w.base == "get" && w.form <= third && w.flags&text.Capital == 0
-		}
+	last := len(ws) - 1
+	if last < 1 {
+		return false
 	}
-	return false
+	if ws[last].base == "be" {
+		return ws[last-1].base == "will" || last > 1 && ws[last-2].base == "will"
+	}
+	return ws[last].base == "is" || ws[last].base == "are" || ws[last].base == "get"
 }
 
-func (r *reading) claim(ws []word, i int) {
-	if r.verb&settled != 0 && ws[i].base == "replace" {
-		return // it is set
-	}
-	f := ws[i].does(objectIn(ws, i), inDescription)
-	r.listed = r.listed.worse(f)
-	if f.effect.writes() && (ws[i].sense&(run|change) != run || f.effect.dangerous()) {
-		r.also = r.also.worse(f)
-	}
-}
-
-// warnings finds what says that there is no way back, or that nothing happens.
-func (r *reading) warnings(ws []word) {
-	negated := false
+// goesInto finds what the outcome goes into, unless that is handed back: "into a
+// folder", "to a file", not "into markdown".
+func (r *reading) goesInto(ws []word) {
 	for i := range ws {
 		w := &ws[i]
-		switch {
-		case w.is(not):
-			negated = true
-		case w.mark != 0:
-			negated = false
-		case w.is(warning) && !negated, w.is(unmade) && negated:
-			r.warn = finding{effect: leaves, place: warns, word: w.base}
-		case w.is(harmless) && !negated:
-			r.claimsHarmless = true
+		if w.is(subord) {
+			return
+		}
+		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || w.base == "to" && o.last.holds() {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
 		}
 	}
+}
+
+// isVerb reports whether the word at i is used as a verb where a verb can stand, and
+// not as a subject, "updates will …", as a noun, "access to", "spending by month", or
+// as part of a name, "Event Manager".
+func isVerb(ws []word, i int) bool {
+	w := &ws[i]
+	if !w.is(verbs) || w.form == past || i+1 == len(ws) {
+		return w.is(verbs) && w.form != past
+	}
+	next := &ws[i+1]
+	switch {
+	case next.is(modal), w.is(right) && next.is(prep):
+		return false
+	case w.sense&noun == 0:
+		return true
+	case next.flags&text.Capital != 0, w.form == ing:
+		return false
+	}
+	return w.form != third || next.is(english) || i == 0 && w.sense&says != 0
+}
+
+// infinitive reports whether the word at i is a verb after "to".
+func infinitive(ws []word, i int) bool {
+	if !ws[i].is(verbs) {
+		return false
+	}
+	for i--; i > 0 && ws[i].flags&text.LikeThis != 0; i-- {
+	}
+	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
+}
+
+// loose reports whether the word at i has no object, so that after a verb that
+// reads it is more likely a noun: "get targets, rules, and rollouts".
+func loose(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].is(and|prep) }
+
+// ends reports whether a phrase ends at i.
+func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0 }
+
+// objectIn collects the object of the verb at i of a sentence.
+func objectIn(ws []word, i int) (o object) {
+	for j := i + 1; j < len(ws) && !ws[j].is(subord|and) && (j == i+1 || !ws[j].is(prep)); j++ {
+		if !ws[j].is(english) || ws[j].is(many) {
+			o.add(&ws[j])
+		}
+	}
+	return o
 }
