@@ -92,6 +92,14 @@ func (f finding) at(p place) finding {
 	return f
 }
 
+// when returns the finding if a condition holds, and else one that says nothing.
+func (f finding) when(holds bool) finding {
+	if !holds {
+		return finding{}
+	}
+	return f
+}
+
 // worse returns the graver of two; at par the first one stays.
 func (f finding) worse(g finding) finding {
 	if g.effect > f.effect {
@@ -142,7 +150,3 @@ func (d *act) fits(o object) bool {
 	}
 	return has(o.any, d.any) && has(o.any, d.with) && has(o.last.sense, d.head)
 }
-
-// runs reports whether a verb runs what it is given: "run", and a "query", which
-// is itself a thing that is run.
-func runs(verb sense) bool { return verb&run != 0 || verb&code != 0 }

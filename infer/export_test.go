@@ -60,7 +60,7 @@ func WithoutEachCue(f func(gone Entry)) {
 
 // RuleNames lists the rules in the order in which they are applied.
 func RuleNames() (names []string) {
-	for _, r := range all() {
+	for _, r := range rules {
 		names = append(names, r.name)
 	}
 	return names
@@ -69,27 +69,14 @@ func RuleNames() (names []string) {
 // WithoutRule calls f while the rule finds nothing. Nothing else may infer at the
 // same time.
 func WithoutRule(name string, f func()) {
-	for _, r := range all() {
-		if r.name == name {
+	for i := range rules {
+		if r := &rules[i]; r.name == name {
 			find := r.find
 			r.find = func(*tool) finding { return finding{} }
 			defer func() { r.find = find }()
 		}
 	}
 	f()
-}
-
-func all() (rules []*rule) {
-	for i := range leads {
-		rules = append(rules, &leads[i])
-	}
-	for i := range raises {
-		rules = append(rules, &raises[i])
-	}
-	for i := range doubts {
-		rules = append(rules, &doubts[i])
-	}
-	return rules
 }
 
 // Base returns the entry that a written form belongs to, "" for none.

@@ -52,7 +52,10 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	t := tool{title: def.Title, v: judge(name[max(min(shared, len(name)-1), 0):])}
 	t.r.read(def.Description)
-	t.c = readSchema(def.InputSchema, !t.v.firm || t.v.effect == reads)
+	t.c.listens = !t.v.firm || t.v.effect == reads
+	if def.InputSchema != nil {
+		t.c.walk(decoded(def.InputSchema), 0)
+	}
 	return annotate(def, name, &t, t.decide())
 }
 

@@ -13,6 +13,7 @@ const (
 	maxSchemaBytes = 4 << 20
 	maxSchemaDepth = 6
 	maxSchemaNodes = 20000
+	maxChoice      = 128
 )
 
 // cues are what the parameters give away.
@@ -33,25 +34,15 @@ type cues struct {
 	nodes    int
 }
 
-// readSchema looks for cues. A schema may be anything that can be written as
-// JSON; what cannot gives none. It reads descriptions if it listens.
-func readSchema(schema any, listens bool) cues {
-	c := cues{listens: listens}
-	if schema != nil {
-		c.walk(decoded(schema), 0)
-	}
-	return c
-}
-
-// decoded is a schema as an object, nil where it is none.
+// decoded is a schema as an object, nil if it is none. A schema may be anything that can
+// be written as JSON; what cannot gives no cues.
 func decoded(schema any) (object map[string]any) {
 	defer func() {
 		if recover() != nil { // a MarshalJSON of somebody else's
 			object = nil
 		}
 	}()
-	object, ok := schema.(map[string]any)
-	if ok {
+	if object, ok := schema.(map[string]any); ok {
 		return object
 	}
 	raw, err := json.Marshal(schema)
@@ -70,9 +61,12 @@ func (c *cues) walk(schema any, depth int) {
 		return
 	}
 	properties, _ := object["properties"].(map[string]any)
+	required, _ := object["required"].([]any)
 	for _, label := range slices.Sorted(maps.Keys(properties)) {
 		property, _ := properties[label].(map[string]any)
-		c.property(label, property, depth, requires(object, label))
+		if ws := cut(label); len(ws) > 0 {
+			c.property(ws, property, depth == 0, slices.ContainsFunc(required, func(v any) bool { return v == label }))
+		}
 		c.walk(property, depth+1)
 	}
 	for _, key := range [...]string{"oneOf", "anyOf", "allOf"} {
@@ -83,11 +77,9 @@ func (c *cues) walk(schema any, depth int) {
 	}
 }
 
-func (c *cues) property(label string, property map[string]any, depth int, required bool) {
-	ws := cut(label)
-	if len(ws) == 0 {
-		return
-	}
+// property looks at a parameter: at any depth what it may choose, carry or say, at the
+// top what it is as well.
+func (c *cues) property(ws []word, property map[string]any, top, required bool) {
 	first, last := &ws[0], &ws[len(ws)-1]
 	kind, _ := property["type"].(string)
 	if last.may(chooser) {
@@ -99,37 +91,30 @@ func (c *cues) property(label string, property map[string]any, depth int, requir
 	if description, _ := property["description"].(string); c.listens {
 		c.listen(description, kind == "boolean", last.may(strict))
 	}
-	if depth > 0 {
-		return
-	}
-	switch at := func(e effect, w *word) finding { return finding{effect: e, place: inSchema, word: w.base} }; {
-	case kind != "boolean" && len(ws) > 1 && first.may(outlet) && last.holds():
+	at := func(e effect, w *word) finding { return finding{effect: e, place: inSchema, word: w.base} }
+	switch isSwitch := kind == "boolean"; {
+	case !top:
+	case !isSwitch && len(ws) > 1 && first.may(outlet) && last.holds():
 		c.tried = c.tried.worse(at(adds, first))
 	case last.may(namer):
 		c.named = true
-	case isRun(ws) && kind != "object" && kind != "boolean" && property["enum"] == nil:
+	case isSwitch && len(ws) == 1 && last.may(switcher):
+		c.switched = c.switched.worse(at(takes, last))
+	case isSwitch && first.may(trial):
+		c.tried = c.tried.worse(at(changes, first))
+	case isSwitch && last.may(force):
+		c.forced = c.forced.worse(at(takes, last))
+	case isSwitch:
+	case last.may(strict) && len(ws) < 3 && kind != "object" && property["enum"] == nil: // sql, shell_command
 		f := at(commands, last)
-		f.gives = givesPower
-		if last.base == "code" {
+		if f.gives = givesPower; last.base == "code" {
 			c.code = f
 		} else {
 			c.command = f
 		}
-	case len(ws) == 1 && last.may(switcher) && kind == "boolean":
-		c.switched = c.switched.worse(at(takes, last))
 	case last.may(body) && required:
 		c.body = c.body.worse(at(adds, last))
-	case kind == "boolean" && first.may(trial):
-		c.tried = c.tried.worse(at(changes, first))
-	case kind == "boolean" && last.may(force):
-		c.forced = c.forced.worse(at(takes, last))
 	}
-}
-
-// isRun reports whether a parameter of this name is run: sql, shell_command.
-func isRun(ws []word) bool {
-	last := &ws[len(ws)-1]
-	return last.may(strict) && (len(ws) == 1 || len(ws) == 2)
 }
 
 // listen reads the description of a parameter. That of a switch says what is done when
@@ -138,7 +123,6 @@ func (c *cues) listen(description string, isSwitch, isCode bool) {
 	var r reading
 	p := parser{scan: text.Scanner{Text: description}}
 	for begins := true; p.next(); begins = false {
-
 		r.passing(p.words)
 		if isSwitch && begins {
 			r.later(p.words)
@@ -155,26 +139,16 @@ func (c *cues) listen(description string, isSwitch, isCode bool) {
 // choice reads the values of a parameter such as "action" like names of tools.
 func (c *cues) choice(property map[string]any) {
 	values, _ := property["enum"].([]any)
-
 	for _, value := range values {
-		text, _ := value.(string)
-		if len(text) > 128 {
-			continue
-		}
-		v := judge(cut(text))
-		if v.firm || v.verb.sense&weak == 0 {
-			if v.verb.sense&noun != 0 {
-				c.noun = c.noun.worse(v.at(inChoice))
-				continue
-			}
+		name, _ := value.(string)
+		v := judge(cut(name[:min(len(name), maxChoice)]))
+		switch {
+		case v.effect == unknown, !v.firm && v.verb.sense&weak != 0:
+		case v.verb.sense&noun != 0:
+			c.noun = c.noun.worse(v.at(inChoice))
+		default:
 			c.chosen = true
 			c.action = c.action.worse(v.at(inChoice))
 		}
 	}
-}
-
-// requires reports whether a schema says that a property has to be there.
-func requires(schema map[string]any, label string) bool {
-	required, _ := schema["required"].([]any)
-	return slices.ContainsFunc(required, func(v any) bool { return v == label })
 }
