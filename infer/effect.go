@@ -21,26 +21,18 @@ func (e effect) writes() bool { return e >= adds }
 // dangerous reports whether a person has to agree.
 func (e effect) dangerous() bool { return e >= leaves }
 
-// A gift is what a call gives away.
-type gift uint8
+// A gift is what a call gives away, as the reason why a person is asked.
+type gift string
 
 const (
-	givesAccess gift = iota + 1
-	givesSecrets
-	givesMoney
-	givesControl
-	givesPublic
-	givesIdentity
-	givesPower
+	givesAccess   gift = "gives access away"
+	givesSecrets  gift = "hands out or changes credentials"
+	givesMoney    gift = "moves or commits money"
+	givesControl  gift = "controls a thing in the physical world"
+	givesPublic   gift = "publishes"
+	givesIdentity gift = "acts as somebody else"
+	givesPower    gift = "does whatever it is told"
 )
-
-// String returns the reason why a person is asked.
-func (g gift) String() string {
-	return [...]string{
-		"", "gives access away", "hands out or changes credentials", "moves or commits money", "controls a thing in the physical world",
-		"publishes", "acts as somebody else", "does whatever it is told",
-	}[g]
-}
 
 // A finding is an effect with its reason: a word of the lexicon and where it stood.
 type finding struct {
@@ -50,37 +42,29 @@ type finding struct {
 	gives  gift
 }
 
-// A place is where a word stood.
-type place uint8
+// A place is where a word stood, as evidence has it.
+type place string
 
 const (
-	leadsName place = iota + 1
-	inName
-	mainOfDescription
-	warns
-	inChoice
-	inTitle // the places from here on say little
-	inDescription
-	saysNoDeed
-	inSchema
-	ofParameter
-	notUnderstood
-	longText
-	shortText
+	leadsName         place = "leads the name"
+	inName            place = "in the name"
+	mainOfDescription place = "is the main verb of the description"
+	warns             place = "warns in the description"
+	inChoice          place = "is a choice of a parameter"
+	inTitle           place = "in the title"
+	inDescription     place = "in the description"
+	saysNoDeed        place = "begins a description in which nothing is done"
+	inSchema          place = "is a parameter"
+	ofParameter       place = "in the description of a parameter"
+	notUnderstood     place = "the words are not understood"
+	longText          place = "more than 100 characters of description"
+	shortText         place = "at most 100 characters of description"
 )
-
-// String returns the place as evidence has it.
-func (p place) String() string {
-	return [...]string{
-		"", "leads the name", "in the name", "is the main verb of the description", "warns in the description", "is a choice of a parameter",
-		"in the title", "in the description", "begins a description in which nothing is done", "is a parameter", "in the description of a parameter",
-		"the words are not understood", "more than 100 characters of description", "at most 100 characters of description",
-	}[p]
-}
 
 // strength returns how much a word at a place says.
 func (p place) strength() annotation.Strength {
-	if p < inTitle {
+	switch p {
+	case leadsName, inName, mainOfDescription, warns, inChoice:
 		return annotation.Strong
 	}
 	return annotation.Weak

@@ -56,7 +56,8 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	if def.InputSchema != nil {
 		t.c.walk(decoded(def.InputSchema), 0)
 	}
-	return annotate(def, name, &t, t.decide())
+	t.decide()
+	return t.annotate(def, name)
 }
 
 // sharedPrefix counts the words that all names begin with. A plain verb is not

@@ -96,24 +96,23 @@ var rules = [...]rule{
 }
 
 // decide applies the rules.
-func (t *tool) decide() finding {
+func (t *tool) decide() {
 	t.so = finding{place: notUnderstood}
 	for i := range rules {
 		f, counts := rules[i].find(t), false
 		switch rules[i].kind {
 		case leading:
-			counts = t.rule == "" && f.place != 0
+			counts = t.rule == "" && f.place != ""
 		case raise:
 			counts = f.effect > t.so.effect
 		case doubt:
-			counts = t.reads() && f.place != 0
+			counts = t.reads() && f.place != ""
 		}
 		if counts {
 			t.so, t.rule = f, rules[i].name
 		}
 	}
 	t.rule = cmp.Or(t.rule, "nothing is understood")
-	return t.so
 }
 
 // reads reports whether the rules before found a read.
