@@ -50,7 +50,7 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 // infer looks at one definition whose name begins with shared words that say
 // nothing.
 func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
-	t := tool{title: def.Title, v: judge(name[max(min(shared, len(name)-1), 0):])}
+	t := tool{title: def.Title, v: judge(name[shared:])}
 	t.r.read(def.Description)
 	t.c.listens = !t.v.firm || t.v.effect == reads
 	if def.InputSchema != nil {
@@ -64,22 +64,15 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 // counted, since a catalogue may well do one thing only, nor is the last word of
 // any name.
 func sharedPrefix(names [][]word) int {
-	if len(names) < 2 {
-		return 0
-	}
-	first := names[0]
-	shared := len(first) - 1
-	for _, name := range names[1:] {
-		n := 0
-		for n < min(shared, len(name)-1) && name[n].base == first[n].base && name[n].form == first[n].form {
-			n++
+	for n := 0; len(names) > 1; n++ {
+		for _, name := range names {
+			if n+1 >= len(name) || name[n].base != names[0][n].base || name[n].form != names[0][n].form {
+				return n
+			}
 		}
-		shared = n
-	}
-	for i := range max(shared, 0) {
-		if w := &first[i]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
-			return i
+		if w := &names[0][n]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
+			return n
 		}
 	}
-	return max(shared, 0)
+	return 0
 }

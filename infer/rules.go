@@ -33,7 +33,7 @@ var rules = [...]rule{
 	{leading, "several things", (*tool).several},
 	{leading, "a verb alone", func(t *tool) finding {
 		all := finding{effect: commands, place: t.v.place, word: t.v.word, gives: givesPower}
-		return all.when(t.v.only && t.v.verb.sense&run != 0)
+		return all.when(t.v.only && t.v.verb.sense&run != 0 && !t.r.object)
 	}},
 	{leading, "what the description runs", func(t *tool) finding {
 		comes := t.c.nodes == 0 || t.c.carries != "" // what is run comes with the call

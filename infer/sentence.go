@@ -22,6 +22,7 @@ type reading struct {
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
+	object bool    // the main verb has an object
 	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
 
 	claimsHarmless bool
@@ -151,7 +152,7 @@ func mainVerb(ws []word) int {
 // gives way to those that it lists, "perform actions like …".
 func (r *reading) leading(ws []word, i int) finding {
 	w, o := &ws[i], objectIn(ws, i)
-	r.verb = w.sense
+	r.verb, r.object = w.sense, o.some
 	f := w.does(o, mainOfDescription)
 	if both := parted(ws, i); both.is(verbs) {
 		f = both.does(o, mainOfDescription)
@@ -177,6 +178,8 @@ func (r *reading) nominal(ws []word) finding {
 	if len(ws) > 1 && ws[0].is(question) {
 		return finding{effect: reads, place: mainOfDescription, word: ws[0].base}
 	}
+	// "Copies pages to a disk", and not "orders of a day".
+	copies := len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && !ws[1].is(prep|and|report|read|modal)
 	for i := range ws {
 		w := &ws[i]
 		switch {
@@ -184,7 +187,7 @@ func (r *reading) nominal(ws []word) finding {
 			r.unread = true
 			r.beside(ws, 0)
 			return finding{}
-		case i > 0 && w.form == third && isVerb(ws, i) && !loose(ws, i), infinitive(ws, i), i == 0 && thirdPerson(ws):
+		case i > 0 && w.form == third && isVerb(ws, i) && !ends(ws, i), infinitive(ws, i), i == 0 && copies:
 			return r.leading(ws, i)
 		case w.is(read|compute|report) && w.sense&(acting|right) == 0 && ends(ws, i):
 			return finding{effect: reads, place: mainOfDescription, word: w.base}
@@ -200,12 +203,6 @@ func (r *reading) nominal(ws []word) finding {
 // that it can be done to.
 func (w *word) unread(next *word) bool {
 	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
-}
-
-// thirdPerson reports whether a sentence begins with a word that is more likely the verb
-// of the tool than some things: "copies pages to a disk", not "orders of a day".
-func thirdPerson(ws []word) bool {
-	return len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && !ws[1].is(prep|and|report|read|modal)
 }
 
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
@@ -281,8 +278,13 @@ func (r *reading) beside(ws []word, i int) {
 			if k == len(ws) || under || !joins(ws, i, k) {
 				continue
 			}
+			emptied := ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" // set or clear: a field
+			also := r.also
 			if !careful || !listed(ws, i, j, k) {
-				r.second(ws, i, k)
+				r.claim(ws, k)
+			}
+			if emptied {
+				r.also = also
 			}
 			j = k
 		}
@@ -304,24 +306,14 @@ func joins(ws []word, i, k int) bool {
 // listed reports whether the word at k, after a verb that reads, is rather one of a
 // list of things: "get targets, rules, and rollouts".
 func listed(ws []word, i, j, k int) bool {
-	if loose(ws, k) || ws[k+1].is(english) {
-		return loose(ws, k)
+	if ends(ws, k) || ws[k+1].is(english) {
+		return ends(ws, k)
 	}
 	join, w := &ws[j], &ws[k]
 	if j == i+1 && w.sense&weak == 0 {
 		return false
 	}
 	return w.sense&weak != 0 || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && w.sense&(take|out) == 0
-}
-
-// second claims the verb at k beside the one at i. Set or clear: a field is left
-// empty.
-func (r *reading) second(ws []word, i, k int) {
-	also := r.also
-	r.claim(ws, k)
-	if ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" {
-		r.also = also
-	}
 }
 
 // claim takes it that the tool does what the verb at i says.
@@ -387,7 +379,9 @@ func (r *reading) later(ws []word) {
 		w := &ws[i]
 		switch {
 		case w.is(verbs) && (w.form == third || stated):
-			if f := w.does(objectIn(ws, i), inDescription); !loose(ws, i) && w.states(f) {
+			f := w.does(objectIn(ws, i), inDescription)
+			plain := w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+			if !ends(ws, i) && (plain || f.gives == givesPublic || f.gives == givesMoney) {
 				r.claim(ws, i)
 			}
 			if w.form == third {
@@ -402,13 +396,6 @@ func (r *reading) later(ws []word) {
 			return
 		}
 	}
-}
-
-// states reports whether a verb of a later sentence can be believed to say what the
-// tool does.
-func (w *word) states(f finding) bool {
-	given := f.gives == givesPublic || f.gives == givesMoney
-	return given || w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
 }
 
 // passing finds what a sentence says in passing: that there is no way back, that
@@ -518,12 +505,9 @@ func infinitive(ws []word, i int) bool {
 	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
 }
 
-// loose reports whether the word at i has no object, so that after a verb that
-// reads it is more likely a noun: "get targets, rules, and rollouts".
-func loose(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].is(and|prep) }
-
-// ends reports whether a phrase ends at i.
-func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0 }
+// ends reports whether a phrase ends at i. A verb there has no object, and after one
+// that reads it is more likely a noun: "get targets, rules, and rollouts".
+func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep) }
 
 // objectIn collects the object of the verb at i of a sentence.
 func objectIn(ws []word, i int) (o object) {
