@@ -26,7 +26,7 @@ type gift string
 
 const (
 	givesAccess   gift = "gives access away"
-	givesSecrets  gift = "hands out or changes credentials" //nolint:gosec // a reason, and no credential
+	givesSecrets  gift = "hands out or changes credentials"
 	givesMoney    gift = "moves or commits money"
 	givesControl  gift = "controls a thing in the physical world"
 	givesPublic   gift = "publishes"
