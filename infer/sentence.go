@@ -73,8 +73,7 @@ func (r *reading) sentence(ws []word, odd bool) {
 }
 
 // another reports whether a sentence is in another language: it has more small words
-// of others than of English, or none of English and few words that are known, of three
-// or more.
+// of others than of English, or none of English, and few words that are known.
 func another(ws []word, odd, unknown bool) bool {
 	small, englishes, known, all := 0, 0, 0, 0
 	for i := range ws {
@@ -84,8 +83,7 @@ func another(ws []word, odd, unknown bool) bool {
 		englishes += count(w.is(english))
 		known += count(w.sense&^foreign != 0)
 	}
-	few := all > 2 && 4*known <= all
-	return small > englishes || englishes == 0 && (odd || unknown && few)
+	return small > englishes || englishes == 0 && (odd || unknown && 4*known <= all)
 }
 
 // count is 1 for what holds.
