@@ -117,7 +117,7 @@ var rules = map[string]string{
 		lamps | Flurb lamps | unknown
 		lamps | Glow and age of a lamp | safe
 		lamps | The doors of a lamp shop | unknown
-		lamps | A lamp is removed | dangerous
+		lamps | A lamp is removed | unknown
 		lamps | A tool for flurbing lamps | unknown
 		lamps | Copies lamps from a house | moderate
 		lamps | Creation of lamps | unknown
