@@ -56,26 +56,30 @@ func (w *writer) object(depth int) error {
 // alike refuses two members whose names differ only in case. A server that ignores the
 // case, as encoding/json does, takes them for one, and which of them counts is its affair.
 func (w *writer) alike(members []member) error {
-	name := func(i int) []byte { return w.dst[members[i].start:members[i].keyEnd] }
-	cased := func(c rune) bool { return c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' } // as one of the two has it
-	folded := make(map[string][]byte)
-	for i := range members {
-		switch {
-		case len(members) > few:
-			other, ok := folded[fold(name(i))]
-			if ok && !bytes.Equal(other, name(i)) {
-				return w.fail("the members %s and %s differ only in case", other, name(i))
-			}
-			folded[fold(name(i))] = name(i)
-		case bytes.ContainsFunc(name(i), cased):
-			for j := range members {
-				if bytes.EqualFold(name(i), name(j)) && !bytes.Equal(name(i), name(j)) {
-					return w.fail("the members %s and %s differ only in case", name(j), name(i))
-				}
-			}
+	name := func(m member) []byte { return w.dst[m.start:m.keyEnd] }
+	if !slices.ContainsFunc(members, func(m member) bool { return cased(name(m)) }) {
+		return nil
+	}
+	folded := make(map[string][]byte, len(members))
+	for _, m := range members {
+		key := fold(name(m))
+		if other, ok := folded[key]; ok && !bytes.Equal(other, name(m)) {
+			return w.fail("the members %s and %s differ only in case", other, name(m))
 		}
+		folded[key] = name(m)
 	}
 	return nil
+}
+
+// cased reports whether a name has a letter that lower-case ASCII folds to: one of any
+// two names that differ only in case does.
+func cased(name []byte) bool {
+	for _, c := range name {
+		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return true
+		}
+	}
+	return false
 }
 
 // fold returns the same for all names that [bytes.EqualFold] holds for equal.
