@@ -54,7 +54,7 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	r.read(def.Description)
 	v := judge(name, max(min(shared, len(name)-1), 0))
 	c := readSchema(def.InputSchema)
-	return annotate(def, name, &v, &r, &c, decide(&v, &r, titled(def.Title), &c))
+	return withFreshness(annotate(def, name, &v, &r, &c, decide(&v, &r, titled(def.Title), &c)), def, name)
 }
 
 // decide weighs what was found, mildest first: only the name's verb, or the
