@@ -1,5 +1,5 @@
-// Package resultcopy copies the results of tools, and estimates the memory that they
-// hold.
+// Package resultcopy copies the results of tools, estimates the memory that they hold,
+// and writes them for other processes.
 package resultcopy
 
 import (

@@ -2,7 +2,7 @@ package main
 
 const (
 	remoteFile = "cache/remote.go"
-	valueFile  = "cache/value.go"
+	valueFile  = "internal/resultcopy/value.go"
 	sharedFile = "cache/memory.go"
 	lineFile   = "ratelimit/memory.go"
 	boardFile  = "hitl/approvals/board.go"
@@ -23,8 +23,10 @@ var spreadMutants = []mutant{
 	{"outage-gives-a-burst", limiterFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
 	{"share-saves-between-outages", limiterFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
 	{"replicas-tokens-not-taken", lineFile, `l.AllowN(w.seen, 1)`, `_ = l`},
-	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil || !storable(res) {`, `if json.Unmarshal(value[1:], res) != nil && storable(res) {`},
-	{"near-outlives-its-time", remoteFile, `kept, size, left)`, `r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, r.ttl)`},
+	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[valueHead:], res) != nil {`, `if res.Content = nil; json.Unmarshal(value[valueHead:], res) != nil && len(res.Content) == 0 {
+		res.Content = []mcp.Content{&mcp.TextContent{Text: string(value)}}
+	} else if false {`},
+	{"near-outlives-its-time", remoteFile, `since: r.since}, age, left)`, `since: r.since}, age, r.ttl)`},
 	{"newcomers-overtake", lineFile, `return len(l.waiters)`, `return 0`},
 	{"who-left-stays-in-line", lineFile, `l.waiters = slices.Delete(l.waiters, at, at+1)`, `_ = l.waiters`},
 	{"silent-waiters-stay", lineFile, `func (p place) gone(now time.Time) bool { return p.awake == nil && now.Sub(p.seen) > waiterLease }`, `func (p place) gone(time.Time) bool { return p.seen.IsZero() }`},
