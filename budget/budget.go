@@ -90,7 +90,7 @@ func New(o Options) middleware.Middleware {
 		mine := b
 		mine.next, mine.ledger = next, o.Ledger
 		if mine.ledger == nil {
-			mine.ledger = NewLedger()
+			mine.ledger = NewLedger(0)
 		}
 		return &mine
 	}
