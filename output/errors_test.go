@@ -86,7 +86,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"final", pay, &fact{permanent: true}, failed + " The same call would only fail again."},
 		{"a no with guidance", pay, &hitl.DeniedError{Tool: pay, Reason: "archive it instead", By: "root@10.0.0.7"}, "crm__list was not called. The user said no: archive it instead"},
 		{"a no", pay, &hitl.DeniedError{Tool: pay}, "crm__list was not called. The user said no; do not call it again, ask what to do instead."},
-		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called, since nobody said yes. Do not call it again; tell the user that it waits for their approval."},
+		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called: it was not approved, and no question about it is open. Tell the user, and call it again only if they ask for it."},
 		{"refused by the guard", pay, &guard.RefusedError{Tool: pay, Reason: secret, Err: errInside}, "crm__list was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads."},
 		{"too many calls", read, &ratelimit.LimitedError{Tool: read, Wait: 90 * time.Second}, "crm__list was not called: there were too many calls. Call it again in 1m30s, or do something else first."},
 		{"no calls at all", read, &ratelimit.LimitedError{Tool: read}, "crm__list was not called: its limit allows no calls at all. Use another tool."},
