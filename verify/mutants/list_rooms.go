@@ -59,7 +59,7 @@ const (
 )
 
 var catalogMutants = []mutant{
-	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil`},
+	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil || set.Covers("", "")`},
 	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, caller: v}`, `return &admitter{next: next, caller: v.c.caller}`},
 	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
