@@ -486,7 +486,7 @@ var (
 		`{"name":"delete_thing","_meta":{"tenant":"a","Tenant":"b"}}`,
 		`{"name":"delete_thing","requestState":"a","requeſtState":"b"}`,
 		`{"name":"delete_thing","task":{"ttl":1},"Task":{"ttl":2}}`,
-		`{"name":"delete_thing","_meta":{"`+proxy.ParamsKey+`":{"task":{"ttl":1}}}}`,
+		`{"name":"delete_thing","_meta":{"` + proxy.ParamsKey + `":{"task":{"ttl":1}}}}`,
 	}
 	noCalls = []string{`{}`, `[]`, `null`, `1`, `"delete_thing"`, `{"name":null}`, `{"name":""}`, `{"name":["delete_thing"]}`, `{"name":"no_such_thing"}`,
 		`{"name":"delete_thing","arguments":[1]}`, `{"name":"delete_thing","arguments":"{}"}`, `{"name":"delete_thing\u0000"}`}
