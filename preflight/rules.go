@@ -18,6 +18,9 @@ type Rules map[string]Rule
 // then the tool keeps its class. It is asked concurrently. A rule that panics has
 // said that the call is dangerous, and so has every rule on arguments with two members
 // of one object whose names differ only in case: which of them counts is the server's affair.
+//
+// A rule computes its verdict from the arguments alone and returns at once: it has no
+// context, and nothing bounds it. What has to ask somewhere is a [Resolver].
 type Rule func(Arguments) (v Verdict, ok bool)
 
 // A Probe reads the text of one argument and says what a call with it would do.

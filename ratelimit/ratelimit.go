@@ -25,10 +25,13 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fairlead-go/fairlead/internal/bounded"
+	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // Options say how many calls go through. The zero value keeps the tools' own
@@ -85,14 +88,16 @@ func New(opts Options) middleware.Middleware {
 
 func newLimiter(opts Options) *limiter {
 	check(opts)
+	log := cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &limiter{
 		all:        Limit{opts.PerMinute, opts.Burst},
 		servers:    maps.Clone(opts.Servers),
 		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
 		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
-		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		log:        log,
 		local:      NewMemory(),
 		shared:     opts.Shared,
+		bound:      &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: log, Late: new(atomic.Uint64)},
 		replicas:   opts.Replicas,
 	}
 }
