@@ -250,3 +250,21 @@ func TestPageIsMadeForEverybody(t *testing.T) {
 		a.want(t, hitl.Denied)
 	})
 }
+
+func TestVersionCountsTheChanges(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "")
+		version := func(want string) {
+			t.Helper()
+			if got := b.get("/approvals/version"); got.status != http.StatusOK || got.text != want {
+				t.Errorf("got %d %q, want %q", got.status, got.text, want)
+			}
+		}
+		version("0")
+		a := ask(t.Context(), in, asks(t, "one", `{}`))
+		version("1")
+		b.decides("one", "deny")
+		<-a.over
+		version("2")
+	})
+}

@@ -86,15 +86,8 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	}
 	in.pending = append(in.pending, q)
 	in.waiting[request.ID] = q
-	in.tell()
-	return q, nil
-}
-
-// tell wakes those who watch. The caller holds the lock.
-func (in *Inbox) tell() {
 	in.version++
-	close(in.changed)
-	in.changed = make(chan struct{})
+	return q, nil
 }
 
 const silent = "denied: nobody answered in time"
@@ -129,7 +122,7 @@ func (in *Inbox) end(q *question, r record) {
 		delete(in.past, in.history[0].ID)
 		in.history = slices.Delete(in.history, 0, 1)
 	}
-	in.tell()
+	in.version++
 }
 
 // An answer is what a form says of one question.
