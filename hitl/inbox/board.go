@@ -209,7 +209,6 @@ func (in *Inbox) look(ctx context.Context) {
 			continue
 		}
 		q.hung = time.Now()
-		q.before, _ = in.approved.Get(q.key())
 		in.pending = append(in.pending, q)
 		in.waiting[n.ID] = q
 		in.version++

@@ -18,7 +18,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
 
@@ -48,11 +47,9 @@ type Options struct {
 
 // Limits of one inbox.
 const (
-	maxHistory   = 200      // decided questions that the page shows
-	maxApproved  = 1000     // tools whose last approved arguments are kept for comparison
-	maxCompared  = 16 << 10 // bytes of arguments that are compared
-	maxNameShown = 300      // bytes of a tool's name
-	maxPast      = 300      // bytes of arguments in the history
+	maxHistory   = 200 // decided questions that the page shows
+	maxNameShown = 300 // bytes of a tool's name
+	maxPast      = 300 // bytes of arguments in the history
 
 	maxBody   = 16 << 20 // of a request; arguments of 4 MiB, percent-encoded
 	maxReason = 4096     // bytes
@@ -71,7 +68,6 @@ type Inbox struct {
 	log        *slog.Logger
 	mux        http.Handler
 	doors      doors
-	approved   *lru.Cache[toolKey, []byte] // the last arguments that were approved
 	board      approvals.Board
 	shared     bool // the board, with other replicas
 
@@ -103,13 +99,9 @@ func New(o Options) *Inbox {
 	if o.Hosts == nil {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
-	approved, err := lru.New[toolKey, []byte](maxApproved)
-	if err != nil {
-		panic(err) // the size is a constant above zero
-	}
 	in := &Inbox{
 		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved,
+		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		waiting: make(map[string]*question), past: make(map[string]*record),
 		doors: newDoors(), board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
 	}
