@@ -143,8 +143,8 @@ var byTests = map[string]tests{
 }
 
 var turnMutants = []mutant{
-	{"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
-		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`},
+	{"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
+		`if k.state == waiting && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`},
 	{"decisions-by-position", "hitl/internal/waiting/group.go", `return g.answers[id], g.err`,
 		`return g.answers[g.ids[len(g.ids)-1-slices.Index(g.ids, id)]], g.err`},
 }
