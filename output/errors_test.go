@@ -320,8 +320,6 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}{
 		{"negative", output.Options{Limit: -1}, "output: Options.Limit is -1; it must be at least 1000, or 0"},
 		{"small", output.Options{Limit: 999}, "output: Options.Limit is 999; it must be at least 1000, or 0"},
-		{"few tokens", output.Options{Limit: 249, Unit: output.Tokens}, "output: Options.Limit is 249; it must be at least 250, or 0"},
-		{"no unit", output.Options{Unit: 9}, "output: Options.Unit is 9; it must be Characters, Bytes or Tokens"},
 		{"no argument", paging(output.Paging{Rows: "/data"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
 		{"two arguments", paging(output.Paging{Cursor: "a", Offset: "b"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
 		{"no pointer", paging(output.Paging{Cursor: "a", Rows: "data"}), `output: Options.Paging["crm/list"].Rows: "data" is no JSON Pointer; it begins with a slash, as in /meta/cursor`},

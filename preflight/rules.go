@@ -90,27 +90,17 @@ func When(argument string, values ...any) Condition { return Condition{}.And(arg
 
 // And is met where both are.
 func (c Condition) And(argument string, values ...any) Condition {
-	if err := checkTest(argument, values); err != nil {
-		panic("preflight: " + err.Error())
-	}
-	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
-}
-
-func checkTest(argument string, values []any) error {
-	if argument == "" {
-		return fmt.Errorf("a condition needs the name of an argument")
-	}
-	if len(values) == 0 {
-		return fmt.Errorf("the condition on %q has no values, so nothing could meet it", argument)
+	if argument == "" || len(values) == 0 {
+		panic(fmt.Sprintf("preflight: the condition on %q has no name or no values", argument))
 	}
 	for _, v := range values {
 		switch v.(type) {
 		case string, bool:
 		default:
-			return fmt.Errorf("the condition on %q has the value %v, which is neither a text nor a bool", argument, v)
+			panic(fmt.Sprintf("preflight: the condition on %q has the value %v, which is neither a text nor a bool", argument, v))
 		}
 	}
-	return nil
+	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
 }
 
 // Safe says that such a call only reads.
