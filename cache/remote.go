@@ -102,7 +102,10 @@ type sharedRead struct {
 func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
 	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock()
+		if r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock(); r.since == 0 { // Remote may not know
+			record(ctx, "passed", "a write is in flight")
+			return c.next.CallTool(ctx, *call)
+		}
 		found, err := c.remote.Look(ctx, r.q)
 		switch {
 		case ctx.Err() != nil:
