@@ -58,6 +58,7 @@ func (w *edges) openPolicy(t *testing.T) func() *policyfile.Policy {
 		}
 	}
 	w.file = filepath.Join(t.TempDir(), "policy.json")
+	w.written = w.rule
 	w.replaceFile(w.rule.text())
 	live, err := policyfile.OpenLive(w.file, slog.New(slog.DiscardHandler))
 	if err != nil {
