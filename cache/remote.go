@@ -106,7 +106,10 @@ type sharedRead struct {
 func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
 	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock()
+		if r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock(); r.since == 0 { // Remote may not know
+			record(ctx, "passed", "a write is in flight")
+			return c.next.CallTool(ctx, *call)
+		}
 		found, err := bounded.Do(ctx, c.bound, func(ctx context.Context) (Found, error) { return c.remote.Look(ctx, r.q) },
 			func(late Found) { r.release(ctx, late) })
 		switch {

@@ -298,6 +298,29 @@ func TestRemoteThatIsGoneIsAMiss(t *testing.T) {
 	s.wantCalls(t, 3)
 }
 
+// A write of this process counts while it is in flight, also if the remote memory has not
+// heard of it.
+func TestOwnWriteInFlightCountsWithoutTheRemote(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, cache.Options{Remote: unaware{cache.NewMemory()}})
+	s.get(t, s.a, `{}`)
+	s.do = func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		res := s.answer(call)
+		if call.Tool == s.write {
+			if got := s.get(t, s.a, `{}`); got != "1" {
+				t.Errorf("got %q", got)
+			}
+		}
+		return res, nil
+	}
+	s.put(t, s.a, `{}`)
+	s.wantCalls(t, 3)
+}
+
+type unaware struct{ cache.Remote }
+
+func (unaware) Begin(context.Context, cache.Write) error { return errOut }
+
 // A poisoned value is asked for again.
 type poisoned struct {
 	cache.Remote

@@ -67,6 +67,7 @@ func NewStore(o StoreOptions) *Store {
 		hot:      &hot{seed: maphash.MakeSeed()},
 		kept:     newResults(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
 		inFlight: make(map[key]*flight),
+		servers:  versions.Servers[Name]{Now: 1}, // 0 stands for a write in flight
 	}
 }
 
