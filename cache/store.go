@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -34,6 +35,7 @@ type StoreOptions struct {
 type Store struct {
 	born time.Time
 	hot  *hot
+	late atomic.Uint64
 
 	mu        sync.Mutex // guards what follows, and what hot says it does; never held across a call
 	kept      *results
@@ -53,6 +55,7 @@ type Stats struct {
 	Evicted uint64 // valid results that had to make room for others
 	Entries int    // results that are cached now
 	Bytes   int64  // and the memory that they take
+	Late    uint64 // operations of [Options.Remote] that were given up
 }
 
 // NewStore returns an empty store. It panics on a negative number.
@@ -64,6 +67,7 @@ func NewStore(o StoreOptions) *Store {
 		hot:      &hot{seed: maphash.MakeSeed()},
 		kept:     newResults(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
 		inFlight: make(map[key]*flight),
+		servers:  versions.Servers[Name]{Now: 1}, // 0 stands for a write in flight
 	}
 }
 
@@ -78,7 +82,7 @@ func (s *Store) Stats() Stats {
 		s.count(q)
 	}
 	stats := s.stats
-	stats.Entries, stats.Bytes = s.kept.list.Len(), s.kept.bytes
+	stats.Entries, stats.Bytes, stats.Late = s.kept.list.Len(), s.kept.bytes, s.late.Load()
 	return stats
 }
 

@@ -9,10 +9,9 @@ import (
 type Statistics struct {
 	Total      int                       // tools
 	ByServer   map[string]int            // tools of each server
-	ByCategory map[string]int            // tools of each category; those without one do not count
+	ByCategory map[string]int            // tools of each category; those without one are left out
 	BySafety   map[annotation.Safety]int // tools of each class
-	// Calls are those of all tools, and ByTool those of each that was called, by "server/tool". What
-	// was called stays in when the tool is gone.
+	// Calls are those of all tools, and ByTool those of each that was called, also if it is gone, by "server/tool".
 	Calls  Calls
 	ByTool map[string]Calls
 }

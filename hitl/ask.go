@@ -110,7 +110,7 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 // agree returns the call as it was approved, by a standing approval or by a person.
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
-		return nil, &DeniedError{Tool: call.Tool, Err: errors.New("the chain has no confirmer")}
+		return nil, &DeniedError{Tool: call.Tool, Err: errNoConfirmer}
 	}
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)

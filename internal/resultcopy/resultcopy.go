@@ -1,5 +1,5 @@
-// Package resultcopy copies the results of tools, and estimates the memory that they
-// hold.
+// Package resultcopy copies the results of tools, within a process and to another, and
+// estimates the memory that they hold.
 package resultcopy
 
 import (

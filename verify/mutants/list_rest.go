@@ -63,6 +63,8 @@ const (
 	extraFile    = "internal/callstate/extra.go"
 	alikeFile    = "safetext/alike.go"
 	trailFile    = "audit/audit.go"
+	formFile     = "hitl/elicit/form.go"
+	sealFile     = "hitl/elicit/seal.go"
 	auditFile    = "audit/file.go"
 )
 
@@ -81,6 +83,11 @@ var personMutants = []mutant{
 	{"look-alikes-in-a-word", alikeFile, `if latin || scripts > 1 || !evident[i] {`, `if !evident[i] {`},
 	{"look-alike-words", alikeFile, `if latin || scripts > 1 || !evident[i] {`, `if latin || scripts > 1 || i < 0 {`},
 	{"digits-shown-elsewhere", alikeFile, `for _, at := range leftward {`, `for _, at := range leftward[:0] {`},
+	{"closed-form-approves", formFile, `return hitl.Decision{}, errClosed`, `decision.Verdict = hitl.Approved; return decision, nil`},
+	{"form-that-denies-approves", formFile, `if text == "allow" {`, `if text != "" {`},
+	{"form-for-any-call", sealFile, `if err != nil || len(text) != sealBytes || !hmac.Equal(text, c.mac(text[:8:8], request)) {`, `if err != nil || len(text) != sealBytes || c.key == nil {`},
+	{"page-that-denies-approves", "hitl/inbox/routes.go", `a.decision.Reason = strings.TrimSpace(plain(reason))`, `a.decision.Verdict = hitl.Approved`},
+	{"sink-holds-every-call", trailFile, `timer, gone := time.NewTimer(wait), w.ctx.Done()`, `timer, gone := time.NewTimer(1000*time.Hour), (<-chan struct{})(nil)`},
 	{"sink-holds-a-result", trailFile, `return min(briefly, t.wait)`, `return t.wait`},
 	{"stuck-writes-without-bound", trailFile, `if t.stuck.Load() >= maxStuck {`, `if t.stuck.Load() < 0 {`},
 	{"written-to-a-file-that-is-gone", "internal/logfile/logfile.go", `if err != nil || !os.SameFile(open, found) {`, `if err != nil && found == nil && open == nil {`},

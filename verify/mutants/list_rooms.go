@@ -48,7 +48,7 @@ var budgetMutants = []mutant{
 var outputMutants = []mutant{
 	{"cut-before-it-is-remembered", slotsFile, `return one(s.Cache) }`, `name: "Cache", in: func(s *Standard) []middleware.Middleware { return []middleware.Middleware{s.Cache, s.Output} },`},
 	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && (asks || ctx != nil):`},
-	{"too-much-is-shown", "output/output.go", `a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}`, `a := answer{unit: trim.Unit(c.Unit), limit: 9 * c.Limit, call: call, res: res, page: page}`},
+	{"too-much-is-shown", "output/output.go", `a := answer{limit: c.Limit, call: call, res: res, page: page}`, `a := answer{limit: 9 * c.Limit, call: call, res: res, page: page}`},
 }
 
 const (
@@ -59,7 +59,7 @@ const (
 )
 
 var catalogMutants = []mutant{
-	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil`},
+	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil || set.Covers("", "")`},
 	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, caller: v}`, `return &admitter{next: next, caller: v.c.caller}`},
 	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
@@ -143,8 +143,8 @@ var byTests = map[string]tests{
 }
 
 var turnMutants = []mutant{
-	{"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
-		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`},
+	{"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
+		`if k.state == waiting && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`},
 	{"decisions-by-position", "hitl/internal/waiting/group.go", `return g.answers[id], g.err`,
 		`return g.answers[g.ids[len(g.ids)-1-slices.Index(g.ids, id)]], g.err`},
 }

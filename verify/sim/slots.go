@@ -91,7 +91,7 @@ func (w *scenario) assemble(t *testing.T) {
 	if s.pooled {
 		inner.Route = w.pool(t)
 	}
-	w.ledger = budget.NewLedger()
+	w.ledger = budget.NewLedger(0)
 	if s.limit > 0 {
 		inner.Budget = budget.New(budget.Options{Session: budget.Limit{Calls: s.limit}, Ledger: w.ledger})
 	}

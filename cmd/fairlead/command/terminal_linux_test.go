@@ -99,7 +99,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 		}
 		return shown
 	}
-	for line, want := range map[string]string{"y": "done", "": "no", "ask Ada first": "ask Ada first"} {
+	for line, want := range map[string]string{"Yes please": "done", "": "said no", "nope": "said no"} {
 		shown := make(chan string, 1)
 		go func() { shown <- answer(line) }()
 		res, err := client.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
@@ -109,7 +109,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 		if text := <-shown; !strings.Contains(text, "delete_account") || !strings.Contains(text, `"id"`) {
 			t.Errorf("the terminal shows %s", text)
 		}
-		if got := res.Content[0].(*mcp.TextContent).Text; res.IsError != (line != "y") || !strings.Contains(got, want) {
+		if got := res.Content[0].(*mcp.TextContent).Text; res.IsError != (line != "Yes please") || !strings.Contains(got, want) {
 			t.Errorf("after %q: %s", line, got)
 		}
 	}

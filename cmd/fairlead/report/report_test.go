@@ -108,7 +108,7 @@ func TestWhatHides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := reportOn(t, tool("get_a", c.text, readOnly))
+			r := reportOn(t, tool("get_a", "Get a file. "+c.text, readOnly))
 			got := ""
 			for _, f := range r.Findings {
 				got = f.Text

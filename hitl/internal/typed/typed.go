@@ -80,7 +80,7 @@ func (r *Reader) Line(ctx context.Context) (string, error) {
 				return "", got.err // half a line is no answer
 			case late || time.Now().Before(breath):
 				late, breath = false, time.Now().Add(oneBreath)
-				fmt.Fprint(r.out, "\n  That line began before this question and does not count. Once more: ")
+				fmt.Fprint(r.out, "\n  That line may have been typed before this question was shown, so it is not taken as the answer. Once more: ")
 				continue
 			}
 			return got.text, nil

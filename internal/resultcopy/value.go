@@ -1,4 +1,4 @@
-package cache
+package resultcopy
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ const (
 	valueOf1Raw = '2' // the same, its structured content being bytes and no tree
 )
 
-// encode returns the value of a result, and false for one that another process
+// Encode returns the value of a result, and false for one that another process
 // would not read as it is.
-func encode(res *mcp.CallToolResult) ([]byte, bool) {
+func Encode(res *mcp.CallToolResult) ([]byte, bool) {
 	form, err := json.Marshal(res)
 	if err != nil {
 		return nil, false
@@ -25,7 +25,7 @@ func encode(res *mcp.CallToolResult) ([]byte, bool) {
 		version = valueOf1Raw
 	}
 	value := append([]byte{version}, form...)
-	read, ok := decode(value)
+	read, ok := Decode(value)
 	if !ok {
 		return nil, false
 	}
@@ -33,14 +33,14 @@ func encode(res *mcp.CallToolResult) ([]byte, bool) {
 	return value, err == nil && bytes.Equal(form, again)
 }
 
-// decode returns the result of a value, and false for one that is none: of another
-// version, cut off, or nothing that may be kept.
-func decode(value []byte) (*mcp.CallToolResult, bool) {
+// Decode returns the result of a value, and false for one that is none: of another
+// version, or cut off.
+func Decode(value []byte) (*mcp.CallToolResult, bool) {
 	if len(value) == 0 || value[0] != valueOf1 && value[0] != valueOf1Raw {
 		return nil, false
 	}
 	res := new(mcp.CallToolResult)
-	if json.Unmarshal(value[1:], res) != nil || !storable(res) {
+	if json.Unmarshal(value[1:], res) != nil {
 		return nil, false
 	}
 	if value[0] == valueOf1Raw {
