@@ -148,7 +148,7 @@ func TestJudgeAloneOnlyRaises(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, stdout, stderr := reviewed(t, path, "", append(judging(t, c.content), url)...)
-			if strings.Count(stderr, "fairlead: judge:") != c.lines || !strings.Contains(stderr, c.says) {
+			if strings.Count(stderr, "fairlead: judge:") != c.lines || !strings.Contains(stderr, c.says) || (code != exitOK) != c.raised {
 				t.Errorf("exit %d, stdout %s, stderr %s", code, stdout, stderr)
 			}
 			after, err := os.ReadFile(path)
@@ -176,7 +176,7 @@ func TestPersonAcceptsALowerClass(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	_, h := mcptest.ConnectHTTP(t, vague(), nil, mcptest.Modern)
 	args := append(judging(t, `{"class": "dangerous", "reason": "It may do anything.\u001b[2J"}`), h.URL)
-	if code, _, stderr := reviewed(t, path, "", args...); code != exitFindings || strings.Contains(stderr, "is written") {
+	if code, _, stderr := reviewed(t, path, "", args...); code != exitFindings || !strings.Contains(stderr, "no person has decided: 1") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	code, stdout, stderr := reviewed(t, path, "s\nread its source\n", args...)
