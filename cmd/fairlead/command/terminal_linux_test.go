@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +36,39 @@ func pair(t *testing.T) (program, user *os.File) {
 	}
 	t.Cleanup(func() { _ = program.Close() })
 	return program, user
+}
+
+// A person reviews a tool at a terminal, and what they decide is in the lock file.
+func TestReviewAtATerminal(t *testing.T) {
+	t.Parallel()
+	tty, user := pair(t)
+	exe, key := mcptest.Child(t, "vague")
+	path := filepath.Join(t.TempDir(), "a.lock")
+	cmd := exec.CommandContext(t.Context(), built(t), "review", "--reviewer", "ada", "--lock", path, "--", exe)
+	cmd.Env = append(os.Environ(), key)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	screen := bufio.NewReader(user)
+	for _, step := range []struct{ question, answer string }{{"[q]uit: ", "m"}, {"Reason: ", "it adds a line"}} {
+		for shown := ""; !strings.HasSuffix(shown, step.question); {
+			c, err := screen.ReadByte()
+			if err != nil {
+				t.Fatalf("%v after %s", err, shown)
+			}
+			shown += string(c)
+		}
+		if _, err := user.WriteString(step.answer + "\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"reason": "it adds a line"`) {
+		t.Errorf("%v\n%s", err, text)
+	}
 }
 
 // The built program asks at the terminal in which it runs, while it speaks MCP on its
