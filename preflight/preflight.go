@@ -42,9 +42,6 @@ type Options struct {
 	// Trusted reports whether a server's answer may lower a class, by the id that the host
 	// gave the server. Like a [Rule] it has no bound. Nil means that no server is trusted.
 	Trusted func(server string) bool
-	// SkipSafe does not ask a trusted server about a tool that is Safe whatever the
-	// arguments, since its answer may be no worse. The default is to ask.
-	SkipSafe bool
 	// Timeout is how long one answer may take, also of a Resolver that ignores its
 	// context; 0 means 2 seconds. A question that failed is asked once more.
 	Timeout time.Duration
@@ -173,7 +170,7 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 		return finding{}, nil
 	}
 	trusted := j.Trusted(call.Tool.Server)
-	if !j.needed(call.Tool, trusted) {
+	if !trusted && call.Tool.Safety().MustConfirm() { // its answer can only raise, and nothing is above that
 		return finding{}, nil
 	}
 	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {

@@ -25,16 +25,6 @@ type Resolver interface {
 	Resolve(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error)
 }
 
-// needed reports whether an answer could change anything. One that is not trusted
-// can only raise, and nothing is above Dangerous and Unknown.
-func (j *judge) needed(tool *middleware.Tool, trusted bool) bool {
-	class := tool.Safety()
-	if !trusted {
-		return !class.MustConfirm()
-	}
-	return !(j.SkipSafe && class == annotation.Safe)
-}
-
 // ask asks the call's server, once more where it failed.
 func (j *judge) ask(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
 	for range attempts {

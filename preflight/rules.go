@@ -137,7 +137,7 @@ func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
 }
 
 func (t test) met(a Arguments) int {
-	raw, ok := a.find(t.name)
+	raw, ok := a.members[t.name]
 	switch {
 	case !ok && a.has(t.name):
 		return likely

@@ -17,7 +17,7 @@ var routeMutants = []mutant{
 var preflightMutants = []mutant{
 	{"untrusted-answer-lowers", "preflight/preflight.go", `over := raising`, `over := believing`},
 	{"answer-beats-the-host", "preflight/answer.go", `return annotation.Raise(annotation.Merge(a, layer), hosts(a))`, `return annotation.Merge(a, layer)`},
-	{"untrusted-not-asked-about-writes", "preflight/resolver.go", `return !class.MustConfirm()`, `return class == annotation.Safe`},
+	{"untrusted-not-asked-about-writes", "preflight/preflight.go", `if !trusted && call.Tool.Safety().MustConfirm() {`, `if !trusted && call.Tool.Safety() != annotation.Safe {`},
 	{"answer-over-the-callers-copy", answerFile, `tool.Annotations = exactly.over(accepted.Annotations)`, `tool.Annotations = exactly.found`},
 	{"raise-lost-on-a-change", answerFile, `a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a := s.answer; a != nil && a.static == nil {`},
 	{"guard-not-told-of-an-edit", hitlFile, `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
@@ -68,7 +68,7 @@ var catalogMutants = []mutant{
 	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
 	{"issuers-are-not-read", "redact/formats.go", `if containsAny(lower, issuers) {`, `if containsAny(lower, nil) {`},
 	{"cards-are-numbers", "redact/formats.go", `return sum%10 == 0`, `return sum < 0`},
-	{"headers-in-a-list-stay", "redact/names.go", `return ok && header.MatchString(s) && isSecret(s)`, `return ok && s == ""`},
+	{"headers-in-a-list-stay", "redact/names.go", `return ok && header.MatchString(s) && IsSecret(s)`, `return ok && s == ""`},
 	{"verb-ends-a-read", "preflight/probe/http.go", `if word := httpEnd(u.Path); word != "" {`, `if word := httpEnd(u.Path); word == "GET" {`},
 	{"statement-is-a-search", "preflight/probe/http.go", `case httpStatement.MatchString(value):`, `case httpStatement.MatchString(value) && !search:`},
 	{"deep-schema-takes-the-list-away", "internal/answers/shallow.go", `if depth++; depth == maxDepth+1 {`, `if depth++; depth < 0 {`},
