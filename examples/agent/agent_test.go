@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,9 +17,37 @@ import (
 	"testing/synctest"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	tool := func(text string) mcp.ToolHandlerFor[struct{}, any] {
+		return func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return mcptest.Text(text), nil, nil
+		}
+	}
+	mcptest.Main(m, map[string]func() *mcp.Server{
+		"good": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, tool("echo\x1b[2J"))
+			mcp.AddTool(s, &mcp.Tool{Name: "get_zero"}, tool("zero"))
+			mcp.AddTool(s, &mcp.Tool{Name: "delete_all"}, tool("gone"))
+			return s
+		},
+		"dies": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				fmt.Fprintln(os.Stderr, "out of cheese")
+				os.Exit(7)
+				return nil, nil, nil
+			})
+			return s
+		},
+	})
+}
 
 // ran is a run that has ended.
 type ran struct {
@@ -32,7 +64,7 @@ func play(t *testing.T, stdin string, args ...string) (r ran) {
 	return r
 }
 
-// playReal runs the program outside a bubble.
+// playReal runs the program outside a bubble, with processes and sockets.
 func playReal(t *testing.T, stdin string, args ...string) ran {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -40,23 +72,44 @@ func playReal(t *testing.T, stdin string, args ...string) ran {
 	return ran{code, out.String(), errs.String()}
 }
 
-// summary returns the figures at the end of the output.
+// events returns the events of --json.
+func (r ran) events(t *testing.T) (all []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(r.out) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("the line %q is not an event: %v", line, err)
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 || all[len(all)-1]["event"] != "summary" {
+		t.Fatalf("the last event is not a summary:\n%s%s", r.out, r.errs)
+	}
+	return all
+}
+
+// summary returns the figures of --json.
 func (r ran) summary(t *testing.T) map[string]int {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	names, values := strings.Fields(lines[max(0, len(lines)-2)]), strings.Fields(lines[len(lines)-1])
-	if len(names) != len(values) {
-		t.Fatalf("the output does not end with a summary:\n%s%s", r.out, r.errs)
-	}
+	all := r.events(t)
 	figures := map[string]int{}
-	for i, name := range names {
-		n, err := strconv.Atoi(values[i])
-		if err != nil {
-			t.Fatalf("the output does not end with a summary: %v\n%s%s", err, r.out, r.errs)
+	for name, v := range all[len(all)-1] {
+		if n, ok := v.(float64); ok {
+			figures[name] = int(n)
 		}
-		figures[name] = n
 	}
 	return figures
+}
+
+// outcomes returns the outcome of each call of --json.
+func (r ran) outcomes(t *testing.T) (all []string) {
+	t.Helper()
+	for _, e := range r.events(t) {
+		if record, ok := e["record"].(map[string]any); ok && e["event"] == "call" {
+			all = append(all, fmt.Sprint(record["outcome"]))
+		}
+	}
+	return all
 }
 
 func exists(t *testing.T, parts ...string) bool {
@@ -111,9 +164,9 @@ func TestTranscripts(t *testing.T) {
 
 func TestYesAllTidiesTheFolder(t *testing.T) {
 	dir := messy(t)
-	r := play(t, "", "--yes", "all", "--dir", dir)
+	r := play(t, "", "--yes", "all", "--json", "--dir", dir)
 	s := r.summary(t)
-	if r.code != exitDone || s["cached"] < 2 || s["calls"] <= s["server"] || s["denied"] != 0 || s["asked"] != 5 || s["allowed"] != 5 {
+	if r.code != exitDone || s["cache_hits"] < 2 || s["calls"] <= s["server_calls"] || s["denied"] != 0 || s["asked"] != 5 || s["allowed"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
 	for _, gone := range []string{"notes (1).txt", "old/harbour-copy.png", "old/Copy of crew-list.md", "budget.csv~", "New Text Document.txt"} {
@@ -126,15 +179,15 @@ func TestYesAllTidiesTheFolder(t *testing.T) {
 			t.Errorf("%s is not there", there)
 		}
 	}
-	r = play(t, "", "--yes", "all", "--dir", dir)
-	if s := r.summary(t); r.code != exitDone || s["asked"] != 0 || !strings.Contains(r.out, "ledger has 0 effects") {
+	r = play(t, "", "--yes", "all", "--json", "--dir", dir)
+	if s := r.summary(t); r.code != exitDone || s["asked"] != 0 || !strings.Contains(r.out, `"effects":0`) {
 		t.Errorf("the second run: exit %d, %v", r.code, s)
 	}
 }
 
 func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
 	dir := messy(t)
-	r := play(t, "", "--dir", dir)
+	r := play(t, "", "--json", "--dir", dir)
 	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || s["denied"] != 5 || s["asked"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
@@ -145,14 +198,30 @@ func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
 	}
 }
 
+func TestYesSafeCoversOnlyWhatTheTrashUndoes(t *testing.T) {
+	r := play(t, "", "--yes", "safe", "--json", "--dir", messy(t))
+	if s := r.summary(t); r.code != exitDone || s["allowed"] != 5 {
+		t.Errorf("exit %d, %v", r.code, s)
+	}
+	dir := messy(t)
+	r = play(t, "", "--yes", "safe", "--dir", dir, "--purge", "--json")
+	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || !exists(t, dir, "notes (1).txt") {
+		t.Errorf("with --purge: exit %d, %v", r.code, s)
+	}
+	r = play(t, "", "--yes", "all", "--dir", dir, "--purge")
+	if r.code != exitDone || exists(t, dir, ".trash") || exists(t, dir, "notes (1).txt") {
+		t.Errorf("--yes all with --purge: exit %d\n%s", r.code, r.out)
+	}
+}
+
 func TestNothingHappensTwiceOnAFlakyServer(t *testing.T) {
 	retried, maybe := 0, 0
 	const seeds = 20
 	for seed := range seeds {
 		dir := messy(t)
-		r := play(t, "", "--flaky", "0.3", "--yes", "all", "--seed", strconv.Itoa(seed), "--dir", dir)
+		r := play(t, "", "--flaky", "0.3", "--yes", "all", "--json", "--seed", strconv.Itoa(seed), "--dir", dir)
 		s := r.summary(t)
-		if r.code != exitDone || !strings.Contains(r.out, "ledger has 10 effects, each one once") || !strings.Contains(r.out, "Done: 10 changes made, 0 denied, 0 failed, 0 unknown") {
+		if r.code != exitDone || !strings.Contains(r.out, `"effects":10,`) || !strings.Contains(r.out, `"twice":[]`) || !strings.Contains(r.out, "Done: 10 changes made, 0 denied, 0 failed, 0 unknown") {
 			t.Errorf("seed %d: exit %d, %v: %s", seed, r.code, s, r.errs)
 		}
 		if exists(t, dir, "notes (1).txt") || !exists(t, dir, "documents/notes.txt") || exists(t, dir, ".trash", "notes (1).txt.2") {
@@ -174,20 +243,89 @@ func TestTheLedgerShowsAnEffectThatHappenedTwice(t *testing.T) {
 	}
 }
 
-func TestAFilesNameIsShownSafely(t *testing.T) {
-	dir := messy(t)
-	if err := os.WriteFile(filepath.Join(dir, "a\x1b[2J.txt"), nil, 0o600); err != nil {
+func TestRateMakesTheLimitShow(t *testing.T) {
+	r := play(t, "", "--rate", "600", "--yes", "all", "--json")
+	if s := r.summary(t); r.code != exitDone || s["waited"] < 1 || s["limited"] != 0 {
+		t.Errorf("exit %d, %v", r.code, s)
+	}
+	r = play(t, "", "--rate", "0.5", "--yes", "all", "--json")
+	if s := r.summary(t); r.code != exitError || s["limited"] < 1 || s["server_calls"] != 1 {
+		t.Errorf("a wait of two minutes is not refused: exit %d, %v", r.code, s)
+	}
+}
+
+func TestReplCallsToolsByHand(t *testing.T) {
+	r := play(t, strings.Join([]string{
+		":why delete_file", ":why nope", "", `read_file {"path": "notes (1).txt"}`, `read_file {"path": "notes (1).txt"}`,
+		`delete_file {"path": "notes.txt"}`, "nothing {}", "read_file notes.txt", `hash_files {"paths": ["notes.txt"]}`, "list_files", ":quit", "list_files",
+	}, "\n"), "--repl", "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "ok ok denied refused ok ok"; r.code != exitDenied || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	}
+	for _, want := range []string{"will: ask first", "fix the mooring line", `no tool \"nothing\"`, `no tool \"nope\"`, `\"sha256\"`, "tide-table.dat"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("the events do not have %q:\n%s", want, r.out)
+		}
+	}
+}
+
+// script writes a file for --script.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := play(t, "", "--yes", "all", "--dir", dir)
-	if r.code != exitDone || !strings.Contains(r.out, `✓ delete_file  a\x1b[2J.txt`) || strings.Contains(r.out, "\x1b") {
-		t.Errorf("exit %d, %q", r.code, r.out)
+	return path
+}
+
+func TestAScriptGoesOnAfterABadCall(t *testing.T) {
+	path := script(t, `[
+		{"tool": "no_such_tool", "arguments": {}},
+		{"tool": "list_files", "arguments": [1]},
+		{"tool": "read_file", "arguments": {"path": "notes.txt", "path": "budget.csv"}},
+		{"tool": "read_file", "arguments": {"path": "../../etc/passwd"}},
+		{"tool": "read_file", "arguments": {"path": 7}},
+		{"tool": "read_file", "arguments": {"path": "notes.txt"}},
+		{"tool": "files/read_file", "arguments": {"path": "notes.txt"}}
+	]`)
+	r := play(t, "", "--script", path, "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "refused refused tool_error tool_error ok ok"; r.code != exitError || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	}
+	if s := r.summary(t); s["calls"] != 6 || s["cache_hits"] != 1 {
+		t.Errorf("the figures are %v", s)
+	}
+	r = play(t, "", "--script", path)
+	for line := range strings.Lines(r.out) {
+		if n := len([]rune(line)); n > 100 {
+			t.Errorf("a line has %d characters: %s", n, line)
+		}
+	}
+	if !strings.Contains(r.out, "no_such_tool") || !strings.Contains(r.out, "path escapes") {
+		t.Errorf("the transcript does not show what is wrong:\n%s", r.out)
+	}
+}
+
+func TestBadScripts(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty": "", "cut off": `[{"tool": "list_files"}`, "not a list": `{"tool": 1}`,
+		"an unknown member": `[{"tool": "list_files", "args": {}}]`, "more behind it": `[] []`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := script(t, text)
+			r := play(t, "", "--script", path)
+			if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, path+" is not a list of calls") {
+				t.Errorf("exit %d, %q", r.code, r.errs)
+			}
+		})
 	}
 }
 
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
+		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--rate", "-1"}, {"--rate", "Inf"}, {"--purge"},
+		{"--repl", "--script", "x"}, {"--server", "x", "--dir", "y"}, {"--server", "x", "--flaky", "0.1"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
 	} {
 		r := playReal(t, "", args...)
 		if r.code != exitUsage || r.out != "" || strings.Count(r.errs, "\n") != 1 || !strings.HasPrefix(r.errs, "agent: ") {
@@ -200,10 +338,53 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func TestBadFolders(t *testing.T) {
-	for _, dir := range []string{filepath.Join(t.TempDir(), "none"), filepath.Join(messy(t), "notes.txt")} {
+	for _, dir := range []string{filepath.Join(t.TempDir(), "none"), script(t, "")} {
 		r := playReal(t, "", "--dir", dir)
 		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, dir) || !strings.Contains(r.errs, "choose one") {
 			t.Errorf("exit %d, %q", r.code, r.errs)
+		}
+	}
+}
+
+// child is the command line of this binary as a server.
+func child(t *testing.T, name string) string {
+	t.Helper()
+	exe, env := mcptest.Child(t, name)
+	key, value, _ := strings.Cut(env, "=")
+	t.Setenv(key, value)
+	return "'" + exe + "'"
+}
+
+func TestAnotherServerIsExplored(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "good"))
+	if r.code != exitDone || !strings.Contains(r.out, "2 tools to call. The other 1 ") || !strings.Contains(r.out, `✓ get_echo     echo\x1b[2J `) {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errs)
+	}
+	if strings.Contains(r.out, "\x1b") {
+		t.Errorf("the server's control characters reach the terminal:\n%q", r.out)
+	}
+}
+
+func TestAServerThatDiesMidwayIsAnError(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "dies"), "--json")
+	if r.code != exitError || !strings.Contains(r.errs, "out of cheese") || !strings.Contains(r.errs, "1 call could not be made") {
+		t.Errorf("exit %d, %q", r.code, r.errs)
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	for server, want := range map[string]string{
+		"no-such-command-here --now": "no-such-command-here",
+		"false":                      `the server "false" failed`,
+		"http://127.0.0.1:1":         "http://127.0.0.1:1",
+		web.URL:                      web.URL,
+		"'x":                         "quote",
+	} {
+		r := playReal(t, "", "--server", server)
+		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, want) {
+			t.Errorf("%s: exit %d, %q", server, r.code, r.errs)
 		}
 	}
 }

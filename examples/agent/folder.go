@@ -26,6 +26,7 @@ import (
 type folder struct {
 	dir   string
 	root  *os.Root // no path leaves it, whatever links there are
+	purge bool     // delete for good; what is deleted is moved to .trash/ otherwise
 	flaky float64  // the share of calls that fail
 
 	mu     sync.Mutex // one call at a time
@@ -177,8 +178,10 @@ func (f *folder) move(in struct {
 	return effect{Path: in.To}, f.root.Rename(in.From, in.To)
 }
 
-// delete moves a file to .trash/.
 func (f *folder) delete(in pathArgs) (effect, error) {
+	if f.purge {
+		return effect{Path: in.Path}, f.root.Remove(in.Path)
+	}
 	kept := path.Join(".trash", in.Path)
 	for n := 2; f.vacant(kept) != nil && n < 1000; n++ {
 		kept = fmt.Sprintf(".trash/%s.%d", in.Path, n)

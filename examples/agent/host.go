@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
@@ -21,15 +23,18 @@ import (
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/prompt"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"mvdan.cc/sh/v3/shell"
 )
 
 // A host is one run: a server, its tools, and the chain in front of them.
 type host struct {
 	options
-	folder  *folder
+	folder  *folder // nil for another server
+	id      string  // of the server in the catalog
 	tools   *catalog.Catalog
 	chain   chain.Standard
 	caller  middleware.ToolCaller
@@ -44,7 +49,7 @@ type host struct {
 func newHost(ctx context.Context, o options) (*host, error) {
 	h := &host{options: o, tools: catalog.New(catalog.Options{})}
 	h.closers = append(h.closers, h.tools.Close)
-	transport, err := h.serveFolder(ctx)
+	transport, err := h.transport(ctx)
 	if err != nil {
 		return h, err
 	}
@@ -52,11 +57,11 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(h.tools, nil))
 	session, err := client.Connect(ctx, mount.Transport(transport), nil)
 	if err == nil {
-		h.closers = append(h.closers, session.Close)
-		err = h.tools.Add(ctx, "files", session)
+		h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
+		err = h.tools.Add(ctx, h.id, session)
 	}
-	if err != nil {
-		return h, fmt.Errorf("the server failed: %w", err)
+	if err != nil { // an error of HTTP holds the whole URL, so secrets are taken out
+		return h, redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))
 	}
 	h.chain = h.standard()
 	if h.audit != "" {
@@ -77,13 +82,17 @@ func newHost(ctx context.Context, o options) (*host, error) {
 // Output and Budget.
 func (h *host) standard() chain.Standard {
 	about := func(_ context.Context, asked middleware.Call) (why, undo string) { return h.turn[asked.ID].why, "" }
+	limit := ratelimit.Options{}
+	if h.rate > 0 {
+		limit.PerMinute, limit.Burst = h.rate, 1
+	}
 	return chain.Standard{
 		Outermost: []middleware.Middleware{h.watch},
 		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: about, Timeout: 10 * time.Minute}),
 		PerCall:   []middleware.Middleware{h.approved},
 		Cache:     cache.New(cache.Options{}),
 		Retry:     retry.New(retry.Options{}),
-		RateLimit: ratelimit.New(ratelimit.Options{}),
+		RateLimit: ratelimit.New(limit),
 		Timeout:   timeout.New(timeout.Options{}),
 	}
 }
@@ -96,8 +105,14 @@ func (h *host) confirmer() hitl.Confirmer {
 	case "all":
 		return hitl.DangerouslyApproveEveryCallWithoutAsking()
 	}
-	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
-		return hitl.Decision{}, errors.New("nobody is here to ask")
+	return hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		switch {
+		case h.yes == "none":
+			return hitl.Decision{}, errors.New("nobody is here to ask")
+		case h.folder == nil || h.purge || r.Tool.Name() != "delete_file":
+			return hitl.Decision{}, errors.New("--yes safe covers only what .trash/ can undo")
+		}
+		return hitl.Decision{Verdict: hitl.Approved, By: "--yes safe"}, nil
 	})
 }
 
@@ -107,8 +122,31 @@ func (h *host) systemPrompt() string {
 	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Describe()}).For(h.tools.List()).String()
 }
 
+// transport returns the way to the server: in memory, at a URL, or a process.
+func (h *host) transport(ctx context.Context) (mcp.Transport, error) {
+	if h.server == "" {
+		return h.serveFolder(ctx)
+	}
+	h.id = "server"
+	if strings.HasPrefix(h.server, "http://") || strings.HasPrefix(h.server, "https://") {
+		return &mcp.StreamableClientTransport{Endpoint: h.server}, nil
+	}
+	line := h.server
+	if line == "memory" { // the SDK's own example
+		h.id, line = "memory", "go run github.com/modelcontextprotocol/go-sdk/examples/server/memory@v1.8.0"
+	}
+	words, err := shell.Fields(line, nil)
+	if err != nil || len(words) == 0 {
+		return nil, fmt.Errorf("--server %q is not a command line: %w", line, err)
+	}
+	command := exec.Command(words[0], words[1:]...) // it ends with its session
+	command.Stderr = h.errs
+	return &mcp.CommandTransport{Command: command}, nil
+}
+
 // serveFolder serves a folder in memory: the user's own, or a copy of the inbox.
 func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
+	h.id = "files"
 	dir, err := filepath.Abs(h.dir)
 	if h.dir == "" {
 		if dir, err = os.MkdirTemp("", "fairlead-inbox-"); err == nil {
@@ -124,7 +162,7 @@ func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
 		return nil, fmt.Errorf("the folder cannot be used: %w; choose one that exists and that you may write to", err)
 	}
 	h.closers = append(h.closers, root.Close)
-	h.folder = &folder{dir: dir, root: root, flaky: h.flaky, random: rand.New(rand.NewPCG(h.seed, 1)), row: map[string]int{}, ledger: map[string]int{}}
+	h.folder = &folder{dir: dir, root: root, purge: h.purge, flaky: h.flaky, random: rand.New(rand.NewPCG(h.seed, 1)), row: map[string]int{}, ledger: map[string]int{}}
 	here, there := mcp.NewInMemoryTransports()
 	_, err = h.folder.server().Connect(ctx, there, nil)
 	return here, err
@@ -132,19 +170,23 @@ func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
 
 // work lets the planner plan and prints what came of it.
 func (h *host) work(ctx context.Context) error {
-	h.introduce()
-	err := tidy(ctx, h)
+	name, plan, err := h.planner()
+	if err != nil {
+		return err
+	}
+	h.introduce(name)
+	err = plan(ctx, h)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("interrupted (%w); the lines above show what was done", context.Cause(ctx))
 	}
-	if !h.showLedger(h.folder) {
+	if h.folder != nil && !h.showLedger(h.folder) {
 		err = errors.Join(err, errors.New("an effect happened twice; the ledger above names it"))
 	}
 	if h.counts.Denied > 0 && h.yes == "none" {
-		h.problem(fmt.Sprintf("%d were denied, since nobody is here to ask; run it in a terminal, or with --yes all", h.counts.Denied))
+		h.problem(fmt.Sprintf("%d were denied, since nobody is here to ask; run it in a terminal, or with --yes safe or --yes all", h.counts.Denied))
 	}
 	h.showCounts(h.counts)
-	if err == nil && h.counts.failed > 0 {
+	if err == nil && h.counts.failed > 0 && !h.repl {
 		err = fmt.Errorf("%s could not be made; the lines above say why", count(h.counts.failed, "call"))
 	}
 	return err

@@ -6,10 +6,10 @@
 // Read host.go first: it connects to a server, lists its tools and assembles the
 // chain. Then turn.go, which makes the calls of one turn and watches each of them.
 // What is particular to this host is in the other files: tidy.go plans by rules,
-// folder.go is the MCP server, screen.go prints.
+// plan.go by a script or by hand, folder.go is the MCP server, screen.go prints.
 //
 // No model plans here. The programs contrib/openai/examples/agent and
-// contrib/anthropic/examples/agent are hosts with a model, for any MCP server.
+// contrib/anthropic/examples/agent are hosts with a model.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -73,10 +74,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 
 // options are the flags and the streams of one run.
 type options struct {
-	dir, yes, audit string
-	prompt          bool
-	flaky           float64
-	seed            uint64
+	dir, yes, script, server, audit string
+	purge, prompt, repl, json       bool
+	flaky, rate                     float64
+	seed                            uint64
 
 	in        io.Reader
 	out, errs io.Writer
@@ -84,9 +85,9 @@ type options struct {
 
 const intro = `usage: agent [flags]
 
-An agent that tidies a folder: each of its calls is classified, confirmed, cached
-and retried by a chain of Fairlead. Without flags it works on a copy of a small
-messy folder, by rules, without a model and without a network.
+An agent that tidies a folder: each of its calls is classified, confirmed, cached,
+retried and rate-limited by a chain of Fairlead. Without flags it works on a copy
+of a small messy folder, by rules, without a model and without a network.
 contrib/openai/examples/agent and contrib/anthropic/examples/agent have a model.
 
 `
@@ -96,11 +97,17 @@ func (o *options) parse(args []string) error {
 	f := flag.NewFlagSet("agent", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.dir, "dir", "", "tidy `DIR` instead; what is deleted goes to DIR/.trash/")
+	f.BoolVar(&o.purge, "purge", false, "with --dir: delete for good")
 	f.Float64Var(&o.flaky, "flaky", 0, "make the server fail at this `RATE`, 0 to 1")
 	f.Uint64Var(&o.seed, "seed", 1, "which calls --flaky lets fail, a `NUMBER`")
-	f.StringVar(&o.yes, "yes", "", "approve `WHAT` without asking: none or all; the default is to ask, and none without a terminal")
+	f.Float64Var(&o.rate, "rate", 0, "make at most `N` calls a minute, without a burst; 0 is no limit")
+	f.StringVar(&o.yes, "yes", "", "approve `WHAT` without asking: none, safe (only what .trash/ can undo) or all; the default is to ask, and none without a terminal")
 	f.BoolVar(&o.prompt, "prompt", false, "print the system prompt that a model would get, and exit")
+	f.BoolVar(&o.repl, "repl", false, "call the tools by hand")
+	f.StringVar(&o.script, "script", "", "make the calls of a JSON `FILE`: "+`[{"tool": …, "arguments": {…}}, …]`)
+	f.StringVar(&o.server, "server", "", "use another MCP `SERVER`: a URL, a command line, or memory")
 	f.StringVar(&o.audit, "audit", "", "record every call in `FILE`, one JSON object a line, without secrets")
+	f.BoolVar(&o.json, "json", false, "print one JSON event a line; the last is the summary")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(o.out, intro)
 		f.SetOutput(o.out)
@@ -121,10 +128,18 @@ func (o *options) parse(args []string) error {
 		return fmt.Errorf("unexpected argument %q; only a model takes a goal, see contrib/openai/examples/agent", f.Arg(0))
 	case empty != "":
 		return fmt.Errorf("--%s is empty; --help says what it takes", empty)
-	case !slices.Contains([]string{"", "none", "all"}, o.yes):
-		return fmt.Errorf("--yes is %q; use none or all", o.yes)
+	case o.repl && o.script != "":
+		return errors.New("--repl and --script exclude each other; leave one out")
+	case o.server != "" && (o.dir != "" || o.flaky > 0):
+		return errors.New("--server excludes --dir and --flaky, which are about this program's own server")
+	case !slices.Contains([]string{"", "none", "safe", "all"}, o.yes):
+		return fmt.Errorf("--yes is %q; use none, safe or all", o.yes)
 	case !(o.flaky >= 0 && o.flaky <= 1): // NaN too
 		return fmt.Errorf("--flaky is %v; use a share from 0 to 1, such as 0.3", o.flaky)
+	case !(o.rate >= 0) || math.IsInf(o.rate, 0):
+		return fmt.Errorf("--rate is %v; use a number of calls a minute, such as 600", o.rate)
+	case o.purge && o.dir == "":
+		return errors.New("--purge needs --dir; without one the agent works on a copy")
 	case o.yes == "" && isTerminal(o.in) && isTerminal(o.errs):
 		o.yes = "ask"
 	case o.yes == "":

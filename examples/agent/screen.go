@@ -16,20 +16,40 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// introduce prints what is known of each tool and what the chain will do with its calls,
-// the safest first.
-func (h *host) introduce() {
-	fmt.Fprintf(h.out, "planner: rules, no model\nserver:  files, in memory; it declares nothing about its tools\nfolder:  %s\n", safetext.Line(h.folder.dir))
-	if h.audit != "" {
-		fmt.Fprintf(h.out, "record:  %s\n", safetext.Line(h.audit))
+// event prints an event as a line of JSON if there is --json, and reports whether
+// there is. What else is printed of a server's words is made safe to show.
+func (o options) event(kind string, v any) bool {
+	if o.json {
+		raw, _ := json.Marshal(v) // all of it is our own or came as JSON
+		fmt.Fprintf(o.out, "{\"event\":%q,%s\n", kind, raw[1:])
+	}
+	return o.json
+}
+
+// introduce prints who plans, what is known of each tool, and what the chain will do
+// with its calls, the safest first.
+func (h *host) introduce(planner string) {
+	start := map[string]string{"planner": planner, "server": h.server, "record": h.audit}
+	if h.folder != nil {
+		start["server"], start["folder"] = "files, in memory; it declares nothing about its tools", h.folder.dir
 	}
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\ntool\tdeclared\tinferred\tclass\tso the chain will")
+	if !h.event("start", start) {
+		for _, name := range []string{"planner", "server", "folder", "record"} {
+			if text := start[name]; text != "" {
+				fmt.Fprintf(h.out, "%-8s %s\n", name+":", safetext.Line(text))
+			}
+		}
+		fmt.Fprintln(w, "\ntool\tdeclared\tinferred\tclass\tso the chain will")
+	}
 	tools := h.tools.List()
 	slices.SortStableFunc(tools, func(a, b *middleware.Tool) int { return cmp.Compare(b.Safety(), a.Safety()) })
 	for _, tool := range tools {
 		declared, inferred := h.tools.Layers(tool)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), declared.Safety(), inferred.Safety(), tool.Safety(), h.chain.Describe().Will(tool))
+		d, i, class, will := declared.Safety().String(), inferred.Safety().String(), tool.Safety().String(), h.chain.Describe().Will(tool)
+		if !h.event("tool", map[string]string{"tool": tool.Name(), "declared": d, "inferred": i, "class": class, "will": will}) {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), d, i, class, will)
+		}
 	}
 	_ = w.Flush() // it fails only if out does
 	for _, f := range h.tools.Findings() {
@@ -37,13 +57,19 @@ func (h *host) introduce() {
 	}
 }
 
-// sayf prints what the planner says.
+// say prints what the planner says.
 func (o options) sayf(format string, args ...any) {
-	fmt.Fprintln(o.out)
-	o.wrapped("›", fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !o.event("say", map[string]string{"text": text}) {
+		fmt.Fprintln(o.out)
+		o.wrapped("›", text)
+	}
 }
 
-func (o options) problem(text string) { o.wrapped("!", text) }
+func (o options) problem(text string) {
+	if !o.event("problem", map[string]string{"text": text}) {
+		o.wrapped("!", text)
+	}
+}
 
 func (o options) wrapped(mark, text string) {
 	for row := range strings.SplitSeq(strings.TrimSpace(safetext.Text(text)), "\n") {
@@ -58,10 +84,19 @@ func (o options) wrapped(mark, text string) {
 // the right who allowed it, where the result came from, the attempts and the time.
 func (o options) showCall(c *call) {
 	var sent, got map[string]any
-	_ = json.Unmarshal(c.Arguments, &sent) // a person may have edited them into anything
+	if json.Unmarshal(c.Arguments, &sent) != nil && len(c.Arguments) > 0 {
+		c.Arguments, _ = json.Marshal(string(c.Arguments)) // it may not even be JSON
+	}
 	note := strings.TrimSpace(c.text())
 	if denial, ok := errors.AsType[*hitl.DeniedError](c.err); ok && denial.Err != nil {
 		note = denial.Err.Error() // why nobody answered
+	}
+	record := map[string]any{
+		"outcome": c.outcome(), "class": c.record.Tool.Safety().String(), "cached": c.record.Cached, "attempts": c.record.Attempts,
+		"approval": c.record.Approval.ID, "by": c.record.Approval.By, "decisions": c.record.Decisions, "took_ms": c.took.Milliseconds(),
+	}
+	if o.event("call", map[string]any{"tool": c.Tool, "arguments": c.Arguments, "edited": c.edited, "result": c.result, "text": note, "record": record}) {
+		return
 	}
 	mark := cmp.Or(map[string]string{"ok": "✓", "unknown": "?", "denied": "⊘"}[c.outcome()], "✗")
 	if c.outcome() == "ok" && json.Unmarshal([]byte(note), &got) == nil {
@@ -84,7 +119,7 @@ func (o options) showCall(c *call) {
 func (c *call) facts() string {
 	var facts []string
 	for _, d := range c.record.Decisions {
-		if d.Stage == "hitl" {
+		if d.Stage == "hitl" || d.Stage == "ratelimit" {
 			facts = append(facts, d.What)
 		}
 	}
@@ -121,7 +156,7 @@ func brief(object map[string]any) string {
 // showLedger prints what the folder itself noted that it did, and reports whether
 // each effect happened once.
 func (o options) showLedger(f *folder) bool {
-	var twice []string
+	twice := []string{}
 	for call, times := range f.ledger {
 		if times > 1 {
 			twice = append(twice, call)
@@ -131,14 +166,18 @@ func (o options) showLedger(f *folder) bool {
 	if len(twice) > 0 {
 		text = fmt.Sprintf("✗ happened more than once: %q", twice)
 	}
-	fmt.Fprintf(o.out, "\n%s\n  in %s\n", text, safetext.Line(f.dir))
+	if !o.event("ledger", map[string]any{"effects": len(f.ledger), "twice": twice, "folder": f.dir}) {
+		fmt.Fprintf(o.out, "\n%s\n  in %s\n", text, safetext.Line(f.dir))
+	}
 	return len(twice) == 0
 }
 
 // showCounts prints the figures of the run.
 func (o options) showCounts(c counts) {
-	fmt.Fprintln(o.out, "\ncalls server cached retries asked allowed denied unknown")
-	fmt.Fprintf(o.out, "%5d %6d %6d %7d %5d %7d %6d %7d\n", c.Calls, c.ServerCalls, c.CacheHits, c.Retries, c.Asked, c.Allowed, c.Denied, c.Unknown)
+	if !o.event("summary", c) {
+		fmt.Fprintln(o.out, "\ncalls server memory retries asked allowed denied waited limited unknown")
+		fmt.Fprintf(o.out, "%5d %6d %6d %7d %5d %7d %6d %6d %7d %7d\n", c.Calls, c.ServerCalls, c.CacheHits, c.Retries, c.Asked, c.Allowed, c.Denied, c.Waited, c.Limited, c.Unknown)
+	}
 }
 
 func count(n int, thing string) string {

@@ -12,13 +12,14 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A call is what a planner wants called, and once it was made what became of it.
 type call struct {
-	Tool      string
-	Arguments json.RawMessage // in the end those that were sent, which a person may have edited
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // in the end those that were sent, which a person may have edited
 	why       string          // for the person who is asked
 
 	edited bool
@@ -106,9 +107,17 @@ func (h *host) approved(next middleware.ToolCaller) middleware.ToolCaller {
 
 // counts are the figures of a run.
 type counts struct {
-	Calls, ServerCalls, CacheHits, Retries, Asked, Allowed, Denied, Unknown int
-
-	failed int // calls that could not be made
+	Calls       int `json:"calls"`
+	ServerCalls int `json:"server_calls"`
+	CacheHits   int `json:"cache_hits"`
+	Retries     int `json:"retries"`
+	Asked       int `json:"asked"`
+	Allowed     int `json:"allowed"`
+	Denied      int `json:"denied"`
+	Waited      int `json:"waited"`
+	Limited     int `json:"limited"`
+	Unknown     int `json:"unknown"`
+	failed      int // calls that could not be made
 }
 
 func (n *counts) add(c *call) {
@@ -124,12 +133,17 @@ func (n *counts) add(c *call) {
 			n.Allowed++
 		case "hitl denied":
 			n.Denied++
+		case "ratelimit waited":
+			n.Waited++
 		}
 	}
 	n.Asked = n.Allowed + n.Denied
 	switch {
 	case c.outcome() == "unknown":
 		n.Unknown++
+	case errors.Is(c.err, ratelimit.ErrLimited):
+		n.Limited++
+		n.ServerCalls-- // it was turned away before it was sent
 	case c.outcome() == "failed", c.outcome() == "refused":
 		n.failed++
 	}
