@@ -112,11 +112,11 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 	}
 	switch {
 	case declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No:
-		field := annotation.ReadOnlyHint
+		kind, field := finding.DoubtedWrite, annotation.ReadOnlyHint
 		if inferred.Destructive == annotation.Yes {
-			field = annotation.DestructiveHint
+			kind, field = finding.Doubted, annotation.DestructiveHint
 		}
-		found = append(found, l.finding(finding.Doubted, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
+		found = append(found, l.finding(kind, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
 	case declared.Safety() > max(effective.Safety(), annotation.Dangerous):
 		found = append(found, l.finding(finding.Unbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
 	}
