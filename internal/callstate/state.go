@@ -26,7 +26,7 @@ type State struct {
 	over  bool    // the call was handed to its executor
 
 	// What this state adds, nil for nothing: a *middleware.Tool (the class), *answer, Judge,
-	// *Grant, Binding (audit's mark), limit, *metaChange, *middleware.Call (sent through the SDK), or
+	// *Grant, Binding (audit's mark), limit, *middleware.Call (sent through the SDK), or
 	// what another package keeps of the call. Everything else is looked up further out.
 	added any
 }
@@ -91,16 +91,6 @@ func own[T any](s *State) (fact T, ok bool) {
 		}
 	}
 	return fact, false
-}
-
-// all yields the state and those it was derived from, innermost first, of enclosing
-// calls as well.
-func (s *State) all(yield func(*State) bool) {
-	for ; s != nil; s = s.outer {
-		if !yield(s) {
-			return
-		}
-	}
 }
 
 // shared is what all states of one call have in common.
