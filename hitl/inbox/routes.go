@@ -99,9 +99,8 @@ func static(name, kind string) http.HandlerFunc {
 	}
 }
 
-// list shows what waits. With a token it shows the door: a button, since a GET
-// changes nothing, and since programs that look at links before people do would
-// use it up.
+// list shows what waits. With a token it shows the door: a button, since programs that
+// look at links before people do would use the token up.
 func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); token != "" {
 		in.render(w, http.StatusOK, "door", door{Token: token})

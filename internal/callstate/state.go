@@ -163,10 +163,9 @@ func (s *State) admit(reader string) bool {
 	return true
 }
 
-// Enter returns the context of a call that enters a chain: with the state of this call
-// if ctx has one, otherwise with a new one. The state of a call of another tool is that
-// of an enclosing call.
-// Judge classifies arguments that a person edits, nil for nothing that does.
+// Enter returns the context of a call that enters a chain, with a new state unless ctx has
+// that of a call of the same tool. Judge classifies arguments that a person edits; nil for
+// nothing that does.
 func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Context {
 	if s := Of(ctx); s.HasRecord() && s.call.same(call.Tool) {
 		if judge == nil {

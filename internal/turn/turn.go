@@ -1,7 +1,5 @@
-// Package turn keeps the calls that a model asked for in one turn in their order,
-// from where a chain knows what each of them is: behind the person and before the
-// memory. Which turn a call belongs to rides in the context, since the chain in
-// between knows nothing of it.
+// Package turn keeps the calls that a model asked for in one turn in their order, from
+// where a chain knows what each of them is: behind the person and before the cache.
 package turn
 
 import (

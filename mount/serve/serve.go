@@ -201,9 +201,8 @@ func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.
 	return call
 }
 
-// asked makes a question to the client of an error that asks one: an input_required
-// result, where the client's revision has those. The SDK has no other way to say so
-// from outside than the words of the wire.
+// asked makes an input_required result of an error that asks the client a question, if the
+// client's revision has those. The SDK's type takes that form only from JSON.
 func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	requests, state, ok := fault.InputRequired(err)
 	if !ok || r.ProtocolVersion() < incoming.InputRequired {

@@ -49,9 +49,8 @@ func (r *Reader) Take(ctx context.Context) error {
 // Release lets the next question take the screen.
 func (r *Reader) Release() { <-r.turn }
 
-// oneBreath is how long nobody takes to read a question and answer it. What comes sooner
-// after a line that was late was typed with that line, and what comes sooner after the
-// question was typed without it.
+// oneBreath is less than a person takes to read a question and answer it. What comes
+// sooner was typed with an earlier line, or before the question.
 const oneBreath = 200 * time.Millisecond
 
 // Line returns the next line that was typed for the question on the screen, without the
