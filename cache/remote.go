@@ -145,7 +145,7 @@ func (r *sharedRead) release(ctx context.Context, found Found) {
 }
 
 func (r *sharedRead) drop(ctx context.Context, ticket string) {
-	r.tell(ctx, func(ctx context.Context) error {
+	_ = r.tell(ctx, func(ctx context.Context) error {
 		r.remote.Drop(ctx, r.q, ticket)
 		return nil
 	}, nil)

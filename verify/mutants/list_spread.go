@@ -2,7 +2,6 @@ package main
 
 const (
 	remoteFile = "cache/remote.go"
-	valueFile  = "internal/resultcopy/value.go"
 	sharedFile = "cache/memory.go"
 	lineFile   = "ratelimit/memory.go"
 	boardFile  = "hitl/approvals/board.go"
@@ -23,7 +22,7 @@ var spreadMutants = []mutant{
 	{"outage-gives-a-burst", limiterFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
 	{"share-saves-between-outages", limiterFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
 	{"replicas-tokens-not-taken", lineFile, `l.AllowN(w.seen, 1)`, `_ = l`},
-	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[1:], res) != nil {`, `if json.Unmarshal(value[1:], res) != nil && false {`},
+	{"poisoned-values-are-believed", remoteFile, `ok && storable(res) {`, `ok {`},
 	{"near-outlives-its-time", remoteFile, `kept, size, left)`, `r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, r.ttl)`},
 	{"newcomers-overtake", lineFile, `return len(l.waiters)`, `return 0`},
 	{"who-left-stays-in-line", lineFile, `l.waiters = slices.Delete(l.waiters, at, at+1)`, `_ = l.waiters`},
