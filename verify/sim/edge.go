@@ -152,7 +152,9 @@ func (w *edges) play(t *testing.T) {
 	w.rest()
 	time.Sleep(2 * time.Hour) // who answers late has done so
 	w.checkRecords()
-	w.stop()
+	w.mu.Lock()
+	w.stop() // so that nothing begins that would not be waited for
+	w.mu.Unlock()
 	for _, p := range w.clients {
 		p.leave()
 	}
@@ -160,6 +162,15 @@ func (w *edges) play(t *testing.T) {
 		b.leave()
 	}
 	w.running.Wait()
+}
+
+// begin does something beside the calls, unless the scenario is over.
+func (w *edges) begin(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() == nil {
+		w.running.Go(do)
+	}
 }
 
 // An edgeChange is something that happens beside the calls.
