@@ -152,7 +152,9 @@ func (w *edges) play(t *testing.T) {
 	w.rest()
 	time.Sleep(2 * time.Hour) // who answers late has done so
 	w.checkRecords()
-	w.stop()
+	w.mu.Lock()
+	w.stop() // so that nothing begins that would not be waited for
+	w.mu.Unlock()
 	for _, p := range w.clients {
 		p.leave()
 	}
@@ -160,6 +162,15 @@ func (w *edges) play(t *testing.T) {
 		b.leave()
 	}
 	w.running.Wait()
+}
+
+// begin does something beside the calls, unless the scenario is over.
+func (w *edges) begin(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() == nil {
+		w.running.Go(do)
+	}
 }
 
 // An edgeChange is something that happens beside the calls.
@@ -176,16 +187,21 @@ func (w *edges) edgeChanges() []edgeChange {
 	if w.settings.front == overServer {
 		return all
 	}
+	a := w.asks[r.IntN(len(w.asks))]
+	if r.IntN(2) == 0 { // while a person reads
+		all[0].at = a.at + span(r, 0, 6*time.Second)
+	}
 	for range 1 + r.IntN(5) {
-		a := w.asks[r.IntN(len(w.asks))]
+		server, tool := a.server, a.tool
 		revision := []int{0, 2, 2, 3}[r.IntN(4)]
 		tells := revision != 2 || r.IntN(4) > 0
 		at := a.at + span(r, 0, 8*time.Second)
-		all = append(all, edgeChange{at, func() { a.server.change(a.tool, revision, tells) }})
+		all = append(all, edgeChange{at, func() { server.change(tool, revision, tells) }})
 		if r.IntN(2) == 0 { // and soon once more
 			second := []int{1, 3, 1, 2}[revision]
-			all = append(all, edgeChange{at + span(r, 0, 4*time.Second), func() { a.server.change(a.tool, second, true) }})
+			all = append(all, edgeChange{at + span(r, 0, 4*time.Second), func() { server.change(tool, second, true) }})
 		}
+		a = w.asks[r.IntN(len(w.asks))]
 	}
 	return all
 }

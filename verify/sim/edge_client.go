@@ -240,7 +240,7 @@ func (w *edges) make(a *ask) {
 func (p *peer) take(message []byte) {
 	m := readers[0].read(message)
 	if m.method == "elicitation/create" {
-		p.w.running.Go(func() {
+		p.w.begin(func() {
 			if filled := p.fill(readers[0].member(message, "params")); filled != "" && !p.isGone() {
 				p.send(p.w.ctx, `{"jsonrpc":"2.0","id":`+m.id+`,"result":`+filled+`}`)
 			}

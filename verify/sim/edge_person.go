@@ -37,7 +37,7 @@ func (w *edges) confirmer() hitl.Confirmer {
 		in := inbox.New(inbox.Options{})
 		b := w.enters(in)
 		return hitl.ConfirmerFunc(func(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
-			w.running.Go(func() { b.decides(request.ID) })
+			w.begin(func() { b.decides(request.ID) })
 			return in.Confirm(ctx, request)
 		})
 	}

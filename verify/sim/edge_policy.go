@@ -79,13 +79,11 @@ func (w *edges) openPolicy(t *testing.T) func() *policyfile.Policy {
 // replaceFile puts a text in the place of the policy's file, or a pipe without one.
 func (w *edges) replaceFile(text []byte) {
 	_ = os.Remove(w.file) // there is none at first
-	err := error(nil)
+	put := func() error { return os.WriteFile(w.file, text, 0o600) }
 	if text == nil {
-		err = mkfifo(w.file)
-	} else {
-		err = os.WriteFile(w.file, text, 0o600)
+		put = func() error { return mkfifo(w.file) }
 	}
-	if err != nil {
+	if err := put(); err != nil {
 		panic(err) // the disk is the test's own
 	}
 }

@@ -67,7 +67,7 @@ func (b *backend) open() (io.ReadWriteCloser, error) {
 	defer b.w.mu.Unlock()
 	var l *link
 	l = b.newLink(newWire(func(line []byte) {
-		b.w.running.Go(func() {
+		b.w.begin(func() {
 			if reply, err := b.serve(b.w.ctx, l, line); err != nil {
 				_ = l.Close()
 			} else if reply != nil {
