@@ -70,6 +70,7 @@ type Evidence struct {
 	Strength Strength `json:"strength"`        // how much it weighs, for a reader; no rule rests on it
 	Word     string   `json:"word,omitempty"`  // the word that decided, for Inferred
 	Place    string   `json:"place,omitempty"` // where it stood: "leads the name", "in the description", …
+	Rule     string   `json:"rule,omitempty"`  // the rule that decided, for Inferred
 	By       string   `json:"by,omitempty"`    // who: the server's id for Declared
 }
 

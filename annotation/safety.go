@@ -1,5 +1,7 @@
 package annotation
 
+import "fmt"
+
 // Safety is the class of a tool, worked out once from its annotations and
 // obeyed by everything that wraps a call. The zero value is Unknown.
 type Safety uint8
@@ -21,6 +23,16 @@ func (s Safety) String() string { return spell(s, "unknown", "dangerous", "moder
 
 // MarshalText returns [Safety.String].
 func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (s *Safety) UnmarshalText(text []byte) error {
+	for *s = Safe; s.String() != string(text); *s-- {
+		if *s == Unknown {
+			return fmt.Errorf("annotation: %.40q is none of safe, moderate, dangerous, unknown", text)
+		}
+	}
+	return nil
+}
 
 // MustConfirm reports whether a call of this class needs a person's yes.
 func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }

@@ -22,7 +22,6 @@ package batch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -41,10 +40,6 @@ type Options struct {
 	// MaxCalls is how many calls one turn may hold; 0 means 128. Those beyond it are
 	// not made, and say so.
 	MaxCalls int
-	// StopOnFailure makes no further calls once one has failed, was refused or reports
-	// an error; what is under way goes on. The default is that each call stands for
-	// itself.
-	StopOnFailure bool
 }
 
 const (
@@ -68,9 +63,9 @@ func Run(ctx context.Context, caller middleware.ToolCaller, calls []middleware.C
 // Run makes the calls of one turn and returns how they ended, in their order. It
 // returns when the last of them has. Where ctx ends, all of them do.
 //
-// A call whose ID another one before it has, one beyond MaxCalls, and one that was
-// held back by StopOnFailure end in a [*NotMadeError]. A panic is an error of its call
-// alone. Run panics on a nil caller and on options below zero.
+// A call whose ID another one before it has, and one beyond MaxCalls, end in a
+// [*NotMadeError]. A failure is its call's own, and so is a panic. Run panics on a nil
+// caller and on options below zero.
 func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []middleware.Call) []Outcome {
 	switch {
 	case caller == nil:
@@ -81,25 +76,11 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	if !turn.Gated(caller) {
 		caller = turn.Gate()(caller)
 	}
-	b := &batch{Options: o, caller: fault.Recover(caller)}
-	return b.run(ctx, calls)
-}
-
-type batch struct {
-	Options
-
-	caller middleware.ToolCaller
-
-	mu      sync.Mutex
-	stopped bool
-	waiting map[*turn.Ticket]context.CancelCauseFunc // of calls that StopOnFailure can hold back
-}
-
-func (b *batch) run(ctx context.Context, calls []middleware.Call) []Outcome {
+	caller = fault.Recover(caller)
 	outcomes := make([]Outcome, len(calls))
 	servers := make([]string, 0, len(calls))
 	made := make([]int, 0, len(calls))
-	most, seen := cmp.Or(b.MaxCalls, defaultMaxCalls), make(map[string]bool, len(calls))
+	most, seen := cmp.Or(o.MaxCalls, defaultMaxCalls), make(map[string]bool, len(calls))
 	for i, call := range calls {
 		outcomes[i].Call = call
 		switch {
@@ -112,15 +93,9 @@ func (b *batch) run(ctx context.Context, calls []middleware.Call) []Outcome {
 		}
 		seen[call.ID] = true
 	}
-	tickets := turn.New(cmp.Or(b.Parallel, defaultParallel), servers...)
-	b.waiting = make(map[*turn.Ticket]context.CancelCauseFunc, len(tickets))
 	var all sync.WaitGroup
-	for n, k := range tickets {
-		one, cancel := b.admit(ctx, k)
-		all.Go(func() {
-			defer cancel(nil)
-			b.call(one, k, &outcomes[made[n]])
-		})
+	for n, k := range turn.New(cmp.Or(o.Parallel, defaultParallel), servers...) {
+		all.Go(func() { run(ctx, caller, k, &outcomes[made[n]]) })
 		<-k.Here() // so that an earlier call never waits for a later one, whatever stands in the chain
 	}
 	all.Wait()
@@ -134,43 +109,13 @@ func server(tool *middleware.Tool) string {
 	return tool.Server
 }
 
-func (b *batch) admit(ctx context.Context, k *turn.Ticket) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(callstate.Keep(ctx, k))
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.waiting[k] = cancel; b.stopped {
-		cancel(ErrStopped)
-	}
-	return ctx, cancel
-}
-
-func (b *batch) call(ctx context.Context, k *turn.Ticket, out *Outcome) {
+// run makes the call of a ticket.
+func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out *Outcome) {
 	defer k.Done()
 	defer func() { // a tool may have ended the goroutine
 		if out.Result == nil && out.Err == nil {
 			out.Err = middleware.OutcomeUnknown(out.Call, errEnded)
 		}
 	}()
-	if held(ctx) {
-		out.Err = &NotMadeError{Tool: out.Call.Tool, Err: ErrStopped}
-		return
-	}
-	out.Result, out.Err = b.caller.CallTool(ctx, out.Call)
-	switch {
-	case out.Err != nil && held(ctx) && middleware.NotSent(out.Err):
-		out.Err = &NotMadeError{Tool: out.Call.Tool, Err: ErrStopped}
-	case b.StopOnFailure && (out.Err != nil || out.Result.IsError):
-		b.stop()
-	}
-}
-
-func held(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrStopped) }
-
-func (b *batch) stop() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stopped = true
-	for k, cancel := range b.waiting {
-		k.Hold(func() { cancel(ErrStopped) })
-	}
+	out.Result, out.Err = caller.CallTool(callstate.Keep(ctx, k), out.Call)
 }

@@ -182,36 +182,17 @@ func TestOneFailureTakesNothingElseDown(t *testing.T) {
 		}
 		return hitl.Decision{Reason: "no"}, nil
 	}), hitl.Options{})
-	for _, c := range []struct {
-		name string
-		o    batch.Options
-		ran  []string
-	}{
-		{"by itself", batch.Options{}, []string{"c0", "c2", "c3", "c4"}},
-		{"the host wants it so", batch.Options{StopOnFailure: true}, []string{"c0", "c3"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.fails["c0"] = c.o.StopOnFailure
-				calls := w.calls(t, lines...)
-				out := c.o.Run(t.Context(), chain.Standard{Confirm: deny}.Then(w.tools), calls)
-				if got := w.ran(); !slices.Equal(got, c.ran) {
-					t.Errorf("ran %v, want %v", got, c.ran)
-				}
-				if !c.o.StopOnFailure && !errors.Is(out[1].Err, hitl.ErrDenied) {
-					t.Errorf("c1 ended in %v", out[1].Err)
-				}
-				if c.o.StopOnFailure {
-					for _, o := range []batch.Outcome{out[1], out[2], out[4]} {
-						if !errors.Is(o.Err, batch.ErrStopped) || !middleware.NotSent(o.Err) || !strings.Contains(middleware.ForModel(o.Err), "another call of this turn failed") {
-							t.Errorf("%s ended in %v", o.Call.ID, text(o))
-						}
-					}
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fails["c0"] = true
+		out := batch.Run(t.Context(), chain.Standard{Confirm: deny}.Then(w.tools), w.calls(t, lines...))
+		if got := w.ran(); !slices.Equal(got, []string{"c0", "c2", "c3", "c4"}) {
+			t.Errorf("ran %v", got)
+		}
+		if !errors.Is(out[1].Err, hitl.ErrDenied) {
+			t.Errorf("c1 ended in %v", out[1].Err)
+		}
+	})
 }
 
 func TestWhatAModelGetsWrong(t *testing.T) {

@@ -12,13 +12,12 @@ import (
 var (
 	ErrTooMany    = errors.New("too many calls in one turn")
 	ErrRepeatedID = errors.New("another call of the turn has the same id")
-	ErrStopped    = errors.New("another call of the turn has failed")
 )
 
 var errEnded = errors.New("batch: the call ended its goroutine")
 
 // A NotMadeError says that a call of a batch was not made, for the reason that it
-// wraps: [ErrTooMany], [ErrRepeatedID] or [ErrStopped].
+// wraps: [ErrTooMany] or [ErrRepeatedID].
 type NotMadeError struct {
 	fault.Unsent
 
@@ -33,13 +32,10 @@ func (e *NotMadeError) Error() string {
 // ForModel says what the model can do about it.
 func (e *NotMadeError) ForModel() string {
 	name := e.Tool.ModelName()
-	switch {
-	case errors.Is(e.Err, ErrTooMany):
+	if errors.Is(e.Err, ErrTooMany) {
 		return name + " was not called: " + e.Err.Error() + ". Nothing has happened. If it is still needed, call it in the next turn, with fewer calls."
-	case errors.Is(e.Err, ErrRepeatedID):
-		return name + " was not called: another call of this turn has the same id. Nothing has happened. Call it again with an id of its own."
 	}
-	return name + " was not called, since another call of this turn failed. Nothing has happened. Look at that one first, then call it again if it is still right."
+	return name + " was not called: another call of this turn has the same id. Nothing has happened. Call it again with an id of its own."
 }
 
 // Unwrap returns the reason.

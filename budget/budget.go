@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -90,7 +89,7 @@ func New(o Options) middleware.Middleware {
 		mine := b
 		mine.next, mine.ledger = next, o.Ledger
 		if mine.ledger == nil {
-			mine.ledger = NewLedger()
+			mine.ledger = NewLedger(0)
 		}
 		return &mine
 	}
@@ -104,25 +103,17 @@ func check(o Options) {
 		}
 		l.check(fmt.Sprintf("Classes[%s]", class))
 	}
-	switch {
-	case o.Idle < 0:
-		panic("budget: Options.Idle is negative")
-	case o.Repeats < 0 || o.Repeats > mostRepeats:
+	fault.RefuseNegative("budget: Options.Idle", o.Idle)
+	fault.RefuseNegative("budget: Options.Pause", o.Pause)
+	if o.Repeats < 0 || o.Repeats > mostRepeats {
 		panic("budget: Options.Repeats is not between 0 and 100")
-	case o.Pause < 0:
-		panic("budget: Options.Pause is negative")
 	}
 }
 
 func (l Limit) check(field string) {
-	switch {
-	case l.Calls < 0:
-		panic("budget: Options." + field + ".Calls is negative")
-	case !(l.Cost >= 0) || math.IsInf(l.Cost, 1):
-		panic("budget: Options." + field + ".Cost is no finite number of 0 or more")
-	case l.Time < 0:
-		panic("budget: Options." + field + ".Time is negative")
-	}
+	fault.RefuseNegative("budget: Options."+field+".Calls", l.Calls)
+	fault.RefuseNegative("budget: Options."+field+".Cost", l.Cost)
+	fault.RefuseNegative("budget: Options."+field+".Time", l.Time)
 }
 
 type budget struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -193,7 +194,7 @@ func TestWhatWasNotCarriedOutIsGivenBack(t *testing.T) {
 		{"failed", errors.New("broken pipe"), 1},
 		{"a result", nil, 1},
 	} {
-		ledger := budget.NewLedger()
+		ledger := budget.NewLedger(0)
 		caller := budget.New(budget.Options{Ledger: ledger, Classes: map[annotation.Safety]budget.Limit{annotation.Safe: {Calls: 1, Cost: 4}}})(
 			&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) {
 				if tt.err != nil {
@@ -246,7 +247,7 @@ func TestWhatIsUnderWayIsReserved(t *testing.T) {
 
 func TestAPanicIsSettled(t *testing.T) {
 	t.Parallel()
-	ledger := budget.NewLedger()
+	ledger := budget.NewLedger(0)
 	caller := fault.Recover(budget.New(budget.Options{Ledger: ledger, Idle: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { panic("boo") }}))
 	for range 3 {
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
@@ -264,7 +265,7 @@ func TestAPanicIsSettled(t *testing.T) {
 func TestTheTimeOfPeopleIsNotSpent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ledger := budget.NewLedger()
+		ledger := budget.NewLedger(0)
 		slow := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 			time.Sleep(20 * time.Second)
 			return hitl.Decision{Verdict: hitl.Approved}, nil
@@ -289,57 +290,44 @@ func TestTheTimeOfPeopleIsNotSpent(t *testing.T) {
 	})
 }
 
-// Sessions beyond the bound share one: no session's budget is forgotten for want of
-// room.
-func TestSessionsAreBoundedAndNoneIsForgotten(t *testing.T) {
+func TestNoScopeIsRefusedBecauseOfOthers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		caller := budget.New(budget.Options{Ledger: budget.NewLedgerOf(10), Session: budget.Limit{Calls: 2}, Idle: time.Minute})(&server{answer: differing})
-		look := testtool.New("files", "look", annotation.ReadOnly())
-		call := func(scope string) error {
-			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: look})
-			return err
-		}
-		if err := errors.Join(call("ann"), call("ann")); err != nil {
-			t.Fatal(err)
-		}
-		stops := 0
-		for i := range 1000 {
-			if call(fmt.Sprint("flood ", i)) != nil {
-				stops++
+	caller := budget.New(budget.Options{Session: budget.Limit{Calls: 2}})(&server{answer: differing})
+	look := testtool.New("files", "look", annotation.ReadOnly())
+	for range 2 {
+		for i := range 50_000 {
+			if _, err := caller.CallTool(t.Context(), middleware.Call{Scope: strconv.Itoa(i), Tool: look}); err != nil {
+				t.Fatalf("scope %d: %v", i, err)
 			}
 		}
-		if stops != 1000-9-2 {
-			t.Errorf("%d of the flood were stopped, want all but 9 sessions and the 2 calls that the rest share", stops)
-		}
-		stopped(t, call("ann"), budget.Calls)
-		time.Sleep(time.Minute)
-		for i := range 10 {
-			if err := call(fmt.Sprint("later ", i)); err != nil {
-				t.Errorf("%d: %v", i, err)
-			}
-		}
-	})
+	}
+	_, err := caller.CallTool(t.Context(), middleware.Call{Scope: "0", Tool: look})
+	stopped(t, err, budget.Calls)
 }
 
-// Who gets a session of its own takes along what was spent in the shared one.
-func TestASharedSessionIsNoWayRoundALimit(t *testing.T) {
+// The least recently used session makes room; until then a flood of others ends no
+// session's limit.
+func TestOnlyTheLeastRecentlyUsedSessionBeginsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		caller := budget.New(budget.Options{Ledger: budget.NewLedgerOf(1), Session: budget.Limit{Calls: 2}, Idle: time.Minute})(&server{answer: differing})
+		caller := budget.New(budget.Options{Ledger: budget.NewLedger(3), Session: budget.Limit{Calls: 2}, Idle: time.Minute})(&server{answer: differing})
 		call := func(scope string) error {
 			_, err := caller.CallTool(t.Context(), middleware.Call{Scope: scope, Tool: testtool.New("files", "look", annotation.ReadOnly())})
 			return err
 		}
-		if err := errors.Join(call("ann"), call("bob")); err != nil {
+		if err := errors.Join(call("ann"), call("ann"), call("bob"), call("cid")); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(59 * time.Second)
-		if err := call("bob"); err != nil {
-			t.Fatal(err)
+		stopped(t, call("ann"), budget.Calls) // which is a use
+		if err := errors.Join(call("dan"), call("bob"), call("bob")); err != nil {
+			t.Errorf("bob's session was the oldest and did not begin anew: %v", err)
 		}
-		time.Sleep(time.Second) // ann's is over
+		stopped(t, call("ann"), budget.Calls)
 		stopped(t, call("bob"), budget.Calls)
+		time.Sleep(time.Minute)
+		if err := errors.Join(call("eve"), call("ann"), call("ann")); err != nil {
+			t.Errorf("a session that was over did not begin anew: %v", err)
+		}
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 func TestWhatCannotBeCountedDoesNotEndALimit(t *testing.T) {
 	t.Parallel()
 	for name, cost := range map[string]float64{"no number": math.NaN(), "below zero": -1, "infinite": math.Inf(1), "the largest": math.MaxFloat64} {
-		ledger := budget.NewLedger()
+		ledger := budget.NewLedger(0)
 		failing := &server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) {
 			return nil, &middleware.NotSentError{Err: errors.New("gone")}
 		}}
@@ -48,7 +48,7 @@ func TestWhatCannotBeCountedDoesNotEndALimit(t *testing.T) {
 // Each chain that shares a ledger has its own patience, whichever called first.
 func TestLoopsAreSeenInASharedLedger(t *testing.T) {
 	t.Parallel()
-	ledger := budget.NewLedger()
+	ledger := budget.NewLedger(0)
 	short := budget.New(budget.Options{Ledger: ledger, Repeats: 1})(new(server))
 	long := budget.New(budget.Options{Ledger: ledger, Repeats: 20})(new(server))
 	again := middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())}
@@ -65,14 +65,5 @@ func TestLoopsAreSeenInASharedLedger(t *testing.T) {
 	_, err := long.CallTool(t.Context(), again)
 	if e := stopped(t, err, budget.Loop); e.Times != 20 || !e.SameAnswer {
 		t.Errorf("got %+v", e)
-	}
-}
-
-// Two cores that wrote to one cache line would wait for each other, and get less done
-// than one.
-func TestSessionsShareNoCacheLine(t *testing.T) {
-	t.Parallel()
-	if budget.SessionSize%64 != 0 {
-		t.Errorf("a session has %d bytes, which is no number of cache lines", budget.SessionSize)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/resultcopy"
@@ -134,6 +135,7 @@ func New(o Options) middleware.Middleware {
 		joinable: new(sync.Map),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}
+	c.bound = &bounded.Bound{Limit: remoteLimit, Name: "cache: Options.Remote", Logger: c.log, Late: &o.Store.late}
 	if o.Shared {
 		c.clone = func(res *mcp.CallToolResult) *mcp.CallToolResult { return new(*res) }
 	}
@@ -153,6 +155,7 @@ type cacher struct {
 	idempotent bool
 	naming     naming
 	remote     Remote // nil if this process is alone
+	bound      *bounded.Bound
 	near       time.Duration
 	joinable   *sync.Map // what this process fetches for remote, a *fetch by digest and ticket
 	clone      func(*mcp.CallToolResult) *mcp.CallToolResult

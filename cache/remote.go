@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/resultcopy"
 	"github.com/fairlead-go/fairlead/internal/versions"
@@ -27,8 +28,8 @@ import (
 //   - What cannot be read, comes from elsewhere or has another format is not there.
 //
 // It is safe for concurrent use. Each method returns soon after its context is
-// done, and by itself if nothing answers: an error costs a call to the server,
-// and prevents none.
+// done, which ends after two seconds: an error costs a call to the server, and prevents
+// none. An operation that does not return is given up; see [Stats].
 type Remote interface {
 	// Look returns what is cached. A caller that is to lead calls Keep or Drop once.
 	Look(ctx context.Context, q Question) (Found, error)
@@ -73,6 +74,9 @@ type Found struct {
 	Busy bool
 }
 
+// remoteLimit is how long one operation of a Remote may take.
+const remoteLimit = 2 * time.Second
+
 // How often a caller that waits for another replica looks again.
 const (
 	firstLook = 2 * time.Millisecond
@@ -102,12 +106,16 @@ type sharedRead struct {
 func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
 	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock()
-		found, err := c.remote.Look(ctx, r.q)
+		if r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock(); r.since == 0 { // Remote may not know
+			record(ctx, "passed", "a write is in flight")
+			return c.next.CallTool(ctx, *call)
+		}
+		found, err := bounded.Do(ctx, c.bound, func(ctx context.Context) (Found, error) { return c.remote.Look(ctx, r.q) },
+			func(late Found) { r.release(ctx, late) })
 		switch {
 		case ctx.Err() != nil:
-			if err == nil && found.Value == nil && !found.Busy {
-				c.remote.Drop(ctx, r.q, found.Ticket)
+			if err == nil {
+				r.release(ctx, found)
 			}
 			return nil, fault.GivenUp(ctx)
 		case err != nil:
@@ -128,6 +136,27 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id diges
 			return res, err
 		}
 	}
+}
+
+// release gives up the lead of a look that nobody waits for.
+func (r *sharedRead) release(ctx context.Context, found Found) {
+	if found.Value == nil && !found.Busy {
+		r.drop(ctx, found.Ticket)
+	}
+}
+
+func (r *sharedRead) drop(ctx context.Context, ticket string) {
+	_ = r.tell(ctx, func(ctx context.Context) error {
+		r.remote.Drop(ctx, r.q, ticket)
+		return nil
+	}, nil)
+}
+
+// tell runs an operation of the remote cache that has no value. If it succeeds after it was
+// given up, undo is called.
+func (c *cacher) tell(ctx context.Context, operation func(context.Context) error, undo func(struct{})) error {
+	_, err := bounded.Do(ctx, c.bound, func(ctx context.Context) (struct{}, error) { return struct{}{}, operation(ctx) }, undo)
+	return err
 }
 
 // wait waits for the result that another caller has requested: until it is there, if
@@ -164,7 +193,7 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	r.joinable.Store(at, f)
 	defer func() { // also after a panic
 		if !kept {
-			r.remote.Drop(ctx, r.q, ticket)
+			r.drop(ctx, ticket)
 		}
 		r.joinable.Delete(at)
 		close(f.done)
@@ -179,7 +208,9 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	ttl := shortened(res, r.ttl)
 	if value, ok := resultcopy.Encode(f.kept, asked); ok && ticket != "" && ttl > 0 {
 		kept = true
-		_ = r.remote.Keep(ctx, r.q, ticket, value, ttl) // what is not kept is fetched again
+		_ = r.tell(ctx, func(ctx context.Context) error { // what is not kept is fetched again
+			return r.remote.Keep(ctx, r.q, ticket, value, ttl)
+		}, nil)
 	}
 	return res, nil
 }
@@ -198,9 +229,15 @@ func (r *sharedRead) keepNear(res *mcp.CallToolResult, age time.Duration) {
 func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []Name) (end func()) {
 	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: names}
 	w.Until, _ = ctx.Deadline()
-	_ = c.remote.Begin(ctx, w) // the end is what counts
+	over := make(chan struct{})
+	tellEnd := func(ctx context.Context) error { return c.remote.End(ctx, w) }
+	_ = c.tell(ctx, func(ctx context.Context) error { return c.remote.Begin(ctx, w) }, func(struct{}) { // the end is what counts
+		<-over // a beginning that comes late is ended once more
+		_ = c.tell(context.WithoutCancel(ctx), tellEnd, nil)
+	})
 	return func() {
-		if err := c.remote.End(ctx, w); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
+		close(over)
+		if err := c.tell(ctx, tellEnd, nil); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
 			c.log.LogAttrs(ctx, slog.LevelDebug, "cache: the shared memory was not told that a write has ended", slog.Any("err", err))
 		}
 	}

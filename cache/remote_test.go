@@ -1,10 +1,13 @@
 package cache_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -295,6 +298,29 @@ func TestRemoteThatIsGoneIsAMiss(t *testing.T) {
 	s.wantCalls(t, 3)
 }
 
+// A write of this process counts while it is in flight, also if the remote memory has not
+// heard of it.
+func TestOwnWriteInFlightCountsWithoutTheRemote(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, cache.Options{Remote: unaware{cache.NewMemory()}})
+	s.get(t, s.a, `{}`)
+	s.do = func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		res := s.answer(call)
+		if call.Tool == s.write {
+			if got := s.get(t, s.a, `{}`); got != "1" {
+				t.Errorf("got %q", got)
+			}
+		}
+		return res, nil
+	}
+	s.put(t, s.a, `{}`)
+	s.wantCalls(t, 3)
+}
+
+type unaware struct{ cache.Remote }
+
+func (unaware) Begin(context.Context, cache.Write) error { return errOut }
+
 // A poisoned value is asked for again.
 type poisoned struct {
 	cache.Remote
@@ -445,6 +471,71 @@ func TestReadBegunDuringAWriteIsNotKeptNear(t *testing.T) {
 				call(t, c, read)
 				e.want(t, 3, "near by")
 			})
+		})
+	}
+}
+
+// A stuck remote cache lets no look and no beginning return before it is opened.
+type stuck struct {
+	cache.Remote
+
+	open  chan struct{}
+	begun atomic.Int64
+	ended atomic.Int64
+}
+
+func (s *stuck) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+	<-s.open
+	return s.Remote.Look(context.WithoutCancel(ctx), q)
+}
+
+func (s *stuck) Begin(ctx context.Context, w cache.Write) error {
+	<-s.open
+	s.begun.Add(1)
+	return s.Remote.Begin(context.WithoutCancel(ctx), w)
+}
+
+func (s *stuck) End(ctx context.Context, w cache.Write) error {
+	if s.begun.Load() > 0 {
+		s.ended.Add(1)
+	}
+	return s.Remote.End(ctx, w)
+}
+
+// A remote cache that blocks delays a call and prevents none. Once it does not, what
+// came late leaves neither a lead nor a write behind.
+func TestRemoteThatBlocksIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(*testing.T, *site){
+		"a read":  func(t *testing.T, s *site) { s.get(t, s.a, `{}`) },
+		"a write": func(t *testing.T, s *site) { s.put(t, s.a, `{}`) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			remote := &stuck{Remote: cache.NewMemory(), open: make(chan struct{})}
+			store := cache.NewStore(cache.StoreOptions{})
+			var log bytes.Buffer
+			s := newSite(t, cache.Options{Remote: remote, Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			begin := time.Now()
+			call(t, s)
+			s.wantCalls(t, 1)
+			if took := time.Since(begin); took < 2*time.Second || took > 5*time.Second {
+				t.Errorf("%s took %v", name, took)
+			}
+			if late := store.Stats().Late; late == 0 || uint64(strings.Count(log.String(), "given up")) != late {
+				t.Errorf("%s: %d operations were given up; the log is %s", name, late, log.String())
+			}
+			close(remote.open)
+			synctest.Wait()
+			if remote.begun.Load() > 0 && remote.ended.Load() == 0 {
+				t.Errorf("%s began late and has not ended", name)
+			}
+			begin = time.Now()
+			s.get(t, s.a, `{}`)
+			s.get(t, s.b, `{}`)
+			s.wantCalls(t, 1)
+			if took := time.Since(begin); took > 0 {
+				t.Errorf("after %s a read waited %v", name, took)
+			}
 		})
 	}
 }

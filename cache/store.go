@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
@@ -34,6 +36,7 @@ type StoreOptions struct {
 type Store struct {
 	born time.Time
 	hot  *hot
+	late atomic.Uint64
 
 	mu        sync.Mutex // guards what follows, and what hot says it does; never held across a call
 	kept      *results
@@ -53,6 +56,7 @@ type Stats struct {
 	Evicted uint64 // valid results that had to make room for others
 	Entries int    // results that are cached now
 	Bytes   int64  // and the memory that they take
+	Late    uint64 // operations of [Options.Remote] that were given up
 }
 
 // NewStore returns an empty store. It panics on a negative number.
@@ -64,6 +68,7 @@ func NewStore(o StoreOptions) *Store {
 		hot:      &hot{seed: maphash.MakeSeed()},
 		kept:     newResults(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
 		inFlight: make(map[key]*flight),
+		servers:  versions.Servers[Name]{Now: 1}, // 0 stands for a write in flight
 	}
 }
 
@@ -78,7 +83,7 @@ func (s *Store) Stats() Stats {
 		s.count(q)
 	}
 	stats := s.stats
-	stats.Entries, stats.Bytes = s.kept.list.Len(), s.kept.bytes
+	stats.Entries, stats.Bytes, stats.Late = s.kept.list.Len(), s.kept.bytes, s.late.Load()
 	return stats
 }
 
@@ -94,30 +99,12 @@ func (s *Store) Forget(server, tool string) (forgotten int) {
 	s.forgotten = s.servers.Now
 	s.coolAll()
 	for _, id := range s.kept.list.Keys() {
-		if e, _ := s.kept.list.Peek(id); match(server, e.tool.Server) && match(tool, e.tool.Name()) {
+		if e, _ := s.kept.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
 			s.kept.list.Remove(id)
 			forgotten++
 		}
 	}
 	return forgotten
-}
-
-// match reports whether the text matches the pattern, in which * stands for any
-// text.
-func match(pattern, text string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, first)
-	for ok {
-		var part string
-		if part, rest, star = strings.Cut(rest, "*"); !star {
-			return strings.HasSuffix(text, part)
-		}
-		_, text, ok = strings.Cut(text, part)
-	}
-	return false
 }
 
 // find returns the valid entry of a key. The caller holds the mutex.

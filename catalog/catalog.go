@@ -46,6 +46,9 @@ type Lock interface {
 	// Accepted returns the names of a server's tools that were accepted. One that is no longer
 	// listed is a finding.
 	Accepted(server string) []string
+	// Decided returns what a review decided of the definition: the host's word, and a claim that
+	// can only raise.
+	Decided(tool *middleware.Tool) (word, claim annotation.Annotations)
 }
 
 // Options are the settings of [New]. The zero value is ready.
@@ -146,7 +149,7 @@ func New(o Options) *Catalog {
 		servers:    make(map[string]*server),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.current.Store(build(nil, nil))
+	c.current.Store(build(nil, nil, nil))
 	c.caller = newCaller(c, func(*middleware.Tool) bool { return true }, false)
 	return c
 }
@@ -230,8 +233,8 @@ func (c *Catalog) Remove(id string) {
 // rebuild makes a new snapshot; the caller holds the mutex.
 func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
-	next := build(c.servers, c.rules)
-	next.hold(c.lock)
+	next := build(c.servers, c.rules, c.lock)
+	next.hold()
 	for id := range next.sources {
 		c.watch(next, id)
 	}
@@ -254,6 +257,9 @@ func (c *Catalog) rebuild(ctx context.Context) {
 func (c *Catalog) Recheck() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, s := range c.servers {
+		s.forget(func(string) bool { return true })
+	}
 	c.rebuild(context.Background())
 }
 

@@ -21,6 +21,7 @@ type snapshot struct {
 	sources  map[string]source
 	findings []finding.Finding
 	rules    []layers.Rule
+	lock     Lock                // nil for none
 	held     map[name]held       // what the lock does not accept
 	gone     map[string][]string // by server, what it accepts and is not there
 }
@@ -60,13 +61,14 @@ type shown struct {
 	findings []finding.Finding
 }
 
-func build(servers map[string]*server, rules []layers.Rule) *snapshot {
+func build(servers map[string]*server, rules []layers.Rule, lock Lock) *snapshot {
 	size := 0
 	for _, known := range servers {
 		size += len(known.definitions)
 	}
 	s := &snapshot{
 		rules:   rules,
+		lock:    lock,
 		tools:   make(map[name]entry, size),
 		models:  make(map[string]*middleware.Tool, size),
 		list:    make([]*middleware.Tool, 0, size),
@@ -120,7 +122,10 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	out := &shown{tool: *d.Tool}
 	tool := &out.tool
 	l := layers.Layers{Server: id, Tool: tool.Name(), Declared: d.Declared, Inferred: d.Inferred, Trusted: known.believed(), Rules: s.rules}
-	l.Override, l.Overridden = known.overrides[tool.Name()]
+	l.Override = known.overrides[tool.Name()]
+	if s.lock != nil {
+		l.Reviewed, l.Judged = s.lock.Decided(tool)
+	}
 	tool.Annotations, out.findings = l.Effective()
 	out.model = tool.ModelName()
 	if d.Fault != "" {
@@ -135,14 +140,14 @@ func (s *snapshot) find(server, tool string, kind finding.Kind, text string) {
 
 // hold takes out of a snapshot what the lock does not accept. It is not listed, since its words may
 // be the attack.
-func (s *snapshot) hold(lock Lock) {
-	if lock == nil {
+func (s *snapshot) hold() {
+	if s.lock == nil {
 		return
 	}
 	s.held, s.gone = make(map[name]held), make(map[string][]string)
 	s.list = slices.DeleteFunc(s.list, func(tool *middleware.Tool) bool {
 		id := name{tool.Server, tool.Name()}
-		err := lock.Check(tool, s.tools[id].of.Form)
+		err := s.lock.Check(tool, s.tools[id].of.Form)
 		if err == nil {
 			return false
 		}
@@ -158,7 +163,7 @@ func (s *snapshot) hold(lock Lock) {
 		return true
 	})
 	for id := range s.sources {
-		for _, tool := range lock.Accepted(id) {
+		for _, tool := range s.lock.Accepted(id) {
 			if s.tools[name{id, tool}].tool == nil && s.held[name{id, tool}].tool == nil {
 				s.gone[id] = append(s.gone[id], tool)
 				s.find(id, tool, finding.Gone, "was accepted, and its server no longer lists it")

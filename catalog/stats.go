@@ -9,10 +9,9 @@ import (
 type Statistics struct {
 	Total      int                       // tools
 	ByServer   map[string]int            // tools of each server
-	ByCategory map[string]int            // tools of each category, "" for those without one
+	ByCategory map[string]int            // tools of each category; those without one are left out
 	BySafety   map[annotation.Safety]int // tools of each class
-	// Calls are those of all tools, and ByTool those of each that was called, by "server/tool". What
-	// was called stays in when the tool is gone.
+	// Calls are those of all tools, and ByTool those of each that was called, also if it is gone, by "server/tool".
 	Calls  Calls
 	ByTool map[string]Calls
 }
@@ -36,6 +35,7 @@ func (c *Catalog) Statistics() Statistics {
 		s.ByCategory[t.Annotations.Category]++
 		s.BySafety[t.Safety()]++
 	}
+	delete(s.ByCategory, "")
 	for _, calls := range s.ByTool {
 		s.Calls.Add(calls)
 	}

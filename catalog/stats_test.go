@@ -42,7 +42,7 @@ func TestStatisticsCountTools(t *testing.T) {
 	}
 	s := c.Statistics()
 	if s.Total != 7 || !maps.Equal(s.ByServer, map[string]int{"acme": 3, "files": 4}) ||
-		!maps.Equal(s.ByCategory, map[string]int{"": 5, "Finance": 1, "mail": 1}) ||
+		!maps.Equal(s.ByCategory, map[string]int{"Finance": 1, "mail": 1}) ||
 		!maps.Equal(s.BySafety, map[annotation.Safety]int{annotation.Safe: 3, annotation.Moderate: 1, annotation.Dangerous: 2, annotation.Unknown: 1}) {
 		t.Errorf("got %+v", s)
 	}

@@ -43,7 +43,7 @@ func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
 	if s.overrides = maps.Clone(s.overrides); s.overrides == nil {
 		s.overrides = make(map[string]annotation.Annotations)
 	}
-	s.overrides[tool] = a
+	s.overrides[tool] = a.Attribute(annotation.Host, "")
 	s.forget(func(name string) bool { return name == tool })
 	c.rebuild(context.Background())
 	return nil

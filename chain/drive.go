@@ -33,9 +33,8 @@ const (
 	endless  = 5 * time.Second
 )
 
-// hurried tells an earlier deadline than it keeps. Whoever asks how long there is
-// to wait does not wait long, and nobody is abandoned in the middle of a question,
-// which would be counted as the next call's.
+// hurried reports an earlier deadline than it keeps, so that no wait is long and no
+// question is abandoned, which would be counted as the next call's.
 type hurried struct {
 	context.Context
 

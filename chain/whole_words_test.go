@@ -40,7 +40,7 @@ func TestEveryErrorHasWordsForItsReader(t *testing.T) {
 		{&budget.StoppedError{Tool: its, Reason: budget.Cost, Limit: budget.Limit{Cost: 5}}, "budget", "tell the user"},
 		{&audit.RefusedError{Tool: its, Err: inside}, "audit", "tell the user"},
 		{&preflight.InvalidArgumentsError{Tool: its, Err: inside}, "preflight", "call it again with others"},
-		{&hitl.DeniedError{Tool: its, Err: inside}, "hitl", "tell the user"},
+		{&hitl.DeniedError{Tool: its, Err: inside}, "hitl", "Tell the user"},
 		{&hitl.DeniedError{Tool: its}, "hitl", "ask what to do instead"},
 		{&retry.ExhaustedError{Tool: its, Attempts: 3, Err: inside}, "retry", "use another tool"},
 		{&retry.ExhaustedError{Tool: its, Attempts: 3, OverBudget: true, Err: inside}, "retry", "tell the user"},

@@ -71,7 +71,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
-	if _, err := callstate.Extra(ctx, &call); err != nil {
+	if _, err := callstate.Extra(&call); err != nil {
 		return nil, err
 	}
 	yes, err := a.agree(ctx, call)
@@ -110,7 +110,7 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 // agree returns the call as it was approved, by a standing approval or by a person.
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
-		return nil, &DeniedError{Tool: call.Tool, Err: errors.New("the chain has no confirmer")}
+		return nil, &DeniedError{Tool: call.Tool, Err: errNoConfirmer}
 	}
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
@@ -168,7 +168,7 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
 		return nil, false, nil
 	}
-	if extra, err := callstate.Extra(ctx, &call); extra != nil || err != nil {
+	if extra, err := callstate.Extra(&call); extra != nil || err != nil {
 		return nil, false, nil
 	}
 	began := time.Now()
@@ -194,7 +194,7 @@ func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 	for {
 		q.id, q.began = rand.Text(), time.Now()
 		q.deadline = q.began.Add(a.Timeout)
-		q.extra, _ = callstate.Extra(ctx, &q.call) // CallTool has checked it
+		q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
 		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
 			return nil, a.journal.storeFailed(ctx, &q.call, err)
 		}
@@ -233,7 +233,7 @@ func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 		q.place = place
 	}
 	defer q.place.Leave()
-	q.extra, _ = callstate.Extra(ctx, &q.call) // CallTool has checked it
+	q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
 	yes, stricter, err := a.put(ctx, q)
 	if stricter == nil {
 		return yes, err
@@ -272,7 +272,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	case d.Verdict != Approved:
 		return nil, nil, end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
 	}
-	if now, err := callstate.Extra(ctx, call); err != nil || !bytes.Equal(now, q.extra) {
+	if now, err := callstate.Extra(call); err != nil || !bytes.Equal(now, q.extra) {
 		return nil, nil, failed(errors.New("its _meta or input was changed while a person was asked"))
 	}
 	approved := *call

@@ -208,14 +208,14 @@ func TestTerminalRemembersWhatItOffers(t *testing.T) {
 		{"A", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}},
 		{"s2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
 		{"s 2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
-		{"a2", offers, hitl.Decision{Reason: "a2"}},
-		{"s3", offers, hitl.Decision{Reason: "s3"}},
-		{"s0", offers, hitl.Decision{Reason: "s0"}},
-		{"stop", offers, hitl.Decision{Reason: "stop"}},
-		{"archive it", offers, hitl.Decision{Reason: "archive it"}},
-		{"s", nil, hitl.Decision{Reason: "s"}},
-		{"a", offers[1:], hitl.Decision{Reason: "a"}},
-		{"e\n{\"path\":\"b\"}\ns2", offers, hitl.Decision{Reason: "s2"}}, // the pattern was not about this
+		{"a2", offers, hitl.Decision{}},
+		{"s3", offers, hitl.Decision{}},
+		{"s0", offers, hitl.Decision{}},
+		{"stop", offers, hitl.Decision{}},
+		{"archive it", offers, hitl.Decision{}},
+		{"s", nil, hitl.Decision{}},
+		{"a", offers[1:], hitl.Decision{}},
+		{"e\n{\"path\":\"b\"}\ns2", offers, hitl.Decision{}}, // the pattern was not about this
 		{"e\n{\"path\":\"b\"}\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Arguments: json.RawMessage(`{"path":"b"}`)}},
 	} {
 		t.Run(tt.typed, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestTerminalRemembersWhatItOffers(t *testing.T) {
 			out := new(screen)
 			r := asks(t, `{"path":"a.txt"}`)
 			r.Offers = tt.offers
-			got, err := hitl.Terminal(strings.NewReader(tt.typed+"\n"), out).Confirm(t.Context(), r)
+			got, err := hitl.Terminal(strings.NewReader(tt.typed+"\nn\n"), out).Confirm(t.Context(), r)
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tt.want) || err != nil {
 				t.Errorf("got %+v and error %v, want %+v", got, err, tt.want)
 			}

@@ -3,6 +3,7 @@ package hitl
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -31,22 +32,22 @@ func (e *DeniedError) Error() string {
 	}
 	switch {
 	case e.Err != nil:
-		return fmt.Sprintf("hitl: %s was denied, since nobody said yes (%v); do not call it again, tell the user that it waits for their approval", e.Tool, e.Err)
+		return fmt.Sprintf("hitl: %s was not approved (%v); no question about it is open, so tell the user and do not call it again unasked", e.Tool, e.Err)
 	case e.Reason != "":
 		return fmt.Sprintf("hitl: %s was denied by %s: %s", e.Tool, by, e.Reason)
 	}
 	return fmt.Sprintf("hitl: %s was denied by %s; do not call it again, ask what to do instead", e.Tool, by)
 }
 
-// ForModel returns the guidance that came with a denial, or what is missing if nobody
-// denied it.
+// ForModel returns the guidance that came with a denial, or states that the call was not
+// approved and that no question about it is open.
 func (e *DeniedError) ForModel() string {
 	tool := e.Tool.ModelName()
 	switch told := middleware.ForModel(e.Err); {
 	case told != "":
-		return fmt.Sprintf("%s was not called: %s.", tool, told)
+		return fmt.Sprintf("%s was not called: %s.", tool, strings.TrimRight(told, "."))
 	case e.Err != nil:
-		return tool + " was not called, since nobody said yes. Do not call it again; tell the user that it waits for their approval."
+		return tool + " was not called: it was not approved, and no question about it is open. Tell the user, and call it again only if they ask for it."
 	case e.Reason != "":
 		return fmt.Sprintf("%s was not called. The user said no: %s", tool, e.Reason)
 	}
@@ -58,6 +59,16 @@ func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 
 // Unwrap returns why there was no answer.
 func (e *DeniedError) Unwrap() error { return e.Err }
+
+// errNoConfirmer is why a chain approves nothing.
+var errNoConfirmer = noConfirmerError{}
+
+type noConfirmerError struct{}
+
+func (noConfirmerError) Error() string { return "the chain has no confirmer" }
+func (noConfirmerError) ForModel() string {
+	return "it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again"
+}
 
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }

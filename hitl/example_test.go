@@ -67,7 +67,7 @@ func ExampleTerminal() {
 	//   │     "path": "a.txt"
 	//   │   }
 	//   ╰─
-	//   Allow? [y]es  [N]o  [e]dit  [d]etails, or say what to do instead (30s left): true <nil>
+	//   Allow? [y]es  [N]o  [i]nstead  [e]dit  [d]etails  [?] (30s left): true <nil>
 }
 
 // In a sandbox that is thrown away afterwards nobody needs to be asked.

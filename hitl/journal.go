@@ -61,9 +61,8 @@ func (j journal) storeFailed(ctx context.Context, call *middleware.Call, err err
 	return &DeniedError{Tool: call.Tool, Err: err}
 }
 
-// late records an answer that came when the question was over. The store has ended it,
-// so that the answer has no effect there either. It may run on the confirmer's
-// goroutine, where a store's panic would end the process.
+// late records an answer that came when the question was over. It may run on the
+// confirmer's goroutine, where a store's panic would end the process.
 func (j journal) late(ctx context.Context, q query, got answer) {
 	defer func() {
 		if v := recover(); v != nil {

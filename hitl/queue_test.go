@@ -33,7 +33,7 @@ func TestPendingQuestionsAreBounded(t *testing.T) {
 			for i := range 1000 {
 				wg.Go(func() {
 					if _, err := c.CallTool(t.Context(), numbered(t, i)); errors.Is(err, hitl.ErrDenied) {
-						if !strings.Contains(err.Error(), "2 questions already wait") {
+						if !strings.Contains(err.Error(), "2 questions are open") {
 							t.Errorf("got error %v", err)
 						}
 						denied.Add(1)
@@ -123,7 +123,7 @@ func TestAnswerFreesItsPlace(t *testing.T) {
 			c := hitl.New(tt.ask, tt.o)(guarded(new(executor)))
 			its := deletes(t)
 			for i := range 3000 {
-				if _, err := c.CallTool(t.Context(), its); err != nil && strings.Contains(err.Error(), "already wait") {
+				if _, err := c.CallTool(t.Context(), its); err != nil && strings.Contains(err.Error(), "too many pending") {
 					t.Fatalf("question %d: %v", i, err)
 				}
 			}

@@ -388,7 +388,7 @@ func TestScopeHasItsShareOfTheQueue(t *testing.T) {
 				call.Scope = "bob"
 			}
 			wg.Go(func() {
-				if _, err := c.CallTool(t.Context(), call); strings.Contains(err.Error(), "3 questions of this scope already wait") {
+				if _, err := c.CallTool(t.Context(), call); strings.Contains(err.Error(), "3 questions of this scope are open") {
 					full.Add(1)
 				}
 			})

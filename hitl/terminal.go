@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,19 +15,20 @@ import (
 )
 
 // Terminal returns a Confirmer that shows the call on out and reads the answer, a line,
-// from in: y approves, e edits the arguments, d shows them in full, n or nothing denies,
-// and any other text denies and is handed to the model as guidance. If an approval may be
-// remembered, s approves for the session and a for always, with the number of what is
-// offered if there is more than one: "s2". Long arguments are folded, and a call of which
-// a part was folded is approved only after d has shown all of it. The end of the input
-// denies.
+// from in: y approves, e edits the arguments, d shows them in full, n or nothing denies, i
+// denies and asks for a line of guidance for the model, and ? lists these. Ordinary words
+// of agreement and refusal ("ok", "sure", "nope") count as y and n, and any other text is
+// asked about again. If an approval may be remembered, s approves for the session and a
+// for always, with the number of what is offered if there is more than one: "s2". Long
+// arguments are folded, and a call of which a part was folded is approved only after d has
+// shown all of it. The end of the input denies.
 //
 // Questions are put one at a time. Those of one batch are shown together (it is a
 // [GroupConfirmer]): numbers approve those calls, "all" approves all of them, o goes
 // through them one by one, and n or nothing denies.
 //
 // A read from a terminal cannot be interrupted, so a line that was typed for a question
-// that has expired is thrown away, with those that came in the same breath. If in is a
+// that has expired is discarded, with those that follow it within 200 ms. If in is a
 // terminal itself, so is a line that comes sooner than 200 ms after its question, which
 // nobody has read by then. At most one goroutine waits for input, until a line or the end
 // comes.
@@ -53,7 +55,7 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 	edited := json.RawMessage(nil)
 	whole := t.show(request, foldedArguments)
 	for {
-		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [e]dit  [d]etails, or say what to do instead (%s left): ",
+		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [i]nstead  [e]dit  [d]etails  [?] (%s left): ",
 			keys(request.Offers), time.Until(request.Deadline).Round(time.Second))
 		text, word, err := t.answer(ctx)
 		if err != nil {
@@ -68,12 +70,15 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			approved.Arguments = edited
 			return approved, nil
 		}
-		switch word {
-		case "", "n", "no":
+		switch {
+		case refuses(word):
 			return Decision{}, nil
-		case "d", "details":
+		case word == "i" || word == "instead":
+			reason, err := t.instead(ctx)
+			return Decision{Reason: reason}, err
+		case word == "d" || word == "details":
 			whole = t.show(request, allArguments)
-		case "e", "edit":
+		case word == "e" || word == "edit":
 			fmt.Fprint(t.out, "  New arguments, a JSON object on one line: ")
 			text, err := t.lines.Line(ctx)
 			if err != nil {
@@ -88,9 +93,24 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			request.Offers = request.Offers[:min(1, len(request.Offers))] // and so did the patterns
 			whole = t.show(request, foldedArguments)
 		default:
-			return Decision{Reason: text}, nil
+			t.explain(text, "  y approves this call once, s or a remember the approval where they are offered.\n"+
+				"  n denies, i denies and takes a line for the model, e changes the arguments, d shows all of them.\n")
 		}
 	}
+}
+
+// instead asks for the guidance that goes to the model with a denial.
+func (t *terminal) instead(ctx context.Context) (string, error) {
+	fmt.Fprint(t.out, "  Denied. What should the model do instead? ")
+	return t.lines.Line(ctx)
+}
+
+// explain prints the help, after what was not understood.
+func (t *terminal) explain(text, help string) {
+	if text != "?" && !strings.EqualFold(text, "help") {
+		fmt.Fprintf(t.out, "  \"%s\" is neither a yes nor a no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+	}
+	fmt.Fprint(t.out, help)
 }
 
 const notWhole = "  Not all of it was shown, so nothing was approved; d shows all of it.\n"
@@ -103,7 +123,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 	defer t.lines.Release()
 	whole := t.showAll(requests, foldedArguments)
 	for {
-		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [d]etails, or say what to do instead (%s left): ",
+		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [i]nstead  [d]etails  [?] (%s left): ",
 			time.Until(requests[0].Deadline).Round(time.Second))
 		text, word, err := t.answer(ctx)
 		if err != nil {
@@ -112,9 +132,15 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 		picked, isNumbers := typed.Numbers(word, len(requests))
 		said := make(map[string]Decision, len(requests))
 		switch {
-		case word == "" || word == "n" || word == "no" || word == "none":
+		case refuses(word) || word == "none":
 			return said, nil
-		case word == "y" || word == "yes":
+		case word == "i" || word == "instead":
+			reason, err := t.instead(ctx)
+			for _, r := range requests {
+				said[r.ID] = Decision{Reason: reason}
+			}
+			return said, err
+		case agrees(word):
 			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
 		case word == "d" || word == "details":
 			whole = t.showAll(requests, allArguments)
@@ -129,15 +155,16 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 			fmt.Fprintf(t.out, "  There are %d calls, numbered from 1; nothing was allowed.\n", len(requests))
 		case !whole && (word == "all" || isNumbers):
 			fmt.Fprint(t.out, notWhole)
-		default:
+		case word == "all" || isNumbers:
 			for i, r := range requests {
 				if word == "all" || picked[i+1] {
 					said[r.ID] = Decision{Verdict: Approved}
-				} else if !isNumbers {
-					said[r.ID] = Decision{Reason: text}
 				}
 			}
 			return said, nil
+		default:
+			t.explain(text, "  Numbers approve those calls once, \"all\" approves all of them, o asks about each.\n"+
+				"  n denies all, i denies all and takes a line for the model, d shows all arguments.\n")
 		}
 	}
 }
@@ -152,12 +179,20 @@ func (t *terminal) showAll(requests []Request, most int) (whole bool) {
 }
 
 // answer reads the answer to the question on the screen: the text, and the same in lower
-// case.
+// case without the punctuation after it.
 func (t *terminal) answer(ctx context.Context) (text, word string, err error) {
 	if text, err = t.lines.Line(ctx); err != nil {
 		fmt.Fprintln(t.out, "\n  no answer: denied")
 	}
-	return text, strings.ToLower(text), err
+	return text, strings.TrimRight(strings.ToLower(text), ".!"), err
+}
+
+func agrees(word string) bool {
+	return slices.Contains([]string{"y", "yes", "yes please", "yeah", "yep", "ok", "okay", "sure", "allow", "approve", "go ahead"}, word)
+}
+
+func refuses(word string) bool {
+	return slices.Contains([]string{"", "n", "no", "no thanks", "nope", "deny", "reject", "cancel", "stop"}, word)
 }
 
 // How many lines of arguments are shown at first.
@@ -206,12 +241,12 @@ func keys(offers []Offer) string {
 	return "  yes for this [s]ession  [a]lways"
 }
 
-// answers reads "y", "s", "a", and the latter two with the number of an offer.
+// answers reads a yes, "s" and "a", and the latter two with the number of an offer.
 func answers(word string, request Request) (Decision, bool) {
-	word = strings.Join(strings.Fields(word), "")
+	key := strings.Join(strings.Fields(word), "")
 	for i, d := range request.Choices() {
 		letter := d.Remember.String()[:1]
-		if i == 0 && (word == "y" || word == "yes") || i > 0 && (word == letter+strconv.Itoa(d.Offer+1) || word == letter && d.Offer == 0) {
+		if i == 0 && agrees(word) || i > 0 && (key == letter+strconv.Itoa(d.Offer+1) || key == letter && d.Offer == 0) {
 			return d, true
 		}
 	}

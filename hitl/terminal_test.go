@@ -63,9 +63,17 @@ func TestTerminalUnderstandsItsLetters(t *testing.T) {
 		{"No", "No\n", hitl.Decision{}, "", ""},
 		{"nothing", "\n", hitl.Decision{}, "", ""},
 		{"blanks", "  \t \n", hitl.Decision{}, "", ""},
-		{"guidance", "  archive it instead \n", hitl.Decision{Reason: "archive it instead"}, "", ""},
-		{"almost a yes", "yes please\n", hitl.Decision{Reason: "yes please"}, "", ""},
-		{"a yes of another alphabet", "ｙ\n", hitl.Decision{Reason: "ｙ"}, "", ""},
+		{"ok", "OK!\n", yes, "", ""},
+		{"sure", "sure\n", yes, "", ""},
+		{"a polite yes", "yes please\n", yes, "", ""},
+		{"nope", "nope.\n", hitl.Decision{}, "", ""},
+		{"guidance that was asked for", "i\n  archive it instead \n", hitl.Decision{Reason: "archive it instead"}, "", "do instead?"},
+		{"no guidance after all", "instead\n\n", hitl.Decision{}, "", ""},
+		{"guidance, and then the end", "i\n", hitl.Decision{}, "the input has ended", ""},
+		{"guidance that was not asked for", "archive it\ny\n", yes, "", "\"archive it\" is neither a yes nor a no; nothing was decided"},
+		{"neither, to the end", "maybe\n", hitl.Decision{}, "the input has ended", "n denies, i denies and takes a line"},
+		{"help, and then a yes", "?\ny\n", yes, "", "y approves this call once"},
+		{"a yes of another alphabet", "ｙ\nn\n", hitl.Decision{}, "", "neither a yes nor a no"},
 		{"the end of the input", "", hitl.Decision{}, "the input has ended", "denied"},
 		{"details, and then a yes", "d\ny\n", yes, "", ""},
 		{"the words for letters", "details\nEdit\n{\"n\":1}\ny\n", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"n":1}`)}, "", ""},
@@ -131,7 +139,7 @@ func TestTerminalShowsTheCall(t *testing.T) {
   │     }
   │   }
   ╰─
-  Allow? [y]es  [N]o  [e]dit  [d]etails, or say what to do instead (30s left): `
+  Allow? [y]es  [N]o  [i]nstead  [e]dit  [d]etails  [?] (30s left): `
 		if got := out.String(); got != want {
 			t.Errorf("got:\n%s\nwant:\n%s", got, want)
 		}
@@ -357,7 +365,7 @@ func TestLineForAQuestionThatHasExpiredIsThrownAway(t *testing.T) {
 				default:
 				}
 				e.want(t, 0)
-				if !strings.Contains(out.String(), "does not count") {
+				if !strings.Contains(out.String(), "is not taken as the answer") {
 					t.Errorf("the person is not told:\n%s", out)
 				}
 				typing("y\n")

@@ -179,7 +179,7 @@ var cases = map[string]string{
 		tools/read | | safe
 		DELETE_ITEM | | dangerous
 		ListAllTheThings | | safe
-		create2FASecret | | moderate
+		create2FASecret | | dangerous
 		S3ListBuckets | | safe
 		data_deletion | | dangerous`,
 	"state words and negation": `
@@ -273,7 +273,7 @@ var cases = map[string]string{
 		jobs | All jobs by account | safe
 		weather | Current weather at a place | safe
 		temperature | Sets the temperature of a room | moderate
-		door | Use this to unlock the front door | moderate
+		door | Use this to unlock the front door | dangerous
 		thermostat | This tool will update the target temperature | moderate
 		garbage | Permanently deletes what is not referenced | dangerous
 		newsletter | A tool that sends the newsletter to all readers | dangerous
@@ -347,7 +347,7 @@ var cases = map[string]string{
 		import_contacts | | moderate
 		write_note | Write a note | moderate
 		write_file | Write to a file | dangerous
-		grant_access | | moderate
+		grant_access | | dangerous
 		approve_request | | moderate
 		duplicate_page | | moderate
 		close_issue | | moderate

@@ -21,27 +21,42 @@ func (e effect) writes() bool { return e >= adds }
 // dangerous reports whether a person has to agree.
 func (e effect) dangerous() bool { return e >= leaves }
 
-// A finding is an effect with its reason: a word of the lexicon and where it
-// stood.
+// A gift is what a call gives away, as the reason why a person is asked.
+type gift string
+
+const (
+	givesAccess   gift = "gives access away"
+	givesKeys     gift = "hands out or changes credentials"
+	givesMoney    gift = "moves or commits money"
+	givesControl  gift = "controls a thing in the physical world"
+	givesPublic   gift = "publishes"
+	givesIdentity gift = "acts as somebody else"
+	givesPower    gift = "does whatever it is told"
+)
+
+// A finding is an effect with its reason: a word of the lexicon and where it stood.
 type finding struct {
+	word   string
 	effect effect
 	place  place
-	word   string
+	gives  gift
 }
 
-// A place is where a word stood, as evidence says it.
+// A place is where a word stood, as evidence has it.
 type place string
 
 const (
 	leadsName         place = "leads the name"
 	inName            place = "in the name"
-	inTitle           place = "in the title"
 	mainOfDescription place = "is the main verb of the description"
+	warns             place = "warns in the description"
+	inChoice          place = "is a choice of a parameter"
+	inTitle           place = "in the title"
 	inDescription     place = "in the description"
 	saysNoDeed        place = "begins a description in which nothing is done"
-	warns             place = "warns in the description"
 	inSchema          place = "is a parameter"
-	inChoice          place = "is a choice of a parameter"
+	ofParameter       place = "in the description of a parameter"
+	notUnderstood     place = "the words are not understood"
 	longText          place = "more than 100 characters of description"
 	shortText         place = "at most 100 characters of description"
 )
@@ -49,10 +64,24 @@ const (
 // strength returns how much a word at a place says.
 func (p place) strength() annotation.Strength {
 	switch p {
-	case inDescription, inSchema, inTitle, longText, shortText:
-		return annotation.Weak
+	case leadsName, inName, mainOfDescription, warns, inChoice:
+		return annotation.Strong
 	}
-	return annotation.Strong
+	return annotation.Weak
+}
+
+// at returns the finding for another place.
+func (f finding) at(p place) finding {
+	f.place = p
+	return f
+}
+
+// when returns the finding if a condition holds, and else one that says nothing.
+func (f finding) when(holds bool) finding {
+	if !holds {
+		return finding{}
+	}
+	return f
 }
 
 // worse returns the graver of two; at par the first one stays.
@@ -63,109 +92,43 @@ func (f finding) worse(g finding) finding {
 	return f
 }
 
-// An object is what a verb is done to: the senses of all its words, and those of
-// the last one, which says what it is. A payment link is a link.
+// An object is what a verb is done to: the senses of all its words, and the last
+// one, which says what it is. A payment link is a link.
 type object struct {
-	any, head sense
-	some      bool // something follows the verb, known or not
-	free      bool // two words of a request: an API request is whatever it is told
+	any   sense
+	last  word
+	some  bool // something follows the verb, known or not
+	free  bool // two words of a request: an API request is whatever it is told
+	known bool // one that exists: an existing query, a saved one
 }
 
 func (o *object) add(w *word) {
 	o.some = o.some || w.sense&lead == 0
 	o.free = o.free || w.sense&o.any&wire != 0
-	if w.sense&nouns != 0 && w.form <= third {
+	if w.sense&nouns != 0 && w.form <= third && w.sense&(read|secret) != read|secret {
 		o.any |= w.sense
 	}
 	o.any |= w.sense & outside
+	o.known = o.known || w.sense&tells != 0 || w.form == past
 	if w.sense&many == 0 {
-		o.head = w.sense
+		o.last = *w
 	}
 }
 
-// An act is a row of what a verb does to an object: it is for a verb with one of
-// the senses in verb and all those in also. The conditions on the object that are 0
-// always hold.
-type act struct {
-	verb, also sense
-	any, with  sense // the object has a word with one of these, and one with one of those
-	head       sense // its last word has one of these
-	not        sense // its last word has none of these
-	without    sense // no word of it has one of these
-	given      given
-	effect     effect
-}
-
-// A given says what else has to hold of an object.
-type given uint8
-
-const (
-	something given = iota + 1 // there is one
-	nothing                    // there is none
-	free                       // two words of a request
-)
-
-// acts are looked through in order; the first row that fits decides.
-var acts = [...]act{
-	{verb: take, also: sweep, any: view, effect: changes},
-	{verb: take, effect: takes},
-	{verb: power, effect: commands},
-	{verb: out, also: bends, any: revision, effect: changes},
-	{verb: out, effect: leaves},
-	{verb: produce, any: storage, effect: takes},
-	{verb: seals, head: money | message | pact, effect: leaves},
-	{verb: run | produce, any: wire, with: outside, effect: commands},
-	{verb: run, any: wire, given: free, effect: commands},
-	{verb: produce, also: seals, any: wire, given: free, effect: commands},
-	{verb: read | compute, also: bends, head: kept, effect: adds},
-	{verb: run | fills, any: code, not: report, effect: commands},
-	{verb: run, any: many, with: wire, effect: commands},
-	{verb: run, also: change, head: money, effect: leaves},
-	{verb: run, also: change, effect: changes},
-	{verb: run, head: report, effect: reads},
-	{verb: run, also: compute, given: something, effect: reads},
-	{verb: run, head: money, effect: leaves},
-	{verb: run, effect: changes},
-	{verb: produce, any: artefact | number, not: access, effect: reads},
-	{verb: produce, effect: adds},
-	{verb: retire, any: many, effect: takes},
-	{verb: retire, head: access | money, effect: takes},
-	{verb: fills, any: kept, effect: takes},
-	{verb: change, effect: changes},
-	{verb: add, also: bends, any: picture, without: kept, effect: reads},
-	{verb: add, also: bends, without: kept, given: nothing, effect: reads},
-	{verb: add, also: wire, any: many, given: nothing, effect: commands}, // a raw request
-	{verb: add, also: says, head: report, effect: reads},                 // it reports a status
-	{verb: add, head: number, effect: reads},
-	{verb: add, head: message | money, without: tentative, effect: leaves},
-	{verb: add, effect: adds},
-	{verb: read | compute, effect: reads},
-}
-
-// effectOf says what a verb does to an object.
-func effectOf(verb sense, o object) effect {
+// does returns what a verb does to an object, as it was found at a place.
+func (w *word) does(o object, at place) finding {
 	for i := range acts {
-		if d := &acts[i]; verb&d.verb != 0 && verb&d.also == d.also && d.fits(o) {
-			return d.effect
+		if d := &acts[i]; w.sense&d.verb != 0 && w.sense&d.also == d.also && d.fits(&o) {
+			return finding{effect: d.effect, place: at, word: w.base, gives: d.gives}
 		}
 	}
-	return unknown
+	return finding{place: at, word: w.base}
 }
 
 // fits reports whether the conditions on the object hold.
-func (d *act) fits(o object) bool {
-	switch {
-	case d.given == something && !o.some, d.given == nothing && o.some, d.given == free && !o.free:
-		return false
-	case o.head&d.not != 0, o.any&d.without != 0:
-		return false
-	}
-	return has(o.any, d.any) && has(o.any, d.with) && has(o.head, d.head)
+func (d *act) fits(o *object) bool {
+	has := func(s, some sense) bool { return some == 0 || s&some != 0 }
+	given := [...]bool{true, o.some, !o.some, o.free, !o.known}[d.given]
+	whole := has(o.any, d.any) && has(o.any, d.with) && o.any&d.without == 0
+	return given && whole && has(o.last.sense, d.head) && o.last.sense&d.not == 0
 }
-
-// has reports whether s has one of some senses, or none is asked for.
-func has(s, some sense) bool { return some == 0 || s&some != 0 }
-
-// runs reports whether a verb runs what it is given: "run", and a "query", which
-// is itself a thing that is run.
-func runs(verb sense) bool { return verb&run != 0 || verb&read != 0 && verb&code != 0 }

@@ -3,6 +3,7 @@ package infer
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // An Entry is one word of one group of the lexicon.
@@ -42,6 +43,40 @@ func WithoutEach(f func(gone Entry)) {
 		f(Entry{gone.group, gone.base})
 		maps.Copy(all, kept)
 	}
+}
+
+// WithoutEachCue is WithoutEach for the names of parameters.
+func WithoutEachCue(f func(gone Entry)) {
+	all := cuesOf()
+	for i, p := range parameters {
+		for word := range strings.FieldsSeq(p.words) {
+			kept := all[word]
+			all[word] &^= p.cue
+			f(Entry{i, word})
+			all[word] = kept
+		}
+	}
+}
+
+// RuleNames lists the rules in the order in which they are applied.
+func RuleNames() (names []string) {
+	for _, r := range rules {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// WithoutRule calls f while the rule finds nothing. Nothing else may infer at the
+// same time.
+func WithoutRule(name string, f func()) {
+	for i := range rules {
+		if r := &rules[i]; r.name == name {
+			find := r.find
+			r.find = func(*tool) finding { return finding{} }
+			defer func() { r.find = find }()
+		}
+	}
+	f()
 }
 
 // Base returns the entry that a written form belongs to, "" for none.

@@ -116,7 +116,7 @@ func TestHints(t *testing.T) {
 		{"create_user", no, no, unset},
 		{"update_user", no, no, unset},
 		{"delete_user", no, yes, unset},
-		{"run_command", no, yes, unset},
+		{"run_command", no, yes, yes},
 		{"manage_users", no, yes, unset},
 		{"send_mail", no, no, yes},
 		{"pay_invoice", no, no, yes},

@@ -21,8 +21,7 @@ var rows = []struct{ tool, want, words string }{
 		  reveal consult demonstrate visualize echo wait poll learn understand interpret determine troubleshoot
 		traceroute whois explain whoami extract locate  show  ask  correlate aggregate debug autocomplete  listen blame recognize
 		collect  query search list scan display view check look count audit match monitor trace profile filter  rank
-		chat research guess help diff  screenshot survey sample benchmark preview test info status overview tree top
-		peer head map access screen provide review`},
+		chat research guess help diff  screenshot survey sample benchmark preview test info status overview tree top head map access screen provide review`},
 	{"_ widget", "safe", `calculate compute  parse encode decode hash estimate predict forecast simulate tokenize transcribe
 		solve interpolate multiply divide subtract factorize paraphrase proofread beautify prettify minify transpile intersect
 		extrapolate geolocate snap backtest rerank concatenate sanitize infer derive flip  enrich sum average round render encrypt decrypt score plot think reason brainstorm reflect roll
@@ -39,13 +38,13 @@ var rows = []struct{ tool, want, words string }{
 	{"_ widget", "moderate", `update set edit modify rename move enable toggle activate adjust alter patch configure mark unmark
 		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus navigate
 		reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive recover reopen
-		unlock reorder tune scale upgrade migrate sync synchronize refactor annotate grant authorize authenticate allow
+		unlock reorder tune scale upgrade migrate sync synchronize refactor annotate  authorize authenticate allow
 		acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin turn switch put unset change customize
 		rebase transition approve reject deny accept decline unsubscribe disconnect reconnect emulate signin signup signout
-		checkin downgrade teleport arm disarm impersonate flag leave join reindex reconcile rsvp escalate silence boot extend protect
+		checkin downgrade teleport arm   flag leave join reindex reconcile rsvp escalate silence boot extend protect
 		unprotect skip undo redo amend stash delegate reassign relabel reschedule postpone increment decrement increase decrease
 		quit exit minimize maximize unmount replay rebuild unblock unban unhide unfreeze reactivate reinstate quarantine isolate
-		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state control play record share schedule contact label assignment open track watch fix
+		repair mutate redact dedupe vacuum group highlight loop wake unshare step train hold speak say pull input type state play record  schedule contact label assignment open track watch fix
 		complete confirm go back archive close deactivate disable suspend hide expire freeze block lock write`},
 	{"_ widget", "safe", `appraise assert autodetect characterize critique crosscheck deduce disambiguate dump gauge glob interrogate
 		itemize judge outline paginate pinpoint prefetch quantify scout skim sniff spot study tabulate tally vet dry stream
@@ -65,7 +64,7 @@ var rows = []struct{ tool, want, words string }{
 		watermark pack like give tell supply`},
 	{"_ widget", "moderate", `accelerate adopt amplify appoint arrange associate autoscale bake bypass centralize choose clamp conclude consume cool
 		curate dampen darken brighten decouple define deflate deform deprecate derank desaturate designate disassociate dissociate
-		disapprove disengage displace dock earmark emboss employ empower enact endorse enforce equalize equip expedite expose fade fold unfold
+		disapprove disengage displace dock earmark emboss employ  enact endorse enforce equalize equip expedite expose fade fold unfold
 		fortify graduate harden heal heat hoist hydrate rehydrate inactivate indent inflate inhibit inline intercept jam lengthen lessen loosen
 		tighten mend modernize modulate morph obsolete organize orient paste penalize pick prefill preserve prevent prewarm prime prolong
 		propagate qualify disqualify randomize ratify readjust realign reallocate reassemble rebrand recalibrate recertify reclaim
@@ -75,7 +74,7 @@ var rows = []struct{ tool, want, words string }{
 		thaw throw tidy tilt tint tweak twist unbind unbookmark unclaim undock unfavorite unlist unmatch unmerge unplug plug unquarantine
 		unreact unreserve unsave unsnooze unsuppress unsuspend untrack veto vibrate warm warp weld widen wield standby sideload walk delay compact`},
 	{"_ widget", "moderate", `distribute interact serve treat feed grade power moderate signal stack target clip color paint shape bump cap certify
-		coerce dedicate deduct deduplicate degrade divert elect exempt grow inherit instruct manipulate mediate mimic mitigate offload prohibit
+		coerce dedicate  deduplicate degrade divert elect exempt grow inherit instruct manipulate mediate mimic mitigate offload prohibit
 		reprogram restrict retrofit safeguard secure shield shut soften specify squeeze transplant unbundle unseal utilize visit cast center
 		cycle instrument license limit mask pass permit route transport trust`},
 	{"_ widget", "dangerous", `abandon abolish annihilate annul clobber confiscate cull deauthorize deplete deport depose detonate eradicate evacuate
@@ -91,9 +90,9 @@ var rows = []struct{ tool, want, words string }{
 	{"run _", "safe", `capability topology catalog dashboard context property outlook journey inventory feed directory news availability agenda
 		leaderboard spec specification weather portfolio holding definition location duration`},
 	{"_ widget", "moderate", `convert capture snapshot sort reverse claim nest establish inscribe integrate jot nominate preload readd recreate
-		reinstall reprint reprocess resubmit upvote downvote whitelist allowlist blacklist denylist blocklist zip unzip unpack
+		reinstall reprint reprocess resubmit upvote downvote   blacklist denylist blocklist zip unzip unpack
 		untar handoff handover index place stage pair journal stitch setup begin adapt advance align anonymize autofix autofill boost
-		calibrate collapse colorize continue cut deescalate defer defragment demote deselect dim dislike elevate engage flatten
+		calibrate collapse colorize continue cut deescalate defer defragment demote deselect dim dislike  engage flatten
 		halt hibernate ignore interrupt invert jump lower maintain nudge obfuscate override pan park prioritize raise rearrange
 		rebalance recalculate recategorize reclassify recolor recompute reconfigure redirect redistribute reduce refill reformat
 		regenerate relocate remap remediate renumber reorganize reparent reposition requeue reroute rescan retag retarget
@@ -137,6 +136,22 @@ var rows = []struct{ tool, want, words string }{
 		checkout deposit sms tip wire release ship bridge failover redeploy republish lend borrow repay renew`},
 	{"_ payment", "dangerous", `collect capture`},
 	{"log _", "safe", `reader viewer finder explorer`},
+	{"_ widget", "moderate", `emit include peer`},
+	{"_ widget", "dangerous", `grant entrust empower elevate whitelist allowlist share disarm control lose deduct bill impersonate masquerade assume`},
+	{"add _", "dangerous", `payee beneficiary credit permission privilege access ownership collaborator`},
+	{"approve _", "dangerous", `invoice expense`},
+	{"get _", "moderate", `presigned presign embed password passphrase passcode credential otp totp`},
+	{"disable _", "dangerous", `firewall antivirus mfa twofactor fa`},
+	{"open _", "dangerous", `door gate garage oven stove heater furnace boiler valve car vehicle engine robot drone motor pump elevator alarm siren`},
+	{"create _", "dangerous", `public visibility website webpage blog timeline`},
+	{"reserve _", "dangerous", `transaction hotel room car table seat restaurant rental taxi ride appointment shipment prescription`},
+	{"gadget | Lamp _ of a house", "unknown", `api endpoint request account console shell terminal`},
+	{"_ push", "dangerous", `force forced`},
+	{"get widget | Get a widget. _ is deleted", "safe", `nothing`},
+	{"_ delete", "safe", `can could is are would should has`},
+	{"gadget | The _ will get the widgets", "safe", `functions users lets wants needs`},
+	{"gadget | List _ xyz", "unknown", `os e y`},
+	{`query widget | Run a query | {"properties":{"_":{"type":"string"}}}`, "dangerous", `query statement`},
 	{"write _", "dangerous", `file`},
 	{"create _ email", "moderate", `draft template`},
 	{"make http _", "dangerous", `request api endpoint`},
@@ -186,7 +201,7 @@ var rows = []struct{ tool, want, words string }{
 	{"gadget | _ you to delete things", "dangerous", `help helps`},
 	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps lets`},
 	{"gadget | List xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
-		its`},
+		its was were been have there than now something only`},
 	{"gadget | List _ xyz", "unknown", `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec
 		dans sur aux il gli della che nel uma com dos het een van voor met och att som`},
 
@@ -262,12 +277,14 @@ func TestEveryEntryMatters(t *testing.T) { // not parallel: it changes the lexic
 			byWord[word] = append(byWord[word], check{toolOf(strings.Replace(row.tool, "_", word, 1)), row.want})
 		}
 	}
-	infer.WithoutEach(func(gone infer.Entry) {
+	noticed := func(gone infer.Entry) {
 		noticed := slices.ContainsFunc(byWord[gone.Word], func(c check) bool { return !is(infer.Tool(c.def), c.want) })
 		if !noticed {
 			t.Errorf("nobody notices that %q of group %d is gone", gone.Word, gone.Group)
 		}
-	})
+	}
+	infer.WithoutEach(noticed)
+	infer.WithoutEachCue(noticed)
 }
 
 func TestForms(t *testing.T) {

@@ -1,237 +1,197 @@
 package infer
 
-import "strings"
-
-const (
-	// maxWords is how many words of a name are looked at. Names have at most 128
-	// characters; of longer ones the rest is not needed to find the verb.
-	maxWords = 24
-	// maxCompound is how many letters a word may have in which two are looked for.
-	maxCompound = 12
-)
-
-// cut returns the words of a name in any dress: snake, kebab, dots, slashes,
-// camelCase, acronyms (HTTPDelete), digits.
-func cut(text string) []word {
-	ws := make([]word, 0, 8)
-	start, before := -1, ""
-	end := func(at int) {
-		if start >= 0 && len(ws) < maxWords {
-			plain, odd := letters(text[start:at])
-			ws = appendWord(ws, plain, before, odd)
-			before = plain
-		}
-		start = -1
-	}
-	for i, r := range text {
-		switch k, _ := kindOf(r); {
-		case k == letter || k == other:
-			if start >= 0 && humps(text, i) {
-				end(i)
-			}
-			if start < 0 {
-				start = i
-			}
-		case k != silent:
-			end(i)
-		}
-	}
-	end(len(text))
-	return ws
-}
-
-// humps reports whether a new word begins at i: deleteUser, HTTPDelete.
-func humps(text string, i int) bool {
-	return isUpper(text[i]) && (!isUpper(text[i-1]) || i+1 < len(text) && isLower(text[i+1]))
-}
-
-// appendWord appends a word of a name. A particle joins the verb before it if the
-// lexicon has the two as one: check_out, shut_down.
-func appendWord(ws []word, text, before string, odd bool) []word {
-	w := lookup(text)
-	if odd {
-		w.flags = folded
-	}
-	if strings.Contains(text, "?") {
-		w.flags |= opaque // in another script
-	}
-	if w.is(particle) && len(ws) > 0 {
-		if both := phrasal(before, text); both.is(verbs) {
-			both.flags = w.flags
-			ws[len(ws)-1] = both
-			return ws
-		}
-	}
-	if w.sense == 0 && w.flags&opaque == 0 {
-		if first, second, ok := compound(text); ok && len(ws)+1 < maxWords {
-			return append(ws, first, second)
-		}
-	}
-	return append(ws, w)
-}
-
-// compound cuts an unknown word that hides one that takes away or sends:
-// bulkdelete, deleteall. Both halves have to be words of the lexicon.
-func compound(text string) (first, second word, ok bool) {
-	if len(text) > maxCompound {
-		return word{}, word{}, false
-	}
-	for at := len(text) - 3; at >= 3; at-- {
-		a, b := lookup(text[:at]), lookup(text[at:])
-		if a.sense == 0 || b.sense == 0 || (a.sense|b.sense)&particle != 0 || a.imperative() && b.imperative() {
-			continue
-		}
-		if a.grave() || b.grave() {
-			return a, b, true
-		}
-	}
-	return word{}, word{}, false
-}
-
-// imperative reports whether a word can only be a verb. Two of them make no
-// compound: they are a brand, or something else that is no word of ours.
-func (w *word) imperative() bool { return w.is(verbs) && w.sense&(noun|either|weak) == 0 }
-
-func (w *word) grave() bool {
-	return w.sense&(take|out|power) != 0 && w.sense&(noun|either) == 0 && w.form == base
-}
+import "github.com/fairlead-go/fairlead/infer/internal/text"
 
 // A verdict is what the name alone says.
 type verdict struct {
 	finding
 	verb word // the head verb; none where its sense is 0
-	at   int
+	head int  // its index, or -1
 	firm bool // it stands on its own; else the description is asked first
 	obj  object
-	told bool // the last word says that something is told: command_help
+	told bool    // the last word says that something is told: command_help
+	only bool    // there is no other word
+	deed bool    // it begins with an unknown word that ends like a verb
+	last finding // what a grave verb at the end of the name does, which may be a noun
 }
 
 // judge finds the verb that speaks for the name and what it does, and whether
 // another one makes it worse.
-func judge(ws []word, from int) verdict {
-	at := headVerb(ws, from)
-	if at < 0 {
-		last := len(ws) - 1
-		v := verdict{at: -1, told: last >= 0 && ws[last].is(report)}
-		if last > from && ws[last].is(report) && ws[last].flags&folded == 0 {
-			v.finding = finding{reads, inName, ws[last].base} // printer_status: nothing is done
+func judge(ws []word) verdict {
+	v, last := verdict{head: headVerb(ws)}, len(ws)-1
+	if last < 0 {
+		return v
+	}
+	v.only, v.told = last == 0, ws[last].is(report)
+	v.deed = ws[0].sense == 0 && text.Ending(ws[0].base) == text.Verbal
+	switch {
+	case last > 0 && ws[0].is(modal): // can_cancel: a question
+		v.finding, v.firm = finding{effect: reads, place: leadsName, word: ws[0].base}, true
+		return v
+	case v.head < 0:
+		if last > 0 && v.told && ws[last].flags&text.Folded == 0 { // printer_status: nothing is done
+			v.finding = finding{effect: reads, place: inName, word: ws[last].base}
 		}
 		return v
 	}
-	v := verdict{verb: ws[at], at: at}
-	v.obj = objectOf(ws, from, at)
-	v.finding = finding{effectOf(v.verb.sense, v.obj), inName, v.verb.base}
-	if at == from {
+	v.verb, v.obj = ws[v.head], objectOf(ws, v.head)
+	v.finding = v.verb.does(v.obj, inName)
+	if v.head == 0 {
 		v.place = leadsName
 	}
-	v.told = ws[len(ws)-1].sense&report != 0
-	v.firm = v.verb.sense&wire != 0 && v.effect == commands || v.verb.sense&power != 0 && (v.verb.sense&noun == 0 || at == len(ws)-1) || v.verb.sense&(weak|noun) == 0 && v.verb.form <= third &&
-		!(v.verb.sense&produce != 0 && v.effect == adds) && // made of what, is not known
-		!(v.verb.sense&either != 0 && v.effect != reads && at == len(ws)-2 && v.told) // a noun: deploy_status
-	if v.verb.sense&(bends|seals) == bends|seals && v.effect == reads && at > from && v.obj.any&picture == 0 {
-		v.firm, v.effect = false, adds // notes_capture: of what, is not known
+	s := v.verb.sense
+	loose := weak | noun | produce
+	if v.deed {
+		loose |= either
 	}
-	if v.effect == reads && (v.verb.flags&folded != 0 || v.verb.sense&says != 0) {
+	v.firm = s&loose == 0 && (s&either == 0 || v.effect == reads || !v.told)
+	switch {
+	case s&power != 0:
+		v.firm = s&noun == 0 || v.head == last
+	case v.effect != reads:
+	case v.verb.flags&text.Folded != 0, s&says != 0:
 		v.firm, v.effect = false, unknown
 	}
-	for i := at + 1; i < len(ws); i++ {
-		if !ws[i].is(verbs) {
-			continue
-		}
-		f := finding{effectOf(ws[i].sense, objectOf(ws, i, i)), inName, ws[i].base}
-		if v.verb.sense&supposes != 0 && ws[i].is(verbs&^(read|compute)) && ws[i].form == base {
-			v.firm = false // preview_send: or things that are done in a preview
-		}
-		switch {
-		case more(ws, i) && ws[i].sense&(produce|weak) != produce|weak && (f.effect.dangerous() && v.verb.sense&supposes == 0 || ws[i-1].is(and)),
-			v.effect == reads && v.verb.sense&noun != 0 && ws[i].form == base, // chat_post: two nouns that may be verbs
-			v.verb.sense&run != 0 && !v.told && ws[i].grave(),                 // run_purge_job
-			v.effect.writes() && ws[i].is(take) && ws[i].sense&noun != 0:      // request_deletion
-			v.finding = v.worse(f)
-		}
-	}
+	v.others(ws)
 	return v
 }
 
-// more reports whether the verb at i is another one of the name: after "and",
-// "or" or "then", or at the end, where no noun follows that it could describe.
-// What stands behind a state word or before a noun is none: get_reset_token.
-func more(ws []word, i int) bool {
-	if ws[i-1].is(and) {
-		return ws[i].form != past
-	}
-	return i == len(ws)-1 && ws[i].imperative() && ws[i].form == base
-}
-
-// headVerb returns the index of the verb that speaks for the name, or -1: the
-// first word; else the one after a prefix or the last one; else any plain one;
-// else one that may be a noun.
-func headVerb(ws []word, from int) int {
-	for from < len(ws)-1 && ws[from].is(many) && !ws[from].is(verbs) {
-		from++
-	}
-	plain := func(i int) bool {
-		return i >= from && i < len(ws) && ws[i].is(verbs) && ws[i].sense&noun == 0 &&
-			(ws[i].sense&agent == 0 || i == len(ws)-1) && (ws[i].form == base || i == from && i < len(ws)-1 && ws[i].form == third && ws[i].sense&either == 0)
-	}
-	sure := func(i int) bool { return plain(i) && ws[i].sense&either == 0 && ws[i].form == base }
-	// A reading verb that may be a noun is one before a plain verb: survey_create;
-	// and one that says little gives way to a plain one: screen_reload, reverse_geocode.
-	object := func(i int) bool {
-		last := len(ws) - 1
-		return ws[i].sense&(either|weak) != 0 && ws[i].sense&supposes == 0 && last > i && sure(last) && ws[i].sense&ws[last].sense&weak == 0 && !ws[last-1].is(prep) ||
-			ws[i].sense&weak != 0 && sure(i+1) && ws[i+1].sense&weak == 0
-	}
-	last := len(ws) - 1
-	for last > from && ws[last].sense == 0 && ws[last].flags&opaque != 0 {
-		last--
-	}
-	switch {
-	case last > from && ws[last].sense&manage != 0 && ws[last].sense&noun != 0 && !sure(from) && !sure(from+1):
-		return last
-	case plain(from) && !object(from):
-		return from
-	case plain(from+1) && ws[from+1].sense&supposes != 0:
-		return from + 1
-	case sure(from + 1):
-		return from + 1
-	case plain(last) && !ws[last-1].is(prep):
-		return last
-	}
-	for _, fits := range []func(int) bool{
-		sure, plain,
-		func(i int) bool {
-			return i == from && ws[i].is(verbs) && ws[i].sense&noun != 0 && ws[i].sense&manage == 0 &&
-				(ws[i].form == base || ws[i].form == third && i < len(ws)-1 && !ws[len(ws)-1].is(report))
-		},
-		func(i int) bool {
-			return ws[i].is(take) && ws[i].form != third || i == len(ws)-1 && ws[i].is(out) && ws[i].form != third
-		},
-	} {
-		for i := from; i < len(ws); i++ {
-			if fits(i) {
-				return i
-			}
+// others looks at the other verbs of the name. A plain one that takes away or sends,
+// at the end behind one that looks, may be a noun.
+func (v *verdict) others(ws []word) {
+	for i := v.head + 1; i < len(ws); i++ {
+		w := &ws[i]
+		if v.verb.sense&supposes != 0 && w.is(verbs&^(read|compute)) {
+			v.firm = false // preview_send: or things that are done in a preview
+		}
+		f := w.does(objectOf(ws[i:], 0), inName)
+		switch {
+		case v.with(w, &ws[i-1]):
+			v.finding = v.worse(f)
+		case v.looks() && i == len(ws)-1 && w.grave():
+			v.last = f
 		}
 	}
+}
+
+// with reports whether a word is a deed beside the head verb: chat_post, two nouns that
+// may be verbs, run_purge_job, request_deletion, and what "and", "or" or "then" joins.
+func (v *verdict) with(w, before *word) bool {
+	switch {
+	case v.effect == reads && v.verb.sense&noun != 0, v.verb.sense&run != 0 && !v.told && w.grave():
+		return true
+	case v.effect.writes() && w.is(take) && w.sense&noun != 0:
+		return true
+	}
+	return before.is(and) && w.form != past && w.sense&(produce|weak) != produce|weak
+}
+
+// looks reports whether the verb is a plain one that only looks.
+func (v *verdict) looks() bool {
+	return v.verb.is(read) && v.verb.sense&(weak|noun|either) == 0
+}
+
+// headVerb returns the index of the verb that speaks for the name, or -1.
+func headVerb(ws []word) int {
+	skip := 0
+	for skip < len(ws)-1 && ws[skip].is(many) {
+		skip++
+	}
+	if i := phrase(ws[skip:]).head(); i >= 0 {
+		return skip + i
+	}
 	return -1
+}
+
+// A phrase is a name in which the head verb is looked for.
+type phrase []word
+
+// head is the first word; else the one after a prefix; else any plain verb; else one
+// that may be a noun.
+func (n phrase) head() int {
+	last := len(n) - 1
+	const manager = manage | noun // ops, admin: several things
+	switch {
+	case last > 0 && n[last].sense&manager == manager && !n[last-1].is(prep) && !n.sure(0) && !n.sure(1):
+		return last
+	case n.plain(0) && !n.object():
+		return 0
+	case n.sure(1), n.plain(1) && n[1].sense&supposes != 0:
+		return 1
+	}
+	at, best := -1, 0
+	for i := range n {
+		if rank := n.rank(i); rank > best {
+			at, best = i, rank
+		}
+	}
+	return at
+}
+
+// rank tells how well the word at i does as the head verb, 0 for not at all. The last
+// word may name what the first one makes another of: copy_snapshot.
+func (n phrase) rank(i int) int {
+	w, last := &n[i], len(n)-1
+	switch {
+	case i == last && i > 0 && w.is(bends) && n.deed():
+		return 0
+	case n.sure(i):
+		return 4
+	case n.plain(i):
+		return 3
+	case i == 0 && n.deed():
+		return 2
+	case w.form != third && (w.is(take) || i == last && w.is(out)):
+		return 1
+	}
+	return 0
+}
+
+// plain reports whether the word at i can hardly be a noun, and has the form that a
+// verb has in a name.
+func (n phrase) plain(i int) bool {
+	last := len(n) - 1
+	if i > last || !n[i].is(verbs) || n[i].sense&noun != 0 || n[i].sense&agent != 0 && i < last {
+		return false
+	}
+	return n[i].form == base || i == 0 && i < last && n[i].form == third
+}
+
+// sure is plain of a verb that is never a noun.
+func (n phrase) sure(i int) bool { return n.plain(i) && n[i].sense&either == 0 }
+
+// object reports whether the plain verb that leads is what a plainer one at the end is
+// done to: survey_create, screen_reload.
+func (n phrase) object() bool {
+	last, s := len(n)-1, n[0].sense
+	if s&(either|weak) == 0 || s&supposes != 0 || last == 0 || !n.sure(last) {
+		return false
+	}
+	return s&n[last].sense&weak == 0 && !n[last-1].is(prep)
+}
+
+// deed reports whether the noun that leads may be the verb of the name: post_item, as
+// against posts_history.
+func (n phrase) deed() bool {
+	last := len(n) - 1
+	return n[0].is(verbs) && n[0].sense&manage == 0 && (n[0].form == base || last > 0 && !n[last].is(report))
 }
 
 // objectOf collects what the verb is done to: what follows it up to a
 // preposition, or, where nothing does, what stands before it. What is run "in a
 // shell" is run by it.
-func objectOf(ws []word, from, at int) (o object) {
-	for i := at + 1; i < len(ws) && !ws[i].is(and) && (!ws[i].is(prep) || i == at+1 && ws[at].is(run|seals)); i++ {
+func objectOf(ws []word, at int) (o object) {
+	for i := at + 1; i < len(ws) && (!ws[i].is(prep) || ws[at].is(run|seals)); i++ {
 		o.add(&ws[i])
 	}
-	if o.head == 0 && o.any == 0 {
-		for i := from; i < at; i++ {
+	if o.last.sense == 0 && o.any == 0 {
+		for i := range at {
 			o.add(&ws[i])
 		}
-		o.some = o.some && at+1 < len(ws)
+		o.some = at+1 < len(ws)
 	}
 	for i := range ws {
-		o.any |= ws[i].sense & many
+		o.any |= ws[i].sense & (many | public)
 	}
 	return o
 }

@@ -39,12 +39,12 @@ var outcomes = map[string]string{
 		observe_lamp | Store what a lamp does | moderate
 		summarize_lamp | Compress the lamp | moderate
 		summarize_lamp | Summarize the lamp | safe`,
-	"a soft verb before another language": `
-		observe_lamp | ランプを保存 | moderate
-		observe_lamp | Beobachtet eine Lampe und das Licht | moderate
+	"a verb before another language": `
+		observe_lamp | ランプを保存 | unknown
+		observe_lamp | Beobachtet eine Lampe und das Licht | unknown
 		observe_lamp | | safe
-		monitor_lamp | ランプを保存 | safe
-		get_lamp | ランプを保存 | safe`,
+		get_lamp | ランプを保存 | unknown
+		create_lamp | ランプを保存 | moderate`,
 	"the same verb with its object": `
 		translate | Translate text | safe
 		translate | Translate the lamp | moderate

@@ -117,9 +117,11 @@ var rules = map[string]string{
 		lamps | Flurb lamps | unknown
 		lamps | Glow and age of a lamp | safe
 		lamps | The doors of a lamp shop | unknown
-		lamps | A lamp is removed | unknown
+		lamps | A lamp is removed | dangerous
 		lamps | A tool for flurbing lamps | unknown
 		lamps | Copies lamps from a house | moderate
+		lamps | Notes, revision 1. | unknown
+		lamps | Files (revision 2) | unknown
 		lamps | Creation of lamps | unknown
 		lamps | Bulk creation of lamps | unknown
 		lamps | Installation and flurbment of lamps | unknown

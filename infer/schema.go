@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
 // Limits on what is looked at of a schema. What lies beyond them gives no cue.
@@ -11,6 +13,7 @@ const (
 	maxSchemaBytes = 4 << 20
 	maxSchemaDepth = 6
 	maxSchemaNodes = 20000
+	maxChoice      = 128
 )
 
 // cues are what the parameters give away.
@@ -19,32 +22,27 @@ type cues struct {
 	noun     finding // the same, for a value that may be a noun: an email, a trash
 	chosen   bool    // there is such a parameter, and every value could be read
 	command  finding // a parameter that is itself a command
+	code     finding // a parameter that may be one, or a short word for something: a country's code
 	forced   finding // a parameter that overrides a protection
 	switched finding // a switch that takes something away
 	body     finding // a required parameter that holds what is to be written
 	tried    finding // a parameter that only a tool which changes something has
+	said     finding // the gravest of what the description of a parameter says to happen
+	carries  string  // a parameter that carries a method, an operation, a body or code
 	named    bool    // a parameter names what is acted on
+	listens  bool    // descriptions of parameters are read
 	nodes    int
 }
 
-// readSchema looks for cues. A schema may be anything that can be written as
-// JSON; what cannot gives none.
-func readSchema(schema any) (c cues) {
-	if schema != nil {
-		c.walk(decoded(schema), 0)
-	}
-	return c
-}
-
-// decoded is a schema as an object, nil where it is none.
+// decoded is a schema as an object, nil if it is none. A schema may be anything that can
+// be written as JSON; what cannot gives no cues.
 func decoded(schema any) (object map[string]any) {
 	defer func() {
 		if recover() != nil { // a MarshalJSON of somebody else's
 			object = nil
 		}
 	}()
-	object, ok := schema.(map[string]any)
-	if ok {
+	if object, ok := schema.(map[string]any); ok {
 		return object
 	}
 	raw, err := json.Marshal(schema)
@@ -63,9 +61,12 @@ func (c *cues) walk(schema any, depth int) {
 		return
 	}
 	properties, _ := object["properties"].(map[string]any)
+	required, _ := object["required"].([]any)
 	for _, label := range slices.Sorted(maps.Keys(properties)) {
 		property, _ := properties[label].(map[string]any)
-		c.property(label, property, depth, requires(object, label))
+		if ws := cut(label); len(ws) > 0 {
+			c.property(ws, property, depth == 0, slices.ContainsFunc(required, func(v any) bool { return v == label }))
+		}
 		c.walk(property, depth+1)
 	}
 	for _, key := range [...]string{"oneOf", "anyOf", "allOf"} {
@@ -76,62 +77,78 @@ func (c *cues) walk(schema any, depth int) {
 	}
 }
 
-func (c *cues) property(label string, property map[string]any, depth int, required bool) {
-	ws := cut(label)
-	if len(ws) == 0 {
-		return
-	}
+// property looks at a parameter: at any depth what it may choose, carry or say, at the
+// top what it is as well.
+func (c *cues) property(ws []word, property map[string]any, top, required bool) {
 	first, last := &ws[0], &ws[len(ws)-1]
-	if last.is(chooser) {
+	kind, _ := property["type"].(string)
+	if last.may(chooser) {
 		c.choice(property)
 	}
-	kind, _ := property["type"].(string)
-	switch {
-	case depth > 0:
-	case kind != "boolean" && len(ws) > 1 && first.sense&outlet == outlet && holds(last.sense):
-		c.tried = c.tried.worse(finding{adds, inSchema, first.base})
-	case last.is(namer):
+	if last.may(chooser | body | strict | asked) {
+		c.carries = last.base
+	}
+	if description, _ := property["description"].(string); c.listens {
+		c.listen(description, kind == "boolean", last.may(strict))
+	}
+	at := func(e effect, w *word) finding { return finding{effect: e, place: inSchema, word: w.base} }
+	switch isSwitch := kind == "boolean"; {
+	case !top:
+	case !isSwitch && len(ws) > 1 && first.may(outlet) && last.holds():
+		c.tried = c.tried.worse(at(adds, first))
+	case last.may(namer):
 		c.named = true
-	case len(ws) == 1 && last.is(strict) && kind != "object" && kind != "boolean" && property["enum"] == nil:
-		c.command = c.command.worse(finding{commands, inSchema, last.base})
-	case len(ws) == 1 && last.is(switcher) && last.form == base && kind == "boolean":
-		c.switched = c.switched.worse(finding{takes, inSchema, last.base})
-	case last.is(body) && required:
-		c.body = c.body.worse(finding{adds, inSchema, last.base})
-	case kind == "boolean" && first.is(trial) && (first.sense&force == 0 || first.is(verbs)):
-		c.tried = c.tried.worse(finding{changes, inSchema, first.base})
-	case kind == "boolean" && last.is(force) && last.sense&trial == 0:
-		c.forced = c.forced.worse(finding{takes, inSchema, last.base})
+	case isSwitch && len(ws) == 1 && last.may(switcher):
+		c.switched = c.switched.worse(at(takes, last))
+	case isSwitch && first.may(trial):
+		c.tried = c.tried.worse(at(changes, first))
+	case isSwitch && last.may(force):
+		c.forced = c.forced.worse(at(takes, last))
+	case isSwitch:
+	case last.may(strict) && len(ws) < 3 && kind != "object" && property["enum"] == nil: // sql, shell_command
+		f := at(commands, last)
+		if f.gives = givesPower; last.base == "code" {
+			c.code = f
+		} else {
+			c.command = f
+		}
+	case last.may(body) && required:
+		c.body = c.body.worse(at(adds, last))
+	}
+}
+
+// listen reads the description of a parameter. That of a switch says what is done when
+// it is on, and that of code may say that it is run.
+func (c *cues) listen(description string, isSwitch, isCode bool) {
+	var r reading
+	p := parser{scan: text.Scanner{Text: description}}
+	for begins := true; p.next(); begins = false {
+		r.passing(p.words)
+		if isSwitch && begins {
+			r.later(p.words)
+		}
+		if isCode && first(p.words, run) != "" {
+			r.also = r.also.worse(finding{effect: commands, word: "code", gives: givesPower})
+		}
+	}
+	if f := r.also.worse(r.done); f.effect > max(c.said.effect, adds) {
+		c.said = f.at(ofParameter)
 	}
 }
 
 // choice reads the values of a parameter such as "action" like names of tools.
 func (c *cues) choice(property map[string]any) {
 	values, _ := property["enum"].([]any)
-	if len(values) == 0 {
-		if constant, ok := property["const"]; ok {
-			values = []any{constant}
-		}
-	}
 	for _, value := range values {
-		text, _ := value.(string)
-		if len(text) > 128 {
-			continue
-		}
-		v := judge(cut(text), 0)
-		if v.at == 0 && v.effect != unknown && (v.firm || v.effect.dangerous() && v.verb.sense&weak == 0) {
-			if v.verb.sense&noun != 0 {
-				c.noun = c.noun.worse(finding{v.effect, inChoice, v.word})
-				continue
-			}
+		name, _ := value.(string)
+		v := judge(cut(name[:min(len(name), maxChoice)]))
+		switch {
+		case v.head != 0, v.effect == unknown, !v.firm && (v.verb.sense&weak != 0 || !v.effect.dangerous()):
+		case v.verb.sense&noun != 0:
+			c.noun = c.noun.worse(v.at(inChoice))
+		default:
 			c.chosen = true
-			c.action = c.action.worse(finding{v.effect, inChoice, v.word})
+			c.action = c.action.worse(v.at(inChoice))
 		}
 	}
-}
-
-// requires reports whether a schema says that a property has to be there.
-func requires(schema map[string]any, label string) bool {
-	required, _ := schema["required"].([]any)
-	return slices.ContainsFunc(required, func(v any) bool { return v == label })
 }

@@ -1,73 +1,118 @@
 package infer
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+)
 
 // A reading is what the description says, sentence by sentence.
 type reading struct {
 	main   finding // the main verb of the first sentence
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
+	done   finding // the gravest of what is done to something: "older files are deleted"
+	order  finding // the gravest imperative of a later sentence
+	hands  finding // says that credentials are handed out
 	warn   finding // says that there is no way back
 	stays  finding // says that the outcome does: "is saved to a file"
 	verb   sense   // the main verb
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
+	object bool    // the main verb has an object
 	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
 
 	claimsHarmless bool
-	odd            bool   // some words are in another script, or written with look-alikes
 	open, stem     string // the first word for the world outside, the first stem of a complex tool
-	understood     bool   // the first sentence has a small word of English
-	strange        bool   // it has more small words of other languages
+	strange        bool   // the first sentence is in another language, which is not understood
 }
-
-// unreadable reports whether the first sentence is in another language.
-func (r *reading) unreadable() bool { return r.odd && !r.understood || r.strange }
 
 // read reads a whole description.
-func (r *reading) read(text string) {
-	s := scanner{text: text, sentence: sentence{words: make([]word, 0, longest/2)}}
-	for s.scan() {
-		r.sentence(&s.sentence)
+func (r *reading) read(description string) {
+	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest/2)}
+	for p.next() {
+		r.sentence(p.words, p.scan.Odd)
 	}
-	r.odd = s.odd
+	has := func(words string) bool {
+		return slices.ContainsFunc(strings.Fields(words), func(w string) bool { return strings.Contains(description, w) })
+	}
+	if r.strange && has(abroadReads) {
+		r.strange = has(abroadWrites)
+	}
 }
 
-// sentence reads one sentence.
-func (r *reading) sentence(s *sentence) {
-	ws := s.words
-	if !r.told {
-		r.understood = s.senses&english != 0
-		r.strange = speaksAnother(ws)
-	}
+// sentence reads one sentence. One that says that the tool itself goes away counts
+// for nothing.
+func (r *reading) sentence(ws []word, odd bool) {
 	r.open = cmp.Or(r.open, first(ws, outside))
 	r.stem = cmp.Or(r.stem, first(ws, involved))
-	r.warnings(ws)
-	r.outcome(ws)
-	if len(ws) > 2 && ws[0].is(chooser) && ws[1].mark == colon && !s.continues {
-		r.actions(ws[2:])
+	if slices.ContainsFunc(ws, func(w word) bool { return w.base == "deprecate" }) {
+		return
 	}
-	switch {
-	case !r.told && !s.continues:
-		r.first(unlabelled(ws))
-	case s.senses&(add|change|take|out|power) != 0 && !s.continues:
-		r.later(ws)
+	r.passing(ws)
+	if len(ws) > 2 && ws[0].may(chooser) && ws[1].mark == text.Colon { // "Actions: list, add, remove"
+		for i := range ws {
+			if ws[i].is(add | change | take | out | power) {
+				r.claim(ws, i)
+			}
+		}
 	}
+	if r.told {
+		if ws[0].is(add|change|take|out) && ws[0].form == base {
+			r.order = r.order.worse(ws[0].does(objectIn(ws, 0), inDescription))
+		}
+		r.clauses(ws)
+		return
+	}
+	r.first(ws)
+	r.hands = freshSecret(ws)
+	r.strange = another(ws, odd, r.main.effect == unknown)
 }
 
-// first reads the first sentence: its main verb, and the verbs beside it.
+// another reports whether a sentence is in another language: it has more small words
+// of others than of English, or none of English, and few words that are known.
+func another(ws []word, odd, unknown bool) bool {
+	small, englishes, known, all := 0, 0, 0, 0
+	for i := range ws {
+		w := &ws[i]
+		all += count(w.mark == 0)
+		small += count(w.is(foreign))
+		englishes += count(w.is(english))
+		known += count(w.sense&^foreign != 0)
+	}
+	few := all > 2 && 4*known <= all // one or two words tell nothing
+	return small > englishes || englishes == 0 && (odd || unknown && few)
+}
+
+// count is 1 for what holds.
+func count(holds bool) int {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
+// first reads the first sentence, behind labels in brackets that say nothing grave,
+// "[Maps] Find a way": its main verb, and the verbs beside it. A verb that only says
+// when to use the tool is passed over: "call once", "call with each message".
 func (r *reading) first(ws []word) {
+	for len(ws) > 2 && ws[1].mark == text.Unparen && !ws[0].is(take|out|power) {
+		ws = ws[2:]
+	}
 	i := mainVerb(ws)
 	if i < 0 {
 		r.main = r.nominal(ws)
-		r.told = r.main.effect != unknown || len(ws) > 3
+		r.told = len(ws) > 3
 		return
 	}
-	if advice(ws, i) {
-		for i++; i < len(ws) && ws[i].mark == 0 && !infinitive(ws, i); i++ {
+	const call = run | weak | noun
+	if ws[i].sense&call == call && (i+1 == len(ws) || ws[i+1].is(prep|subord|lead) && !ws[i+1].is(article)) {
+		for i++; i < len(ws) && !infinitive(ws, i); i++ {
 		}
-		if i == len(ws) || ws[i].mark != 0 {
+		if i == len(ws) {
 			return
 		}
 	}
@@ -75,25 +120,54 @@ func (r *reading) first(ws []word) {
 	r.main = r.leading(ws, i)
 }
 
-// leading is the finding for the main verb at i. One that says nothing by
-// itself, "perform actions like …", gives way to those that it lists.
-func (r *reading) leading(ws []word, i int) finding {
-	o := objectIn(ws, i)
-	r.verb = ws[i].sense
-	f := finding{effectOf(ws[i].sense, o), mainOfDescription, ws[i].base}
-	if both := r.parted(ws, i); both.is(verbs) {
-		f = finding{effectOf(both.sense, o), mainOfDescription, both.base}
+// mainVerb returns the verb that a clause begins with, past the words that may
+// stand before it ("this tool will", "use this to", "Step 1:", "deep-"), or -1.
+func mainVerb(ws []word) int {
+	for i := 0; i < len(ws); i++ {
+		w := &ws[i]
+		colon := slices.IndexFunc(ws[i:min(len(ws), i+4)], func(w word) bool { return w.mark == text.Colon })
+		switch {
+		case w.is(not):
+			return -1
+		case i == 0 && colon > 0 && w.sense&noun != 0:
+			i = colon
+		case i == 0 && len(ws) > 1 && ws[1].flags&text.Joined != 0 && ws[1].is(verbs):
+			return 1
+		case i+3 < len(ws) && ws[i+1].base == "permission":
+			return i + 3 // "grants permission to": what it is for
+		case i+1 < len(ws) && w.is(lead) && ws[i+1].is(lead): // "allows you to"
+		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)):
+			return i
+		case w.is(lead | aux | warning):
+		case colon > 0:
+			i += colon
+		default:
+			return -1
+		}
 	}
-	if next := i + 1; next < len(ws) && f.effect == adds &&
-		(ws[next].is(subord) && ws[i].sense&noun != 0 || ws[i].sense&(says|noun) == says|noun && ws[i].form == third && !ws[next].is(article)) {
-		f.effect = reads // "report whether", "note which", "reports limits": it tells
+	return -1
+}
+
+// leading is the finding for the main verb at i. One that only tells does nothing,
+// "report whether", "note which", "reports limits"; one that says nothing by itself
+// gives way to those that it lists, "perform actions like …".
+func (r *reading) leading(ws []word, i int) finding {
+	w, o := &ws[i], objectIn(ws, i)
+	r.verb, r.object = w.sense, o.some
+	f := w.does(o, mainOfDescription)
+	if both := parted(ws, i); both.is(verbs) {
+		f = both.does(o, mainOfDescription)
+	}
+	last := i+1 == len(ws)
+	if !last && (ws[i+1].is(subord) && w.sense&noun != 0 || w.sense&(says|noun) == says|noun && w.form == third) {
+		f.effect = reads
 	}
 	r.goesInto(ws[i+1:])
-	r.plain = !r.compound(ws, i) && ws[i].sense&(either|weak|run|produce|manage) == 0 &&
-		(ws[i].sense&noun == 0 || i+1 < len(ws) && ws[i+1].is(article) && (f.effect.dangerous() || ws[i+1].base != "the"))
+	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of" // "pay stubs of an employee"
+	sure := w.sense&(noun|either) == 0 || !last && ws[i+1].is(article)
+	r.plain = len(ws) > 1 && sure && !compound && w.sense&(weak|run|produce|manage) == 0
 	r.beside(ws, i)
-	if ws[i].sense&(run|manage) != 0 && f.effect != commands && r.listed.effect != unknown &&
-		(r.listed.effect > f.effect || ws[i].sense&manage != 0 || o.head&chooser != 0) {
+	if w.sense&(run|manage) != 0 && r.listed.effect != unknown && o.last.may(chooser) {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
 	return f
@@ -102,21 +176,22 @@ func (r *reading) leading(ws []word, i int) finding {
 // nominal reads a first sentence that has no verb in front: "Paginated list of
 // assets", or a subject of its own: "The search API returns …".
 func (r *reading) nominal(ws []word) finding {
+	if len(ws) > 1 && ws[0].is(question) {
+		return finding{effect: reads, place: mainOfDescription, word: ws[0].base}
+	}
+	// "Copies pages to a disk", and not "orders of a day" or "notes, revision 1".
+	copies := len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && !ends(ws, 0) && !ws[1].is(report|read|modal)
 	for i := range ws {
 		w := &ws[i]
 		switch {
-		case i == 0 && w.is(question) && len(ws) > 1 && ws[1].base != "this":
-			return finding{reads, mainOfDescription, w.base}
-		case w.is(not | subord):
-			return finding{}
-		case i == 1 && w.is(article) && ws[0].sense == 0: // an unknown word before an article is a verb
+		case i == 1 && ws[0].unread(w):
 			r.unread = true
 			r.beside(ws, 0)
 			return finding{}
-		case i > 0 && w.sense&noun == 0 && w.form == third && isVerb(ws, i) && !loose(ws, i) && ws[i+1].form != past, infinitive(ws, i), i == 0 && does(ws):
+		case i > 0 && w.form == third && isVerb(ws, i) && !ends(ws, i), infinitive(ws, i), i == 0 && copies:
 			return r.leading(ws, i)
-		case w.is(read|compute|report) && w.form <= ing && (i+1 == len(ws) || ws[i+1].is(prep) || ws[i+1].mark != 0) && !deed(ws[:i]):
-			return finding{reads, mainOfDescription, w.base}
+		case w.is(read|compute|report) && w.sense&(acting|right) == 0 && ends(ws, i):
+			return finding{effect: reads, place: mainOfDescription, word: w.base}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
 			return r.phrase(ws)
 		}
@@ -124,110 +199,189 @@ func (r *reading) nominal(ws []word) finding {
 	return r.phrase(ws)
 }
 
-// deedOf reports whether a deed is named as a thing is: "creation of orders".
-func (r *reading) deedOf(ws []word) bool {
-	for i := range len(ws) - 1 {
-		if ws[i].flags&doing != 0 && ws[i].sense == 0 && ws[i].mark == 0 && (ws[i+1].is(and) || ws[i+1].base == "of") {
-			return true
-		}
-	}
-	return false
+// unread reports whether an unknown word that begins a sentence is a verb by what
+// comes next: an article, or, for one with the ending of a third person, a word
+// that it can be done to.
+func (w *word) unread(next *word) bool {
+	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
 }
 
 // phrase reads a phrase in which nothing is done: "All jobs by account", "Current
-// prices", "Deleted items", "Open hours, closing days".
+// prices", "Deleted items", "Open hours, closing days". A thing that acts, and one
+// that is not information, says nothing: "A REST client", "Creation of orders".
 func (r *reading) phrase(ws []word) finding {
-	if deed(ws) || r.deedOf(ws) {
-		return finding{}
+	for i := range ws {
+		w := &ws[i]
+		if w.flags&text.Doing != 0 && i+1 < len(ws) || w.is(verbs&^(read|compute)) && w.sense&noun == 0 && w.form <= third {
+			return finding{}
+		}
 	}
-	for len(ws) > 1 && ws[0].flags&likeThis != 0 {
+	for len(ws) > 1 && (ws[0].flags&text.LikeThis != 0 || ws[0].is(article) && ws[1].is(report|artefact)) {
 		ws = ws[1:]
 	}
-	if len(ws) == 0 || ws[0].is(money|message|pact) && ws[0].form == base {
+	begins := &ws[0]
+	if begins.form == base && begins.is(money|message|pact|add|change|take|out) || begins.base == "allows" {
 		return finding{} // a payment may be one that is made
 	}
-	told := ws[0].is(many)
-	r.vague = !told
-	if !told && !ws[0].is(tells) && !r.things(ws) {
+	told := begins.is(many | tells)
+	r.vague = !begins.is(many)
+	if told {
+		ws = ws[1:]
+	}
+	if !things(ws, told) {
 		return finding{}
 	}
-	return finding{reads, saysNoDeed, ws[0].entry()}
+	return finding{effect: reads, place: saysNoDeed, word: begins.entry()}
 }
 
-// beside reads the verbs that stand beside the one at i: "create or overwrite".
+// things reports whether a phrase begins with the name of some things, in few
+// words up to a preposition: "Open hours of a shop". One unknown word that has no
+// plural may be a verb, unless what is before it told that the phrase only tells.
+func things(ws []word, told bool) bool {
+	end := slices.IndexFunc(ws, func(w word) bool { return w.is(english | prep | and) })
+	switch {
+	case end < 0:
+		return told && len(ws) > 0 && ws[len(ws)-1].tells(true)
+	case end == 0, !ws[end].is(prep | and), ws[end].base == "to":
+		return false
+	case end == 1 && !told && ws[0].flags&text.Plural == 0:
+		return ws[1].base == "of" || things(ws[2:], false)
+	}
+	return ws[end-1].tells(told || end > 1)
+}
+
+// tells reports whether the last word of a phrase names information: several things,
+// or one such as a report, that is behind others.
+func (w *word) tells(behind bool) bool {
+	return w.sense&acting == 0 && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || w.sense&verbs == 0))
+}
+
+// beside reads the verbs that stand beside the one at i, "create or overwrite", and
+// those that tell how it is done, or what comes of it, ", replacing the old one".
 func (r *reading) beside(ws []word, i int) {
-	aside, under, purpose := false, false, false
-	careful := effectOf(ws[i].sense, object{}) == reads
+	under := false
+	careful := ws[i].does(object{}, inDescription).effect == reads
 	for j := i + 1; j < len(ws); j++ {
-		w := &ws[j]
+		w, before := &ws[j], &ws[j-1]
 		switch {
-		case w.mark == paren:
-			aside = true
-		case w.mark == unparen:
-			aside = false
-		case aside:
-		case w.is(subord):
+		case w.is(subord), w.form == base && w.is(verbs) && before.is(prep):
 			under = true
-		case infinitive(ws, j):
-			purpose = true
-		case w.form == ing && w.is(take|out) && w.sense&noun == 0 && (ws[j-1].mark == comma || ws[j-1].base == "by"):
-			r.claim(ws, j) // how it is done, or what comes of it
-		case w.is(not), careful && w.mark == colon:
+		case w.form == ing && w.is(take|out) && (before.mark == text.Comma || before.base == "by"):
+			r.claim(ws, j)
+		case w.is(not), careful && w.mark == text.Colon:
 			return
-		case w.is(and|aux) || w.mark == comma || w.mark == slash:
+		case w.is(and | aux), w.mark == text.Comma, w.mark == text.Slash:
 			k := j + 1
-			for k < len(ws) && (ws[k].is(and|aux) || ws[k].flags&likeThis != 0) {
+			for k < len(ws) && ws[k].is(and|aux) {
 				k++
 			}
-			if w.mark == comma && k > j+1 {
-				purpose = false
+			if k == len(ws) || under || !joins(ws, i, k) {
+				continue
 			}
-			if k < len(ws) && !under && !purpose && ws[k].form == ws[i].form && used(ws, k, w.base) && isVerb(ws, k) &&
-				!(w.mark == slash && ws[i].sense&(run|manage) == 0 && loose(ws, k)) &&
-				!(careful && (loose(ws, k) || !ws[k+1].is(english) && (ws[k].sense&weak != 0 || j > i+1 && (ws[k].sense&either != 0 || !w.is(aux) && ws[k+1].is(report) && !w.is(and) ||
-					(!w.is(and) || w.base == "or") && ws[k].sense&(take|out) == 0)))) &&
-				!((careful || ws[i].is(produce)) && ws[k].sense&(produce|weak) == produce|weak) {
-				also := r.also
+			emptied := ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" // set or clear: a field
+			also := r.also
+			if !careful || !listed(ws, i, j, k) {
 				r.claim(ws, k)
-				if ws[i].sense&(add|change) != 0 && ws[k].sense&sweep != 0 {
-					r.also = also // set or clear: a field is left empty
-				}
-				j = k
 			}
+			if emptied {
+				r.also = also
+			}
+			j = k
 		}
 	}
 }
 
-// actions reads a list of what can be chosen, "Actions: list, add, remove". It
-// can only raise.
-func (r *reading) actions(ws []word) {
-	for i := range ws {
-		if ws[i].is(add|change|take|out|power) && ws[i].sense&(weak|noun) == 0 && ws[i].form == base {
-			r.claim(ws, i)
-		}
+// joins reports whether the word at k is a verb like the one at i: a plain one, or
+// one that may be a noun, before an article or "it": "and charge the card".
+func joins(ws []word, i, k int) bool {
+	w := &ws[k]
+	made := w.sense&weak != 0 && w.sense&(produce|says) != 0
+	used := w.sense&noun == 0
+	if k+1 < len(ws) && !used {
+		used = ws[k+1].is(lead) && ws[k+1].is(english) && !ws[k+1].is(prep|modal|subord)
+	}
+	return w.form == ws[i].form && used && !made && isVerb(ws, k)
+}
+
+// listed reports whether the word at k, after a verb that reads, is rather one of a
+// list of things: "get targets, rules, and rollouts".
+func listed(ws []word, i, j, k int) bool {
+	if ends(ws, k) || ws[k+1].is(english) {
+		return ends(ws, k)
+	}
+	join, w := &ws[j], &ws[k]
+	if j == i+1 && w.sense&weak == 0 {
+		return false
+	}
+	return w.sense&weak != 0 || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && w.sense&(take|out) == 0
+}
+
+// claim takes it that the tool does what the verb at i says.
+func (r *reading) claim(ws []word, i int) {
+	if r.verb&settled != 0 && ws[i].base == "replace" {
+		return // it is set
+	}
+	f := ws[i].does(objectIn(ws, i), inDescription)
+	r.listed = r.listed.worse(f)
+	if f.effect.writes() && ws[i].sense&(run|change) != run {
+		r.also = r.also.worse(f)
 	}
 }
 
 // parted finds the verb at i with a particle behind its object: "rolls a release
 // back", "checks a guest in".
-func (r *reading) parted(ws []word, i int) word {
-	for j := i + 1; j < min(len(ws), i+6) && ws[j].mark == 0 && !ws[j].is(and|subord); j++ {
-		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].mark != 0 || ws[j+1].is(and)) {
-			return phrasal(ws[i].base, w.base)
+func parted(ws []word, i int) word {
+	for j := i + 1; j < min(len(ws), i+6); j++ {
+		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].is(and)) {
+			return ws[i].phrasal(w.base)
 		}
 	}
 	return word{}
 }
 
-// later reads a sentence after the first. It counts only what it states of the
-// tool, "also deletes …", "it will overwrite …": an imperative there is advice.
+// clauses reads the clauses of a sentence after the first: what stands in front,
+// and behind "note that" or a colon.
+func (r *reading) clauses(ws []word) {
+	r.later(ws)
+	for i := 1; i < len(ws)-1; i++ {
+		if ws[i].mark == text.Colon || warned(ws, i) {
+			r.later(ws[i+1:])
+		}
+	}
+}
+
+// warned reports whether the word at i ends "note that" or "be aware that".
+func warned(ws []word, i int) bool { return ws[i].base == "that" && i < 4 }
+
+// freshSecret finds what says that credentials are made, or handed out, for this call:
+// "a set of temporary credentials", "the address and password".
+func freshSecret(ws []word) finding {
+	made := 0
+	for i := range ws {
+		w := &ws[i]
+		if w.base == "temporary" || w.base == "fresh" {
+			made = i + 4
+		}
+		behind := i > 1 && ends(ws, i) && (ws[i-1].base == "and" || ws[i-2].base == "and")
+		if w.is(secret|access) && (i < made || behind) {
+			return finding{effect: adds, place: inDescription, word: w.base}
+		}
+	}
+	return finding{}
+}
+
+// later reads a clause after the first sentence. It counts only what it states of the
+// tool, "also deletes …", "it will overwrite …": an imperative there is advice, and
+// what people do is not what the tool does.
 func (r *reading) later(ws []word) {
 	stated := false
 	for i := range ws {
 		w := &ws[i]
 		switch {
-		case w.is(verbs) && (w.form == third || stated && w.form == base):
-			if w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change && isVerb(ws, i) && !loose(ws, i) {
+		case w.is(verbs) && (w.form == third || stated):
+			f := w.does(objectIn(ws, i), inDescription)
+			plain := w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+			if !ends(ws, i) && (plain || f.gives == givesPublic || f.gives == givesMoney) {
 				r.claim(ws, i)
 			}
 			if w.form == third {
@@ -236,39 +390,135 @@ func (r *reading) later(ws []word) {
 			return
 		case w.is(aux):
 			stated = true
-		case w.is(lead) && !w.is(subord|prep):
-			if person := w.base; person == "user" || person == "users" || person == "you" || person == "agent" || person == "agents" {
-				return // what they do is not what the tool does
-			}
-		case w.flags&likeThis != 0:
+		case w.is(lead) && !w.is(subord|prep) && w.base != "user" && w.base != "you":
+		case i == 0 && w.form == ing && len(ws) > 1:
 		default:
 			return
 		}
 	}
 }
 
-func (r *reading) claim(ws []word, i int) {
-	f := finding{effectOf(ws[i].sense, objectIn(ws, i)), inDescription, ws[i].base}
-	r.listed = r.listed.worse(f)
-	if f.effect.writes() && (ws[i].sense&(run|change) != run || f.effect.dangerous()) {
-		r.also = r.also.worse(f)
+// passing finds what a sentence says in passing: that there is no way back, that
+// nothing is changed, that the outcome stays, "reports are saved to a folder", and
+// what is done to something, "older files are overwritten", "your card will be
+// charged", and not what was, may or would be.
+func (r *reading) passing(ws []word) {
+	negated, aside, held, done := false, false, false, false
+	for i := range ws {
+		w := &ws[i]
+		if !aside && saved(ws, i) {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
+		}
+		switch {
+		case w.mark != 0:
+			negated, held, done = false, false, false
+		case w.is(not | subord):
+			negated, aside, held = negated || w.is(not), true, !warned(ws, i)
+		case w.is(warning) && !negated, w.is(unmade) && negated:
+			r.warn = finding{effect: leaves, place: warns, word: w.base}
+		case w.is(harmless) && !negated:
+			r.claimsHarmless = true
+		case !held && happens(ws[:i]), done && ws[i-1].is(and):
+			done = true
+			r.done = r.done.worse(w.undergone(ws[i-1].base))
+		}
 	}
 }
 
-// warnings finds what says that there is no way back, or that nothing happens.
-func (r *reading) warnings(ws []word) {
-	negated := false
+// saved reports whether the word at i says that the outcome stays: "are saved to",
+// ", persisted with".
+func saved(ws []word, i int) bool {
+	if i == 0 || i+1 == len(ws) || !ws[i].is(add) || !ws[i+1].is(prep|and) {
+		return false
+	}
+	return ws[i-1].is(modal|and|aux) || ws[i-1].mark == text.Comma
+}
+
+// undergone returns what a verb does to what undergoes it, behind a form of "to be".
+// What is paid or sold may have been so before; a field that is cleared may be filled
+// again.
+func (w *word) undergone(before string) finding {
+	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
+	if w.form != past && w.sense&sweep == 0 || !w.is(take) && !(w.is(out) && now) {
+		return finding{}
+	}
+	f := w.does(object{}, inDescription)
+	if w.sense&sweep != 0 {
+		f.effect = leaves
+	}
+	return f
+}
+
+// happens reports whether words end in a form of "to be" that states something.
+func happens(ws []word) bool {
+	last := len(ws) - 1
+	if last < 1 {
+		return false
+	}
+	if ws[last].base == "be" {
+		return ws[last-1].base == "will" || last > 1 && ws[last-2].base == "will"
+	}
+	return ws[last].base == "is" || ws[last].base == "are" || ws[last].base == "get"
+}
+
+// goesInto finds what the outcome goes into, unless that is handed back: "into a
+// folder", "to a file", not "into markdown".
+func (r *reading) goesInto(ws []word) {
 	for i := range ws {
 		w := &ws[i]
-		switch {
-		case w.is(not):
-			negated = true
-		case w.mark != 0:
-			negated = false
-		case w.is(warning) && !negated, w.is(unmade) && negated:
-			r.warn = finding{leaves, warns, w.base}
-		case w.is(harmless) && !negated:
-			r.claimsHarmless = true
+		if w.is(subord) {
+			return
+		}
+		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || w.base == "to" && o.last.holds() {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
 		}
 	}
+}
+
+// isVerb reports whether the word at i is used as a verb where a verb can stand, and
+// not as a subject, "updates will …", as a noun, "access to", "spending by month", or
+// as part of a name, "Event Manager".
+func isVerb(ws []word, i int) bool {
+	w := &ws[i]
+	if !w.is(verbs) || w.form == past || i+1 == len(ws) {
+		return w.is(verbs) && w.form != past
+	}
+	next := &ws[i+1]
+	switch {
+	case next.is(modal), w.is(right) && next.is(prep):
+		return false
+	case w.sense&noun == 0:
+		return true
+	case next.flags&text.Capital != 0, w.form == ing:
+		return false
+	}
+	return w.form != third || next.is(english) || i == 0 && w.sense&says != 0
+}
+
+// infinitive reports whether the word at i is a verb after "to".
+func infinitive(ws []word, i int) bool {
+	if !ws[i].is(verbs) {
+		return false
+	}
+	for i--; i > 0 && ws[i].flags&text.LikeThis != 0; i-- {
+	}
+	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
+}
+
+// ends reports whether a phrase ends at i. A verb there has no object, and after one
+// that reads it is more likely a noun: "get targets, rules, and rollouts".
+func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep) }
+
+// objectIn collects the object of the verb at i of a sentence.
+func objectIn(ws []word, i int) (o object) {
+	for j := i + 1; j < len(ws); j++ {
+		w := &ws[j]
+		if over := w.mark != 0 && w.mark != text.Slash; over || w.is(subord|and) || w.is(prep) && j > i+1 {
+			break
+		}
+		if !w.is(english) || w.is(many) {
+			o.add(w)
+		}
+	}
+	return o
 }

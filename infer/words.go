@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"sync"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
 // A form is how a word of the lexicon is written.
@@ -16,29 +18,38 @@ const (
 	ing               // deleting
 )
 
-// A flag is what stands around a word, or how it is written.
-type flag uint8
-
-const (
-	joined   flag = 1 << iota // a hyphen binds it to the word before
-	opaque                    // quoted, or part of an identifier: a mention and no use
-	folded                    // written with look-alikes or accents: it may raise and never lower
-	likeThis                  // ends in -ly
-	capital                   // begins with a capital and goes on small: a name, unless it begins the sentence
-	plural                    // an unknown word that ends in -s
-	doing                     // an unknown word that ends in -ion, -ent or -ing, and may name a deed
-)
-
 // A word is one word of a name or of a sentence, or a mark between words.
 type word struct {
 	base  string // the entry of the lexicon that it is a form of, or the letters of an unknown word
 	sense sense  // 0 for an unknown word and for a mark
 	form  form
-	flags flag
-	mark  kind // 0 for a word
+	flags text.Flag
+	mark  text.Kind // 0 for a word
 }
 
-func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&opaque == 0 }
+func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&text.Opaque == 0 }
+
+// may reports whether a word of the name of a parameter can mean this.
+func (w *word) may(c cue) bool {
+	return w.flags&text.Opaque == 0 && w.form <= third && cuesOf()[w.base]&c != 0
+}
+
+// holds reports whether the last word of an object is a place where an outcome
+// stays: a file, a disk.
+func (w *word) holds() bool { return w.sense&storage != 0 || w.may(location) }
+
+// entry returns the entry of the lexicon that the word is a form of, or nothing.
+func (w *word) entry() string {
+	if w.sense == 0 {
+		return ""
+	}
+	return w.base
+}
+
+// grave reports whether a word is a plain verb that takes away or sends.
+func (w *word) grave() bool {
+	return w.sense&(take|out|power) != 0 && w.sense&(noun|either) == 0 && w.form == base
+}
 
 // first returns the first of some words that may mean s, "" if none does.
 func first(ws []word, s sense) string {
@@ -50,52 +61,35 @@ func first(ws []word, s sense) string {
 	return ""
 }
 
-// entry returns the entry of the lexicon that the word is a form of, or nothing.
-func (w *word) entry() string {
-	if w.sense == 0 {
-		return ""
-	}
-	return w.base
-}
-
-// takesParticle reports whether a word may be a verb that a particle follows. Some
-// verbs are in the lexicon with their particle only.
-func (w *word) takesParticle() bool { return w.mark == 0 && (w.sense == 0 || w.sense&verbs != 0) }
-
-// ending returns what the last letters tell of a word that the lexicon does not have.
-func ending(text string) flag {
-	switch {
-	case strings.HasSuffix(text, "ly"):
-		return likeThis
-	case strings.HasSuffix(text, "ion"), strings.HasSuffix(text, "ent"), strings.HasSuffix(text, "ing"):
-		return doing
-	case strings.HasSuffix(text, "s") && !strings.HasSuffix(text, "ss"):
-		return plural
-	}
-	return 0
-}
-
 // words holds the words of the lexicon in all their forms, by their letters.
 var words = sync.OnceValue(func() map[string]word { return index(entries(lexicon)) })
 
 // lookup returns the word of these letters. It has no sense if the lexicon does not
 // have it.
-func lookup(text string) word {
-	w, ok := words()[text]
-	if !ok {
-		w.base = text
-	}
+func lookup(letters string) word {
+	w := words()[letters]
+	w.base = cmp.Or(w.base, letters)
 	return w
 }
 
-// phrasal returns the verb that is written in two words: shut down, checks out.
+// phrasal returns the verb that a word is with a particle: shut down, checks out.
 // It is not a verb if the lexicon does not have the two as one.
-func phrasal(verb, particle string) word {
-	first := words()[verb]
-	both := words()[cmp.Or(first.base, verb)+particle]
-	both.form = first.form
+func (w *word) phrasal(particle string) word {
+	both := words()[w.base+particle]
+	both.form = w.form
 	return both
 }
+
+// cuesOf holds the words of the names of parameters.
+var cuesOf = sync.OnceValue(func() map[string]cue {
+	m := make(map[string]cue)
+	for _, p := range parameters {
+		for w := range strings.FieldsSeq(p.words) {
+			m[w] |= p.cue
+		}
+	}
+	return m
+})
 
 // An entry is one word of one group of the lexicon.
 type entry struct {
@@ -105,8 +99,7 @@ type entry struct {
 	forms map[string]form
 }
 
-func entries(groups []group) []entry {
-	var out []entry
+func entries(groups []group) (out []entry) {
 	for i, g := range groups {
 		for line := range strings.FieldsSeq(g.words) {
 			spellings := strings.Split(line, "/")
@@ -117,7 +110,7 @@ func entries(groups []group) []entry {
 }
 
 func index(all []entry) map[string]word {
-	out := make(map[string]word, 4*len(all))
+	out := make(map[string]word)
 	for _, e := range all {
 		for written, f := range e.forms {
 			w := out[written]
@@ -135,31 +128,24 @@ func index(all []entry) map[string]word {
 }
 
 // formsOf returns every spelling of an entry with its form. Small words have no
-// forms.
+// forms; a British spelling has forms of its own.
 func formsOf(spellings []string, s sense) map[string]form {
 	forms := make(map[string]form)
-	conjugate := func(verb string) {
-		forms[verb] = base
-		forms[inflect(verb, "s")] = third
-		forms[inflect(verb, "ed")] = past
-		forms[inflect(verb, "ing")] = ing
-	}
-	first := spellings[0]
-	forms[first] = base
-	if s&(verbs|involved) != 0 {
-		conjugate(first)
-	}
-	if s&nouns != 0 {
-		forms[inflect(first, "s")] = third
-	}
-	for _, written := range spellings[1:] {
+	for i, written := range spellings {
 		switch {
+		case strings.HasSuffix(written, "ise"), strings.HasSuffix(written, "yse"), i == 0:
+			forms[written] = base
+			if s&(verbs|involved) != 0 {
+				forms[text.Inflect(written, "ed")] = past
+				forms[text.Inflect(written, "ing")] = ing
+			}
+			if s&(verbs|involved|nouns) != 0 {
+				forms[text.Inflect(written, "s")] = third
+			}
 		case strings.HasSuffix(written, "ing"):
 			forms[written] = ing
 		case strings.HasSuffix(written, "s"):
 			forms[written] = third
-		case strings.HasSuffix(written, "ise"), strings.HasSuffix(written, "yse"):
-			conjugate(written) // the British spelling has forms of its own
 		default:
 			forms[written] = past
 		}
@@ -167,45 +153,106 @@ func formsOf(spellings []string, s sense) map[string]form {
 	return forms
 }
 
-// inflect adds a regular ending: delete, deletes, deleted; copy, copies; stop,
-// stopped; search, searches.
-func inflect(verb, ending string) string {
-	last := verb[len(verb)-1]
-	switch {
-	case last == 'y' && len(verb) > 1 && !vowel(verb[len(verb)-2]) && ending != "ing":
-		return verb[:len(verb)-1] + "ie" + ending[len(ending)-1:]
-	case ending == "s":
-		if endsIn(verb, "s", "x", "sh", "ch", "z") {
-			return verb + "es"
+const (
+	// maxWords is how many words of a name are looked at. Names have at most 128
+	// characters; of longer ones the rest is not needed to find the verb.
+	maxWords = 24
+	// maxCompound is how many letters a word may have in which two are looked for.
+	maxCompound = 12
+	// longest is how many words and marks of a sentence are looked at together; the
+	// rest of a longer one is looked at as another sentence.
+	longest = 48
+)
+
+// cut returns the words of a name. A particle joins the verb before it if the lexicon
+// has the two as one: check_out, shut_down.
+func cut(name string) []word {
+	ws := make([]word, 0, 8)
+	scan := text.Scanner{Text: name, Name: true}
+	for t, ok := scan.Next(); ok && len(ws) < maxWords; t, ok = scan.Next() {
+		if t.Mark != 0 {
+			continue
 		}
-		return verb + "s"
-	case last == 'e' && ending == "ed":
-		return verb + "d"
-	case last == 'e' && ending == "ing" && !strings.HasSuffix(verb, "ee"):
-		return verb[:len(verb)-1] + "ing"
-	case doubles(verb):
-		return verb + string(last) + ending
+		w := lookup(t.Text)
+		w.flags = t.Flag
+		if last := len(ws) - 1; last >= 0 && w.is(particle) {
+			if both := ws[last].phrasal(t.Text); both.is(verbs) {
+				ws[last] = both
+				continue
+			}
+		}
+		if first, second, ok := compound(&w); ok {
+			ws = append(ws, first, second)
+			continue
+		}
+		ws = append(ws, w)
 	}
-	return verb + ending
+	return ws
 }
 
-// doubles reports whether the last letter is written twice: stop, drag, reset,
-// submit; not open, visit, show.
-func doubles(verb string) bool {
-	n := len(verb)
-	if n < 3 || strings.IndexByte("aeiouwxy", verb[n-1]) >= 0 || !vowel(verb[n-2]) || vowel(verb[n-3]) {
-		return false
+// compound cuts an unknown word that hides one that takes away or sends:
+// bulkdelete, deleteall. Both halves have to be words of the lexicon.
+func compound(w *word) (first, second word, ok bool) {
+	if w.sense != 0 || len(w.base) > maxCompound || cuesOf()[w.base] != 0 {
+		return first, second, false
 	}
-	return !endsIn(verb, "er", "en", "el", "on", "or", "isit", "dit", "ain")
-}
-
-func endsIn(text string, endings ...string) bool {
-	for _, e := range endings {
-		if strings.HasSuffix(text, e) {
-			return true
+	for at := len(w.base) - 3; at >= 3; at-- {
+		first, second = lookup(w.base[:at]), lookup(w.base[at:])
+		small := (first.sense|second.sense)&(particle|aux) != 0
+		if first.sense != 0 && second.sense != 0 && !small && (first.grave() || second.grave()) {
+			return first, second, true
 		}
 	}
-	return false
+	return first, second, false
 }
 
-func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
+// A parser cuts a text into sentences: runs of words and of marks between them.
+type parser struct {
+	scan  text.Scanner
+	last  string // the letters of the last word
+	words []word
+}
+
+// next reads the next sentence and reports whether there is one. The words of the
+// one before are overwritten.
+func (p *parser) next() bool {
+	p.words = p.words[:0]
+	for len(p.words) < longest {
+		t, ok := p.scan.Next()
+		switch {
+		case !ok, t.Mark == text.End && len(p.words) > 0:
+			return len(p.words) > 0
+		case t.Mark == text.End:
+		case t.Mark == 0:
+			p.emit(t)
+		case len(p.words) > 0:
+			p.words = append(p.words, word{mark: t.Mark})
+		}
+	}
+	return true
+}
+
+// emit appends a word. Two words that a hyphen binds, and a verb with its
+// particle, are one if the lexicon has them so: read-only, shut down.
+func (p *parser) emit(t text.Token) {
+	w := lookup(t.Text)
+	w.flags = t.Flag
+	if w.sense == 0 {
+		w.flags |= text.Ending(t.Text)
+	}
+	if last := len(p.words) - 1; last >= 0 {
+		both := word{}
+		if w.sense&particle != 0 {
+			both = p.words[last].phrasal(t.Text)
+		}
+		if t.Flag&text.Joined != 0 {
+			both = lookup(p.last + t.Text)
+		}
+		if both.sense != 0 {
+			p.words[last] = both
+			return
+		}
+	}
+	p.last = t.Text
+	p.words = append(p.words, w)
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/fairlead-go/fairlead/internal/answers"
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -73,3 +74,11 @@ func RawList(ctx context.Context, result json.RawMessage) json.RawMessage {
 // list; the catalog leaves that tool out. Any other message is returned as it is. It is
 // for a server that is reached without a [Transport].
 func Shallow(message []byte) []byte { return answers.Shallow(message) }
+
+// Unambiguous returns an error for a JSON object that two servers could read differently:
+// one in which an object, at any depth, has two members of one name, in whichever case. It
+// is for the params of a request that is forwarded; arguments are checked where they are sent.
+func Unambiguous(object json.RawMessage) error {
+	_, err := canonical.AppendObject(nil, object)
+	return err
+}

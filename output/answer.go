@@ -18,7 +18,6 @@ import (
 // structured content, or, where there is none, the first text that is JSON; a text that
 // says the same as the structured content is cut with it.
 type answer struct {
-	unit        trim.Unit
 	limit       int
 	call        middleware.Call
 	res         *mcp.CallToolResult // only read
@@ -91,12 +90,12 @@ func (a *answer) surelyFits() bool {
 		return true
 	}
 	raw, err := json.Marshal(a.res.StructuredContent)
-	return err == nil && len(raw)*2 <= a.limit // a character of two bytes may weigh four
+	return err == nil && len(raw) <= a.limit
 }
 
 // room is what the limit leaves for the contents inside the fence.
 func (a *answer) room() int {
-	return a.limit - a.unit.Text(a.open, a.limit) - a.unit.Text(a.end, a.limit)
+	return a.limit - trim.Text(a.open, a.limit) - trim.Text(a.end, a.limit)
 }
 
 // read takes the documents of the answer apart.

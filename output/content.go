@@ -85,13 +85,13 @@ func newPart(content mcp.Content) *part {
 }
 
 // weight returns how much of the limit the part takes, or something above most.
-func (p *part) weight(u trim.Unit, most int) int {
+func (p *part) weight(most int) int {
 	if p.isText {
-		return u.Text(p.text, most)
+		return trim.Text(p.text, most)
 	}
 	switch c := p.content.(type) {
 	case *mcp.ResourceLink:
-		return u.Text(c.URI+c.Name+c.Title+c.Description, most)
+		return trim.Text(c.URI+c.Name+c.Title+c.Description, most)
 	case *mcp.EmbeddedResource:
 		if c.Resource != nil {
 			return base64.StdEncoding.EncodedLen(len(c.Resource.Blob))
@@ -104,7 +104,7 @@ func (p *part) weight(u trim.Unit, most int) int {
 	if err != nil {
 		return most + 1
 	}
-	return u.Text(string(raw), most)
+	return trim.Text(string(raw), most)
 }
 
 // with returns the content with another text, a copy.

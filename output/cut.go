@@ -22,9 +22,9 @@ func (a *answer) weight(p *part, most int) int {
 	case p.gone:
 		return 0
 	case p.isDoc && a.rewrite:
-		return a.unit.JSON(a.doc(p), most)
+		return trim.JSON(a.doc(p), most)
 	}
-	return p.weight(a.unit, most)
+	return p.weight(most)
 }
 
 // doc returns what the text of a part is as JSON.
@@ -48,7 +48,7 @@ func (a *answer) fits() bool {
 	if a.total(a.room()) > a.room() {
 		return false
 	}
-	return !a.structured || a.unit.JSON(a.main, a.limit) <= a.limit
+	return !a.structured || trim.JSON(a.main, a.limit) <= a.limit
 }
 
 // cut makes the answer small enough. Documents lose their blanks before they lose
@@ -62,7 +62,7 @@ func (a *answer) cut() error {
 		return nil
 	}
 	a.isCut = true
-	room := a.room() - a.unit.Text(a.longestNote(), a.limit)
+	room := a.room() - trim.Text(a.longestNote(), a.limit)
 	if room < leastPart { // for a cursor of the tool's own that is very long
 		return errTooLong
 	}
@@ -100,7 +100,7 @@ func (a *answer) cutMain(share int) error {
 	if slices.ContainsFunc(a.parts, func(p *part) bool { return p.isMain }) {
 		room = min(room, share)
 	}
-	if a.unit.JSON(a.main, room) <= room {
+	if trim.JSON(a.main, room) <= room {
 		return nil
 	}
 	a.changed = true
@@ -111,7 +111,7 @@ func (a *answer) cutMain(share int) error {
 	if paged {
 		restore = a.page.reserve(a.main, len(rows))
 	}
-	fitted := a.unit.CutJSON(a.main, room, a.shape)
+	fitted := trim.CutJSON(a.main, room, a.shape)
 	a.lost.Count(a.main, fitted)
 	if kept, _ := a.page.list(fitted); paged && len(kept) < len(rows) {
 		if len(kept) == 0 {
@@ -122,7 +122,7 @@ func (a *answer) cutMain(share int) error {
 	}
 	restore(fitted, a.next)
 	a.main = fitted
-	if a.unit.JSON(fitted, room) > room {
+	if trim.JSON(fitted, room) > room {
 		return errTooLong
 	}
 	return nil
@@ -174,11 +174,11 @@ func (a *answer) cutParts(room, share int) {
 func (a *answer) cutPart(p *part, most int) bool {
 	switch {
 	case p.isDoc:
-		fitted := a.unit.CutJSON(p.tree, most, nil)
+		fitted := trim.CutJSON(p.tree, most, nil)
 		a.lost.Count(p.tree, fitted)
 		p.tree = fitted
 	case p.isText:
-		p.text = a.unit.CutText(p.text, most)
+		p.text = trim.CutText(p.text, most)
 		a.lost.Texts++
 	}
 	return a.weight(p, most) <= most

@@ -27,8 +27,8 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)
 
 	text := told(call.Tool, err, func(tool *middleware.Tool) string { return c.fallback(ctx, tool) })
-	if unit := trim.Unit(c.Unit); unit.Text(text, c.Limit) > c.Limit {
-		text = unit.CutText(text, c.Limit)
+	if trim.Text(text, c.Limit) > c.Limit {
+		text = trim.CutText(text, c.Limit)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
 }

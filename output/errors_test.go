@@ -86,7 +86,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"final", pay, &fact{permanent: true}, failed + " The same call would only fail again."},
 		{"a no with guidance", pay, &hitl.DeniedError{Tool: pay, Reason: "archive it instead", By: "root@10.0.0.7"}, "crm__list was not called. The user said no: archive it instead"},
 		{"a no", pay, &hitl.DeniedError{Tool: pay}, "crm__list was not called. The user said no; do not call it again, ask what to do instead."},
-		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called, since nobody said yes. Do not call it again; tell the user that it waits for their approval."},
+		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called: it was not approved, and no question about it is open. Tell the user, and call it again only if they ask for it."},
 		{"refused by the guard", pay, &guard.RefusedError{Tool: pay, Reason: secret, Err: errInside}, "crm__list was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads."},
 		{"too many calls", read, &ratelimit.LimitedError{Tool: read, Wait: 90 * time.Second}, "crm__list was not called: there were too many calls. Call it again in 1m30s, or do something else first."},
 		{"no calls at all", read, &ratelimit.LimitedError{Tool: read}, "crm__list was not called: its limit allows no calls at all. Use another tool."},
@@ -320,8 +320,6 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}{
 		{"negative", output.Options{Limit: -1}, "output: Options.Limit is -1; it must be at least 1000, or 0"},
 		{"small", output.Options{Limit: 999}, "output: Options.Limit is 999; it must be at least 1000, or 0"},
-		{"few tokens", output.Options{Limit: 249, Unit: output.Tokens}, "output: Options.Limit is 249; it must be at least 250, or 0"},
-		{"no unit", output.Options{Unit: 9}, "output: Options.Unit is 9; it must be Characters, Bytes or Tokens"},
 		{"no argument", paging(output.Paging{Rows: "/data"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
 		{"two arguments", paging(output.Paging{Cursor: "a", Offset: "b"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
 		{"no pointer", paging(output.Paging{Cursor: "a", Rows: "data"}), `output: Options.Paging["crm/list"].Rows: "data" is no JSON Pointer; it begins with a slash, as in /meta/cursor`},

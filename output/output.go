@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/schema"
-	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,13 +26,11 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Limit is the most that a model sees of one answer, counted in Unit: all the texts
-	// of its content together, and by itself the structured content, since a host shows
-	// a model the one or the other. Images and sounds do not count. 0 means 25,000
-	// characters or bytes, or 6,250 tokens.
+	// Limit is the most that a model sees of one answer, in characters (Unicode's code
+	// points): all the texts of its content together, and by itself the structured
+	// content, since a host shows a model the one or the other. Images and sounds do not
+	// count. 0 means 25,000.
 	Limit int
-	// Unit is what Limit counts; the zero value is Characters.
-	Unit Unit
 	// Paging says, by "server/tool", how a tool that lists something is asked for the
 	// rest, so that a cut answer can be read on. Empty means that the answer says how
 	// much is missing and offers no way to it.
@@ -72,17 +69,12 @@ const (
 // for input passes, without content, since it is no answer yet; and so does an error
 // that asks for it ([middleware.InputRequired]), for the edge that can put it on the wire.
 //
-// New panics where Limit is too small to say anything in, Unit is none of the units, or
-// a Paging is not usable.
+// New panics where Limit is too small to say anything in, or a Paging is not usable.
 func New(opts Options) middleware.Middleware {
-	if opts.Unit > Tokens {
-		panic(fmt.Sprintf("output: Options.Unit is %d; it must be Characters, Bytes or Tokens", opts.Unit))
+	if opts.Limit != 0 && opts.Limit < leastLimit {
+		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, leastLimit))
 	}
-	scale := trim.Unit(opts.Unit).Scale()
-	if opts.Limit != 0 && opts.Limit < leastLimit/scale {
-		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, leastLimit/scale))
-	}
-	opts.Limit = min(cmp.Or(opts.Limit, defaultLimit/scale), math.MaxInt/8) * scale
+	opts.Limit = min(cmp.Or(opts.Limit, defaultLimit), math.MaxInt/2) // room to add to
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	pagers := make(map[string]*pager, len(opts.Paging))
 	for tool, p := range opts.Paging {
@@ -157,7 +149,7 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 				&fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
-	a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}
+	a := answer{limit: c.Limit, call: call, res: res, page: page}
 	if a.contract, err = c.contract(call.Tool); err != nil {
 		return nil, withheld(call.Tool, "cannot be checked", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
-	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,15 +48,12 @@ func anyValue(depth int) *rapid.Generator[any] {
 	})
 }
 
-func weigh(unit output.Unit, text string) int { return trim.Unit(unit).Text(text, math.MaxInt) }
-
 // Whatever an answer holds, what is shown of it is valid JSON and no longer than the
 // limit, or it is an error that says that it is too long.
 func TestWhateverIsShownFits(t *testing.T) {
 	t.Parallel()
 	read := listing(t, "", annotation.ReadOnly())
 	rapid.Check(t, func(rt *rapid.T) {
-		unit := rapid.SampledFrom([]output.Unit{output.Characters, output.Bytes, output.Tokens}).Draw(rt, "unit")
 		most := rapid.IntRange(1000, 6000).Draw(rt, "limit")
 		v := anyValue(3).Draw(rt, "value")
 		res := &mcp.CallToolResult{StructuredContent: v, Meta: mcp.Meta{"theirs": true}}
@@ -78,16 +73,12 @@ func TestWhateverIsShownFits(t *testing.T) {
 			}
 		}
 		before := encoded(t, res)
-		got := show(t, output.Options{Limit: most, Unit: unit, Fence: func(*middleware.Tool) bool { return most%2 == 0 }}, read, answering(res))
+		got := show(t, output.Options{Limit: most, Fence: func(*middleware.Tool) bool { return most%2 == 0 }}, read, answering(res))
 		if encoded(t, res) != before {
 			rt.Fatal("the result was written to")
 		}
-		scale := 1
-		if unit == output.Tokens {
-			scale = 4
-		}
-		if n := weigh(unit, strings.Join(texts(got), "")); n > most*scale {
-			rt.Fatalf("the texts weigh %d, more than %d", n, most*scale)
+		if n := utf8.RuneCountInString(strings.Join(texts(got), "")); n > most {
+			rt.Fatalf("the texts weigh %d, more than %d", n, most)
 		}
 		if got.IsError {
 			if !strings.Contains(said(got), "too long") {
@@ -100,8 +91,8 @@ func TestWhateverIsShownFits(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if n := weigh(unit, jsontree.Encode(tree)); n > most*scale {
-			rt.Fatalf("the structured content weighs %d, more than %d: %s", n, most*scale, raw)
+		if n := utf8.RuneCountInString(jsontree.Encode(tree)); n > most {
+			rt.Fatalf("the structured content weighs %d, more than %d: %s", n, most, raw)
 		}
 		for _, c := range got.Content {
 			if text, ok := c.(*mcp.TextContent); ok && !utf8.ValidString(text.Text) {

@@ -29,35 +29,24 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 // Text returns an argument that is a text. It does not where the argument is
 // missing or of another type.
 func (a Arguments) Text(name string) (string, bool) {
-	raw, ok := a.find(name)
-	if !ok {
-		return "", false
-	}
-	return textOf(raw)
+	return textOf(a.members[name])
 }
 
 // Bool returns an argument that is true or false, as [Arguments.Text] does a text.
 func (a Arguments) Bool(name string) (value, ok bool) {
-	raw, _ := a.find(name)
-	return flagOf(raw)
+	return flagOf(a.members[name])
 }
 
 // Raw returns the JSON of an argument: objects with their members in order, without
 // white space. It does not where the argument is missing.
 func (a Arguments) Raw(name string) (json.RawMessage, bool) {
-	raw, ok := a.find(name)
-	return slices.Clone(raw), ok
-}
-
-func (a Arguments) find(name string) (json.RawMessage, bool) {
 	raw, ok := a.members[name]
-	return raw, ok
+	return slices.Clone(raw), ok
 }
 
 // absent reports whether an argument is certainly not there, in no case, or null.
 func (a Arguments) absent(name string) bool {
-	raw, _ := a.find(name)
-	return !a.has(name) || string(raw) == "null"
+	return !a.has(name) || string(a.members[name]) == "null"
 }
 
 func textOf(raw json.RawMessage) (text string, ok bool) {

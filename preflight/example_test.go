@@ -100,20 +100,6 @@ func ExampleStrictest() {
 	// moderate
 }
 
-func ExampleParseRules() {
-	rules, err := preflight.ParseRules([]byte(`{
-	  "github/issue_write": {"when": {"method": ["get", "list"]}, "class": "safe"}
-	}`))
-	fmt.Println(len(rules), err)
-	_, err = preflight.ParseRules([]byte(`{
-	  "github/issue_write": {"when": {"method": ["get"]}, "level": "safe"}
-	}`))
-	fmt.Println(err)
-	// Output:
-	// 1 <nil>
-	// preflight: line 2: "github/issue_write": "level": is no member of a rule; those are when and class
-}
-
 func ExampleArgument() {
 	selects := func(text string) preflight.Verdict {
 		if text == "SELECT 1" {

@@ -18,12 +18,14 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -37,12 +39,9 @@ type Options struct {
 	Rules Rules
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
-	// Trusted says whether a server's answer may lower a class, by the id that the host
-	// gave the server. Nil means that no server is trusted.
+	// Trusted reports whether a server's answer may lower a class, by the id that the host
+	// gave the server. Like a [Rule] it has no bound. Nil means that no server is trusted.
 	Trusted func(server string) bool
-	// SkipSafe does not ask a trusted server about a tool that is Safe whatever the
-	// arguments, since its answer may be no worse. The default is to ask.
-	SkipSafe bool
 	// Timeout is how long one answer may take, also of a Resolver that ignores its
 	// context; 0 means 2 seconds. A question that failed is asked once more.
 	Timeout time.Duration
@@ -73,7 +72,8 @@ func New(o Options) middleware.Middleware {
 	if err != nil {
 		panic("preflight: " + err.Error()) // only for a size below one
 	}
-	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers, places: make(chan struct{}, maxAsking)}
+	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers}
+	j.asking = &bounded.Bound{Limit: o.Timeout, Name: "preflight: the resolver", Logger: o.Logger, Late: new(atomic.Uint64)}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 	j.edits = callstate.JudgeBy(m)
 	return m
@@ -83,7 +83,7 @@ func New(o Options) middleware.Middleware {
 type judge struct {
 	Options
 	rules  map[toolKey]Rule
-	places chan struct{}   // one for each question that has not returned
+	asking *bounded.Bound
 	edits  callstate.Judge // the middleware itself, for arguments that a person edits
 
 	mu      sync.Mutex // held from reading an earlier answer to storing the next
@@ -170,7 +170,7 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 		return finding{}, nil
 	}
 	trusted := j.Trusted(call.Tool.Server)
-	if !j.needed(call.Tool, trusted) {
+	if !trusted && call.Tool.Safety().MustConfirm() { // its answer can only raise, and nothing is above that
 		return finding{}, nil
 	}
 	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {

@@ -169,24 +169,22 @@ func TestARuleComesBeforeTheServer(t *testing.T) {
 func TestWhoIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name              string
-		static            annotation.Annotations
-		trusted, skipSafe bool
-		asked             int
+		name    string
+		static  annotation.Annotations
+		trusted bool
+		asked   int
 	}{
-		{"trusted, safe", annotation.ReadOnly(), true, false, 1},
-		{"trusted, safe, and the host spares it", annotation.ReadOnly(), true, true, 0},
-		{"trusted, a write", annotation.Write(), true, true, 1},
-		{"trusted, dangerous", annotation.Destructive(), true, true, 1},
-		{"trusted, unknown", annotation.Annotations{}, true, true, 1},
-		{"not trusted, safe", annotation.ReadOnly(), false, false, 1},
-		{"not trusted, safe: the host cannot spare it", annotation.ReadOnly(), false, true, 1},
-		{"not trusted, a write", annotation.Write(), false, true, 1},
-		{"not trusted, dangerous", annotation.Destructive(), false, false, 0},
-		{"not trusted, unknown", annotation.Annotations{}, false, false, 0},
+		{"trusted, safe", annotation.ReadOnly(), true, 1},
+		{"trusted, a write", annotation.Write(), true, 1},
+		{"trusted, dangerous", annotation.Destructive(), true, 1},
+		{"trusted, unknown", annotation.Annotations{}, true, 1},
+		{"not trusted, safe", annotation.ReadOnly(), false, 1},
+		{"not trusted, a write", annotation.Write(), false, 1},
+		{"not trusted, dangerous", annotation.Destructive(), false, 0},
+		{"not trusted, unknown", annotation.Annotations{}, false, 0},
 	} {
 		r := says(hints("ynyn"))
-		j := preflight.New(preflight.Options{Resolver: r, Trusted: func(string) bool { return tt.trusted }, SkipSafe: tt.skipSafe})
+		j := preflight.New(preflight.Options{Resolver: r, Trusted: func(string) bool { return tt.trusted }})
 		judged(t.Context(), j, middleware.Call{Tool: act(t, tt.static, true)})
 		if r.asked != tt.asked {
 			t.Errorf("%s: asked %d times, want %d", tt.name, r.asked, tt.asked)

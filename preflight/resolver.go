@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -22,16 +23,6 @@ import (
 // yes is not asked again.
 type Resolver interface {
 	Resolve(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error)
-}
-
-// needed reports whether an answer could change anything. One that is not trusted
-// can only raise, and nothing is above Dangerous and Unknown.
-func (j *judge) needed(tool *middleware.Tool, trusted bool) bool {
-	class := tool.Safety()
-	if !trusted {
-		return !class.MustConfirm()
-	}
-	return !(j.SkipSafe && class == annotation.Safe)
 }
 
 // ask asks the call's server, once more where it failed.
@@ -51,53 +42,25 @@ func (j *judge) ask(ctx context.Context, call middleware.Call) (answer annotatio
 // attempts is how often a server is asked about one call.
 const attempts = 2
 
-// once asks within a time of its own, so that the call keeps its own. A resolver that
-// ignores its context is given up, and counts among the places until it returns.
+// once asks within a time of its own, so that the call keeps its own.
 func (j *judge) once(ctx context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
-	silent := fmt.Errorf("no answer within %v", j.Timeout)
-	ctx, cancel := context.WithTimeoutCause(callstate.Leave(ctx), j.Timeout, silent)
-	defer cancel()
-	select {
-	case j.places <- struct{}{}:
-	case <-ctx.Done():
-		return annotation.Annotations{}, false, silent
-	}
 	type answered struct {
 		answer annotation.Annotations
 		ok     bool
-		err    error
 	}
-	done := make(chan answered, 1)
-	go func() {
-		a := answered{err: errors.New("the resolver ended the goroutine")}
+	late := time.Now().Add(j.Timeout)
+	a, err := bounded.Do(callstate.Leave(ctx), j.asking, func(ctx context.Context) (a answered, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				a = answered{err: j.panicked(ctx, call, "the resolver", v)}
+				err = j.panicked(ctx, call, "the resolver", v)
 			}
-			<-j.places
-			done <- a
 		}()
-		a.answer, a.ok, a.err = j.Resolver.Resolve(ctx, call)
-	}()
-	var a answered
-	select {
-	case a = <-done:
-	case <-ctx.Done():
-		select {
-		case a = <-done:
-		case <-time.After(grace):
-			return annotation.Annotations{}, false, silent
-		}
-	}
+		a.answer, a.ok, err = j.Resolver.Resolve(ctx, call)
+		return a, err
+	}, nil)
 	// Both at once: too late is too late. The context's own timer may not have run yet.
-	deadline, _ := ctx.Deadline()
-	if late := !time.Now().Before(deadline); late && (a.err == nil || errors.Is(a.err, context.DeadlineExceeded)) {
-		a.err = silent
+	if !time.Now().Before(late) && (err == nil || errors.Is(err, context.DeadlineExceeded)) {
+		return annotation.Annotations{}, false, fmt.Errorf("no answer within %v", j.Timeout)
 	}
-	return a.answer, a.ok, a.err
+	return a.answer, a.ok, err
 }
-
-const (
-	maxAsking = 256                    // questions that have not returned; the next wait for a place
-	grace     = 100 * time.Millisecond // in which a resolver that looks at its context has returned
-)

@@ -18,6 +18,9 @@ type Rules map[string]Rule
 // then the tool keeps its class. It is asked concurrently. A rule that panics has
 // said that the call is dangerous, and so has every rule on arguments with two members
 // of one object whose names differ only in case: which of them counts is the server's affair.
+//
+// A rule computes its verdict from the arguments alone and returns at once: it has no
+// context, and nothing bounds it. What has to ask somewhere is a [Resolver].
 type Rule func(Arguments) (v Verdict, ok bool)
 
 // A Probe reads the text of one argument and says what a call with it would do.
@@ -87,27 +90,17 @@ func When(argument string, values ...any) Condition { return Condition{}.And(arg
 
 // And is met where both are.
 func (c Condition) And(argument string, values ...any) Condition {
-	if err := checkTest(argument, values); err != nil {
-		panic("preflight: " + err.Error())
-	}
-	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
-}
-
-func checkTest(argument string, values []any) error {
-	if argument == "" {
-		return fmt.Errorf("a condition needs the name of an argument")
-	}
-	if len(values) == 0 {
-		return fmt.Errorf("the condition on %q has no values, so nothing could meet it", argument)
+	if argument == "" || len(values) == 0 {
+		panic(fmt.Sprintf("preflight: the condition on %q has no name or no values", argument))
 	}
 	for _, v := range values {
 		switch v.(type) {
 		case string, bool:
 		default:
-			return fmt.Errorf("the condition on %q has the value %v, which is neither a text nor a bool", argument, v)
+			panic(fmt.Sprintf("preflight: the condition on %q has the value %v, which is neither a text nor a bool", argument, v))
 		}
 	}
-	return nil
+	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
 }
 
 // Safe says that such a call only reads.
@@ -144,7 +137,7 @@ func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
 }
 
 func (t test) met(a Arguments) int {
-	raw, ok := a.find(t.name)
+	raw, ok := a.members[t.name]
 	switch {
 	case !ok && a.has(t.name):
 		return likely

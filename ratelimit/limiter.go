@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -23,6 +24,7 @@ type limiter struct {
 	log        *slog.Logger
 	local      *Memory // keeps the quota if shared is nil
 	shared     Shared
+	bound      *bounded.Bound         // of the calls of shared
 	replicas   int                    // that divide the quota during an outage, 0 if calls are refused then
 	own        atomic.Pointer[Memory] // this replica's part of it during an outage
 }
@@ -138,7 +140,8 @@ func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stand
 	if l.shared == nil {
 		return l.local.enter(ctx, w)
 	}
-	wait, err = l.shared.Take(ctx, w)
+	wait, err = bounded.Do(ctx, l.bound, func(ctx context.Context) (time.Duration, error) { return l.shared.Take(ctx, w) },
+		func(time.Duration) { l.shared.Leave(context.WithoutCancel(ctx), w) })
 	switch {
 	case err == nil:
 		if l.own.Load() != nil {
@@ -161,7 +164,10 @@ func (l *limiter) leave(ctx context.Context, w Waiter) {
 		l.local.Leave(ctx, w)
 		return
 	}
-	l.shared.Leave(ctx, w)
+	_, _ = bounded.Do(ctx, l.bound, func(ctx context.Context) (struct{}, error) {
+		l.shared.Leave(ctx, w)
+		return struct{}{}, nil
+	}, nil)
 	if own := l.own.Load(); own != nil {
 		own.Leave(ctx, w)
 	}

@@ -95,25 +95,8 @@ func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stand
 func (m *Memory) allow(scope string, buckets []Bucket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.now()
-	m.sweep(now)
-	if len(buckets) == 1 {
-		l := m.line(scope, buckets[0], place{seen: now})
-		return l != nil && len(l.waiters) == 0 && l.AllowN(now, 1)
-	}
-	var room [2]*line
-	lines := room[:0]
-	for _, b := range buckets {
-		l := m.line(scope, b, place{seen: now})
-		if l == nil || len(l.waiters) > 0 || l.until(now, 1) > 0 {
-			return false
-		}
-		lines = append(lines, l)
-	}
-	for _, l := range lines {
-		l.AllowN(now, 1)
-	}
-	return true
+	wait, _ := m.take(scope, buckets, place{seen: m.now()}, 0, 0)
+	return wait == 0
 }
 
 // take takes one token of each bucket if it is the waiter's turn at all of them. Else it
@@ -140,10 +123,11 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 		before := l.ahead(w)
 		ahead += before
 		full = full || newcomer && before >= most
-		if turns == i && before == 0 && l.until(w.seen, 1) == 0 {
+		left := l.until(w.seen, ahead+1)
+		if turns == i && ahead == 0 && left == 0 {
 			turns++
 		}
-		wait = max(wait, l.until(w.seen, ahead+1))
+		wait = max(wait, left)
 	}
 	if turns == len(lines) {
 		for _, l := range lines {

@@ -24,9 +24,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
+	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/bounded"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -79,20 +81,20 @@ type Limit struct {
 // was sent; one whose context ends while it waits ends as [middleware.GivenUp]
 // says. New panics where a number is negative, not finite, or says that a server
 // with a limit gets no calls.
-func New(opts Options) middleware.Middleware {
-	return newLimiter(opts).middleware
-}
+func New(opts Options) middleware.Middleware { return newLimiter(opts).middleware }
 
 func newLimiter(opts Options) *limiter {
 	check(opts)
+	log := cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &limiter{
 		all:        Limit{opts.PerMinute, opts.Burst},
 		servers:    maps.Clone(opts.Servers),
 		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
 		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
-		log:        cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		log:        log,
 		local:      NewMemory(),
 		shared:     opts.Shared,
+		bound:      &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: log, Late: new(atomic.Uint64)},
 		replicas:   opts.Replicas,
 	}
 }
@@ -102,36 +104,22 @@ func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 func check(opts Options) {
-	count("PerMinute", opts.PerMinute)
-	whole("Burst", int64(opts.Burst))
-	if opts.Burst > 0 && opts.PerMinute == 0 {
-		panic(fmt.Sprintf("ratelimit: Options.Burst is %d without PerMinute; a burst alone limits nothing", opts.Burst))
-	}
+	limits := map[string]Limit{"": {opts.PerMinute, opts.Burst}}
 	for server, own := range opts.Servers {
-		field := fmt.Sprintf("Servers[%q]", server)
-		count(field+".PerMinute", own.PerMinute)
-		whole(field+".Burst", int64(own.Burst))
-		if own.PerMinute == 0 {
-			panic(fmt.Sprintf("ratelimit: Options.%s.PerMinute is 0; leave the server out to give it the limit of the others", field))
+		limits[fmt.Sprintf("Servers[%q].", server)] = own
+	}
+	for at, limit := range limits {
+		fault.RefuseNegative("ratelimit: Options."+at+"PerMinute", limit.PerMinute)
+		fault.RefuseNegative("ratelimit: Options."+at+"Burst", limit.Burst)
+		if limit.PerMinute == 0 && (at != "" || limit.Burst > 0) {
+			panic("ratelimit: Options." + at + "PerMinute is 0, which is no limit; set it, or leave the burst and the server out")
 		}
 	}
-	whole("MaxWait", int64(opts.MaxWait))
-	whole("MaxWaiters", int64(opts.MaxWaiters))
-	whole("Replicas", int64(opts.Replicas))
+	fault.RefuseNegative("ratelimit: Options.MaxWait", opts.MaxWait)
+	fault.RefuseNegative("ratelimit: Options.MaxWaiters", opts.MaxWaiters)
+	fault.RefuseNegative("ratelimit: Options.Replicas", opts.Replicas)
 	if opts.Shared == nil && opts.Replicas > 0 {
 		panic("ratelimit: Options.Replicas says nothing without a Shared")
-	}
-}
-
-func count(field string, v float64) {
-	if !(v >= 0) || math.IsInf(v, 0) {
-		panic(fmt.Sprintf("ratelimit: Options.%s is %v; it must be a finite number of calls a minute, or 0", field, v))
-	}
-}
-
-func whole(field string, v int64) {
-	if v < 0 {
-		panic(fmt.Sprintf("ratelimit: Options.%s is %d; it must not be negative", field, v))
 	}
 }
 

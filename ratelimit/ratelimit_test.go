@@ -118,15 +118,15 @@ func TestNewPanicsForWhatIsNoLimit(t *testing.T) {
 		want string
 	}{
 		{"B159: a limit of 0 is not unlimited", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {}}}, `ratelimit: Options.Servers["s"].PerMinute is 0`},
-		{"B159: a burst with a limit of 0", ratelimit.Options{Burst: 1}, "ratelimit: Options.Burst is 1 without PerMinute"},
-		{"B161: negative", ratelimit.Options{PerMinute: -1}, "ratelimit: Options.PerMinute is -1"},
-		{"not a number", ratelimit.Options{PerMinute: math.NaN()}, "ratelimit: Options.PerMinute is NaN"},
-		{"infinite", ratelimit.Options{PerMinute: math.Inf(1)}, "ratelimit: Options.PerMinute is +Inf"},
-		{"negative burst", ratelimit.Options{PerMinute: 1, Burst: -1}, "ratelimit: Options.Burst is -1"},
-		{"a server's negative limit", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: -1}}}, `ratelimit: Options.Servers["s"].PerMinute is -1`},
-		{"a server's negative burst", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 1, Burst: -2}}}, `ratelimit: Options.Servers["s"].Burst is -2`},
-		{"negative wait", ratelimit.Options{MaxWait: -1}, "ratelimit: Options.MaxWait is -1"},
-		{"negative waiters", ratelimit.Options{MaxWaiters: -1}, "ratelimit: Options.MaxWaiters is -1"},
+		{"B159: a burst with a limit of 0", ratelimit.Options{Burst: 1}, "ratelimit: Options.PerMinute is 0"},
+		{"B161: negative", ratelimit.Options{PerMinute: -1}, "ratelimit: Options.PerMinute is negative"},
+		{"not a number", ratelimit.Options{PerMinute: math.NaN()}, "ratelimit: Options.PerMinute is not finite"},
+		{"infinite", ratelimit.Options{PerMinute: math.Inf(1)}, "ratelimit: Options.PerMinute is not finite"},
+		{"negative burst", ratelimit.Options{PerMinute: 1, Burst: -1}, "ratelimit: Options.Burst is negative"},
+		{"a server's negative limit", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: -1}}}, `ratelimit: Options.Servers["s"].PerMinute is negative`},
+		{"a server's negative burst", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 1, Burst: -2}}}, `ratelimit: Options.Servers["s"].Burst is negative`},
+		{"negative wait", ratelimit.Options{MaxWait: -1}, "ratelimit: Options.MaxWait is negative"},
+		{"negative waiters", ratelimit.Options{MaxWaiters: -1}, "ratelimit: Options.MaxWaiters is negative"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

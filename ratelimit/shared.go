@@ -17,7 +17,8 @@ import (
 //     it as their shares.
 //
 // It is safe for concurrent use, never waits for a token, and returns soon after
-// its context is done.
+// its context is done, which ends after two seconds. A method that does not return is
+// given up, as if it gave no answer.
 type Shared interface {
 	// Take takes one token of each bucket, or none, and returns 0 then. Else it
 	// returns how long that takes as things stand. Up to w.Longest the waiter stands in
@@ -26,6 +27,9 @@ type Shared interface {
 	// Leave takes the waiter out of the line.
 	Leave(ctx context.Context, w Waiter)
 }
+
+// sharedLimit is how long one method of a Shared may take.
+const sharedLimit = 2 * time.Second
 
 // A Waiter is one call.
 type Waiter struct {

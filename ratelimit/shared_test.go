@@ -378,3 +378,43 @@ func TestWaiterComesBackFromAnOutage(t *testing.T) {
 		}
 	})
 }
+
+// A blocked limiter returns no answer before it is opened.
+type blocked struct {
+	ratelimit.Shared
+
+	open chan struct{}
+	left atomic.Int64
+}
+
+func (b *blocked) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
+	<-b.open
+	return b.Shared.Take(context.WithoutCancel(ctx), w)
+}
+
+func (b *blocked) Leave(ctx context.Context, w ratelimit.Waiter) {
+	b.left.Add(1)
+	b.Shared.Leave(ctx, w)
+}
+
+// A shared limiter that blocks counts as one that gives no answer.
+func TestSharedThatBlocksIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := &blocked{Shared: ratelimit.NewMemory(), open: make(chan struct{})}
+		callers, tool, calls := replicas(t, 1, ratelimit.Options{PerMinute: 600, Burst: 5, Shared: shared, Replicas: 1})
+		begin := time.Now()
+		if _, err := callers[0].CallTool(t.Context(), middleware.Call{Tool: tool}); err != nil || calls.Load() != 1 {
+			t.Errorf("%d calls came through: %v", calls.Load(), err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("the call took %v", took)
+		}
+		before := shared.left.Load()
+		close(shared.open)
+		synctest.Wait()
+		if shared.left.Load() == before {
+			t.Error("the place in line that came late was not given back")
+		}
+	})
+}

@@ -36,9 +36,9 @@ func assigned(s string, found func(string)) string {
 		p := plain(n.text)
 		switch {
 		case kubernetes && (p == "data" || p == "stringdata"):
-		case !isSecret(n.text) && !isSecret(n.two):
+		case !IsSecret(n.text) && !IsSecret(n.two):
 			return 0, 0
-		case unclear[p] && !isSecret(n.two) && !strings.HasPrefix(sign, "=") && !quoteAt(s, n.end).is:
+		case unclear[p] && !IsSecret(n.two) && !strings.HasPrefix(sign, "=") && !quoteAt(s, n.end).is:
 			return 0, 0
 		}
 		from, to = n.value(s, m[1], sign)
@@ -49,7 +49,7 @@ func assigned(s string, found func(string)) string {
 	})
 	for _, shape := range []*regexp.Regexp{option, tuple, setting, netrc, pair} {
 		s = cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
-			if !isSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
+			if !IsSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
 				return 0, 0
 			}
 			return name{start: m[2], end: m[3]}.value(s, m[1], "")

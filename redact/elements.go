@@ -22,7 +22,7 @@ func elements(s string, found func(string)) string {
 	}
 	return cut(s, tags, found, func(m []int, _ int) (from, to int) {
 		tag := s[m[4]:m[5]]
-		if m[2] < m[3] || strings.HasSuffix(strings.TrimRight(s[:m[1]], `u03e\>`), "/") || !isSecret(tag) {
+		if m[2] < m[3] || strings.HasSuffix(strings.TrimRight(s[:m[1]], `u03e\>`), "/") || !IsSecret(tag) {
 			return 0, 0
 		}
 		if i, _ := slices.BinarySearch(ends[tag], m[1]); i < len(ends[tag]) {

@@ -44,13 +44,11 @@ func secretName(name string, member any) bool {
 			return false
 		}
 	}
-	return isSecret(name)
+	return IsSecret(name)
 }
 
 // IsSecret reports whether a secret stands under a name, or is what a text speaks of.
-func IsSecret(name string) bool { return isSecret(name) }
-
-func isSecret(name string) bool {
+func IsSecret(name string) bool {
 	p := plain(name)
 	if names[p] {
 		return true
@@ -85,7 +83,7 @@ func isPair(object map[string]any, member string) bool {
 	for key, v := range object {
 		switch plain(key) {
 		case "name", "key", "header", "field", "k", "variable", "option", "kind", "type":
-			if name, ok := v.(string); ok && isSecret(name) {
+			if name, ok := v.(string); ok && IsSecret(name) {
 				return true
 			}
 		}
@@ -97,14 +95,14 @@ func isPair(object map[string]any, member string) bool {
 // next.
 func isFlag(item any) bool {
 	s, ok := item.(string)
-	return ok && strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && isSecret(s)
+	return ok && strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && IsSecret(s)
 }
 
 // isHeader reports whether the item names a header whose value comes next, in a list of
 // names and values.
 func isHeader(item any) bool {
 	s, ok := item.(string)
-	return ok && header.MatchString(s) && isSecret(s)
+	return ok && header.MatchString(s) && IsSecret(s)
 }
 
 var header = regexp.MustCompile(`(?i)^(?:(?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)$`)

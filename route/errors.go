@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,6 +72,7 @@ type notOffered interface {
 // mutex.
 func (p *Pool) none(tool *middleware.Tool, tried []*member, at time.Time) error {
 	err := &NoReplicaError{Tool: tool}
+	sooner := func(after time.Duration) time.Duration { return min(cmp.Or(err.After, after), after) }
 	allowed, _ := p.allowed(tool)
 	for _, m := range p.members {
 		var reason string
@@ -83,19 +85,12 @@ func (p *Pool) none(tool *middleware.Tool, tried []*member, at time.Time) error 
 			reason = "offers another definition of it"
 		case at.Before(m.until):
 			reason = "failed and rests"
-			err.After = sooner(err.After, m.until.Sub(at))
+			err.After = sooner(m.until.Sub(at))
 		default:
 			reason = "failed and is being tried by another call"
-			err.After = sooner(err.After, p.o.Pause)
+			err.After = sooner(p.o.Pause)
 		}
 		err.Excluded = append(err.Excluded, Excluded{m.ID, reason})
 	}
 	return err
-}
-
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
 }

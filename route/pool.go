@@ -9,7 +9,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Replica is one of several servers that stand for the same logical one.
@@ -28,8 +27,6 @@ type Replica struct {
 	Categories []string
 	// Capabilities are the tags of tools that the replica is fit for (see [Capability]).
 	Capabilities []string
-	// Meta is laid over the call's _meta for this replica alone. Read-only.
-	Meta mcp.Meta
 }
 
 // primary is the weight from which a replica gets what is dangerous.

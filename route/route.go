@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -160,19 +159,7 @@ func elsewhere(call middleware.Call, err error) bool {
 func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	came := failed
 	defer func() { p.learn(ctx, chosen, came) }()
-	inner := ctx
-	if len(chosen.Meta) > 0 {
-		inner, call.Meta = callstate.WithMeta(ctx, call.Meta, chosen.Meta), chosen.meta(call.Meta)
-	}
-	res, err = chosen.Caller.CallTool(inner, call)
+	res, err = chosen.Caller.CallTool(ctx, call)
 	came = judge(ctx, err)
 	return res, err
-}
-
-// meta returns what a call to this replica has for its _meta.
-func (r Replica) meta(its mcp.Meta) mcp.Meta {
-	all := make(mcp.Meta, len(its)+len(r.Meta))
-	maps.Copy(all, its)
-	maps.Copy(all, r.Meta)
-	return all
 }

@@ -10,13 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -330,54 +327,6 @@ func TestOtherServersGoOn(t *testing.T) {
 	other.Server = "files"
 	if by := f.served(t, &other, ""); by != "next" {
 		t.Errorf("a call of another server went to %s", by)
-	}
-}
-
-func TestMetaIsTheReplicasOwn(t *testing.T) {
-	t.Parallel()
-	f := newFleet(route.RoundRobin, route.Options{}, route.Replica{ID: "a", Meta: mcp.Meta{"tenant": "a", "own": 1}}, route.Replica{ID: "b"})
-	seen := make(map[string]string)
-	for id, s := range f.servers {
-		s.do = func(_ context.Context, call middleware.Call) { seen[id] = fmt.Sprint(call.Meta) }
-	}
-	meta := mcp.Meta{"tenant": "all"}
-	for range 2 {
-		if _, err := f.CallTool(context.Background(), middleware.Call{Tool: read, Meta: meta}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if seen["a"] != "map[own:1 tenant:a]" || seen["b"] != "map[tenant:all]" || len(meta) != 1 {
-		t.Errorf("a got %s, b %s; the call's is %v", seen["a"], seen["b"], meta)
-	}
-}
-
-// An approval holds for a call to whatever replica, with the _meta of that replica, and for
-// no other _meta of the call's own.
-func TestApprovedCallReachesReplicaWithMeta(t *testing.T) {
-	t.Parallel()
-	wipe, err := middleware.NewTool("db", &mcp.Tool{Name: "wipe"}, annotation.Destructive())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sent []string
-	guarded := guard.New(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		sent = append(sent, fmt.Sprint(call.Meta))
-		return new(mcp.CallToolResult), nil
-	}), func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
-	pool := route.New(route.Options{}, route.NewPool("db", route.RoundRobin, route.Replica{ID: "a", Weight: 100, Caller: guarded, Meta: mcp.Meta{"tenant": "a", "own": 1}}))
-	for _, its := range []mcp.Meta{nil, {"tenant": "all"}, {"else": true}} {
-		call := middleware.Call{Tool: wipe, Meta: its}
-		ctx, _ := callstate.WithGrant(t.Context(), &call, annotation.Dangerous, time.Minute, nil)
-		if _, err := pool(guarded).CallTool(ctx, call); err != nil {
-			t.Errorf("%v: got error %v", its, err)
-		}
-		call.Meta = mcp.Meta{"tenant": "changed"}
-		if _, err := pool(guarded).CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
-			t.Errorf("%v, changed: got error %v", its, err)
-		}
-	}
-	if want := "[map[own:1 tenant:a] map[own:1 tenant:a] map[else:true own:1 tenant:a]]"; fmt.Sprint(sent) != want {
-		t.Errorf("sent %v, want %s", sent, want)
 	}
 }
 

@@ -67,17 +67,10 @@ func New(opts Options) middleware.Middleware {
 }
 
 func check(opts Options) {
-	for _, field := range []struct {
-		name  string
-		value time.Duration
-	}{{"Default", opts.Default}, {"Floor", opts.Floor}, {"Cap", opts.Cap}} {
-		if field.value < 0 {
-			panic(fmt.Sprintf("timeout: Options.%s is %v; it must not be negative", field.name, field.value))
-		}
-	}
-	if !(opts.Factor >= 0) || math.IsInf(opts.Factor, 0) {
-		panic(fmt.Sprintf("timeout: Options.Factor is %v; it must be a finite number, or 0", opts.Factor))
-	}
+	fault.RefuseNegative("timeout: Options.Default", opts.Default)
+	fault.RefuseNegative("timeout: Options.Factor", opts.Factor)
+	fault.RefuseNegative("timeout: Options.Floor", opts.Floor)
+	fault.RefuseNegative("timeout: Options.Cap", opts.Cap)
 	if opts.Cap > 0 && opts.Floor > opts.Cap {
 		panic(fmt.Sprintf("timeout: Options.Floor is %v, more than the Cap of %v", opts.Floor, opts.Cap))
 	}

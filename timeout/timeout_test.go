@@ -88,12 +88,12 @@ func TestNewPanicsForWhatIsNoLimit(t *testing.T) {
 		opts timeout.Options
 		want string
 	}{
-		{timeout.Options{Default: -1}, "timeout: Options.Default is -1ns"},
-		{timeout.Options{Floor: -1}, "timeout: Options.Floor is -1ns"},
-		{timeout.Options{Cap: -1}, "timeout: Options.Cap is -1ns"},
-		{timeout.Options{Factor: -1}, "timeout: Options.Factor is -1"},
-		{timeout.Options{Factor: math.NaN()}, "timeout: Options.Factor is NaN"},
-		{timeout.Options{Factor: math.Inf(1)}, "timeout: Options.Factor is +Inf"},
+		{timeout.Options{Default: -1}, "timeout: Options.Default is negative"},
+		{timeout.Options{Floor: -1}, "timeout: Options.Floor is negative"},
+		{timeout.Options{Cap: -1}, "timeout: Options.Cap is negative"},
+		{timeout.Options{Factor: -1}, "timeout: Options.Factor is negative"},
+		{timeout.Options{Factor: math.NaN()}, "timeout: Options.Factor is not finite"},
+		{timeout.Options{Factor: math.Inf(1)}, "timeout: Options.Factor is not finite"},
 		{timeout.Options{Floor: 2, Cap: 1}, "timeout: Options.Floor is 2ns, more than the Cap of 1ns"},
 	} {
 		t.Run(tt.want, func(t *testing.T) {

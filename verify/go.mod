@@ -8,16 +8,12 @@ replace (
 	github.com/fairlead-go/fairlead/contrib/otel => ../contrib/otel
 )
 
-// An old one of go-kit's, which holds packages that have modules of their own by now.
-exclude google.golang.org/genproto v0.0.0-20210917145530-b395a37504d4
-
 require (
 	github.com/cenkalti/backoff/v4 v4.3.0
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/fairlead-go/fairlead v0.0.0
 	github.com/fairlead-go/fairlead/cmd/fairlead v0.0.0
 	github.com/fairlead-go/fairlead/contrib/redis v0.0.0
-	github.com/go-kit/kit v0.13.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/maypok86/otter/v2 v2.4.0

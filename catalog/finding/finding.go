@@ -19,7 +19,8 @@ const (
 	Schema        Kind = "bad-schema"     // a tool that is left out for its input or output schema
 	Unreadable    Kind = "unreadable"     // annotations, or parts of them
 	Contradiction Kind = "contradiction"  // annotations that say two things
-	Doubted       Kind = "doubted"        // declared read-only, and its words say otherwise
+	Doubted       Kind = "doubted"        // declared read-only, and by its words destructive
+	DoubtedWrite  Kind = "doubted-write"  // declared read-only, and by its words a write that destroys nothing
 	Unbelieved    Kind = "unbelieved"     // declared less strict, without other evidence
 	Repeatable    Kind = "repeatable"     // declared idempotent, and cannot be taken back
 	Lowered       Kind = "lowered"        // by the host's own override

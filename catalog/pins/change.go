@@ -30,8 +30,10 @@ type Change struct {
 	// is none.
 	Was, Is annotation.Safety
 
+	// Now is the tool as its server lists it; nil for one that was removed. No model may see it.
+	Now *middleware.Tool
+
 	accepted, now pin
-	tool          *middleware.Tool // nil for one that was removed
 }
 
 func (c Change) name() name { return name{c.Server, c.Tool} }
@@ -68,8 +70,8 @@ func (c Change) reason() string {
 func (c Change) Diff() string {
 	var b strings.Builder
 	b.WriteString(c.String() + "\n")
-	if c.tool != nil && (c.Was != c.Is || c.Kind == New) {
-		_, reasons, _ := strings.Cut(c.tool.Explain(), "\n")
+	if c.Now != nil && (c.Was != c.Is || c.Kind == New) {
+		_, reasons, _ := strings.Cut(c.Now.Explain(), "\n")
 		b.WriteString("  class\n")
 		if c.Kind != New {
 			fmt.Fprintf(&b, "    - %s\n", c.Was)

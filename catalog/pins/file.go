@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/internal/toolname"
@@ -30,12 +29,13 @@ func (l *Lock) MarshalText() ([]byte, error) {
 	type block struct {
 		Class      string          `json:"class"`
 		Digest     string          `json:"digest"`
+		Review     *Decision       `json:"review,omitempty"`
 		Definition json.RawMessage `json:"definition"`
 	}
 	l.mu.RLock()
 	tools := make(map[string]block, len(l.pins))
 	for id, p := range l.pins {
-		tools[id.String()] = block{p.class.String(), p.digest.String(), p.form}
+		tools[id.String()] = block{p.class.String(), p.digest.String(), p.decision, p.form}
 	}
 	l.mu.RUnlock()
 	var b bytes.Buffer
@@ -130,7 +130,7 @@ func read(text []byte) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := membersOf(whole, "the lock", "version", "tools")
+	top, err := membersOf(whole, "the lock", []string{"version", "tools"})
 	if err != nil {
 		return nil, err
 	}
@@ -158,16 +158,16 @@ func read(text []byte) (*Lock, error) {
 	return l, nil
 }
 
-// membersOf returns the members of an object that has exactly these.
-func membersOf(object strictjson.Value, what string, keys ...string) (map[string]strictjson.Value, error) {
+// membersOf returns the members of an object that has all of the keys, and no others but the optional ones.
+func membersOf(object strictjson.Value, what string, keys []string, optional ...string) (map[string]strictjson.Value, error) {
 	values, err := object.Object(what)
 	if err != nil {
 		return nil, err
 	}
 	members := make(map[string]strictjson.Value, len(values))
 	for _, v := range values {
-		if !slices.Contains(keys, v.Name()) {
-			return nil, v.Errorf("is an unknown key; %s has %s", what, strings.Join(keys, ", "))
+		if known := slices.Concat(keys, optional); !slices.Contains(known, v.Name()) {
+			return nil, v.Errorf("is an unknown key; %s has %s", what, strings.Join(known, ", "))
 		}
 		members[v.Name()] = v
 	}
@@ -191,17 +191,17 @@ func decode(v strictjson.Value, into any) error {
 }
 
 func pinOf(block strictjson.Value, tool string) (p pin, err error) {
-	members, err := membersOf(block, "a tool", "class", "digest", "definition")
+	members, err := membersOf(block, "a tool", []string{"class", "digest", "definition"}, "review")
 	if err != nil {
 		return p, err
 	}
-	var class, digest string
-	if err := cmp.Or(decode(members["class"], &class), decode(members["digest"], &digest)); err != nil {
+	var digest string
+	if err := cmp.Or(decode(members["class"], &p.class), decode(members["digest"], &digest)); err != nil {
 		return p, err
 	}
-	for p.class = annotation.Safe; p.class.String() != class; p.class-- {
-		if p.class == annotation.Unknown {
-			return p, members["class"].Errorf("is %.40q, which is none of safe, moderate, dangerous, unknown", class)
+	if members["review"].Raw() != nil {
+		if p.decision, err = decisionOf(members["review"]); err != nil {
+			return p, err
 		}
 	}
 	if p.form, err = definitionOf(members["definition"], tool); err != nil {

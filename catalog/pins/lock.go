@@ -44,9 +44,10 @@ func (n name) String() string { return n.server + "/" + n.tool }
 
 // A pin is one accepted definition.
 type pin struct {
-	class  annotation.Safety
-	digest middleware.Digest
-	form   []byte // the definition in its canonical form
+	class    annotation.Safety
+	digest   middleware.Digest
+	form     []byte    // the definition in its canonical form
+	decision *Decision // of a review, nil for none; never changed
 }
 
 // Check returns a [*NotAcceptedError] if the tool is not as it was accepted, and nil if it is. A
@@ -60,10 +61,13 @@ func (l *Lock) Check(tool *middleware.Tool, form []byte) error {
 	if p.form != nil && p.digest == tool.Digest && class <= max(p.class, annotation.Dangerous) {
 		return nil
 	}
-	c := Change{Server: tool.Server, Tool: tool.Name(), Kind: New, Was: p.class, Is: class, accepted: p, tool: tool}
+	c := Change{Server: tool.Server, Tool: tool.Name(), Kind: New, Was: p.class, Is: class, accepted: p, Now: tool}
 	c.now = pin{class: class, digest: tool.Digest, form: form}
 	if p.form != nil {
 		c.Kind = Changed
+	}
+	if p.digest == tool.Digest { // the class alone has changed
+		c.now.decision = p.decision
 	}
 	return &NotAcceptedError{Change: c}
 }
@@ -141,6 +145,12 @@ func (l *Lock) Accept(c Catalog, changes ...Change) error {
 		}
 		accepted[change.name()] = change.now
 	}
+	l.put(c, accepted)
+	return nil
+}
+
+// put replaces the pins of these names; one without a definition is deleted.
+func (l *Lock) put(c Catalog, accepted map[name]pin) {
 	l.mu.Lock()
 	if l.pins == nil {
 		l.pins = make(map[name]pin)
@@ -149,5 +159,4 @@ func (l *Lock) Accept(c Catalog, changes ...Change) error {
 	maps.DeleteFunc(l.pins, func(_ name, p pin) bool { return p.form == nil })
 	l.mu.Unlock()
 	c.Recheck()
-	return nil
 }

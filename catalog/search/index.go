@@ -46,9 +46,7 @@ func (x *Index) now() *state {
 	return x.current
 }
 
-// fields are the parts of a tool that are searched. A name says most in fewest
-// words; a description says more the longer it is, and each word of it less. The
-// server's id tells the tools of one product from those of another.
+// fields are the parts of a tool that are searched.
 var fields = []bm25.Field{
 	{Weight: 3, B: 0.5},   // name
 	{Weight: 2, B: 0.5},   // title

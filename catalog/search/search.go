@@ -172,9 +172,8 @@ func (q *Query) holds(t *middleware.Tool) bool {
 	return q.Where == nil || q.Where(t)
 }
 
-// known returns what is known of the two hints of which one tells something about
-// the other: what only reads destroys nothing, and what destroys does not only
-// read.
+// known returns two hints, each with what the other implies: what only reads destroys
+// nothing, and what destroys does not only read.
 func known(a *annotation.Annotations) (readOnly, destructive annotation.Hint) {
 	switch {
 	case a.Destructive == annotation.Yes:

@@ -18,14 +18,10 @@ const idle = `
 	what which who whom whose when where why how there here much many s t m re ve ll d http https
 	now right just also already still yet`
 
-// synonyms are what people and makers of APIs call the same thing, a group on a
-// line. A word may stand in several groups, and no group leads on to another. They
-// are written by hand from the everyday vocabulary of web APIs: the verbs of CRUD
-// and of processes, and the things that most products have. A product stands here
-// only where its name is used for a kind of thing (excel, chrome, postgres,
-// kubernetes). Every pair costs some precision, so a group holds what can replace
-// each other in most sentences, and a word that would help with one tool has no
-// place.
+// synonyms are what people and makers of APIs call the same thing, a group on a line. A
+// word may be in several groups, and no group leads on to another. Every pair costs some
+// precision, so a group holds words that can replace each other in most sentences. A
+// product is in one only if its name is used for a kind of thing (excel, postgres).
 const synonyms = `
 	get show fetch read retrieve view display see describe give tell detail info information
 	list show enumerate

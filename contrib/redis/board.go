@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -15,8 +13,8 @@ import (
 const (
 	// attendance is how long a question hangs that nobody waits for.
 	attendance = 10 * time.Second
-	// askEvery is how often one who waits looks, in case a message was lost.
-	askEvery = time.Second
+	// askEvery is how often one who waits looks whether there is an answer.
+	askEvery = 500 * time.Millisecond
 	// patience is how long one who waits goes on without an answer of Redis.
 	patience = 5 * time.Second
 	maxOpen  = 1000
@@ -68,14 +66,14 @@ return {what,answer or '',0}`)
 	answer = newScript("#!lua\n" + state + `
 local what=state(KEYS[1],KEYS[2])
 if what=='open' then
-  redis.call('HSET',KEYS[1],'a',ARGV[2]) redis.call('ZREM',KEYS[3],ARGV[1]) redis.call('PUBLISH',ARGV[3],ARGV[1])
+  redis.call('HSET',KEYS[1],'a',ARGV[2]) redis.call('ZREM',KEYS[3],ARGV[1])
 end
 return what`)
 
 	takeDown = script(state + `
 local what=state(KEYS[1],KEYS[2])
 if what=='open' or what=='left' then redis.call('HSET',KEYS[1],'over','1') end
-redis.call('ZREM',KEYS[3],ARGV[1]) redis.call('PUBLISH',ARGV[2],ARGV[1])
+redis.call('ZREM',KEYS[3],ARGV[1])
 return 1`)
 )
 
@@ -91,8 +89,6 @@ func (b *board) list() string {
 	s := (*Store)(b)
 	return s.key("l", "board", s.seal.name("board"))
 }
-
-func (s *Store) channel() string { return s.prefix + ":answers" }
 
 // Post implements [approvals.Board].
 func (b *board) Post(ctx context.Context, n approvals.Notice) error {
@@ -118,8 +114,6 @@ func (b *board) Post(ctx context.Context, n approvals.Notice) error {
 // Wait implements [approvals.Board].
 func (b *board) Wait(ctx context.Context, id string) ([]byte, error) {
 	s := (*Store)(b)
-	woken, forget := s.answers.wait(id)
-	defer forget()
 	heard := time.Now()
 	for {
 		pause := askEvery
@@ -144,7 +138,6 @@ func (b *board) Wait(ctx context.Context, id string) ([]byte, error) {
 			heard, pause = time.Now(), min(pause, left)
 		}
 		select {
-		case <-woken:
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -181,7 +174,7 @@ func (b *board) Answer(ctx context.Context, id string, given []byte) error {
 	}
 	what := ""
 	err = s.do(ctx, ofBoard, func(ctx context.Context) (err error) {
-		what, err = answer.Run(ctx, s.client, b.keys(id), id, sealed, s.channel()).Text()
+		what, err = answer.Run(ctx, s.client, b.keys(id), id, sealed).Text()
 		return err
 	})
 	was := approvals.Void
@@ -257,56 +250,6 @@ func (b *board) notice(id string, fields []any, left time.Duration) (approvals.N
 func (b *board) TakeDown(ctx context.Context, id string) error {
 	s := (*Store)(b)
 	return s.do(ctx, ofBoard, func(ctx context.Context) error {
-		return takeDown.Run(ctx, s.client, b.keys(id), id, s.channel()).Err()
+		return takeDown.Run(ctx, s.client, b.keys(id), id).Err()
 	})
-}
-
-// Answers wake those who wait in this process. A message that is lost costs one
-// of them a second.
-type answers struct {
-	mu      sync.Mutex
-	waiting map[string][]chan struct{}
-}
-
-func (a *answers) wait(id string) (woken <-chan struct{}, forget func()) {
-	c := make(chan struct{}, 1)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.waiting[id] = append(a.waiting[id], c)
-	return c, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.waiting[id] = slices.DeleteFunc(a.waiting[id], func(other chan struct{}) bool { return other == c })
-		if len(a.waiting[id]) == 0 {
-			delete(a.waiting, id)
-		}
-	}
-}
-
-func (a *answers) wake(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, c := range a.waiting[id] {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// listen wakes whoever waits for an answer, until ctx is done.
-func (s *Store) listen(ctx context.Context) {
-	messages := s.client.Subscribe(ctx, s.channel())
-	defer messages.Close()
-	for {
-		select {
-		case m, ok := <-messages.Channel():
-			if !ok {
-				return
-			}
-			s.answers.wake(m.Payload)
-		case <-ctx.Done():
-			return
-		}
-	}
 }

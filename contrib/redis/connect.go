@@ -128,7 +128,7 @@ func explain(err error) error {
 	case kind == "OOM":
 		return says("its memory is full; raise maxmemory, or let it evict with maxmemory-policy allkeys-lru")
 	case kind == "NOPERM":
-		return says("its user may not do what is needed: scripts, pub/sub and all keys of the prefix")
+		return says("its user may not do what is needed: scripts and all keys of the prefix")
 	case kind == "MOVED", kind == "ASK":
 		return says("it is a node of a cluster; give its nodes as ?addr=host:port")
 	case kind == "LOADING", kind == "CLUSTERDOWN", kind == "MASTERDOWN":

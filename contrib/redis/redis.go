@@ -69,7 +69,6 @@ type Store struct {
 	returns  returns
 	found    hits
 	servers  sync.Map // of each server's id, what its keys have in common
-	answers  answers
 
 	close    context.CancelFunc
 	closed   sync.WaitGroup
@@ -82,7 +81,7 @@ type Store struct {
 // ?addr=host:port. It fails where that is none, or none that can be used: another
 // program, a wrong password, a replica that takes no writes, one that is full.
 //
-// It starts goroutines that watch the connection; they end with [Store.Close].
+// It starts a goroutine that watches the connection; it ends with [Store.Close].
 // Open panics on a negative number and on a Key of another length.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	switch {
@@ -107,7 +106,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		runs:     newRuns(),
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]string)},
 		owed:     owed{servers: make(map[string]*debt)},
-		answers:  answers{waiting: make(map[string][]chan struct{})},
 	}
 	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
 	if err := s.connect(ctx, url); err != nil {
@@ -115,7 +113,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	ctx, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	s.closed.Go(func() { s.watch(ctx) })
-	s.closed.Go(func() { s.listen(ctx) })
 	return s, nil
 }
 

@@ -130,7 +130,7 @@ func (w *wire) commands(client io.Reader, server io.Writer) {
 			texts = append(texts, strings.ToUpper(string(text[:size])))
 		}
 		beat := strings.HasPrefix(texts[0], "EVAL") && texts[2] == "0" // of all scripts only the heartbeat has no keys
-		if !beat && !slices.Contains([]string{"PING", "HELLO", "CLIENT", "INFO", "SUBSCRIBE"}, texts[0]) {
+		if !beat && !slices.Contains([]string{"PING", "HELLO", "CLIENT", "INFO"}, texts[0]) {
 			w.mu.Lock()
 			w.said = append(w.said, texts[0])
 			w.mu.Unlock()

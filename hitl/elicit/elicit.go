@@ -8,6 +8,7 @@ package elicit
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -128,8 +129,9 @@ func (c *confirmer) second(req *mcp.CallToolRequest, request hitl.Request) (hitl
 	if err := c.open(request); err != nil {
 		return hitl.Decision{}, err
 	}
-	res, ok := request.Input.Responses[inputKey].(*mcp.ElicitResult)
-	if !ok || len(request.Input.Responses) != 1 {
+	res := new(mcp.ElicitResult)
+	raw, err := json.Marshal(request.Input.Responses[inputKey]) // which may be of a host's own type
+	if err != nil || json.Unmarshal(raw, res) != nil || len(request.Input.Responses) != 1 {
 		return hitl.Decision{}, errForm
 	}
 	return decide(req, res, request)

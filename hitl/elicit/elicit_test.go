@@ -117,7 +117,7 @@ func TestAClientThatCannotBeAsked(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
 			res, err := remove(t, tt.way(t, d.server, tt.client()))
-			if err != nil || !res.IsError || !strings.Contains(text(res), "tell the user") {
+			if err != nil || !res.IsError || !strings.Contains(text(res), "Tell the user") {
 				t.Errorf("got %v, %v", res, err)
 			}
 			d.want(t, 0)

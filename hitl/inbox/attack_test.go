@@ -99,13 +99,10 @@ func goesIn(t *testing.T, in *inbox.Inbox, origin string) *browser {
 	return b
 }
 
-// waiting returns the ids on the page once there are so many, as the events say.
+// waiting returns the ids on the page once there are so many.
 func (b *browser) waiting(n int) []string {
 	b.tb.Helper()
-	ctx, cancel := context.WithCancel(b.tb.Context())
-	defer cancel()
-	lines, _ := b.stream(ctx)
-	for range lines {
+	for b.tb.Context().Err() == nil {
 		var ids []string
 		for _, part := range strings.Split(b.get("/approvals/").text, `data-id="`)[1:] {
 			id, _, _ := strings.Cut(part, `"`)

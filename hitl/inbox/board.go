@@ -20,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lookEvery is how often a page that is open is told what hangs on the board.
-const lookEvery = time.Second
+// lastLook is how long the board has for an answer that was given just before the end.
+const lastLook = time.Second
 
 var (
 	errElsewhere = refuse(http.StatusConflict, "This was decided already, at another replica, or is over. It stays so.")
@@ -127,7 +127,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 	}
 	given, err := in.board.Wait(ctx, id)
 	if err != nil {
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookEvery)
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 		defer cancel()
 		_ = in.board.TakeDown(within, id) // its time will be over, in any case
 		var none error
@@ -209,10 +209,9 @@ func (in *Inbox) look(ctx context.Context) {
 			continue
 		}
 		q.hung = time.Now()
-		q.before, _ = in.approved.Get(q.key())
 		in.pending = append(in.pending, q)
 		in.waiting[n.ID] = q
-		in.tell()
+		in.version++
 	}
 	maps.DeleteFunc(in.odd, func(id string, _ bool) bool { return !hanging[id] })
 	for _, q := range slices.Clone(in.pending) {

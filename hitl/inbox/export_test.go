@@ -28,7 +28,6 @@ const (
 	MaxCards   = maxCards
 	MaxReason  = maxReason
 	MaxBody    = maxBody
-	MaxStreams = maxStreams
 )
 
 // Editable is the text of the editor.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
 
@@ -48,12 +47,9 @@ type Options struct {
 
 // Limits of one inbox.
 const (
-	maxHistory   = 200      // decided questions that the page shows
-	maxApproved  = 1000     // tools whose last approved arguments are kept for comparison
-	maxCompared  = 16 << 10 // bytes of arguments that are compared
-	maxStreams   = 64       // pages that are kept up to date
-	maxNameShown = 300      // bytes of a tool's name
-	maxPast      = 300      // bytes of arguments in the history
+	maxHistory   = 200 // decided questions that the page shows
+	maxNameShown = 300 // bytes of a tool's name
+	maxPast      = 300 // bytes of arguments in the history
 
 	maxBody   = 16 << 20 // of a request; arguments of 4 MiB, percent-encoded
 	maxReason = 4096     // bytes
@@ -72,8 +68,6 @@ type Inbox struct {
 	log        *slog.Logger
 	mux        http.Handler
 	doors      doors
-	approved   *lru.Cache[toolKey, []byte] // the last arguments that were approved
-	streams    chan struct{}
 	board      approvals.Board
 	shared     bool // the board, with other replicas
 
@@ -81,9 +75,8 @@ type Inbox struct {
 	pending []*question          // oldest first
 	waiting map[string]*question // the same by ID
 	past    map[string]*record
-	history []*record // newest last
-	version int       // counts the changes
-	changed chan struct{}
+	history []*record       // newest last
+	version int             // counts the changes
 	odd     map[string]bool // what hangs on the board and cannot be shown here
 	blind   bool            // the board did not answer
 }
@@ -106,14 +99,10 @@ func New(o Options) *Inbox {
 	if o.Hosts == nil {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
-	approved, err := lru.New[toolKey, []byte](maxApproved)
-	if err != nil {
-		panic(err) // the size is a constant above zero
-	}
 	in := &Inbox{
 		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), approved: approved, streams: make(chan struct{}, maxStreams),
-		waiting: make(map[string]*question), past: make(map[string]*record), changed: make(chan struct{}),
+		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		waiting: make(map[string]*question), past: make(map[string]*record),
 		doors: newDoors(), board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
 	}
 	for _, host := range o.Hosts {

@@ -124,37 +124,15 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
 			b.get(path).want(t, http.StatusOK, "files/delete", "dangerous", "<li>destructive yes inferred by &#34;delete&#34;", "Delete a file.", "to make room",
 				"it is kept for a week", "ann", "call-1", "1 min left", "&#34;a.txt&#34;", "<summary><bdi>&#34;a long line.", long,
-				"&#34;to&#34;: &#34;bob&#34;", "No call of this tool was approved here before")
+				"&#34;to&#34;: &#34;bob&#34;")
 		}
 		b.get("/approvals/question/one").want(t, http.StatusOK, "until this session ends: exactly these arguments")
 		b.decides("one", "approve").want(t, http.StatusOK)
 		first.want(t, hitl.Approved)
 
-		again := ask(t.Context(), in, asks(t, "two", fmt.Sprintf(`{"body":%q,"mode":1.0,"path":"b.txt","force":true}`, long)))
-		p := b.get("/approvals/")
-		p.want(t, http.StatusOK, "Arguments that differ from the last approved call of this tool: 3.", "new since the last approved call")
-		if got := strings.Count(p.text, `class="changed"`); got != 3 { // mode, path, force: 1 and 1.0 may differ to a server
-			t.Errorf("%d arguments are marked, want 3", got)
-		}
+		ask(t.Context(), in, asks(t, "two", `{}`))
+		b.get("/approvals/question/two").want(t, http.StatusOK, "None.")
 		b.decides("two", "deny")
-		again.want(t, hitl.Denied)
-
-		same := ask(t.Context(), in, asks(t, "three", fmt.Sprintf(`{"mode":1,"body":%q, "path":"a.txt"}`, long)))
-		b.get("/approvals/").want(t, http.StatusOK, "The same as the last approved call") // a no is nothing to compare with
-		b.decides("three", "edit", "arguments", `{"path":"c.txt"}`)
-		same.want(t, hitl.Approved)
-		last := ask(t.Context(), in, asks(t, "four", `{}`))
-		b.get("/approvals/question/four").want(t, http.StatusOK, "no longer there; the last approved call had it", "&#34;c.txt&#34;")
-		b.decides("four", "deny")
-		last.want(t, hitl.Denied)
-		other := asks(t, "five", `{}`)
-		other.Scope = "carl"
-		ask(t.Context(), in, other)
-		b.get("/approvals/question/five").want(t, http.StatusOK, "None.")
-		if strings.Contains(b.get("/approvals/question/five").text, "c.txt") {
-			t.Error("one caller's arguments are shown with another's")
-		}
-		b.decides("five", "deny")
 	})
 }
 
@@ -248,5 +226,23 @@ func TestPageIsMadeForEverybody(t *testing.T) {
 		b.get("/approvals/style.css").want(t, http.StatusOK, "color-scheme: light dark", "max-width: 36rem")
 		b.decides("one", "deny").want(t, http.StatusOK, `role="status" tabindex="-1" autofocus`)
 		a.want(t, hitl.Denied)
+	})
+}
+
+func TestVersionCountsTheChanges(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "")
+		version := func(want string) {
+			t.Helper()
+			if got := b.get("/approvals/version"); got.status != http.StatusOK || got.text != want {
+				t.Errorf("got %d %q, want %q", got.status, got.text, want)
+			}
+		}
+		version("0")
+		a := ask(t.Context(), in, asks(t, "one", `{}`))
+		version("1")
+		b.decides("one", "deny")
+		<-a.over
+		version("2")
 	})
 }

@@ -23,7 +23,6 @@ type question struct {
 	ctx     context.Context
 	request hitl.Request
 	digest  string    // of all that is shown; a decision has to name it
-	before  []byte    // the arguments that were last approved of this tool, nil for none
 	remote  bool      // another replica's
 	hung    time.Time // when a look at the board brought it, where it is
 }
@@ -34,12 +33,6 @@ type record struct {
 
 	digest string
 	late   bool // nobody decided
-}
-
-type toolKey struct{ scope, server, tool string }
-
-func (q *question) key() toolKey {
-	return toolKey{q.request.Scope, q.request.Tool.Server, q.request.Tool.Name()}
 }
 
 // Confirm puts the request on the page and waits until somebody decides or ctx is
@@ -75,7 +68,6 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 		request.Deadline = deadline
 	}
 	q := &question{ctx: ctx, request: request, digest: request.Digest(), posted: make(chan struct{})}
-	q.before, _ = in.approved.Get(q.key())
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
@@ -86,15 +78,8 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	}
 	in.pending = append(in.pending, q)
 	in.waiting[request.ID] = q
-	in.tell()
-	return q, nil
-}
-
-// tell wakes those who watch. The caller holds the lock.
-func (in *Inbox) tell() {
 	in.version++
-	close(in.changed)
-	in.changed = make(chan struct{})
+	return q, nil
 }
 
 const silent = "denied: nobody answered in time"
@@ -129,7 +114,7 @@ func (in *Inbox) end(q *question, r record) {
 		delete(in.past, in.history[0].ID)
 		in.history = slices.Delete(in.history, 0, 1)
 	}
-	in.tell()
+	in.version++
 }
 
 // An answer is what a form says of one question.
@@ -179,11 +164,9 @@ func (in *Inbox) mayApprove(s *session, q *question) bool {
 func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
 	r := record{past: past{What: "denied", By: d.By, Reason: d.Reason}}
 	if d.Verdict == hitl.Approved {
-		ran := q.request.Arguments
 		if r.What = "approved"; d.Arguments != nil {
-			r.What, ran = "approved as edited", d.Arguments
+			r.What = "approved as edited"
 		}
-		in.approved.Add(q.key(), bytes.Clone(ran[:min(len(ran), maxCompared+1)]))
 	}
 	in.end(q, r)
 	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", q.request.ID), slog.String("tool", q.request.Tool.String()),

@@ -35,7 +35,6 @@ var (
 	errOther   = refuse(http.StatusConflict, "What you were shown is not what waits. Nothing was decided; look at it again.")
 	errLate    = refuse(http.StatusGone, "Its time is over, or the caller gave up. It was denied, and nothing was called.")
 	errOwn     = refuse(http.StatusForbidden, "This is a call of your own; somebody else has to approve it. You may deny it.")
-	errStreams = refuse(http.StatusServiceUnavailable, "Too many pages are open. This one is not kept up to date; reload it to see what is new.")
 )
 
 func status(err error) int {

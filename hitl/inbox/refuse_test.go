@@ -329,7 +329,7 @@ func TestRequesterCannotApprove(t *testing.T) {
 			model.post("/approvals/question/one/decision", form).want(t, http.StatusUnauthorized)
 			model.get("/approvals/").want(t, http.StatusUnauthorized)
 			model.get("/approvals/question/one").want(t, http.StatusUnauthorized)
-			model.get("/approvals/events").want(t, http.StatusUnauthorized)
+			model.get("/approvals/version").want(t, http.StatusUnauthorized)
 			a.waits(t)
 			b.decides("one", "deny")
 		})

@@ -3,6 +3,7 @@ package inbox
 import (
 	"embed"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -28,7 +29,7 @@ func (in *Inbox) routes() http.Handler {
 		{http.MethodPost, "enter", in.enter},
 		{http.MethodGet, "question/{id}", in.known(in.show)},
 		{http.MethodPost, "question/{id}/decision", in.known(in.decision)},
-		{http.MethodGet, "events", in.known(in.events)},
+		{http.MethodGet, "version", in.known(in.changes)},
 		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
 		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},
 	} {
@@ -98,9 +99,8 @@ func static(name, kind string) http.HandlerFunc {
 	}
 }
 
-// list shows what waits. With a token it shows the door: a button, since a GET
-// changes nothing, and since programs that look at links before people do would
-// use it up.
+// list shows what waits. With a token it shows the door: a button, since programs that
+// look at links before people do would use the token up.
 func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); token != "" {
 		in.render(w, http.StatusOK, "door", door{Token: token})
@@ -139,6 +139,16 @@ func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
 	default:
 		in.refused(w, r, errUnknown)
 	}
+}
+
+// changes answers the number of changes so far, for a script that asks whether what it
+// shows is out of date.
+func (in *Inbox) changes(w http.ResponseWriter, r *http.Request, _ *session) {
+	in.look(r.Context())
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = fmt.Fprint(w, in.version)
 }
 
 // decision reads a form and obeys it, or refuses it and leaves the question open.

@@ -34,9 +34,8 @@ func (in *Inbox) ListenAndServe(ctx context.Context, address string, ready func(
 func (in *Inbox) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           in,
-		BaseContext:       func(net.Listener) context.Context { return ctx }, // which ends the streams
 		ReadHeaderTimeout: slowBody,
-		WriteTimeout:      time.Minute, // a stream moves it on
+		WriteTimeout:      time.Minute,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(in.log.Handler(), slog.LevelWarn),

@@ -55,7 +55,6 @@ type (
 		Caution                 string
 		Scope, CallID           string
 		Left                    time.Duration // 0 where there is no limit
-		Compared                string        // with the last approved call
 		Rows                    []row
 		Extra, Drafts           []row
 		Own                     bool
@@ -123,7 +122,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
 		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
-		Own: !in.mayApprove(s, q), Whole: true,
+		Rows: rows(r.Arguments), Extra: rows(r.Extra), Own: !in.mayApprove(s, q), Whole: true,
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
@@ -134,8 +133,6 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	for _, d := range r.Drafts {
 		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
 	}
-	c.Extra = rows(r.Extra)
-	c.Rows, c.Compared = compare(rows(r.Arguments), q.before)
 	c.limit(mostRows, mostBytes)
 	return c
 }
@@ -153,9 +150,8 @@ func (c *card) limit(mostRows, mostBytes int) {
 			*list, c.Whole = (*list)[:mostRows], false
 		}
 		for i := range *list {
-			if r := &(*list)[i]; len(r.Text)+len(r.Name)+len(r.Was) > mostBytes {
-				r.Name, r.Text, r.Was = safetext.Cut(r.Name, mostBytes/4), safetext.Cut(r.Text, mostBytes/2), safetext.Cut(r.Was, mostBytes/4)
-				c.Whole = false
+			if r := &(*list)[i]; len(r.Text)+len(r.Name) > mostBytes {
+				r.Name, r.Text, c.Whole = safetext.Cut(r.Name, mostBytes/4), safetext.Cut(r.Text, mostBytes/2), false
 			}
 		}
 	}
@@ -183,12 +179,7 @@ func choices(request hitl.Request) []choice {
 }
 
 // Folded reports whether a text is shown behind a line of its beginning.
-func (r row) Folded() bool { return long(r.Text) }
-
-// WasFolded reports the same of what it was.
-func (r row) WasFolded() bool { return long(r.Was) }
-
-func long(text string) bool { return len(text) > 240 || strings.Count(text, "\n") > 4 }
+func (r row) Folded() bool { return len(r.Text) > 240 || strings.Count(r.Text, "\n") > 4 }
 
 // Beginning is that line.
 func (r row) Beginning() string {

@@ -2,8 +2,6 @@
 //
 // The measure is BM25F (Robertson and Zaragoza, "The Probabilistic Relevance
 // Framework: BM25 and Beyond", 2009). An index is built once and then only read.
-// The libraries that do the same are search engines with storage of their own and
-// dozens of modules behind them; a catalogue of tools fits in memory.
 package bm25
 
 import "math"

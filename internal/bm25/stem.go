@@ -2,11 +2,9 @@ package bm25
 
 import "strings"
 
-// Stem takes the endings of English inflection off a word in lower case, and
-// those that make a noun of a verb: deletes, deleted, deleting and deletion have
-// one stem. It is light on purpose: a stem need not be a word, but two words of
-// different meaning should seldom share one. Words that it knows nothing about,
-// those of other languages among them, come back as they are.
+// Stem removes the endings of English inflection from a word in lower case, and those that
+// make a noun of a verb: deletes, deleted, deleting and deletion have one stem. Two words
+// of different meaning should seldom share one. Other words are returned as they are.
 func Stem(word string) string {
 	if len(word) < 4 || strings.ContainsAny(word, "0123456789") {
 		return word

@@ -157,7 +157,7 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 	if exactly := answerTo(s, Bind(Of(ctx), &its)); exactly != nil {
 		tool.Annotations = exactly.over(accepted.Annotations)
 	} else {
-		for s := range s.all {
+		for ; s != nil; s = s.outer {
 			if a, ok := s.added.(*answer); ok && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
 				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
 			}

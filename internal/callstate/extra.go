@@ -32,19 +32,10 @@ func HasMeta(meta mcp.Meta) bool {
 	return false
 }
 
-// WithMeta returns a context for a call to whose _meta the host's own settings add members,
-// or replace some, after its approval: that covers what it was before.
-func WithMeta(ctx context.Context, before, added mcp.Meta) context.Context {
-	return with(ctx, &metaChange{before, added})
-}
-
-// A metaChange is what _meta was before the host added members to it.
-type metaChange struct{ before, added mcp.Meta }
-
 // Extra returns what the call sends beside its arguments as one JSON object in canonical
 // form, with the members _meta, inputResponses and requestState: nil for nothing. Members
-// of _meta that are the transport's are left out, and those of [WithMeta] as they were before.
-func Extra(ctx context.Context, call *middleware.Call) (json.RawMessage, error) {
+// of _meta that are the transport's are left out.
+func Extra(call *middleware.Call) (json.RawMessage, error) {
 	var extra struct {
 		Meta      map[string]any       `json:"_meta,omitempty"`
 		Responses mcp.InputResponseMap `json:"inputResponses,omitempty"`
@@ -52,17 +43,6 @@ func Extra(ctx context.Context, call *middleware.Call) (json.RawMessage, error) 
 	}
 	for name, value := range call.Meta {
 		if transport(name) {
-			continue
-		}
-		there := true
-		for s := range nearest(ctx).all { // the outermost has what the call began with
-			if m, ok := s.added.(*metaChange); ok {
-				if _, changed := m.added[name]; changed {
-					value, there = m.before[name]
-				}
-			}
-		}
-		if !there {
 			continue
 		}
 		if extra.Meta == nil {
@@ -90,7 +70,7 @@ func Extra(ctx context.Context, call *middleware.Call) (json.RawMessage, error) 
 // beside the arguments. A call for which that cannot be computed has a zero binding.
 func BindCall(ctx context.Context, call *middleware.Call) Binding {
 	b := Bind(Of(ctx), call)
-	extra, err := Extra(ctx, call)
+	extra, err := Extra(call)
 	switch {
 	case err != nil:
 		return Binding{}

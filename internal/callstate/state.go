@@ -26,7 +26,7 @@ type State struct {
 	over  bool    // the call was handed to its executor
 
 	// What this state adds, nil for nothing: a *middleware.Tool (the class), *answer, Judge,
-	// *Grant, Binding (audit's mark), limit, *metaChange, *middleware.Call (sent through the SDK), or
+	// *Grant, Binding (audit's mark), limit, *middleware.Call (sent through the SDK), or
 	// what another package keeps of the call. Everything else is looked up further out.
 	added any
 }
@@ -91,16 +91,6 @@ func own[T any](s *State) (fact T, ok bool) {
 		}
 	}
 	return fact, false
-}
-
-// all yields the state and those it was derived from, innermost first, of enclosing
-// calls as well.
-func (s *State) all(yield func(*State) bool) {
-	for ; s != nil; s = s.outer {
-		if !yield(s) {
-			return
-		}
-	}
 }
 
 // shared is what all states of one call have in common.
@@ -173,10 +163,9 @@ func (s *State) admit(reader string) bool {
 	return true
 }
 
-// Enter returns the context of a call that enters a chain: with the state of this call
-// if ctx has one, otherwise with a new one. The state of a call of another tool is that
-// of an enclosing call.
-// Judge classifies arguments that a person edits, nil for nothing that does.
+// Enter returns the context of a call that enters a chain, with a new state unless ctx has
+// that of a call of the same tool. Judge classifies arguments that a person edits; nil for
+// nothing that does.
 func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Context {
 	if s := Of(ctx); s.HasRecord() && s.call.same(call.Tool) {
 		if judge == nil {

@@ -1,7 +1,6 @@
-// Package rawlist carries an answer to tools/list past the SDK, whose types cannot
-// tell an absent hint from a false one, and which fails the whole list over one
-// malformed tool. Who asks hands a [Page] along in the context; the transport that
-// brings the answer shows it to the page before the SDK sees it.
+// Package rawlist carries an answer to tools/list past the SDK, which takes an absent hint
+// for a false one and fails the whole list over one malformed tool. The context of the
+// request holds a [Page], and the transport shows it the answer.
 package rawlist
 
 import (

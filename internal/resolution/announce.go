@@ -83,18 +83,6 @@ func Announce(resolvable func(listed *mcp.Tool) bool) mcp.Middleware {
 	}
 }
 
-// Listed returns the list that a result of tools/list is, as the server of the SDK made
-// it.
-func Listed(res mcp.Result) (*mcp.ListToolsResult, bool) {
-	switch res := res.(type) {
-	case *mcp.ListToolsResult:
-		return res, res != nil
-	case *markedList:
-		return res.ListToolsResult, true
-	}
-	return nil, false
-}
-
 func announced(caps *mcp.ServerCapabilities) announcedCapabilities {
 	var own mcp.ServerCapabilities
 	if caps != nil {

@@ -1,5 +1,5 @@
-// Package resultcopy copies the results of tools, estimates the memory that they hold,
-// and writes them for other processes.
+// Package resultcopy copies the results of tools, within a process and to another, and
+// estimates the memory that they hold.
 package resultcopy
 
 import (

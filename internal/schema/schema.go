@@ -1,6 +1,5 @@
-// Package schema says which JSON Schemas may be given to a validator, and reads what a
-// schema says of each place of a value. A schema is a stranger's text: a validator that
-// follows a hostile one runs out of stack or of time.
+// Package schema checks which JSON Schemas may be given to a validator, and reads what a
+// schema states about each place of a value.
 package schema
 
 import (
@@ -48,10 +47,8 @@ func Check(root any) error {
 }
 
 // Applying returns the schemas of a document and all those that apply to the same value
-// as them, once each: through references, allOf, anyOf, oneOf, if, then, else and
-// dependent schemas. What a not holds describes what the value is not, and is left out.
-// So is a reference that leads nowhere. It reports false for a document that nobody
-// checked, if references go in a circle or if more than most schemas apply.
+// (see inPlace), once each, without those under not and references that lead nowhere. It
+// reports false if references go in a circle or if more than most schemas apply.
 func Applying(root any, most int, schemas ...map[string]any) (all []map[string]any, ok bool) {
 	seen := make(map[uintptr]bool, len(schemas)) // whether it is still open, by identity
 	var add func(schema map[string]any) bool
@@ -222,9 +219,8 @@ func inPlace(root any, schema map[string]any) (all []target) {
 	return all
 }
 
-// resolve finds what a local reference means. Another document is never fetched,
-// and a reference that is no plain path is not followed: validators disagree
-// about where it leads.
+// resolve returns the schema that a local reference leads to. Another document is never
+// fetched, and names are not followed, since validators disagree about them.
 func resolve(root any, ref string) (map[string]any, error) {
 	if !strings.HasPrefix(ref, "#") {
 		return nil, fmt.Errorf("it refers to another document, %.80q, which is never fetched", ref)

@@ -1,6 +1,5 @@
-// Package sdkerr sorts the errors that the MCP Go SDK and HTTP give into what
-// they tell about a call: not sent, refused before execution, final, or none of
-// these, and then nobody knows whether it happened.
+// Package sdkerr sorts the errors of the MCP Go SDK and of HTTP by what they report about
+// a call: not sent, refused before execution, final, or that its outcome is unknown.
 package sdkerr
 
 import (
@@ -24,9 +23,8 @@ import (
 // turned away because of a limit.
 const codeRateLimited = -32023
 
-// codeTransport is the SDK's code for everything that its transport turned into
-// an error, HTTP's 5xx and broken connections alike. It says nothing about
-// whether the call was executed.
+// codeTransport is the SDK's code for every error of its transport, from HTTP's 5xx to a
+// broken connection. Whether the call was executed is open.
 const codeTransport = -32005
 
 // An Error is an error of the SDK with what it tells about the call.
@@ -148,10 +146,8 @@ func neverConnected(err error) bool {
 }
 
 // ClosedBefore reports whether the SDK refused to send a request on a closed connection.
-// The SDK also turns a server's own reply with the code -32003 or -32004 into
-// ErrConnectionClosed, and such a server may have acted, so its own words must
-// stand right behind. A server that forges even these gets nothing by it but
-// a second call, and it could act twice on one.
+// It also makes ErrConnectionClosed of a server's reply with the code -32003 or -32004, so
+// the SDK's own words must follow. A server that forges these gains a second call.
 func ClosedBefore(method string, err error) bool {
 	words := fmt.Sprintf("calling %q: client is closing", method)
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -13,10 +13,8 @@ import (
 	"time"
 )
 
-// A Wire watches what HTTP does with one call. The errors of a broken HTTP call
-// do not tell how far it came: a redirect, a proxy or a RoundTripper of the host's
-// that repeats may have brought it to a server before the last attempt found
-// nobody there.
+// A Wire watches what HTTP does with one call. Its errors do not tell how far it came:
+// what repeats it may have brought it to a server before the last attempt failed.
 type Wire struct {
 	tried atomic.Bool
 	sent  atomic.Int32 // requests whose headers were written
@@ -126,11 +124,9 @@ func (ReplayError) Error() string {
 		"Idempotency-Key header; whether the server got the first one is not known"
 }
 
-// once returns a copy of the request that net/http cannot replay after it may
-// have arrived. It replays a POST by itself in two cases: where it knows that
-// nothing was written or processed, which is harmless, and where the request has
-// a header that promises idempotence, which is for the chain to decide. A
-// transport further in may add that header, so it is watched for on its way out.
+// once returns a copy of the request that net/http does not replay for a header that
+// promises idempotence, since that is for the chain to decide. A transport further in may
+// add the header. What was certainly not processed may be replayed.
 func once(req *http.Request) *http.Request {
 	if req.GetBody == nil {
 		return req

@@ -1,5 +1,5 @@
-// Package trim weighs a text or a tree of JSON values as it will be written, and cuts
-// it to a weight: what is cut stays valid JSON, keeps to the shape of its schema as
+// Package trim weighs a text or a tree of JSON values as it will be written, in
+// characters (Unicode's code points), and cuts it to a weight: what is cut stays valid JSON, keeps to the shape of its schema as
 // far as that allows, and says of each text how much is missing.
 package trim
 
@@ -31,32 +31,32 @@ const leastRoom = 48
 // need not be there. What cannot be cut so far comes back too large. The cost is
 // linear in the size of v, with no more than the room of each member looked at. It
 // writes to nothing.
-func (u Unit) CutJSON(v any, room int, s *schema.Shape) any { return u.fit(v, room, s, 0) }
+func CutJSON(v any, room int, s *schema.Shape) any { return fit(v, room, s, 0) }
 
-func (u Unit) fit(v any, room int, s *schema.Shape, depth int) any {
-	if depth > maxFitDepth || u.JSON(v, room) <= room {
+func fit(v any, room int, s *schema.Shape, depth int) any {
+	if depth > maxFitDepth || JSON(v, room) <= room {
 		return v
 	}
 	switch v := v.(type) {
 	case string:
-		if u.isStiff(v, s) {
+		if isStiff(v, s) {
 			return v
 		}
-		return u.cut(v, room-2, true)
+		return cut(v, room-2, true)
 	case []any:
-		return u.fitList(v, room, s, depth)
+		return fitList(v, room, s, depth)
 	case map[string]any:
-		return u.fitObject(v, room, s, depth)
+		return fitObject(v, room, s, depth)
 	}
 	return v
 }
 
 // fitList keeps as many elements from the beginning as there is room for, and at
 // least a part of the first.
-func (u Unit) fitList(v []any, room int, s *schema.Shape, depth int) []any {
+func fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	left, n := room-2, 0
 	for ; n < len(v); n++ {
-		weight := u.JSON(v[n], left)
+		weight := JSON(v[n], left)
 		if n > 0 {
 			weight++ // the comma
 		}
@@ -67,19 +67,19 @@ func (u Unit) fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	}
 	kept := slices.Clone(v[:n])
 	if n == 0 && len(v) > 0 {
-		kept = append(kept, u.fit(v[0], left, s.Item(0), depth+1))
+		kept = append(kept, fit(v[0], left, s.Item(0), depth+1))
 	}
 	return kept
 }
 
 // fitObject shares the room out among the members: small ones stay as they are.
-func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[string]any {
-	keys, left := u.admit(v, room, s)
+func fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[string]any {
+	keys, left := admit(v, room, s)
 	out := make(map[string]any, len(keys))
 	weights := make(map[string]int, len(keys))
 	for _, k := range keys {
-		weight := u.JSON(v[k], room)
-		if s.Requires(k) && u.isStiff(v[k], s.Member(k)) {
+		weight := JSON(v[k], room)
+		if s.Requires(k) && isStiff(v[k], s.Member(k)) {
 			out[k] = v[k]
 			left -= weight
 		} else {
@@ -89,15 +89,15 @@ func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) 
 	// What cannot be cut to its share goes.
 	share := Share(maps.Values(weights), left)
 	for k, weight := range weights {
-		if weight > share && u.isStiff(v[k], s.Member(k)) {
+		if weight > share && isStiff(v[k], s.Member(k)) {
 			delete(weights, k)
-			left += u.quoted(k, room) + 2
+			left += quoted(k, room) + 2
 		}
 	}
 	share = Share(maps.Values(weights), left)
 	for k := range weights {
-		e := u.fit(v[k], share, s.Member(k), depth+1)
-		if s.Requires(k) || u.JSON(e, share) <= share {
+		e := fit(v[k], share, s.Member(k), depth+1)
+		if s.Requires(k) || JSON(e, share) <= share {
 			out[k] = e
 		}
 	}
@@ -106,14 +106,14 @@ func (u Unit) fitObject(v map[string]any, room int, s *schema.Shape, depth int) 
 
 // admit returns the members that there is room for, the required ones first, and
 // the room that their names leave.
-func (u Unit) admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int) {
+func admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int) {
 	left = room - 2
 	least := 0
 	all := slices.Sorted(maps.Keys(v))
 	for _, required := range []bool{true, false} {
 		for _, k := range all {
-			name := u.quoted(k, room) + 2 // with the colon and the comma
-			need := name + u.JSON(v[k], leastRoom)
+			name := quoted(k, room) + 2 // with the colon and the comma
+			need := name + JSON(v[k], leastRoom)
 			if s.Requires(k) != required || !required && least+need > room-2 {
 				continue
 			}
@@ -127,7 +127,7 @@ func (u Unit) admit(v map[string]any, room int, s *schema.Shape) (keys []string,
 
 // isStiff reports whether nothing can be cut from v: it is no list, no object and
 // no text that may be any text.
-func (u Unit) isStiff(v any, s *schema.Shape) bool {
+func isStiff(v any, s *schema.Shape) bool {
 	switch v := v.(type) {
 	case []any, map[string]any:
 		return false
@@ -153,10 +153,10 @@ func Share(weights iter.Seq[int], room int) int {
 }
 
 // CutText returns the beginning of s and a mark that says how much is missing.
-func (u Unit) CutText(s string, room int) string { return u.cut(s, room, false) }
+func CutText(s string, room int) string { return cut(s, room, false) }
 
-func (u Unit) cut(s string, room int, inJSON bool) string {
-	end, _ := u.scan(s, room-u.Text(cutMark(len(s)), room), inJSON)
+func cut(s string, room int, inJSON bool) string {
+	end, _ := scan(s, room-Text(cutMark(len(s)), room), inJSON)
 	return strings.ToValidUTF8(s[:end], "\ufffd") + cutMark(utf8.RuneCountInString(s[end:]))
 }
 
@@ -169,7 +169,7 @@ type Loss struct {
 	Members   int // of objects that are gone
 }
 
-// Count adds what is missing in is, which [Unit.CutJSON] made of was.
+// Count adds what is missing in is, which [CutJSON] made of was.
 func (l *Loss) Count(was, is any) {
 	switch was := was.(type) {
 	case string:

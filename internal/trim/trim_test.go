@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"pgregory.net/rapid"
 )
-
-var units = []trim.Unit{trim.Characters, trim.Bytes, trim.Tokens}
 
 // anyText has what JSON escapes, what takes several bytes, and what is long.
 func anyText() *rapid.Generator[string] {
@@ -51,11 +50,9 @@ func TestWeightIsThatOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		v := anyTree(3).Draw(rt, "value")
-		for _, unit := range units {
-			written := jsontree.Encode(v)
-			if got, want := unit.JSON(v, math.MaxInt), unit.Text(written, math.MaxInt); got != want {
-				rt.Fatalf("unit %d: weighed %d, want %d: %s", unit, got, want, written)
-			}
+		written := jsontree.Encode(v)
+		if got, want := trim.JSON(v, math.MaxInt), utf8.RuneCountInString(written); got != want {
+			rt.Fatalf("weighed %d, want %d: %s", got, want, written)
 		}
 	})
 }
@@ -66,14 +63,13 @@ func TestCutJSONFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		v := anyTree(3).Draw(rt, "value")
-		unit := rapid.SampledFrom(units).Draw(rt, "unit")
 		room := rapid.IntRange(300, 3000).Draw(rt, "room")
 		before := jsontree.Encode(v)
-		got := unit.CutJSON(v, room, nil)
+		got := trim.CutJSON(v, room, nil)
 		if jsontree.Encode(v) != before {
 			rt.Fatal("the value was written to")
 		}
-		if n := unit.JSON(got, room); n > room {
+		if n := trim.JSON(got, room); n > room {
 			rt.Fatalf("it weighs %d, more than %d", n, room)
 		}
 		var lost trim.Loss
@@ -91,7 +87,7 @@ func TestCutJSONKeepsToTheShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := map[string]any{"hash": strings.Repeat("a", 400), "notes": strings.Repeat("n", 400), "cursor": trim.Whole(strings.Repeat("c", 50))}
-	got, _ := trim.Characters.CutJSON(v, 600, c.Shape()).(map[string]any)
+	got, _ := trim.CutJSON(v, 600, c.Shape()).(map[string]any)
 	if got["hash"] != v["hash"] || got["cursor"] != v["cursor"] {
 		t.Errorf("got %v", got)
 	}
@@ -103,17 +99,14 @@ func TestCutJSONKeepsToTheShape(t *testing.T) {
 func TestCutTextSaysHowMuchIsMissing(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		unit trim.Unit
 		text string
 		want string
 	}{
-		{trim.Characters, strings.Repeat("é", 100), strings.Repeat("é", 25) + "… [75 characters cut]"},
-		{trim.Bytes, strings.Repeat("é", 100), strings.Repeat("é", 11) + "… [89 characters cut]"},
-		{trim.Tokens, strings.Repeat("a", 100), strings.Repeat("a", 22) + "… [78 characters cut]"},
-		{trim.Characters, strings.Repeat("\xff", 100), "\ufffd… [75 characters cut]"},
+		{strings.Repeat("é", 100), strings.Repeat("é", 25) + "… [75 characters cut]"},
+		{strings.Repeat("\xff", 100), "\ufffd… [75 characters cut]"},
 	} {
-		if got := tt.unit.CutText(tt.text, 47); got != tt.want || tt.unit.Text(got, 100) > 47 {
-			t.Errorf("unit %d: got %q, want %q", tt.unit, got, tt.want)
+		if got := trim.CutText(tt.text, 47); got != tt.want || trim.Text(got, 100) > 47 {
+			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }

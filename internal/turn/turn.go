@@ -1,7 +1,5 @@
-// Package turn keeps the calls that a model asked for in one turn in their order,
-// from where a chain knows what each of them is: behind the person and before the
-// memory. Which turn a call belongs to rides in the context, since the chain in
-// between knows nothing of it.
+// Package turn keeps the calls that a model asked for in one turn in their order, from
+// where a chain knows what each of them is: behind the person and before the cache.
 package turn
 
 import (
@@ -39,7 +37,6 @@ type Ticket struct {
 	// Guarded by the turn's mutex.
 	state state
 	reads bool
-	held  bool // it will not pass
 }
 
 type state uint8
@@ -115,16 +112,6 @@ func (k *Ticket) move(to state) {
 	t.step()
 }
 
-// Hold calls f where the call has not passed, so that it never will.
-func (k *Ticket) Hold(f func()) {
-	k.turn.mu.Lock()
-	defer k.turn.mu.Unlock()
-	if k.state < inside {
-		k.held = true
-		f()
-	}
-}
-
 // enter waits until the call may go on beside those before it.
 func (k *Ticket) enter(ctx context.Context, reads bool) error {
 	k.turn.mu.Lock()
@@ -149,7 +136,7 @@ func (t *Turn) step() {
 	servers := make(map[string]before)
 	for _, k := range t.tickets {
 		b := servers[k.server]
-		if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {
+		if k.state == waiting && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {
 			k.state = inside
 			t.inside++
 			close(k.pass)

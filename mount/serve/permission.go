@@ -56,7 +56,7 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 			scopes := s.scopes(req.GetExtra())
 			seen := *page
 			seen.CacheScope = "private" // nobody on the way may give it to others
-			seen.Tools = slices.DeleteFunc(slices.Clone(page.Tools), func(t *mcp.Tool) bool { return !s.shows(scopes, t) })
+			seen.Tools = slices.DeleteFunc(slices.Clone(page.Tools), func(t *mcp.Tool) bool { return !s.covers(scopes, t.Name) })
 			return &seen, nil
 		}
 		return next(ctx, method, req)
@@ -73,12 +73,6 @@ func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
 		}
 	}
 	return sets
-}
-
-// shows reports whether a tool is shown. One in the place of one of ours is not called.
-func (s *Server) shows(sets []scope.Set, t *mcp.Tool) bool {
-	mark := s.mark(t.Name)
-	return (mark == nil || marked(t, mark)) && s.covers(sets, t.Name)
 }
 
 func (s *Server) covers(sets []scope.Set, name string) bool { return s.coversTool(sets, s.tool(name)) }

@@ -57,13 +57,11 @@ type Server struct {
 	o   Options
 
 	mu    sync.RWMutex
-	tools map[string]*middleware.Tool        // that were added by AddTool
-	marks map[string]*annotation.Annotations // by which the SDK's list shows them
+	tools map[string]*middleware.Tool // that were added by AddTool
 }
 
 // New prepares a server of the SDK for tools that are added by [AddTool]. Other tools
-// and requests are untouched, except that a tool which replaces one of AddTool's is
-// refused. The id is the server's name in explanations and records.
+// and requests are untouched. The id is the server's name in explanations and records.
 //
 // New panics on a nil server, an empty id and defaults that contradict themselves.
 func New(s *mcp.Server, id string, o Options) *Server {
@@ -82,8 +80,8 @@ func New(s *mcp.Server, id string, o Options) *Server {
 	if o.Scopes == nil {
 		o.Scopes = granted
 	}
-	out := &Server{mcp: s, id: id, o: o, tools: make(map[string]*middleware.Tool), marks: make(map[string]*annotation.Annotations)}
-	s.AddReceivingMiddleware(out.filter, out.own, out.receive) // the first is outermost
+	out := &Server{mcp: s, id: id, o: o, tools: make(map[string]*middleware.Tool)}
+	s.AddReceivingMiddleware(out.filter, out.receive) // the first is outermost
 	return out
 }
 
@@ -107,7 +105,8 @@ func caller(req *mcp.CallToolRequest) string {
 // known of it: what its words give away, the server's defaults, and what own says,
 // which wins. The hints of MCP stand in the tool's annotations and all of it in its
 // _meta, from where a catalogue reads it without loss. What the definition
-// declares itself counts as part of own.
+// declares itself counts as part of own. To replace the tool, call AddTool again:
+// the chain would take one that mcp.Server.AddTool puts in its place for it.
 //
 // An error means that the annotations contradict themselves or that the SDK does
 // not take the tool; then nothing was added.
@@ -129,13 +128,10 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h 
 			err = fmt.Errorf("serve: the SDK does not take the tool %s: %v", tool, v)
 		}
 	}()
-	mark := new(a)
-	mark.Evidence = nil                      // as Declare leaves it out
-	declared.Meta[annotation.MetaKey] = mark // the same text, by a pointer that no other tool has
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mcp.AddTool(s.mcp, declared, h)
-	s.tools[t.Name], s.marks[t.Name] = tool, mark
+	s.tools[t.Name] = tool
 	return nil
 }
 
@@ -205,9 +201,8 @@ func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.
 	return call
 }
 
-// asked makes a question to the client of an error that asks one: an input_required
-// result, where the client's revision has those. The SDK has no other way to say so
-// from outside than the words of the wire.
+// asked makes an input_required result of an error that asks the client a question, if the
+// client's revision has those. The SDK's type takes that form only from JSON.
 func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	requests, state, ok := fault.InputRequired(err)
 	if !ok || r.ProtocolVersion() < incoming.InputRequired {

@@ -42,3 +42,15 @@ func TestHTTPCorpus(t *testing.T) {
 		t.Error("more than 5 % of the reads are asked about")
 	}
 }
+
+func TestHTTPNounsAreNoVerbs(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{
+		"/deploymentmanager/v2/projects", "/connectiontypes", "/assignedlocations", "/androidenterprise/v1/products",
+		"/design/tokens", "/docs/markdown", "/certificate", "/templates/7/template", "/orders?offset=20&state=open",
+	} {
+		if v := probe.HTTP("GET https://example.com" + path); v.Annotations.Safety() != probeRead {
+			t.Errorf("%s is none: %s", path, v.Why)
+		}
+	}
+}

@@ -18,8 +18,9 @@ import (
 // destructive: what a POST does is known to its server alone.
 //
 // Reads and updates become destructive where the request speaks against its method: a word
-// such as delete or logout in the path or the query, a path that ends in a verb such as
-// open or place, a command that is not known to read, a statement that writes, a header
+// such as delete or logout in the path or the query, or one that looks like a verb, such as
+// finalize, uncordon or playpause; a path that ends in a verb such as open or place, a
+// command that is not known to read, a statement that writes, a header
 // or parameter that overrides the method, a GraphQL mutation, a body, a name and password
 // in the URL. A method without a URL, or the other way round, is half a request: destructive.
 //
@@ -135,6 +136,9 @@ func httpEnd(path string) string {
 		return ""
 	}
 	first := strings.ToLower(words[0])
+	if len(words) == 2 && httpParticle.MatchString(words[1]) { // quietDown, lights-off
+		return words[1]
+	}
 	if len(words) > 1 {
 		if ends = httpLeads; first == "post" { // which is a noun before an id
 			return first
@@ -145,6 +149,8 @@ func httpEnd(path string) string {
 	}
 	return ""
 }
+
+var httpParticle = regexp.MustCompile(`^(?i:on|off|up|down)$`)
 
 var httpSuffix = regexp.MustCompile(`\.(?:json|xml|html?|php|aspx?|cgi|do|txt|csv)$`)
 
@@ -185,7 +191,7 @@ func httpValue(key, value string, graph, engine bool) string {
 		return "a value in disguise"
 	case document && (strings.Contains(lower, "mutation") || strings.Contains(lower, "subscription")):
 		return "a GraphQL document with more than queries"
-	case httpStatement.MatchString(value):
+	case httpStatement.MatchString(value), slices.Contains(httpLanguages, key) && httpShouts(value):
 		return "a statement that writes"
 	case search:
 		return ""
@@ -206,6 +212,18 @@ var httpStatement = regexp.MustCompile(`(?i)(?:^|;)\s*(?:` +
 	`(?:drop|create|alter|truncate)\s+(?:or\s+replace\s+)?(?:continuous|database|function|index|keyspace|measurement|procedure|retention|role|schema|series|shard|subscription|table|trigger|user|view)\b` +
 	`|delete\s+from\b|insert\s+into\b|merge\s+into\b|replace\s+into\b|update\s+\S+\s+set\b|grant\s+.*\bto\b|revoke\s+.*\bfrom\b|kill\s+query\b)`)
 
+// httpShouts reports whether a text begins as a statement in capitals does, and not as one
+// that reads: OPTIMIZE TABLE.
+func httpShouts(text string) bool {
+	verb := httpCapitals.FindStringSubmatch(text)
+	return verb != nil && verb[1] != "EXPLAIN" && !slices.Contains(httpReads, strings.ToLower(verb[1]))
+}
+
+var httpCapitals = regexp.MustCompile(`^\s*([A-Z]{3,})\s+[A-Z]{3,}\b`)
+
+// httpLanguages are the parameters for statements.
+var httpLanguages = strings.Fields(`query sql statement stmt`)
+
 // nameWords cuts a path or a name into its words, in small letters: snake_case,
 // camelCase, and whatever else is between letters. Since many servers do not mind the
 // case, what only camelCase cuts is a word as a whole too.
@@ -220,14 +238,49 @@ func nameWords(s string) []string {
 // nameWord is one word of a name. What is outside ASCII is a small letter.
 var nameWord = regexp.MustCompile(`[A-Z]+[a-z\x{80}-\x{10FFFF}]*|[a-z\x{80}-\x{10FFFF}]+`)
 
+// httpAct reports whether a word is a verb of writing, or looks like one.
 func httpAct(word string) bool {
 	return slices.Contains(httpActs, word) ||
 		slices.ContainsFunc(httpStems, func(stem string) bool { return strings.Contains(word, stem) }) ||
 		slices.ContainsFunc(httpActs, func(act string) bool {
 			rest, ok := strings.CutPrefix(word, act)
-			return ok && len(act) >= 6 && !slices.Contains(httpEndings, rest)
-		})
+			return ok && len(act) >= 6 && !slices.Contains(httpEndings, rest) && !httpNominal.MatchString(rest)
+		}) ||
+		!httpNoun.MatchString(word) && (httpVerb.MatchString(word) || httpAgain(word) || httpDouble(word))
 }
+
+// httpNominal makes a noun or an adjective of a verb, whatever is behind it:
+// deploymentmanager.
+var httpNominal = regexp.MustCompile(`^(?:l?ment|ation|ion|ed)`)
+
+// httpVerb is how verbs end: finalize, verify, generate.
+var httpVerb = regexp.MustCompile(`.{2}(?:[iy][sz]e|ify|ate)$`)
+
+// httpAgain reports whether a word is a verb with a prefix that repeats or reverses it:
+// reissue, unmute.
+func httpAgain(word string) bool {
+	return slices.ContainsFunc(httpPrefixes, func(prefix string) bool {
+		verb, ok := strings.CutPrefix(word, prefix)
+		return ok && (slices.Contains(httpActs, verb) || slices.Contains(httpEnds, verb))
+	})
+}
+
+// httpDouble reports whether a word is made of two verbs: playpause, takeoff.
+func httpDouble(word string) bool {
+	begins := func(first string) bool {
+		second, ok := strings.CutPrefix(word, first)
+		return ok && (slices.Contains(httpActs, second) || slices.Contains(httpEnds, second))
+	}
+	return slices.ContainsFunc(httpActs, begins) || slices.ContainsFunc(httpLeads, begins)
+}
+
+var httpPrefixes = strings.Fields(`de dis re un`)
+
+// httpNoun is what looks like such a verb and is none, or only reads.
+var httpNoun = regexp.MustCompile(`(?:affili|aggreg|candid|certific|chocol|clim|coordin|corpor|est|gradu|intermedi|mand|sen|templ)ate$` +
+	`|(?:display|enterprise|exercise|expertise|franchise|merchandise|shopify|spotify|wise)$` +
+	`|^(?:analy[sz]e|calculate|cruise|delegate|design|estimate|immediate|markdown|markup|noise|normalize|offset|pirate|plate|precise|premise|private|prize|promise` +
+	`|raise|recall|separate|size|state|summarize|translate|ultimate|validate|visualize)$`)
 
 // httpEndings make another word of a verb of six letters and more. Behind one without
 // them stands its object: createuser.
@@ -240,33 +293,25 @@ abort delete destroy erase evict flush logout overwrite purge quitquit reboot re
 
 // httpActs are words that a read has no use for in a path or a command.
 var httpActs = strings.Fields(`
-abandon abort accelerate accept ack acknowledge activate actuate add adjudicate admit adopt align allocate allow alter amend annul
-anonymize append apply appoint approve arm arrange assemble assign associate attach augment authorize autoscale award backfill ban
-banish begin bind blacklist blink block book boost bounce brew broadcast buy bypass calibrate cancel capture cast censor charge checkout
-chime claim cleanup clear clone close collapse commence commit compact complete concede configure confirm confiscate connect consume
-cook copy cordon crash create deactivate deallocate deauthorize decline decommission decrement deduct defer defragment defrost del
-delegate delete deletes delist demote deny depart deploy deposit deprecate deprovision derail deregister descend destroy detach devalue
-disable disarm disassociate disband disburse discard disconnect dismiss dispatch dispense disqualify dissolve donate downgrade downvote
-drain drop duplicate edit eject elevate emit enable endorse enforce engage enlarge enlist enqueue enroll erase escalate evacuate evict
-exec execute exit expel expire expunge extend extinguish failover finish fix flush follow force forfeit forge forget freeze fulfil
-fulfill garbagecollect grant hail halt harvest heal hibernate hide ignite impersonate import inc incinerate increment inflate ingest
-inhibit init inject insert install instantiate interrupt invalidate invite invoke isolate join kick kickoff kill land launch leave lend
-liquidate lock logoff logout loosen mark maximize merge migrate minimize mint mitigate modify mount move mutate mutation mute nominate
-notify nudge nuke obliterate offboard onboard optimize optin optout oust override overwrite pair pause pay penalize persist pin poke
-populate postpone poweroff poweron preempt preheat preload prepay prime print proceed procure promote propose protect provision prune
-publish purge put quarantine quit reactivate realign reallocate reapply rearm reassign rebase reboot rebuild recalculate recharge
-reclaim reclassify recompile recompute reconfigure recover recreate recruit recycle redact redeem redeploy redistribute redo redrive
-reduce refill refund refuse regenerate register rehydrate reimage reindex reinstall reinstate reject relaunch relinquish reload relocate
-remind remit remount remove rename renew reopen reorder repair repay repeal replace reply repost reprocess requeue reroute rescan
-reschedule rescind resend reserve reset reship resign resize respond restage restart restock restore resubmit resume retag retire
-retract retrain retry retweet reuse revert revive revoke rewind rewrite rm rmdir rollback rotate rsvp run salvage save scatter schedule
-scramble scrap seize sell send set setlevel setpoint settle sever shred shut shutdown shutoff signoff signout silence slam sleep smash
-snooze sound spawn spend split squash start steal steer stop stow submit subscribe summon surrender suspend swap switch sync teardown
-teleport terminate throttle tighten toggle topup toss transact transfer transmit trash trigger trim truncate turn unarchive unassign
-unban unbind unblock unclaim uncordon undelete undeploy undo undock unfollow unfreeze unfriend unhide uninstall unjoin unlike unlink
-unload unlock unmark unmount unmute unpair unpause unpin unplug unpublish unregister unschedule unseal unset unshare unsnooze unstar
-unsub unsubscribe untag unwatch unwind update upgrade uplift upload upsert upvote vacate vacuum vaporize veto void vote wager warm
-whitelist wipe withdraw withhold write yank zap`)
+abandon accept ack acknowledge activate add admit adopt align allow alter amend annul append apply appoint approve arm arrange assemble
+assign attach augment autoscale award backfill ban banish begin bind blacklist blink block book boost bounce brew broadcast buy bypass
+cancel capture cast censor charge checkout chime claim cleanup clear clone close collapse commence commit compact complete concede
+configure confirm connect consume cook copy cordon crash create deactivate decline decommission decrement deduct defer defragment
+defrost del delegate delist demote deny depart deploy deposit derail descend detach devalue disable disband disburse discard dismiss
+dispatch dispense dissolve downgrade downvote drain drop edit eject emit enable endorse enforce engage enlarge enlist enqueue enroll
+exec execute exit expel expire expunge extend extinguish failover finish fix follow force forfeit forge forget freeze fulfil fulfill
+garbagecollect grant hail halt harvest heal hide ignite import inc increment ingest inhibit init inject insert install interrupt invite
+invoke join kick kill land launch leave lend lock logoff loosen mark merge mint mount move mutation mute nudge nuke offboard onboard
+optin optout oust override pair pause pay persist pin poke postpone poweroff poweron preempt preheat preload prepay prime print proceed procure
+promote propose protect provision prune publish put quarantine quit rebase rebuild recompile recompute recover recruit recycle redact
+redeem redistribute redo redrive reduce refill refund refuse register reimage reindex reject relinquish reload remind remit rename renew
+reopen reorder repeal replace reply repost reprocess requeue reroute rescan rescind reserve reship resign respond restage restock
+restore resume retag retire retract retrain retry retweet reuse revert revive rewind rm rmdir rollback rsvp run salvage save scatter
+schedule scramble scrap sell send set setlevel setpoint settle sever shred shut signout silence slam sleep smash snooze sound spawn
+spend split squash start steal steer stop stow submit subscribe summon surrender suspend swap switch sync teardown teleport throttle
+tighten toggle topup toss transact transfer transmit trash trigger trim turn unarchive undo undock unfriend unlike unlink unload unplug
+unseal unshare unstar unsub untag unwatch unwind update upgrade uplift upload upsert upvote vacuum veto void vote wager warm whitelist
+wipe withdraw withhold write yank zap`)
 
 // httpEnds are words that command at the end of a path, and name things elsewhere.
 var httpEnds = strings.Fields(`
@@ -274,12 +319,12 @@ alert answer archive beep bid boot burn call clean cron decrease dial dig dim do
 flip fork format forward fund heat hire hook increase issue light like link load lower mail make off on open order overclock park pass
 patch perform place plant play power press process pull pulse punch purchase push queue raise rate reap rebalance record redirect
 refresh release replay resolve reward ring rise roll sack scale scan seal seed share shift ship shuffle sign skip snapshot spin stake
-star step strike tag take tap test tick tilt tow trade train transition trip tune up use verify wake watch water webhook wol work zero`)
+star step strike tag take tap test tick tilt tow trade train transition trip tune up use wake watch water webhook wol work zero`)
 
 // httpLeads are those that also command before an object or an id: placeOrder, open/7.
 var httpLeads = strings.Fields(`
 beep boot burn call dial empty fire flip forward fund give go lower make off on open place play press raise ring ship sign spin take
-trip tune use verify wake`)
+trip tune use wake`)
 
 // httpCommands are the parameters whose value is a command, and httpReads are those that
 // read.

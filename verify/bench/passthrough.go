@@ -6,7 +6,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/go-kit/kit/endpoint"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -25,14 +24,13 @@ func layers(n int, executor middleware.ToolCaller) middleware.ToolCaller {
 	return chain.New(links...).Then(executor)
 }
 
-// passthrough is n layers that do nothing, ours and those of the MCP SDK and of
-// go-kit.
+// passthrough is n layers that do nothing, ours and those of the MCP SDK.
 func passthrough(n int) contest {
 	call := middleware.Call{Tool: writes, Arguments: newArgument(200).raw}
 	return contest{
 		name:  fmt.Sprintf("passthrough/%d", n),
 		ours:  calling(func(s *server) middleware.ToolCaller { return layers(n, s) }, call),
-		peers: []subject{{"sdk", sdkLayers(n)}, {"gokit", kitLayers(n)}},
+		peers: []subject{{"sdk", sdkLayers(n)}},
 		goals: map[string]float64{"sdk": 0.2},
 	}
 }
@@ -52,21 +50,6 @@ func sdkLayers(n int) func(int) error {
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: writes.Name()}}
 	ctx := context.Background()
 	return passes(&calls, func() (any, error) { return handler(ctx, "tools/call", req) })
-}
-
-func kitLayers(n int) func(int) error {
-	calls := 0
-	e := endpoint.Endpoint(func(context.Context, any) (any, error) {
-		calls++
-		return answer, nil
-	})
-	for range n {
-		next := e
-		e = func(ctx context.Context, request any) (any, error) { return next(ctx, request) }
-	}
-	call := &middleware.Call{Tool: writes}
-	ctx := context.Background()
-	return passes(&calls, func() (any, error) { return e(ctx, call) })
 }
 
 // passes calls a peer's layers, and checks the answers and that each call came through.

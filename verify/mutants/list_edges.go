@@ -15,6 +15,7 @@ var policyMutants = []mutant{
 		`if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v != None {`},
 	{"policy-denies-nothing", decideFile, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Deny {`, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v > Deny {`},
 	{"policy-ask-does-not-raise", decideFile, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Ask {`, `if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v > Deny {`},
+	{"policy-file-of-no-use-allows", "cmd/fairlead/policy/file.go", "slog.Any(\"err\", err))\n\t\treturn l.now", `l.now, _ = Parse(l.name, []byte("{}")); return l.now`},
 	{"policy-nobody-approves", decideFile, `return hitl.Decision{}, errNobody`, `return hitl.Decision{Verdict: hitl.Approved}, nil`},
 }
 
@@ -40,6 +41,12 @@ var proxyMutants = []mutant{
 	{"earlier-policy-hears-of-no-change", "cmd/fairlead/proxy/tools.go", `if c := before.Value(); c != nil {`, `if c := before.Value(); c != nil && t.now == nil {`},
 	{"store-for-each-policy", "cmd/fairlead/proxy/plan.go", `remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}`, `remember := cache.Options{Lifetime: now.Lifetime, Logger: log}`},
 	{"refusals-are-not-recorded", "cmd/fairlead/proxy/tools.go", `if s.proxy.trail == nil {`, `if s.proxy.trail != nil {`},
+	{"store-for-each-session", "cmd/fairlead/proxy/plan.go", `s.caller = p.standard.Then(s.shown)`,
+		`own := p.standard; own.Cache = cache.New(cache.Options{TTL: memory}); s.caller = own.Then(s.shown)`},
+	{"post-is-led-on", "cmd/fairlead/proxy/remote.go", `client: &http.Client{Transport: mount.RoundTripper(through), CheckRedirect: sameHost}, to: to, log: log,`,
+		`r := &remote{Server: s, client: &http.Client{Transport: through}, to: to, log: log, posts: make(map[string]context.CancelFunc)}; _ = mount.Shallow`},
+	{"proxy-without-its-lock", "cmd/fairlead/proxy/plan.go", `c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})`,
+		`c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Logger: o.Logger})`},
 	{"policy-counts-as-it-began", "cmd/fairlead/proxy/plan.go", `now := p.proxy.o.Policy()`, `now := p.policy`},
 	{"approved-write-does-not-wait", guardFile, `if callstate.Find(ctx, &call) != nil {`, `if callstate.Find(ctx, &call) != nil && tool == nil {`},
 }

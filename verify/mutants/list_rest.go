@@ -63,6 +63,8 @@ const (
 	extraFile    = "internal/callstate/extra.go"
 	alikeFile    = "safetext/alike.go"
 	trailFile    = "audit/audit.go"
+	formFile     = "hitl/elicit/form.go"
+	sealFile     = "hitl/elicit/seal.go"
 	auditFile    = "audit/file.go"
 )
 
@@ -76,11 +78,16 @@ var personMutants = []mutant{
 	{"one-person-with-two-spellings", "safetext/name.go", `func SameName(a, b string) bool { return strings.EqualFold(seen(a), seen(b)) }`, `func SameName(a, b string) bool { return seen(a) == seen(b) }`},
 	{"approval-without-meta", extraFile, `return sha256.Sum256(append(b[:], extra...))`, `return sha256.Sum256(b[:])`},
 	{"approval-of-the-transports-meta", extraFile, `case "progressToken", "traceparent",`, `case "traceparent",`},
-	{"standing-approval-with-meta", hitlFile, `if extra, err := callstate.Extra(ctx, &call); extra != nil || err != nil {`, `if _, err := callstate.Extra(ctx, &call); err != nil {`},
-	{"meta-changed-while-asked", hitlFile, `if now, err := callstate.Extra(ctx, call); err != nil || !bytes.Equal(now, q.extra) {`, `if _, err := callstate.Extra(ctx, call); err != nil {`},
+	{"standing-approval-with-meta", hitlFile, `if extra, err := callstate.Extra(&call); extra != nil || err != nil {`, `if _, err := callstate.Extra(ctx, &call); err != nil {`},
+	{"meta-changed-while-asked", hitlFile, `if now, err := callstate.Extra(call); err != nil || !bytes.Equal(now, q.extra) {`, `if _, err := callstate.Extra(ctx, call); err != nil {`},
 	{"look-alikes-in-a-word", alikeFile, `if latin || scripts > 1 || !evident[i] {`, `if !evident[i] {`},
 	{"look-alike-words", alikeFile, `if latin || scripts > 1 || !evident[i] {`, `if latin || scripts > 1 || i < 0 {`},
 	{"digits-shown-elsewhere", alikeFile, `for _, at := range leftward {`, `for _, at := range leftward[:0] {`},
+	{"closed-form-approves", formFile, `return hitl.Decision{}, errClosed`, `decision.Verdict = hitl.Approved; return decision, nil`},
+	{"form-that-denies-approves", formFile, `if text == "allow" {`, `if text != "" {`},
+	{"form-for-any-call", sealFile, `if err != nil || len(text) != sealBytes || !hmac.Equal(text, c.mac(text[:8:8], request)) {`, `if err != nil || len(text) != sealBytes || c.key == nil {`},
+	{"page-that-denies-approves", "hitl/inbox/routes.go", `a.decision.Reason = strings.TrimSpace(plain(reason))`, `a.decision.Verdict = hitl.Approved`},
+	{"sink-holds-every-call", trailFile, `timer, gone := time.NewTimer(wait), w.ctx.Done()`, `timer, gone := time.NewTimer(1000*time.Hour), (<-chan struct{})(nil)`},
 	{"sink-holds-a-result", trailFile, `return min(briefly, t.wait)`, `return t.wait`},
 	{"stuck-writes-without-bound", trailFile, `if t.stuck.Load() >= maxStuck {`, `if t.stuck.Load() < 0 {`},
 	{"written-to-a-file-that-is-gone", "internal/logfile/logfile.go", `if err != nil || !os.SameFile(open, found) {`, `if err != nil && found == nil && open == nil {`},

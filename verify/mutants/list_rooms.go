@@ -17,7 +17,7 @@ var routeMutants = []mutant{
 var preflightMutants = []mutant{
 	{"untrusted-answer-lowers", "preflight/preflight.go", `over := raising`, `over := believing`},
 	{"answer-beats-the-host", "preflight/answer.go", `return annotation.Raise(annotation.Merge(a, layer), hosts(a))`, `return annotation.Merge(a, layer)`},
-	{"untrusted-not-asked-about-writes", "preflight/resolver.go", `return !class.MustConfirm()`, `return class == annotation.Safe`},
+	{"untrusted-not-asked-about-writes", "preflight/preflight.go", `if !trusted && call.Tool.Safety().MustConfirm() {`, `if !trusted && call.Tool.Safety() != annotation.Safe {`},
 	{"answer-over-the-callers-copy", answerFile, `tool.Annotations = exactly.over(accepted.Annotations)`, `tool.Annotations = exactly.found`},
 	{"raise-lost-on-a-change", answerFile, `a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a := s.answer; a != nil && a.static == nil {`},
 	{"guard-not-told-of-an-edit", hitlFile, `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
@@ -48,7 +48,7 @@ var budgetMutants = []mutant{
 var outputMutants = []mutant{
 	{"cut-before-it-is-remembered", slotsFile, `return one(s.Cache) }`, `name: "Cache", in: func(s *Standard) []middleware.Middleware { return []middleware.Middleware{s.Cache, s.Output} },`},
 	{"errors-come-out", "output/output.go", `case err != nil && (asks || ctx.Err() != nil):`, `case err != nil && (asks || ctx != nil):`},
-	{"too-much-is-shown", "output/output.go", `a := answer{unit: trim.Unit(c.Unit), limit: c.Limit, call: call, res: res, page: page}`, `a := answer{unit: trim.Unit(c.Unit), limit: 9 * c.Limit, call: call, res: res, page: page}`},
+	{"too-much-is-shown", "output/output.go", `a := answer{limit: c.Limit, call: call, res: res, page: page}`, `a := answer{limit: 9 * c.Limit, call: call, res: res, page: page}`},
 }
 
 const (
@@ -59,7 +59,7 @@ const (
 )
 
 var catalogMutants = []mutant{
-	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil`},
+	{"view-sees-everything", viewFile, `return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)`, `return tool != nil || set.Covers("", "")`},
 	{"view-admits-everything", "catalog/call.go", `return &admitter{next: next, caller: v}`, `return &admitter{next: next, caller: v.c.caller}`},
 	{"lock-takes-another-definition", pinsFile, listedState, `if p.form != nil && class <= max(p.class, annotation.Dangerous) {`},
 	{"lock-takes-a-milder-class", pinsFile, listedState, `if p.form != nil && p.digest == tool.Digest && class <= annotation.Safe {`},
@@ -68,9 +68,9 @@ var catalogMutants = []mutant{
 	{"served-tools-without-guard", serverFile, "return next\n\t}\n\tchained := s.o.Chain(guard.New(handler{next}, s.accepted))", `chained := s.o.Chain(handler{next})`},
 	{"issuers-are-not-read", "redact/formats.go", `if containsAny(lower, issuers) {`, `if containsAny(lower, nil) {`},
 	{"cards-are-numbers", "redact/formats.go", `return sum%10 == 0`, `return sum < 0`},
-	{"headers-in-a-list-stay", "redact/names.go", `return ok && header.MatchString(s) && isSecret(s)`, `return ok && s == ""`},
+	{"headers-in-a-list-stay", "redact/names.go", `return ok && header.MatchString(s) && IsSecret(s)`, `return ok && s == ""`},
 	{"verb-ends-a-read", "preflight/probe/http.go", `if word := httpEnd(u.Path); word != "" {`, `if word := httpEnd(u.Path); word == "GET" {`},
-	{"statement-is-a-search", "preflight/probe/http.go", `case httpStatement.MatchString(value):`, `case httpStatement.MatchString(value) && !search:`},
+	{"statement-is-a-search", "preflight/probe/http.go", `case httpStatement.MatchString(value), slices`, `case httpStatement.MatchString(value) && !search, slices`},
 	{"deep-schema-takes-the-list-away", "internal/answers/shallow.go", `if depth++; depth == maxDepth+1 {`, `if depth++; depth < 0 {`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
@@ -143,8 +143,8 @@ var byTests = map[string]tests{
 }
 
 var turnMutants = []mutant{
-	{"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && !k.held && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
-		`if k.state == waiting && !k.held && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`},
+	{"reads-beside-a-write", "internal/turn/turn.go", `if k.state == waiting && t.inside < t.parallel && !b.changes && (k.reads || !b.reads) {`,
+		`if k.state == waiting && t.inside < t.parallel && (k.reads || !b.changes && !b.reads) {`},
 	{"decisions-by-position", "hitl/internal/waiting/group.go", `return g.answers[id], g.err`,
 		`return g.answers[g.ids[len(g.ids)-1-slices.Index(g.ids, id)]], g.err`},
 }

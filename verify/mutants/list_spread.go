@@ -2,7 +2,6 @@ package main
 
 const (
 	remoteFile = "cache/remote.go"
-	valueFile  = "internal/resultcopy/value.go"
 	sharedFile = "cache/memory.go"
 	lineFile   = "ratelimit/memory.go"
 	boardFile  = "hitl/approvals/board.go"
@@ -11,7 +10,7 @@ const (
 
 // spreadMutants are bugs that need more than one replica.
 var spreadMutants = []mutant{
-	{"replicas-end-of-write-not-said", remoteFile, `if err := c.remote.End(ctx, w); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`, `if err := ctx.Err(); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`},
+	{"replicas-end-of-write-not-said", remoteFile, `if err := c.tell(ctx, tellEnd, nil); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`, `if err := ctx.Err(); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {`},
 	{"replicas-lead-never-given-away", remoteFile, `r.remote.Drop(ctx, r.q, ticket)`, `_ = r.remote`},
 	{"replicas-follow-nobody", remoteFile, `if found.Value != nil || !found.Busy {`, `if found.Value != nil || !found.Busy || found.Busy {`},
 	{"replicas-keep-late-fills", sharedFile, `if on := m.server(q.Server); ticket == "" || on.Changed(q.Names, since) || on.Busy(q.Names) {`, `if since = m.servers.Now; ticket == "" {`},
@@ -23,9 +22,7 @@ var spreadMutants = []mutant{
 	{"outage-gives-a-burst", limiterFile, `own = newMemory(time.Now())`, `own = NewMemory()`},
 	{"share-saves-between-outages", limiterFile, `l.own.Store(nil)`, `_ = l.own.Load()`},
 	{"replicas-tokens-not-taken", lineFile, `l.AllowN(w.seen, 1)`, `_ = l`},
-	{"poisoned-values-are-believed", valueFile, `if json.Unmarshal(value[valueHead:], res) != nil {`, `if res.Content = nil; json.Unmarshal(value[valueHead:], res) != nil && len(res.Content) == 0 {
-		res.Content = []mcp.Content{&mcp.TextContent{Text: string(value)}}
-	} else if false {`},
+	{"poisoned-values-are-believed", remoteFile, `age < ttl && storable(res) {`, `age < ttl {`},
 	{"near-outlives-its-time", remoteFile, `since: r.since}, age, left)`, `since: r.since}, age, r.ttl)`},
 	{"newcomers-overtake", lineFile, `return len(l.waiters)`, `return 0`},
 	{"who-left-stays-in-line", lineFile, `l.waiters = slices.Delete(l.waiters, at, at+1)`, `_ = l.waiters`},

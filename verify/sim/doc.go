@@ -15,12 +15,15 @@
 // works out what must hold without asking the chain.
 //
 // Every fourth scenario is at the edges of the chain: two clients and one or two servers
-// around the proxy, over lines and over HTTP, or around one of the mounts. Clients and
-// servers read and write bytes. Clients leave out the id, repeat members and write them in
-// another case; servers take the first or the last of those, execute what has no id,
-// redefine and remove tools, die, fall silent and redirect. The record and the stores
-// fail and block, and the policy changes. What a server received is judged: four ways
-// of reading it must find one call, which was classified, shown, approved and recorded.
+// around the proxy, over lines and over HTTP with and without sessions, or around one of
+// the mounts. Clients and servers read and write bytes. Clients leave out the id, repeat
+// members and write them in another case; servers take the first or the last of those,
+// execute what has no id, redefine and remove tools, die, fall silent and redirect. Some
+// proxies have a lock. The person is asked by the host, by a form of the client or on the
+// page of the inbox, approves, denies, closes the form, leaves with the client or answers
+// too late. The record and the stores fail and block, and the policy changes, in a file
+// that may break or become a pipe first. What a server received is judged: four ways of
+// reading it must find one call, which was classified, shown, approved and recorded.
 //
 // [RunSpread] plays two replicas of a host over one engine that is slow, loses
 // requests and answers, and is away for a while.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/fairlead-go/fairlead/catalog/pins"
+	policyfile "github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 )
 
 // An edges is a scenario at the edges of the chain: two clients, one or two servers and
@@ -23,22 +22,28 @@ type edges struct {
 
 	settings edgeSettings
 	trust    policy
+	file     string // of the policy
+	policy   func() *policyfile.Policy
+	attach   func(*peer) // connects a client to the front
+	engine   *engine
+	lock     *pins.Lock
 	ctx      context.Context
 	stop     context.CancelFunc
-	running  sync.WaitGroup // what servers and clients do
+	running  sync.WaitGroup // what servers, clients and people do
 	released chan struct{}  // closed when what blocks goes on
 
 	// The journal's mutex guards what follows, and the fields of servers and asks.
 	rule       *ruling
+	written    *ruling // in the policy's file
 	servers    []*backend
 	clients    []*peer
 	asks       []*ask
 	deliveries []*delivery
 	approvals  []*approved
-	intended   map[string]bool // calls with a record before them, by ID
-	ends       map[string]int  // records of the end, by the call's ID
-	recorded   int             // ends of all calls
-	quiet      bool            // nothing fails any more, and the person approves at once
+	intended   map[string]int // records of what is about to be done, by the call
+	ends       map[string]int // records of the end, likewise
+	recorded   int            // ends of all calls
+	quiet      bool           // nothing fails any more, and the person approves at once
 }
 
 // A front is what lies between the clients and the servers.
@@ -47,6 +52,7 @@ type front uint8
 const (
 	overLines  front = iota // the proxy, with a client on each of two pairs of streams
 	overHTTP                // the proxy, with two sessions over HTTP
+	overModern              // the proxy, with two clients over HTTP that have no session
 	overClient              // mount.Client under two clients of the SDK
 	overServer              // serve.ToolHandler in a server of the SDK with two sessions
 )
@@ -62,25 +68,20 @@ const (
 
 type edgeSettings struct {
 	front       front
+	desk        desk
 	several     bool // servers
+	locked      bool // to the first definitions
+	filed       bool // the policy is in a file
 	sink, store trouble
 	from        time.Duration // when they begin to block
 	rulings     [2]int        // the policy at first, and after swapAt
 	swapAt      time.Duration
 }
 
-// A ruling is a policy, as its file says it and as the judge knows it.
-type ruling struct {
-	denied, asked, allowed string // a tool of every server, "" for none
-	readOnly               bool
-}
-
-var rulings = []ruling{{}, {denied: "create_note"}, {readOnly: true}, {asked: "set_note"}, {allowed: "delete_note"}}
-
 const (
 	edgeLength   = 40 * time.Second
 	edgePatience = 3 * time.Minute // for the answer to any call
-	// storePatience is after what time a store that blocks returns an error, as its
+	// storePatience is after what time a store that is away returns an error, as its
 	// contract says.
 	storePatience = 5 * time.Second
 )
@@ -89,7 +90,7 @@ const (
 func runEdges(t *testing.T, seed uint64) Outcome {
 	w := &edges{
 		journal: journal{seed: seed}, trust: policy{trusted: map[string]bool{trusty: true}},
-		intended: make(map[string]bool), ends: make(map[string]int),
+		intended: make(map[string]int), ends: make(map[string]int),
 	}
 	w.journal.play(t, w.play)
 	return Outcome{len(w.asks), len(w.deliveries), w.violations, func() string { return w.print(w.settings) }}
@@ -97,7 +98,10 @@ func runEdges(t *testing.T, seed uint64) Outcome {
 
 func drawEdgeSettings(r *rand.Rand) edgeSettings {
 	s := edgeSettings{
-		front:   []front{overLines, overLines, overLines, overHTTP, overHTTP, overHTTP, overClient, overServer}[r.IntN(8)],
+		front:   []front{overLines, overLines, overLines, overHTTP, overHTTP, overModern, overModern, overClient, overServer}[r.IntN(9)],
+		desk:    []desk{atHost, atHost, inForms, onPage}[r.IntN(4)],
+		locked:  r.IntN(4) == 0,
+		filed:   r.IntN(4) == 0,
 		several: r.IntN(3) == 0,
 		from:    span(r, 0, edgeLength),
 		swapAt:  span(r, 0, edgeLength),
@@ -111,7 +115,10 @@ func drawEdgeSettings(r *rand.Rand) edgeSettings {
 		s.rulings[1] = r.IntN(len(rulings))
 	}
 	if s.front >= overClient { // mounts have neither a policy file nor several servers here
-		s.rulings, s.several = [2]int{}, false
+		s.rulings, s.several, s.filed = [2]int{}, false, false
+	}
+	if s.desk == inForms && s.front == overClient { // its clients call no server of ours
+		s.desk = atHost
 	}
 	return s
 }
@@ -141,10 +148,13 @@ func (w *edges) play(t *testing.T) {
 	close(w.released)
 	calls.Wait()
 	time.Sleep(5 * time.Minute) // less than an idle session lasts
+	w.engine.rest()
 	w.rest()
 	time.Sleep(2 * time.Hour) // who answers late has done so
 	w.checkRecords()
-	w.stop()
+	w.mu.Lock()
+	w.stop() // so that nothing begins that would not be waited for
+	w.mu.Unlock()
 	for _, p := range w.clients {
 		p.leave()
 	}
@@ -152,6 +162,15 @@ func (w *edges) play(t *testing.T) {
 		b.leave()
 	}
 	w.running.Wait()
+}
+
+// begin does something beside the calls, unless the scenario is over.
+func (w *edges) begin(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() == nil {
+		w.running.Go(do)
+	}
 }
 
 // An edgeChange is something that happens beside the calls.
@@ -164,61 +183,27 @@ type edgeChange struct {
 // the policy.
 func (w *edges) edgeChanges() []edgeChange {
 	r := w.dice(forEdges, 1, 0)
-	all := []edgeChange{{w.settings.swapAt, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.rule = &rulings[w.settings.rulings[1]]
-		w.say("**", "the policy changes", "")
-	}}}
+	all := []edgeChange{{w.settings.swapAt, w.swapPolicy}}
 	if w.settings.front == overServer {
 		return all
 	}
+	a := w.asks[r.IntN(len(w.asks))]
+	if r.IntN(2) == 0 { // while a person reads
+		all[0].at = a.at + span(r, 0, 6*time.Second)
+	}
 	for range 1 + r.IntN(5) {
-		a := w.asks[r.IntN(len(w.asks))]
+		server, tool := a.server, a.tool
 		revision := []int{0, 2, 2, 3}[r.IntN(4)]
 		tells := revision != 2 || r.IntN(4) > 0
 		at := a.at + span(r, 0, 8*time.Second)
-		all = append(all, edgeChange{at, func() { a.server.change(a.tool, revision, tells) }})
+		all = append(all, edgeChange{at, func() { server.change(tool, revision, tells) }})
 		if r.IntN(2) == 0 { // and soon once more
 			second := []int{1, 3, 1, 2}[revision]
-			all = append(all, edgeChange{at + span(r, 0, 4*time.Second), func() { a.server.change(a.tool, second, true) }})
+			all = append(all, edgeChange{at + span(r, 0, 4*time.Second), func() { server.change(tool, second, true) }})
 		}
+		a = w.asks[r.IntN(len(w.asks))]
 	}
 	return all
-}
-
-// Confirm is the person.
-func (w *edges) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
-	shown := &approved{server: request.Tool.Server, tool: request.Tool.Name(), arguments: compact(request.Arguments), revision: revisionOf(request.Tool.Definition)}
-	w.mu.Lock()
-	dice := w.dice(forEdges, 2, uint64(w.numberIn(shown.arguments)))
-	how, wait := dice.IntN(10), span(dice, 10*time.Millisecond, 12*time.Second)
-	w.say("person", "is asked", shown.String())
-	if a := w.askOf(shown.arguments); a != nil && (a.rule.denied == shown.tool || a.rule.readOnly) && a.rule == w.rule {
-		w.badf("I22", a, "is asked about and must be refused")
-	}
-	if w.quiet {
-		how, wait = 9, 0
-	}
-	w.mu.Unlock()
-	switch how {
-	case 0:
-		return hitl.Decision{Reason: "not today"}, world.Wait(ctx, wait)
-	case 1: // never answers
-		<-ctx.Done()
-		return hitl.Decision{}, ctx.Err()
-	case 2: // does not heed the end of the question
-		time.Sleep(time.Hour)
-		return hitl.Decision{Verdict: hitl.Approved, By: "sim"}, nil
-	}
-	if err := world.Wait(ctx, wait); err != nil {
-		return hitl.Decision{}, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.say("person", "approves", shown.String())
-	w.approvals = append(w.approvals, shown)
-	return hitl.Decision{Verdict: hitl.Approved, By: "sim"}, nil
 }
 
 // Write is the sink of the record.
@@ -226,7 +211,7 @@ func (w *edges) Write(_ context.Context, record audit.Record) error {
 	w.mu.Lock()
 	n := w.recorded
 	if record.Kind == audit.End {
-		w.ends[record.Call]++
+		w.ends[w.entry(record.Call, record.Server, record.Tool)]++
 		w.recorded++
 	}
 	w.say("record", string(record.Kind), record.Call+" "+record.Tool+" "+string(record.Outcome))
@@ -243,28 +228,13 @@ func (w *edges) Write(_ context.Context, record audit.Record) error {
 	if record.Kind == audit.Intent {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.intended[record.Call] = true
+		w.intended[w.entry(record.Call, record.Server, record.Tool)]++
 	}
 	return nil
 }
 
 // blocked reports whether what blocks does so now; the caller holds the mutex.
 func (w *edges) blocked() bool { return !w.quiet && w.now() >= w.settings.from }
-
-// stall is what a store does before it works.
-func (w *edges) stall(ctx context.Context) error {
-	w.mu.Lock()
-	store, blocked := w.settings.store, w.blocked()
-	broken := store == fails && !w.quiet && w.dice(forEdges, 4, uint64(w.now())).IntN(6) == 0
-	w.mu.Unlock()
-	switch {
-	case broken:
-		return errLost
-	case store == blocks && blocked:
-		return errors.Join(errLost, world.Wait(ctx, storePatience))
-	}
-	return nil
-}
 
 // mute reports whether a server answers nothing now.
 func (w *edges) mute(b *backend) bool {
@@ -304,6 +274,11 @@ func (w *edges) rest() {
 	}
 	time.Sleep(time.Minute)
 	for _, p := range w.clients {
+		if p.gone {
+			p.ready = make(chan struct{})
+			w.attach(p)
+			p.enter()
+		}
 		for _, tool := range []string{"set_note", "get_note", "delete_note"} { // the first may have to wait for a list
 			a := &ask{n: len(w.asks), client: p, done: make(chan struct{}), server: w.servers[0], tool: tool, arguments: fmt.Sprintf(`{"id":"rest of %s"}`, p.name)}
 			if tool != "get_note" {

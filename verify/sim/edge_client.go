@@ -24,6 +24,9 @@ type peer struct {
 	wire    *wire        // over lines
 	http    http.Handler // over HTTP
 	session string
+	modern  bool // over HTTP without a session
+	forms   bool // it shows them
+	gone    bool // for a while
 	sdk     *mcp.ClientSession
 	ready   chan struct{} // closed when the client was introduced
 }
@@ -39,11 +42,16 @@ type ask struct {
 	tool        string
 	arguments   string // with the ask's number, if the tool writes
 	shape       shapeOfAsk
+	swaps       bool // it comes back with a form and other arguments
 
 	done                    chan struct{} // closed when it was answered
 	began, ended, cancelled time.Time
 	before                  int // the version of the server's notes when it began
 	rule                    *ruling
+
+	form            json.RawMessage // that came in place of an answer, nil for none
+	question, state string          // that belong to it
+	filled          string          // what the client makes of it
 }
 
 // A shapeOfAsk is how an ask is written. In all but the first a second call is hidden,
@@ -72,7 +80,7 @@ const (
 func (w *edges) planAsks() {
 	r := w.dice(forEdges, 6, 0)
 	for n := range 8 + r.IntN(12) {
-		a := &ask{n: n, client: w.clients[r.IntN(len(w.clients))], server: w.servers[r.IntN(len(w.servers))], done: make(chan struct{}), at: span(r, 0, edgeLength)}
+		a := &ask{n: n, client: w.clients[r.IntN(len(w.clients))], server: w.servers[r.IntN(len(w.servers))], done: make(chan struct{}), at: span(r, 0, edgeLength), swaps: r.IntN(8) == 0}
 		a.tool = toolSpecs[[...]int{0, 0, 0, 1, 2, 3, 3, 3, 4}[r.IntN(9)]].name
 		a.arguments = fmt.Sprintf(`{"id":"%c","n":%d}`, 'a'+rune(r.IntN(2)), n)
 		if a.tool == "get_note" {
@@ -119,8 +127,18 @@ func (a *ask) text(r *rand.Rand) string {
 	evil := fmt.Sprintf(`{"id":"all","n":%d}`, a.n)
 	id, method := pair("id", a.id()), pair("method", `"tools/call"`)
 	tool, arguments := pair("name", name(a.tool)), pair("arguments", a.arguments)
-	hidden := object(pair("name", name("delete_note")), pair("arguments", evil))
-	past := object(pair("name", `"delete_note"`), pair("arguments", evil)) // as the server itself names it
+	meta := pair("_meta", "{}")
+	if a.client.modern {
+		meta = pair("_meta", fmt.Sprintf(modernMeta, a.client.name, a.client.capabilities()))
+	}
+	if a.filled != "" {
+		meta += fmt.Sprintf(`,"requestState":%s,"inputResponses":{%q:%s}`, a.state, a.question, a.filled)
+		if a.swaps {
+			arguments = pair("arguments", evil)
+		}
+	}
+	hidden := object(pair("name", name("delete_note")), pair("arguments", evil), meta)
+	past := object(pair("name", `"delete_note"`), pair("arguments", evil), meta) // as the server itself names it
 	switch a.shape {
 	case withoutID:
 		return object(method, pair("params", past))
@@ -141,7 +159,7 @@ func (a *ask) text(r *rand.Rand) string {
 	case unknownTool:
 		tool = pair("name", `"no_such_tool"`)
 	}
-	params := pair("params", object(tool, arguments))
+	params := pair("params", object(tool, arguments, meta))
 	switch a.shape {
 	case twoParams:
 		params = both(params, pair("params", hidden))
@@ -162,9 +180,17 @@ func (w *edges) make(a *ask) {
 	<-a.client.ready
 	ctx, cancel := context.WithTimeout(w.ctx, 2*edgePatience)
 	defer cancel()
+	if w.policy != nil {
+		w.policy() // what the proxy finds when it looks is what counts
+	}
 	w.mu.Lock()
+	if a.began = time.Now(); a.client.gone {
+		a.cancelled = a.began
+		w.mu.Unlock()
+		return
+	}
 	text := a.text(w.dice(forEdges, 7, uint64(a.n)))
-	a.began, a.before, a.rule = time.Now(), a.server.version, w.rule
+	a.before, a.rule = a.server.version, w.rule
 	w.say(a.client.name, "asks", text)
 	w.mu.Unlock()
 	if a.cancelAfter > 0 {
@@ -195,12 +221,31 @@ func (w *edges) make(a *ask) {
 		}
 	default:
 		a.client.post(ctx, text)
+		if a.form == nil {
+			return
+		}
+		a.filled = a.client.fill(a.form)
+		w.mu.Lock()
+		text = a.text(w.dice(forEdges, 7, uint64(a.n)))
+		w.mu.Unlock()
+		if a.filled == "" { // for want of a person
+			a.cancelled = time.Now()
+			return
+		}
+		a.client.post(ctx, text)
 	}
 }
 
 // take reads what the front wrote: an answer, or what does not matter here.
 func (p *peer) take(message []byte) {
 	m := readers[0].read(message)
+	if m.method == "elicitation/create" {
+		p.w.begin(func() {
+			if filled := p.fill(readers[0].member(message, "params")); filled != "" && !p.isGone() {
+				p.send(p.w.ctx, `{"jsonrpc":"2.0","id":`+m.id+`,"result":`+filled+`}`)
+			}
+		})
+	}
 	if m.method != "" || m.id == "" {
 		return
 	}
@@ -216,40 +261,107 @@ func (p *peer) take(message []byte) {
 	}
 }
 
-const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + protocol + `","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`
+const (
+	hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + protocol + `","capabilities":%[2]s,"clientInfo":{"name":%[1]q,"version":"1"}}}`
+	// modernMeta is what each request of a client without a session has of that.
+	modernMeta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}`
+)
 
-// enter introduces the client.
+func (p *peer) capabilities() string {
+	if p.forms {
+		return `{"elicitation":{}}`
+	}
+	return `{}`
+}
+
+// enter introduces the client, again if it was gone.
 func (p *peer) enter() {
-	text, greeted := fmt.Sprintf(hello, p.name), `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	if p.wire != nil {
-		p.wire.give([]byte(text + "\n"))
-		<-p.ready
-		p.wire.give([]byte(greeted + "\n"))
+	p.w.mu.Lock()
+	p.gone = false
+	p.w.mu.Unlock()
+	if p.modern {
+		close(p.ready)
 		return
 	}
-	p.post(p.w.ctx, text)
-	p.post(p.w.ctx, greeted)
+	p.send(p.w.ctx, fmt.Sprintf(hello, p.name, p.capabilities()))
+	<-p.ready
+	p.send(p.w.ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// send writes a message to the front.
+func (p *peer) send(ctx context.Context, text string) {
+	if p.wire != nil {
+		p.wire.give([]byte(text + "\n"))
+		return
+	}
+	p.post(ctx, text)
 }
 
 // post sends a message over HTTP and reads the response.
 func (p *peer) post(ctx context.Context, text string) {
-	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(text))
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(headerSession, p.session)
-	res := httptest.NewRecorder()
-	p.http.ServeHTTP(res, req)
-	if s := res.Header().Get(headerSession); s != "" {
+	p.w.mu.Lock()
+	session := p.session
+	p.w.mu.Unlock()
+	res := &response{newWire(p.takeEvent), make(http.Header)}
+	p.http.ServeHTTP(res, request(ctx, origin+"/mcp", text, "Content-Type", "application/json", headerSession, session))
+	if s := res.header.Get(headerSession); s != "" {
+		p.w.mu.Lock()
 		p.session = s
+		p.w.mu.Unlock()
 	}
-	if res.Header().Get("Content-Type") != "text/event-stream" {
-		p.take(res.Body.Bytes())
-		return
+	p.takeEvent(res.came)
+}
+
+func (p *peer) takeEvent(line []byte) { p.take(bytes.TrimPrefix(line, []byte("data: "))) }
+
+// request is one of HTTP, with a body as a POST.
+func request(ctx context.Context, url, body string, header ...string) *http.Request {
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
 	}
-	for line := range bytes.Lines(res.Body.Bytes()) {
-		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
-			p.take(data)
+	req := httptest.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	return req
+}
+
+// A response is read while it is written.
+type response struct {
+	*wire
+
+	header http.Header
+}
+
+func (r *response) Header() http.Header { return r.header }
+func (r *response) WriteHeader(int)     {}
+func (r *response) Flush()              {}
+
+// quit has the client end its connection while it waits for answers.
+func (p *peer) quit() {
+	p.w.mu.Lock()
+	p.gone = true
+	for _, a := range p.w.asks {
+		if a.client == p && !a.began.IsZero() && a.ended.IsZero() {
+			a.cancelled = time.Now()
 		}
 	}
+	session := p.session
+	p.session = ""
+	p.w.mu.Unlock()
+	if p.http != nil {
+		req := request(p.w.ctx, origin+"/mcp", "", headerSession, session)
+		req.Method = http.MethodDelete
+		p.http.ServeHTTP(httptest.NewRecorder(), req)
+	}
+	p.leave()
+}
+
+func (p *peer) isGone() bool {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return p.gone
 }
 
 // leave ends the client's connection.

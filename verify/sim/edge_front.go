@@ -2,20 +2,20 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
-	policyfile "github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -25,30 +25,6 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// policies are the rulings, as their files say them.
-var policies = func() map[*ruling]*policyfile.Policy {
-	all := make(map[*ruling]*policyfile.Policy)
-	for i := range rulings {
-		r := &rulings[i]
-		var rules []string
-		for decide, tool := range map[string]string{"deny": r.denied, "ask": r.asked, "allow": r.allowed} {
-			for _, server := range []string{trusty, liar} {
-				if tool != "" {
-					rules = append(rules, fmt.Sprintf(`{"tool":"%s/%s","decide":"%s"}`, server, tool, decide))
-				}
-			}
-		}
-		text := fmt.Sprintf(`{"trust":["%s"],"readOnly":%t,"rules":[%s],"approvals":{"timeout":"25s"},"timeout":{"default":"8s"}}`,
-			trusty, r.readOnly, strings.Join(rules, ","))
-		parsed, err := policyfile.Parse("sim", []byte(text))
-		if err != nil {
-			panic(err)
-		}
-		all[r] = parsed
-	}
-	return all
-}()
 
 // build puts clients, front and servers together.
 func (w *edges) build(t *testing.T) {
@@ -72,7 +48,15 @@ func (w *edges) build(t *testing.T) {
 		w.mu.Unlock()
 	}
 	for i := range 2 {
-		w.clients = append(w.clients, &peer{w: w, name: "client " + strconv.Itoa(i), ready: make(chan struct{})})
+		w.clients = append(w.clients, &peer{w: w, name: "client " + strconv.Itoa(i), ready: make(chan struct{}), forms: i == 0 || r.IntN(2) == 0})
+	}
+	w.engine = newEngine(r, true)
+	w.engine.lossy, w.engine.silence = w.settings.store == fails, storePatience
+	if w.engine.well = false; w.settings.store == blocks {
+		w.engine.away = outage{w.start.Add(w.settings.from), w.start.Add(edgeLength + edgePatience)}
+	}
+	if w.settings.locked {
+		w.lock = accepted()
 	}
 	switch w.settings.front {
 	case overClient:
@@ -82,14 +66,17 @@ func (w *edges) build(t *testing.T) {
 	default:
 		w.buildProxy(t)
 	}
+	for _, c := range w.clients {
+		if w.attach != nil {
+			w.attach(c)
+			w.running.Go(c.enter)
+		}
+	}
 }
 
 func (w *edges) buildProxy(t *testing.T) {
-	o := proxy.Options{Confirm: w, Audit: w, Share: w.share, Policy: func() *policyfile.Policy {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return policies[w.rule]
-	}}
+	w.policy = w.openPolicy(t)
+	o := proxy.Options{Confirm: w.confirmer(), Audit: w, Share: w.share, Lock: w.lock, Policy: w.policy}
 	for _, b := range w.servers {
 		s := proxy.Server{Name: b.name, Open: b.open}
 		if b.http {
@@ -102,67 +89,56 @@ func (w *edges) buildProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := p.Handler(w.ctx)
-	for _, c := range w.clients {
-		if w.settings.front == overHTTP {
-			c.http = handler
-		} else {
-			c.wire = newWire(c.take)
-			w.running.Go(func() { _ = p.ServeLines(w.ctx, c.wire, c.wire) })
+	w.attach = func(c *peer) {
+		if w.settings.front != overLines {
+			c.http, c.modern = handler, w.settings.front == overModern
+			return
 		}
-		w.running.Go(c.enter)
+		wire := newWire(c.take)
+		c.wire = wire
+		w.running.Go(func() { _ = p.ServeLines(w.ctx, wire, wire) })
 	}
 }
 
-// share gives the chain stores that fail and block.
+// share gives the chain stores that lose answers, or are away.
 func (w *edges) share(c *cache.Options, _ *ratelimit.Options, h *hitl.Options) {
-	if w.settings.store == well {
-		return
+	if w.settings.store != well {
+		h.Store, c.Remote = w.engine, (*lossyMemory)(w.engine)
 	}
-	h.Store = &stalling{approvals.NewMemory(), w}
-	c.Remote = &stallingMemory{cache.NewMemory(), w}
 }
 
-type stalling struct {
-	approvals.Store
-
-	w *edges
-}
-
-// Add implements [approvals.Store].
-func (s *stalling) Add(ctx context.Context, a approvals.Approval) error {
-	if err := s.w.stall(ctx); err != nil {
-		return err
+// accepted is a lock to the first definition of every tool.
+var accepted = sync.OnceValue(func() *pins.Lock {
+	lock, w := new(pins.Lock), &scenario{revision: make(map[place]int), listed: make(map[place]int)}
+	tools := catalog.New(catalog.Options{Lock: lock})
+	tools.Trust(trusty)
+	for _, server := range []string{trusty, liar} {
+		for i := range toolSpecs {
+			w.revision[place{server, toolSpecs[i].name}] = 1
+		}
+		if err := tools.Add(context.Background(), server, &session{w, server, ""}); err != nil {
+			panic(err)
+		}
 	}
-	return s.Store.Add(ctx, a)
-}
-
-type stallingMemory struct {
-	*cache.Memory
-
-	w *edges
-}
-
-// Look implements [cache.Remote].
-func (s *stallingMemory) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
-	if err := s.w.stall(ctx); err != nil {
-		return cache.Found{}, err
+	if err := errors.Join(lock.Accept(tools, lock.Changes(tools)...), tools.Close()); err != nil {
+		panic(err)
 	}
-	return s.Memory.Look(ctx, q)
-}
+	return lock
+})
 
 // standard is a host's chain.
 func (w *edges) standard() chain.Standard {
 	remember, ask := cache.Options{TTL: ttl}, hitl.Options{Timeout: askTimeout}
 	w.share(&remember, nil, &ask)
 	return chain.Standard{
-		Infer: infer.New(infer.Options{}), Confirm: hitl.New(w, ask), Audit: audit.New(w, audit.Options{}), Cache: cache.New(remember),
+		Infer: infer.New(infer.Options{}), Confirm: hitl.New(w.confirmer(), ask), Audit: audit.New(w, audit.Options{}), Cache: cache.New(remember),
 		Retry: retry.New(retry.Options{}), Timeout: timeout.New(timeout.Options{Default: attemptTimeout}),
 	}
 }
 
 // buildClient hangs one chain beneath two clients of the SDK.
 func (w *edges) buildClient(t *testing.T) {
-	tools, std, b := catalog.New(catalog.Options{}), w.standard(), w.servers[0]
+	tools, std, b := catalog.New(catalog.Options{Lock: w.lock}), w.standard(), w.servers[0]
 	tools.Trust(trusty)
 	t.Cleanup(func() { _ = tools.Close() })
 	for i, c := range w.clients {
@@ -208,11 +184,10 @@ func (w *edges) buildServer(t *testing.T) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strconv.Itoa(d.n)}}}, nil
 		}))
 	}
-	for _, c := range w.clients {
+	w.attach = func(c *peer) {
 		c.wire = newWire(c.take)
 		if _, err := server.Connect(w.ctx, &mcp.IOTransport{Reader: c.wire, Writer: c.wire}, nil); err != nil {
 			t.Fatal(err)
 		}
-		w.running.Go(c.enter)
 	}
 }

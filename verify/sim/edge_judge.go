@@ -55,7 +55,7 @@ func (w *edges) askOf(arguments string) *ask {
 
 func (w *edges) deliveriesOf(a *ask) (n int) {
 	for _, d := range w.deliveries {
-		if d.client == a.client.name && d.server == a.server.name && d.tool == a.tool && d.arguments == a.arguments {
+		if (d.client == a.client.name || a.client.modern) && d.server == a.server.name && d.tool == a.tool && d.arguments == a.arguments {
 			n++
 		}
 	}
@@ -66,18 +66,18 @@ func (w *edges) deliveriesOf(a *ask) (n int) {
 // the front may hold. It may not have heard of what changed after the call began or was
 // not announced, and the library reads a list again after a pause.
 func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
-	if w.settings.front == overServer {
+	switch {
+	case w.settings.front == overServer:
 		return spec(tool).honest
-	}
-	if w.settings.front == overClient {
-		began = began.Add(-listPause)
+	case w.settings.locked:
+		return w.trust.law(b.name, spec(tool), 1)
 	}
 	mildest, all := asks, b.history[tool]
 	for _, change := range slices.Backward(all) {
 		if change.revision > 0 {
 			mildest = min(mildest, w.trust.law(b.name, spec(tool), change.revision))
 		}
-		if change.told[l] && change.at.Before(began) {
+		if change.told[l] && change.at.Before(w.sees(began)) {
 			break
 		}
 	}
@@ -86,6 +86,14 @@ func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
 
 // listPause is how long a catalog may take to read a list that has changed.
 const listPause = 8 * time.Second
+
+// sees is up to when a call that began then finds what was announced.
+func (w *edges) sees(began time.Time) time.Time {
+	if w.settings.front == overClient {
+		return began.Add(-listPause)
+	}
+	return began
+}
 
 // delivered judges a message with a call that has reached a server.
 func (w *edges) delivered(b *backend, l *link, message []byte) *delivery {
@@ -119,9 +127,35 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 	if law == asks && rule.allowed != d.tool && w.rule.allowed != d.tool || rule.asked == d.tool {
 		w.checkApproved(d, present.told[l] && present.at.Before(d.at))
 	}
-	if law == asks && w.settings.front < overClient && !w.intended[d.ask.id()] {
-		w.badf("I16", d, "was sent without a record before")
+	entry := w.entry(d.ask.id(), d.server, d.tool)
+	if law == asks && w.settings.front < overClient {
+		if w.intended[entry]--; w.intended[entry] < 0 {
+			w.badf("I16", d, "was sent without a record before")
+		}
 	}
+	if w.settings.locked && present.revision != 1 && present.told[l] && present.at.Before(w.sees(d.ask.began)) {
+		w.badf("I7 pins", d, "was sent, and its definition was never accepted")
+	}
+	if over := d.ask.over(); law >= writes && !over.IsZero() && over.Before(d.at) {
+		w.badf("I1", d, "was sent %v after its call was over", d.at.Sub(over))
+	}
+}
+
+// over is when nobody waited for an answer any more, zero for not yet.
+func (a *ask) over() time.Time {
+	if a.cancelled.IsZero() {
+		return a.ended
+	}
+	return a.cancelled
+}
+
+// entry is under what the records have a call: its ID, or its tool if the front gives it
+// an ID of its own.
+func (w *edges) entry(id, server, tool string) string {
+	if w.settings.front == overModern {
+		return server + "/" + tool
+	}
+	return id
 }
 
 // checkAgain: I2. What may have happened is not delivered again.
@@ -177,12 +211,17 @@ func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
 func (w *edges) answered(a *ask, result []byte, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if state := readers[0].member(result, "requestState"); state != nil && a.form == nil {
+		requested := append(members(readers[0].member(result, "inputRequests")), member{})
+		a.form, a.question, a.state = readers[0].member(requested[0].value, "params"), requested[0].name, string(state)
+		return
+	}
 	if a.ended.IsZero() {
 		a.ended = time.Now()
 		close(a.done)
 	}
 	w.say(a.client.name, "got", fmt.Sprintf("%d: %s", a.n, result))
-	if failed || a.shape != asIs {
+	if failed || a.shape != asIs || a.swaps && a.filled != "" {
 		return
 	}
 	var res struct {
@@ -226,22 +265,28 @@ func (w *edges) checkAnswered() {
 func (w *edges) checkRecords() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	calls := 0
+	if w.settings.sink == blocks || w.settings.front == overClient {
+		return
+	}
+	named, calls := w.settings.front < overModern, 0
 	for _, a := range w.asks {
-		calls++
-		if w.settings.front >= overClient || w.settings.sink == blocks {
+		if a.shape != asIs {
 			continue
 		}
-		if got := w.ends[a.id()]; a.shape == asIs && (got > 1 || got == 0 && a.cancelled.IsZero()) {
+		got := w.ends[a.id()]
+		if named && (got > 1 || got == 0 && a.cancelled.IsZero()) {
 			w.badf("I16", a, "has %d records of its end", got)
+		}
+		if a.cancelled.IsZero() {
+			calls++
 		}
 	}
 	for _, d := range w.deliveries {
-		if w.settings.front < overClient && w.settings.sink != blocks && d.ask != nil && w.ends[d.ask.id()] == 0 {
+		if named && d.ask != nil && w.ends[d.ask.id()] == 0 {
 			w.badf("I16", d, "has no record")
 		}
 	}
-	if w.settings.front == overServer && w.settings.sink != blocks && w.recorded < calls {
+	if w.recorded < calls {
 		w.badf("I16", w.asks[0], "and the others are %d, and %d are recorded", calls, w.recorded)
 	}
 }

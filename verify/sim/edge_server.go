@@ -67,7 +67,7 @@ func (b *backend) open() (io.ReadWriteCloser, error) {
 	defer b.w.mu.Unlock()
 	var l *link
 	l = b.newLink(newWire(func(line []byte) {
-		b.w.running.Go(func() {
+		b.w.begin(func() {
 			if reply, err := b.serve(b.w.ctx, l, line); err != nil {
 				_ = l.Close()
 			} else if reply != nil {
@@ -168,6 +168,8 @@ func (b *backend) serve(ctx context.Context, l *link, message []byte) ([]byte, e
 		b.w.mu.Unlock()
 		version := cmp.Or(text(b.reader.member(params, "protocolVersion")), protocol)
 		return answer(m.id, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":%q,"version":"1"}}`, min(version, protocol), b.name))
+	case m.method == "server/discover" && b.w.settings.front == overModern:
+		return answer(m.id, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
 	case m.method == "tools/list":
 		return answer(m.id, b.list())
 	case m.method == "ping":

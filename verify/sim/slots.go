@@ -91,7 +91,7 @@ func (w *scenario) assemble(t *testing.T) {
 	if s.pooled {
 		inner.Route = w.pool(t)
 	}
-	w.ledger = budget.NewLedger()
+	w.ledger = budget.NewLedger(0)
 	if s.limit > 0 {
 		inner.Budget = budget.New(budget.Options{Session: budget.Limit{Calls: s.limit}, Ledger: w.ledger})
 	}
@@ -141,7 +141,7 @@ func (w *scenario) nest(outer, inner chain.Standard, executor guarding) middlewa
 func (w *scenario) memory() cache.Options {
 	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{})}
 	if w.settings.remembered {
-		o.Idempotent = []string{trusty + "/set_note"}
+		o.Idempotent = true
 	}
 	if w.settings.entities {
 		o.Entities = make(map[string][]string)

@@ -30,6 +30,7 @@ type engine struct {
 	limiter *ratelimit.Memory
 	lossy   bool
 	away    outage
+	silence time.Duration // before it gives no answer
 
 	mu   sync.Mutex
 	dice *rand.Rand
@@ -43,7 +44,7 @@ type outage struct{ from, to time.Time }
 func (o outage) has(t time.Time) bool { return !t.Before(o.from) && t.Before(o.to) }
 
 func newEngine(dice *rand.Rand, well bool) *engine {
-	e := &engine{Store: approvals.NewMemory(), memory: cache.NewMemory(), limiter: ratelimit.NewMemory(), dice: dice, well: well}
+	e := &engine{Store: approvals.NewMemory(), memory: cache.NewMemory(), limiter: ratelimit.NewMemory(), dice: dice, well: well, silence: opTimeout / 2}
 	if !well {
 		e.lossy = dice.IntN(2) == 0
 		if dice.IntN(2) == 0 {
@@ -84,11 +85,11 @@ func (e *engine) do(ctx context.Context, operation func() error) error {
 		return err
 	}
 	if e.away.has(time.Now()) || loses && before {
-		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
+		return errors.Join(world.Wait(ctx, e.silence), errLost)
 	}
 	err := operation()
 	if loses {
-		return errors.Join(world.Wait(ctx, opTimeout/2), errLost)
+		return errors.Join(world.Wait(ctx, e.silence), errLost)
 	}
 	return errors.Join(err, world.Wait(ctx, back))
 }

@@ -40,8 +40,8 @@ type Layers struct {
 	Declared, Inferred annotation.Annotations
 	Trusted            bool // what the server declares counts
 	Rules              []Rule
-	Override           annotation.Annotations // what the host sets for this tool
-	Overridden         bool                   // it does
+	Reviewed, Override annotation.Annotations // what a person and the host set for this tool
+	Judged             annotation.Annotations // what a model claims of it
 }
 
 // Effective returns what follows, and what stands out about it.
@@ -54,10 +54,10 @@ func (l *Layers) Effective() (annotation.Annotations, []finding.Finding) {
 	return a, found
 }
 
-// lay lays the layers over each other: inferred, declared, the host's rules and its override; before
-// is the class without that override. What an untrusted server declares comes last and can only
-// raise, in what the host has not set: so whatever it declares, no class is less strict than without
-// it.
+// lay lays the layers over each other: inferred, declared, the host's rules, the review and the host's
+// override; before is the class without the last two. What an untrusted server declares and what a
+// model claims come last and can only raise, in what the host has not set: so no class is less strict
+// than without them.
 func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
 	a = l.Inferred
 	claim := l.Declared.Attribute(annotation.Declared, l.Server)
@@ -73,15 +73,21 @@ func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
 			a, claim = annotation.Merge(a, r.set), claim.Yield(r.set)
 		}
 	}
-	if !l.Overridden {
+	set := annotation.Merge(l.Reviewed, l.Override)
+	without := raise(a, claim, l.Judged)
+	if len(set.Evidence) == 0 {
+		return without, without.Safety()
+	}
+	return raise(annotation.Merge(a, set), claim.Yield(set), l.Judged.Yield(set)), without.Safety()
+}
+
+func raise(a annotation.Annotations, claims ...annotation.Annotations) annotation.Annotations {
+	for _, claim := range claims {
 		if len(claim.Evidence) > 0 {
 			a = annotation.Raise(a, claim)
 		}
-		return a, a.Safety()
 	}
-	before = annotation.Raise(a, claim).Safety()
-	set := l.Override.Attribute(annotation.Host, "")
-	return annotation.Raise(annotation.Merge(a, set), claim.Yield(set)), before
+	return a
 }
 
 func (l *Layers) finding(kind finding.Kind, format string, args ...any) finding.Finding {
@@ -106,11 +112,11 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 	}
 	switch {
 	case declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No:
-		field := annotation.ReadOnlyHint
+		kind, field := finding.DoubtedWrite, annotation.ReadOnlyHint
 		if inferred.Destructive == annotation.Yes {
-			field = annotation.DestructiveHint
+			kind, field = finding.Doubted, annotation.DestructiveHint
 		}
-		found = append(found, l.finding(finding.Doubted, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
+		found = append(found, l.finding(kind, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
 	case declared.Safety() > max(effective.Safety(), annotation.Dangerous):
 		found = append(found, l.finding(finding.Unbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
 	}

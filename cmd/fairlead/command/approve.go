@@ -15,13 +15,21 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 )
 
+// anyPort is where the page is served by default, once it is needed.
+const anyPort = "127.0.0.1:0"
+
 // approvers returns who is asked; nil is nobody, which denies. Without a word it is the
 // client's user, and the page for clients that cannot ask theirs.
 func approvers(ctx context.Context, by []string, address string, in *inbox.Inbox, out io.Writer) (hitl.Confirmer, error) {
 	page := &page{ctx: ctx, address: address, out: out, in: in}
 	form := elicit.New(elicit.Options{})
 	if len(by) == 0 {
-		return proxy.Fallback(form, page), nil // the page is opened when it is wanted
+		if address != anyPort { // one that cannot be had is reported now, and not by a denial
+			if err := page.open(); err != nil {
+				return nil, err
+			}
+		}
+		return proxy.Fallback(form, page), nil
 	}
 	if err := policy.CheckApprovers(by); err != nil {
 		return nil, fmt.Errorf("--approve: %w", err)

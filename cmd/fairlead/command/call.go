@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -181,41 +182,13 @@ func (o *callOptions) print(out io.Writer, res *mcp.CallToolResult) error {
 	if o.asJSON {
 		return encode(out, res)
 	}
-	plain := func(s string) string { return s }
+	text := output.Text(res)
 	if tty.Of(out, os.Getenv).Live {
-		plain = safetext.Text
+		text = safetext.Text(text)
 	}
-	var b strings.Builder
-	for _, c := range res.Content {
-		b.WriteString(strings.TrimSuffix(plain(shown(c)), "\n") + "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
 	}
-	if len(res.Content) == 0 && res.StructuredContent != nil {
-		var text bytes.Buffer
-		if err := encode(&text, res.StructuredContent); err != nil {
-			return err
-		}
-		b.WriteString(plain(text.String()))
-	}
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, text)
 	return err
-}
-
-// shown is a content as text; what is none is named.
-func shown(c mcp.Content) string {
-	switch c := c.(type) {
-	case *mcp.TextContent:
-		return c.Text
-	case *mcp.ImageContent:
-		return fmt.Sprintf("[image, %s, %d bytes; --json has it]", c.MIMEType, len(c.Data))
-	case *mcp.AudioContent:
-		return fmt.Sprintf("[audio, %s, %d bytes; --json has it]", c.MIMEType, len(c.Data))
-	case *mcp.ResourceLink:
-		return fmt.Sprintf("[resource %s]", c.URI)
-	case *mcp.EmbeddedResource:
-		if c.Resource != nil && c.Resource.Text != "" {
-			return c.Resource.Text
-		}
-		return "[a resource; --json has it]"
-	}
-	return fmt.Sprintf("[%T; --json has it]", c)
 }

@@ -64,7 +64,7 @@ func TestCallTellsWhatTheToolSays(t *testing.T) {
 	})
 	_, h := mcptest.ConnectHTTP(t, server, nil, mcptest.Modern)
 	code, stdout, _ := program(t, "", "call", "get_all", h.URL)
-	if want := "text\n[image, image/png, 4 bytes; --json has it]\n[resource file:///a]\ninside\n"; code != exitOK || stdout != want {
+	if want := "text\n[an image, image/png, 4 bytes; it is not shown]\n[a resource: file:///a]\ninside\n"; code != exitOK || stdout != want {
 		t.Errorf("exit %d and %q, want %q", code, stdout, want)
 	}
 	code, stdout, stderr := program(t, "", "call", "get_failed", h.URL)

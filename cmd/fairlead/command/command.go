@@ -123,6 +123,7 @@ func root() *cobra.Command {
 		policyCommand(),
 		promptCommand(),
 		proxyCommand(),
+		reviewCommand(),
 	)
 	return cmd
 }

@@ -17,7 +17,9 @@ import (
 )
 
 func inferCommand() *cobra.Command {
-	return &cobra.Command{
+	write := answer
+	explains := false
+	cmd := &cobra.Command{
 		Use:   "infer",
 		Short: "Say of each tool on standard input what its words give away",
 		Long: `Reads tools as JSON Lines: one object a line with at least "name", and maybe
@@ -27,13 +29,21 @@ are ignored.
 
 Writes one object a line, in the same order: name, annotations, safety, evidence,
 findings. A line that is no object or has no name is reported on standard error
-with its number, and the exit code is 1; the others are answered all the same.`,
-		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer`,
+with its number, and the exit code is 1; the others are answered all the same.
+
+With --explain it writes a few lines for people instead: the class of each tool, and
+a line for each hint with the word, the place and the rule that decided it.`,
+		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer --explain`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if explains {
+				write = explain
+			}
+			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr(), write)
 		},
 	}
+	cmd.Flags().BoolVar(&explains, "explain", false, "write lines for people, with the rule that decided each hint")
+	return cmd
 }
 
 // A listedTool is one line of the input.
@@ -56,7 +66,7 @@ type inferredTool struct {
 // memory; the catalogues of a thousand servers fit into it.
 const maxBatch = 64 << 20
 
-func inferLines(in io.Reader, out, errs io.Writer) error {
+func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []listedTool) error) error {
 	lines := bufio.NewReaderSize(in, 1<<20)
 	buffered := bufio.NewWriter(out)
 	var tools []listedTool
@@ -76,7 +86,7 @@ func inferLines(in io.Reader, out, errs io.Writer) error {
 			}
 		}
 		if size += len(line); end || size > maxBatch {
-			if err := answer(buffered, tools); err != nil {
+			if err := write(buffered, tools); err != nil {
 				return written("answers", err)
 			}
 			tools, size = nil, 0
@@ -105,6 +115,23 @@ func answer(out io.Writer, tools []listedTool) error {
 		}
 		if err := write.Encode(line); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// explain writes the class of each tool and a line for each hint.
+func explain(out io.Writer, tools []listedTool) error {
+	for i, a := range inferByServer(tools) {
+		fmt.Fprintf(out, "%s: %s\n", safetext.Line(tools[i].definition.Name), a.Safety())
+		for _, e := range a.Evidence {
+			rule := ""
+			if e.Rule != "" {
+				rule = " (rule: " + e.Rule + ")"
+			}
+			if _, err := fmt.Fprintf(out, "  %-20s %-6s %s%s\n", e.Field, e.Value, e, rule); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

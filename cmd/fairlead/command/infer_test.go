@@ -115,6 +115,32 @@ func TestInferAnswersWhatBreaksMCPsRulesWithAFinding(t *testing.T) {
 	})
 }
 
+func TestInferExplainsEachHintOnALine(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := program(t, `{"name":"get_lamp","description":"Gets a lamp. Older lamps are deleted."}
+{"name":"share_file"}
+{"name":"xyzzy","description":"Lamp gadget"}`, "infer", "--explain")
+	if code != exitOK || stderr != "" {
+		t.Fatalf("exit %d, stderr %q; want 0 and nothing", code, stderr)
+	}
+	want := `get_lamp: dangerous
+  readOnlyHint         no     inferred: "delete" in the description (rule: what is done to something)
+  destructiveHint      yes    inferred: "delete" in the description (rule: what is done to something)
+  complexity           simple inferred: at most 100 characters of description
+share_file: dangerous
+  readOnlyHint         no     inferred: "share" leads the name (rule: the name, though weak)
+  destructiveHint      no     inferred: "share" leads the name (rule: the name, though weak)
+  requiresConfirmation yes    inferred: "share" leads the name and gives access away (rule: the name, though weak)
+  complexity           simple inferred: at most 100 characters of description
+xyzzy: unknown
+  readOnlyHint         unset  inferred: the words are not understood (rule: nothing is understood)
+  complexity           simple inferred: at most 100 characters of description
+`
+	if diff := cmp.Diff(want, stdout); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestInferLooksAtTheToolsOfAServerTogether(t *testing.T) {
 	t.Parallel()
 	// A word that leads every name of a server is a prefix, not a verb.

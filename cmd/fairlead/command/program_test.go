@@ -147,6 +147,9 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"lock diff: changed":                  {1, "lying", []string{"lock", "diff", "--lock", at("a.lock"), "--", "SERVER"}},
 		"lock accept: nobody says yes":        {1, "honest", []string{"lock", "accept", "--lock", at("b.lock"), "--", "SERVER"}},
 		"lock accept: a file that is none":    {2, "honest", []string{"lock", "accept", "--yes", "--lock", baseline, "--", "SERVER"}},
+		"review: nothing to decide":           {0, "honest", []string{"review", "--lock", at("a.lock"), "--", "SERVER"}},
+		"review: nobody decides":              {1, "vague", []string{"review", "--lock", at("c.lock"), "--", "SERVER"}},
+		"review: refused":                     {3, "honest", []string{"review", "http://127.0.0.1:1/mcp"}},
 		"audit verify: no file":               {2, "honest", []string{"audit", "verify", at("none")}},
 		"audit verify: no record":             {1, "honest", []string{"audit", "verify", baseline}},
 		"help":                                {0, "honest", []string{"help", "inspect"}},
@@ -181,6 +184,7 @@ func TestAnInterruptEndsWhatWaitsForInput(t *testing.T) {
 	}{
 		"infer":     {[]string{"infer"}, exitFindings},
 		"arguments": {[]string{"call", "get_account", "--arguments", "-", url}, exitUsage},
+		"a class":   {[]string{"review", "--all", "--lock", filepath.Join(dir, "a.lock"), url}, exitFindings},
 		"an answer": {[]string{"lock", "accept", "--lock", filepath.Join(dir, "a.lock"), url}, exitFindings},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ of the calls, by OTLP over HTTP.`,
 	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing starts if anything in it is wrong")
 	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` in place of standard input and output")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
-	f.StringVar(&o.inbox, "inbox", "127.0.0.1:0", "the loopback `ADDRESS` of the page where calls are approved")
+	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")

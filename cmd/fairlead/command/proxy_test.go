@@ -54,6 +54,8 @@ func TestNothingStarts(t *testing.T) {
 		{"nobody and somebody", []string{"--approve", "deny,web"}, 2, "asks nobody"},
 		{"a page on a port in use", []string{"--approve", "web", "--inbox", busy.Addr().String()}, 2, "choose another address"},
 		{"a page for everybody", []string{"--approve", "web", "--inbox", "0.0.0.0:0"}, 2, "the page cannot be opened"},
+		{"a page on a port in use, if no form can be shown", []string{"--inbox", busy.Addr().String()}, 2, "choose another address"},
+		{"a page for everybody, if no form can be shown", []string{"--inbox", "0.0.0.0:9"}, 2, "the page cannot be opened"},
 		{"a port in use", []string{"--listen", busy.Addr().String()}, 2, "choose another address"},
 		{"a record without its head", []string{"--audit", headless}, 2, "start a new file"},
 		{"no lock", []string{"--lock", bad + "x"}, 2, "fairlead lock accept"},

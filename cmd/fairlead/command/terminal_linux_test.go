@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,6 +38,39 @@ func pair(t *testing.T) (program, user *os.File) {
 	return program, user
 }
 
+// A person reviews a tool at a terminal, and what they decide is in the lock file.
+func TestReviewAtATerminal(t *testing.T) {
+	t.Parallel()
+	tty, user := pair(t)
+	exe, key := mcptest.Child(t, "vague")
+	path := filepath.Join(t.TempDir(), "a.lock")
+	cmd := exec.CommandContext(t.Context(), built(t), "review", "--reviewer", "ada", "--lock", path, "--", exe)
+	cmd.Env = append(os.Environ(), key)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	screen := bufio.NewReader(user)
+	for _, step := range []struct{ question, answer string }{{"[q]uit: ", "m"}, {"Reason: ", "it adds a line"}} {
+		for shown := ""; !strings.HasSuffix(shown, step.question); {
+			c, err := screen.ReadByte()
+			if err != nil {
+				t.Fatalf("%v after %s", err, shown)
+			}
+			shown += string(c)
+		}
+		if _, err := user.WriteString(step.answer + "\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"reason": "it adds a line"`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // The built program asks at the terminal in which it runs, while it speaks MCP on its
 // standard input and output.
 func TestProxyAsksAtItsTerminal(t *testing.T) {
@@ -65,7 +99,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 		}
 		return shown
 	}
-	for line, want := range map[string]string{"y": "done", "": "no", "ask Ada first": "ask Ada first"} {
+	for line, want := range map[string]string{"Yes please": "done", "": "said no", "nope": "said no"} {
 		shown := make(chan string, 1)
 		go func() { shown <- answer(line) }()
 		res, err := client.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
@@ -75,7 +109,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 		if text := <-shown; !strings.Contains(text, "delete_account") || !strings.Contains(text, `"id"`) {
 			t.Errorf("the terminal shows %s", text)
 		}
-		if got := res.Content[0].(*mcp.TextContent).Text; res.IsError != (line != "y") || !strings.Contains(got, want) {
+		if got := res.Content[0].(*mcp.TextContent).Text; res.IsError != (line != "Yes please") || !strings.Contains(got, want) {
 			t.Errorf("after %q: %s", line, got)
 		}
 	}

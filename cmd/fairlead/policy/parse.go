@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -13,7 +12,6 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/tailscale/hujson"
 )
@@ -178,21 +176,6 @@ func (r *reader) hint(to *annotation.Hint) field {
 		if *to = annotation.No; yes {
 			*to = annotation.Yes
 		}
-	}
-}
-
-// arguments reads the rules of package preflight, which has a reader of its own.
-func (r *reader) arguments(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		text := v.Clone()
-		text.Standardize()
-		above := bytes.Repeat([]byte("\n"), r.line(v.StartOffset)-1)
-		rules, err := preflight.ParseRules(append(above, bytes.TrimSpace(text.Pack())...))
-		if err != nil {
-			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "preflight: "))
-			return
-		}
-		p.Arguments = rules
 	}
 }
 

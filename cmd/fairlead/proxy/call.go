@@ -35,12 +35,6 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
 	}
-	if more := beyond(m.Params); more != nil {
-		ctx = context.WithValue(ctx, moreKey{}, more)
-		if call.Input == nil {
-			call.Input = new(middleware.Input) // what nobody here understands is not answered from memory
-		}
-	}
 	last := new(lastAnswer)
 	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(p)), lastKey{}, last)
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
@@ -62,21 +56,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 type (
 	lastKey  struct{}
 	aboutKey struct{}
-	moreKey  struct{}
 )
-
-// beyond are the members of a call's params that the chain does not know, such as one
-// that makes a task of it.
-func beyond(params json.RawMessage) map[string]json.RawMessage {
-	more := members(params)
-	for _, name := range known {
-		delete(more, name)
-	}
-	if len(more) == 0 {
-		return nil
-	}
-	return more
-}
 
 // lastAnswer is what a server answered last to a call, as it wrote it.
 type lastAnswer struct {
@@ -151,9 +131,6 @@ func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 		version := s.version
 		s.mu.Unlock()
 		params.Meta = maps.Clone(p.Meta)
-		if params.Meta == nil {
-			params.Meta = mcp.Meta{}
-		}
 		params.Meta[mcp.MetaKeyProtocolVersion] = version
 		for key, member := range map[string]string{mcp.MetaKeyClientCapabilities: "capabilities", mcp.MetaKeyClientInfo: "clientInfo"} {
 			var v any
@@ -191,16 +168,9 @@ func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about stri
 
 // CallTool sends a call to the server, for the catalogue.
 func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-	params, err := json.Marshal(p)
+	params, err := encodeCall(p)
 	if err != nil {
 		return nil, notSent(err)
-	}
-	if more, ok := ctx.Value(moreKey{}).(map[string]json.RawMessage); ok {
-		all := members(params)
-		maps.Copy(more, all)
-		if params, err = json.Marshal(more); err != nil {
-			return nil, notSent(err)
-		}
 	}
 	about, _ := ctx.Value(aboutKey{}).(string)
 	if s.URL != "" {

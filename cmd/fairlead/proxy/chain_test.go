@@ -59,7 +59,7 @@ func TestWhatIsNotShownIsNotCalled(t *testing.T) {
 		{"denied", proxy.Options{Policy: decided(t, `{"rules": [{"tool": "delete_*", "decide": "deny", "reason": "ask an owner"}]}`)}, []string{"list_things"}, "ask an owner"},
 		{"a scope", proxy.Options{Scopes: []catalog.Scope{{Permission: "*.read"}}}, []string{"list_things"}, ""},
 		{"a scope of another server", proxy.Options{Scopes: []catalog.Scope{{Permission: "other.all"}}}, nil, ""},
-		{"every scope", proxy.Options{Scopes: []catalog.Scope{{Permission: "things.all"}}}, thingNames, "nobody said yes"},
+		{"every scope", proxy.Options{Scopes: []catalog.Scope{{Permission: "things.all"}}}, thingNames, "it was not approved"},
 		{"scopes by a policy", proxy.Options{Policy: decided(t, `{"scopes": ["x.read"], "permissions": [{"tool": "list_*", "permission": "x.read"}]}`)}, []string{"list_things"}, ""},
 		{"no scope at all", proxy.Options{Policy: decided(t, `{"scopes": []}`)}, nil, ""},
 	} {
@@ -68,7 +68,7 @@ func TestWhatIsNotShownIsNotCalled(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
 				o := c.o
 				o.Confirm = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
-					if c.says != "nobody said yes" {
+					if c.says != "it was not approved" {
 						t.Error("somebody was asked")
 					}
 					return hitl.Decision{}, os.ErrInvalid

@@ -38,10 +38,11 @@ type sink struct {
 
 // A child is a server in a process of its own.
 type child struct {
+	*lineWriter
+
 	command *exec.Cmd
 	stdin   io.WriteCloser
 	stdout  io.ReadCloser
-	out     *lineWriter
 	over    chan struct{} // closed when the process has ended
 }
 
@@ -69,10 +70,10 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{command: command, stdin: stdin, stdout: stdout, out: newLineWriter(stdin), over: make(chan struct{})}
+	c := &child{lineWriter: newLineWriter(stdin), command: command, stdin: stdin, stdout: stdout, over: make(chan struct{})}
 	go func() {
 		readErr := readMessages(s, stdout, log, to)
-		c.out.stop()
+		c.stop()
 		_ = stdin.Close()
 		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
 		_, _ = io.Copy(io.Discard, stdout)
@@ -110,17 +111,10 @@ func childError(read, wait error) error {
 	return fmt.Errorf("its process ended: %w", io.EOF)
 }
 
-func (c *child) send(ctx context.Context, m *message) error {
-	if err := c.out.send(ctx, m); err != nil {
-		return notSent(err)
-	}
-	return nil
-}
-
 // close ends the process as the protocol says: its input first, then a signal, then
 // the one that nobody can ignore.
 func (c *child) close() {
-	c.out.stop()
+	c.stop()
 	_ = c.stdin.Close()
 	for _, end := range []func(){
 		func() { signal(c.command, syscall.SIGTERM) },
@@ -200,16 +194,16 @@ var errStopped = errors.New("the connection is closed")
 func (w *lineWriter) send(ctx context.Context, m *message) error {
 	select {
 	case <-w.done:
-		return errStopped
+		return notSent(errStopped)
 	default:
 	}
 	select {
 	case w.lines <- m.encode():
 		return nil
 	case <-w.done:
-		return errStopped
+		return notSent(errStopped)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return notSent(context.Cause(ctx))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestTheTypeScriptClient(t *testing.T) {
 	}{
 		{"allow", "it is gone", true},
 		{"deny", "The user said no", false},
-		{"silence", "nobody said yes", false},
+		{"silence", "it was not approved", false},
 	} {
 		for _, listen := range []bool{false, true} {
 			t.Run(c.answer+map[bool]string{false: " over stdio", true: " over HTTP"}[listen], func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestTheInspector(t *testing.T) {
 			}{
 				{"a listing", nil, []string{"--method", "tools/list"}, `"name": "delete_thing"`},
 				{"a safe call", nil, []string{"--method", "tools/call", "--tool-name", "list_things"}, "a, b"},
-				{"a dangerous call that is denied", []string{"--approve", "deny"}, []string{"--method", "tools/call", "--tool-name", "delete_thing"}, "nobody said yes"},
+				{"a dangerous call that is denied", []string{"--approve", "deny"}, []string{"--method", "tools/call", "--tool-name", "delete_thing"}, "it was not approved"},
 				{"one that is approved", []string{"--policy", yes}, []string{"--method", "tools/call", "--tool-name", "delete_thing"}, "it is gone"},
 			} {
 				t.Run(c.name, func(t *testing.T) {

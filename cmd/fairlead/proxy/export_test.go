@@ -2,11 +2,18 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 )
+
+// ParamsKey is the member of _meta that holds the unknown members of the params.
+const ParamsKey = paramsKey
+
+// HeaderValue writes an argument as a header.
+func HeaderValue(argument string) (string, bool) { return headerValue(json.RawMessage(argument)) }
 
 // Listen opens the stream of what a server says on its own, through a transport, again
 // and again until it is given up.

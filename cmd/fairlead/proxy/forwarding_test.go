@@ -160,15 +160,15 @@ func (l lookup) execute(params any) (e execution, ok bool) {
 		arguments = object{}
 	}
 	e.arguments = written(l.plainly(arguments))
-	extra := make(map[string]any)
+	extra, _ := l.plainly(o).(map[string]any)
+	delete(extra, "name")
+	delete(extra, "arguments")
+	if meta, ok := extra["_meta"].(map[string]any); ok {
+		maps.DeleteFunc(meta, func(name string, _ any) bool { return slices.Contains(ofTransport, name) })
+	}
 	for _, known := range []string{"_meta", "inputResponses", "requestState"} {
-		value, _ := l(o, known)
-		value = l.plainly(value)
-		if meta, ok := value.(map[string]any); ok && known == "_meta" {
-			maps.DeleteFunc(meta, func(name string, _ any) bool { return slices.Contains(ofTransport, name) })
-		}
-		if empty := written(value); empty != "null" && empty != "{}" && empty != `""` {
-			extra[known] = value
+		if empty := written(extra[known]); empty == "null" || empty == "{}" || empty == `""` {
+			delete(extra, known)
 		}
 	}
 	e.extra = written(extra)
@@ -340,11 +340,14 @@ func (f *forwarding) call(t testing.TB, params string) bool {
 		t.Errorf("%s: servers would read it differently, or it was sent twice: %q", params, f.reached)
 		return false
 	}
+	if strings.Contains(f.reached[0], `\u003c`) && !strings.Contains(params, `\u003c`) {
+		t.Errorf("%s: escapes were added: %s", params, f.reached[0])
+	}
 	got, ok := received(f.reached[0])
 	if !ok {
 		t.Errorf("%s: servers would read differently what reached them: %s", params, f.reached[0])
 	}
-	if got.name != want.name || got.arguments != want.arguments {
+	if got != want {
 		t.Errorf("%s: executed is %+v, want %+v", params, got, want)
 	}
 	f.approved(t, params, got)
@@ -394,7 +397,15 @@ func (f *forwarding) approved(t testing.TB, params string, got execution) {
 	}
 	e, _ := agreed(form)
 	beside, _ := pick(form.(object), func(name string) bool { return name == "extra" })
-	e.extra = written(lookups["the last of its exact name"].plainly(beside))
+	sent, _ := lookups["the last of its exact name"].plainly(beside).(map[string]any)
+	if meta, ok := sent["_meta"].(map[string]any); ok {
+		more, _ := meta[proxy.ParamsKey].(map[string]any) // what is unknown is shown as _meta
+		maps.Copy(sent, more)
+		if delete(meta, proxy.ParamsKey); len(meta) == 0 {
+			delete(sent, "_meta")
+		}
+	}
+	e.extra = written(sent)
 	if e != got {
 		t.Errorf("%s: approved is %+v, executed %+v", params, e, got)
 	}
@@ -451,6 +462,9 @@ var (
 		`{"name":"delete_thing","arguments":{},"_meta":{"tenant":"a","progressToken":1}}`,
 		`{"name":"delete_thing","arguments":{"a":{"path":1},"b":{"path":2}}}`,
 		`{"name":"delete_thing","arguments":{"path":"a"},"task":{"ttl":1}}`,
+		`{"name":"delete_thing","task":{"ttl":9007199254740993,"html":"<"},"_meta":{"tenant":9007199254740993,"html":"<"}}`,
+		`{"name":"read_thing","_meta":{"tenant":9007199254740993,"ratio":1.0},"next":null}`,
+		`{"name":"delete_thing","inputResponses":{"a":{"action":"accept","content":{"n":9007199254740993},"new":1},"b":{"roots":[],"new":"<"}}}`,
 		`{"name":"delete_thing","arguments":{"path":"a"},"requestState":"s"}`,
 	}
 	ambiguous = []string{
@@ -471,6 +485,8 @@ var (
 		`{"name":"delete_thing","_meta":{"tenant":"a"},"_META":{"tenant":"b"}}`,
 		`{"name":"delete_thing","_meta":{"tenant":"a","Tenant":"b"}}`,
 		`{"name":"delete_thing","requestState":"a","requeſtState":"b"}`,
+		`{"name":"delete_thing","task":{"ttl":1},"Task":{"ttl":2}}`,
+		`{"name":"delete_thing","_meta":{"` + proxy.ParamsKey + `":{"task":{"ttl":1}}}}`,
 	}
 	noCalls = []string{`{}`, `[]`, `null`, `1`, `"delete_thing"`, `{"name":null}`, `{"name":""}`, `{"name":["delete_thing"]}`, `{"name":"no_such_thing"}`,
 		`{"name":"delete_thing","arguments":[1]}`, `{"name":"delete_thing","arguments":"{}"}`, `{"name":"delete_thing\u0000"}`}
@@ -489,6 +505,18 @@ func TestForwarding(t *testing.T) {
 	for _, params := range slices.Concat(ambiguous, noCalls) {
 		if f.call(t, params) {
 			t.Errorf("%s was sent", params)
+		}
+	}
+}
+
+func TestHeaderOfAnArgument(t *testing.T) {
+	t.Parallel()
+	for argument, want := range map[string]string{
+		`9007199254740993`: "9007199254740993", `-7`: "-7", `1e2`: "100", `2.0`: "2", `1.5`: "", `[1]`: "", `{}`: "",
+		`true`: "true", `"<b>"`: "<b>", `" a"`: "=?base64?IGE=?=", `"é"`: "=?base64?w6k=?=",
+	} {
+		if got, ok := proxy.HeaderValue(argument); ok != (want != "") || ok && got != want {
+			t.Errorf("the header of %s is %q, %t; want %q", argument, got, ok, want)
 		}
 	}
 }

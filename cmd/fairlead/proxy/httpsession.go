@@ -143,12 +143,12 @@ func (h *httpSession) register(s *stream, m *message) *message {
 // withMember is an object with one member replaced.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
 	all := members(object)
-	text, err := json.Marshal(value)
+	text, err := encode(value)
 	if err != nil || all == nil {
 		return object
 	}
 	all[name] = text
-	if text, err = json.Marshal(all); err != nil {
+	if text, err = encode(all); err != nil {
 		return object
 	}
 	return text

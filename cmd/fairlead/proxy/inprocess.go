@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,8 +8,9 @@ import (
 
 // An inProcess is a server behind a stream, one message a line.
 type inProcess struct {
+	*lineWriter
+
 	stream io.ReadWriteCloser
-	out    *lineWriter
 	over   chan struct{} // closed when nothing is read any more
 }
 
@@ -20,10 +20,10 @@ func openStream(s Server, log *slog.Logger, to sink) (*inProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &inProcess{stream: stream, out: newLineWriter(stream), over: make(chan struct{})}
+	p := &inProcess{lineWriter: newLineWriter(stream), stream: stream, over: make(chan struct{})}
 	go func() {
 		err := readMessages(s, stream, log, to)
-		p.out.stop()
+		p.stop()
 		_ = stream.Close() // it has ended
 		close(p.over)
 		to.ended(fmt.Errorf("its stream ended: %w", err))
@@ -31,16 +31,9 @@ func openStream(s Server, log *slog.Logger, to sink) (*inProcess, error) {
 	return p, nil
 }
 
-func (p *inProcess) send(ctx context.Context, m *message) error {
-	if err := p.out.send(ctx, m); err != nil {
-		return notSent(err)
-	}
-	return nil
-}
-
 // close ends the stream, which ends the reading.
 func (p *inProcess) close() {
-	p.out.stop()
+	p.stop()
 	_ = p.stream.Close() // an error changes nothing
 	<-p.over
 }

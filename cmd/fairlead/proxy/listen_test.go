@@ -162,7 +162,7 @@ func TestSilenceIsANo(t *testing.T) {
 			return hitl.Decision{}, ctx.Err()
 		}),
 	}, nil)
-	if res := f.call(t, "delete_thing", nil); !res.IsError || !strings.Contains(text(t, res), "nobody said yes") {
+	if res := f.call(t, "delete_thing", nil); !res.IsError || !strings.Contains(text(t, res), "it was not approved") {
 		t.Errorf("got %q", text(t, res))
 	}
 }

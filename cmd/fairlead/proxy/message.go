@@ -34,9 +34,18 @@ func (m *message) stray() string {
 	case m.ID == nil && !strings.HasPrefix(m.Method, "notifications/"):
 		return "a request needs an id"
 	}
-	for _, exact := range []string{methodCallTool, methodListTools} {
-		if m.Method != exact && strings.EqualFold(strings.TrimSpace(m.Method), exact) {
-			return "its method can be taken for " + exact
+	if ours := m.chained(); ours != m.Method && ours != "" {
+		return "its method can be taken for " + ours
+	}
+	return ""
+}
+
+// chained returns the method of the chain's for which a server may take the message's, ""
+// for none.
+func (m *message) chained() string {
+	for _, ours := range []string{methodCallTool, methodListTools} {
+		if strings.EqualFold(strings.TrimSpace(m.Method), ours) {
+			return ours
 		}
 	}
 	return ""

@@ -224,7 +224,7 @@ func TestListsCallsAndRefuses(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		res := f.call(t, "delete_thing", map[string]any{"id": "a"})
-		if !res.IsError || !strings.Contains(text(t, res), "nobody said yes") {
+		if !res.IsError || !strings.Contains(text(t, res), "it was not approved") {
 			t.Errorf("got %v %q, want an error that says why", res.IsError, text(t, res))
 		}
 		if got, want := ledgerOf(t, f.ledger), []string{"list {}"}; !slices.Equal(got, want) {

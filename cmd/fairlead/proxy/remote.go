@@ -327,17 +327,18 @@ func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[s
 // headerValue writes a text, a bool or an integer as a header.
 func headerValue(raw json.RawMessage) (string, bool) {
 	var v any
-	if json.Unmarshal(raw, &v) != nil {
+	if decode(raw, &v) != nil {
 		return "", false
 	}
 	switch v := v.(type) {
 	case bool:
 		return strconv.FormatBool(v), true
-	case float64:
-		if v != float64(int64(v)) {
-			return "", false
+	case json.Number:
+		if !strings.ContainsAny(v.String(), ".eE") {
+			return v.String(), true
 		}
-		return strconv.FormatInt(int64(v), 10), true
+		f, err := v.Float64()
+		return strconv.FormatInt(int64(f), 10), err == nil && f == float64(int64(f))
 	case string:
 		plain := v == strings.TrimSpace(v) && !strings.HasPrefix(v, "=?base64?")
 		for _, c := range v {

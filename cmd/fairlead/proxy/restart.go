@@ -102,7 +102,6 @@ func (s *server) revive() error {
 
 // back lets requests through again, and tells the client what was listed without it.
 func (s *server) back(l link) error {
-	s.tools.stale.Store(true)
 	s.session.tools.announced(s)
 	s.mu.Lock()
 	if s.link != l { // it went away again meanwhile

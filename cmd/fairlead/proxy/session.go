@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -138,7 +137,7 @@ func (s *session) fromClient(m *message) {
 func (s *session) stray(m *message, why string) {
 	err := &invalidError{"proxy: " + why + "; the message was not sent on"}
 	s.log.Warn("proxy: a message of the client's was refused", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.String("why", why))
-	if strings.EqualFold(strings.TrimSpace(m.Method), methodCallTool) {
+	if m.chained() == methodCallTool {
 		s.recordRefusal(s.ctx, m, textOf(m.Params, "name"), nil, err)
 	}
 	if m.ID != nil {
@@ -237,7 +236,6 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	}
 	switch m.Method {
 	case "notifications/tools/list_changed":
-		from.tools.stale.Store(true)
 		s.tools.announced(from)
 	case "notifications/progress":
 		if id, ok := s.tokens.Load(string(members(m.Params)["progressToken"])); ok {

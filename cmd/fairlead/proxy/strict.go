@@ -5,84 +5,94 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
-	"unicode"
 
+	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Servers read JSON in different ways: some take the first of two members of one name,
 // some the last, and some ignore the case. What is forwarded must read the same for all.
 
-// known are the members of the params of tools/call that the chain knows.
+// known are the members of the params of tools/call that the SDK has fields for.
 var known = []string{"name", "arguments", "_meta", "inputResponses", "requestState"}
+
+// paramsKey is the member of a call's _meta that holds the members of its params that are
+// not known, such as task. Whatever covers _meta covers them: the question, the approval and
+// the cache. [encodeCall] puts them back.
+const paramsKey = "io.github.fairlead-go/params"
 
 // readCall reads the params of tools/call. It refuses params that two readers could take
 // for different calls.
 func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
-	if err := unambiguous(raw); err != nil {
+	if err := mount.Unambiguous(raw); err != nil {
 		return nil, err
 	}
-	for name := range members(raw) {
-		for _, exact := range known {
-			if name != exact && strings.EqualFold(name, exact) {
+	more := members(raw)
+	for _, exact := range known {
+		delete(more, exact)
+		for name := range more {
+			if strings.EqualFold(name, exact) {
 				return nil, fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
 			}
 		}
 	}
 	p := new(mcp.CallToolParamsRaw)
-	if err := json.Unmarshal(raw, p); err != nil {
+	if err := decode(raw, p); err != nil {
 		return nil, err
 	}
-	if p.Name == "" {
+	switch {
+	case p.Name == "":
 		return nil, errors.New("they need a name")
+	case p.Meta[paramsKey] != nil:
+		return nil, fmt.Errorf("the member %q of _meta is reserved", paramsKey)
+	case p.Meta == nil:
+		p.Meta = make(mcp.Meta)
+	}
+	if len(more) > 0 {
+		p.Meta[paramsKey] = more
+	}
+	for id, response := range members(members(raw)["inputResponses"]) {
+		p.InputResponses[id] = verbatim{p.InputResponses[id], response}
 	}
 	return p, nil
 }
 
-// unambiguous refuses a text in which one object, at any depth, has two members whose
-// names are the same, or differ only in case.
-func unambiguous(raw json.RawMessage) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var open []map[string]bool // the names of each object that is open, nil for a list
-	isName := false
-	for {
-		token, err := d.Token()
-		if err != nil {
-			if len(open) == 0 && d.InputOffset() == int64(len(bytes.TrimRight(raw, " \t\r\n"))) {
-				return nil
-			}
-			return errors.New("they are not one JSON object")
-		}
-		text, isText := token.(string)
-		switch {
-		case isText && isName:
-			name := fold(text)
-			names := open[len(open)-1]
-			if names[name] {
-				return fmt.Errorf("the member %q is there twice, or once more in another case", text)
-			}
-			names[name], isName = true, false
-			continue
-		case token == json.Delim('{'):
-			open = append(open, make(map[string]bool))
-		case token == json.Delim('['):
-			open = append(open, nil)
-		case token == json.Delim('}'), token == json.Delim(']'):
-			open = open[:len(open)-1]
-		}
-		isName = len(open) > 0 && open[len(open)-1] != nil
-	}
+// A verbatim is a response that is written as the client wrote it.
+type verbatim struct {
+	mcp.InputResponse
+
+	raw json.RawMessage
 }
 
-// fold returns the same for all names that [strings.EqualFold] holds for equal.
-func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			least = min(least, other)
-		}
-		return least
-	}, name)
+func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
+
+// encodeCall writes the params of tools/call, which are its own.
+func encodeCall(p *mcp.CallToolParams) (json.RawMessage, error) {
+	more, _ := p.Meta[paramsKey].(map[string]json.RawMessage)
+	delete(p.Meta, paramsKey)
+	raw, err := encode(p)
+	if err != nil || more == nil {
+		return raw, err
+	}
+	all := members(raw)
+	maps.Copy(all, more)
+	return encode(all)
+}
+
+// decode reads JSON and keeps the digits of its numbers.
+func decode(text json.RawMessage, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(v)
+}
+
+// encode writes JSON on one line, without the escapes for HTML.
+func encode(v any) (json.RawMessage, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(text.Bytes()), err
 }

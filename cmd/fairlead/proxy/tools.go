@@ -242,8 +242,10 @@ func (t *toolsOf) schema(tool string) json.RawMessage {
 	return members(t.written[tool])["inputSchema"]
 }
 
-// announced has approved calls of a server's tools wait for its new list.
+// announced has the next call read a server's list anew, and approved calls of its tools
+// wait for that.
 func (t *tools) announced(s *server) {
+	s.tools.stale.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now != nil {

@@ -71,6 +71,7 @@ func TestRules(t *testing.T) {
 	}{
 		"nothing stands out":                    {tool("get_a", "", readOnly), nil},
 		"declares nothing":                      {tool("get_a", "", nil), []string{"note declares-nothing get_a"}},
+		"says read-only and begins with create": {tool("create_a", "", readOnly), []string{"warning doubted-write create_a"}},
 		"says read-only and begins with delete": {tool("delete_a", "", readOnly), []string{"error doubted delete_a"}},
 		"nothing says what it does":             {tool("xyzzy", "", nil), []string{"warning class-unknown xyzzy", "note declares-nothing xyzzy"}},
 		"read-only is all there is":             {tool("xyzzy", "", readOnly), []string{"warning class-unknown xyzzy", "note unbelieved xyzzy"}},
@@ -108,7 +109,7 @@ func TestWhatHides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := reportOn(t, tool("get_a", c.text, readOnly))
+			r := reportOn(t, tool("get_a", "Get a file. "+c.text, readOnly))
 			got := ""
 			for _, f := range r.Findings {
 				got = f.Text

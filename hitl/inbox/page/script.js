@@ -6,6 +6,8 @@ const page = document.body.dataset.page;
 const path = document.body.dataset.path;
 let version = Number(document.body.dataset.version);
 const live = document.getElementById('live');
+let watching;
+let busy = false;
 
 if (page === 'list' || page === 'question') {
   document.documentElement.classList.add('scripted');
@@ -26,33 +28,23 @@ function count() {
   }
 }
 
-// watch hears of changes while the page can be seen; a browser has few connections
-// for each server.
+// watch looks for changes once a second while the page can be seen.
 function watch() {
-  let source = null;
-  const toggle = () => {
-    if (document.hidden) {
-      source?.close();
-      source = null;
-    } else if (!source) {
-      source = new EventSource(path + 'events');
-      source.addEventListener('change', (event) => {
-        if (Number(event.data) !== version) refresh();
-      });
+  const look = async () => {
+    if (document.hidden) return;
+    try {
+      const response = await fetch(path + 'version');
+      if (response.ok && Number(await response.text()) !== version) refresh();
+    } catch {
+      // The program has ended or is away.
     }
   };
-  document.addEventListener('visibilitychange', toggle);
-  toggle();
+  document.addEventListener('visibilitychange', look);
+  watching = setInterval(look, 1000);
 }
 
-let busy = false;
-let again = false;
-
 async function refresh() {
-  if (busy) {
-    again = true;
-    return;
-  }
+  if (busy) return;
   busy = true;
   try {
     const response = await fetch(page === 'list' ? path : location.pathname);
@@ -61,13 +53,9 @@ async function refresh() {
     if (page === 'question' && !response.ok) over(fresh);
     if (response.ok) version = Number(fresh.body.dataset.version);
   } catch {
-    // The program has ended or is away; the next event, if one comes, tries again.
+    // The program has ended or is away; the next look tries again.
   } finally {
     busy = false;
-    if (again) {
-      again = false;
-      refresh();
-    }
   }
 }
 
@@ -104,6 +92,7 @@ function list(fresh) {
 
 // over closes the page of a question that is decided.
 function over(fresh) {
+  clearInterval(watching);
   for (const control of document.querySelectorAll('button, textarea, input')) control.disabled = true;
   live.textContent = fresh.querySelector('.problem')?.textContent ?? 'It is over.';
   for (const left of document.querySelectorAll('[data-left]')) left.remove();

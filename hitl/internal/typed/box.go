@@ -9,9 +9,8 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A Box is what a terminal shows of one call. It has no right-hand border, which the width
-// of characters would break, and leaves no row for the terminal to break: that would go on
-// at the border's place.
+// A Box is what a terminal shows of one call. Its rows are so short that the terminal does
+// not break them, and it has no right-hand border, since characters differ in width.
 type Box struct {
 	Most   int // rows of one text
 	Folded bool

@@ -49,9 +49,8 @@ func (r *Reader) Take(ctx context.Context) error {
 // Release lets the next question take the screen.
 func (r *Reader) Release() { <-r.turn }
 
-// oneBreath is how long nobody takes to read a question and answer it. What comes sooner
-// after a line that was late was typed with that line, and what comes sooner after the
-// question was typed without it.
+// oneBreath is less than a person takes to read a question and answer it. What comes
+// sooner was typed with an earlier line, or before the question.
 const oneBreath = 200 * time.Millisecond
 
 // Line returns the next line that was typed for the question on the screen, without the
@@ -80,7 +79,7 @@ func (r *Reader) Line(ctx context.Context) (string, error) {
 				return "", got.err // half a line is no answer
 			case late || time.Now().Before(breath):
 				late, breath = false, time.Now().Add(oneBreath)
-				fmt.Fprint(r.out, "\n  That line began before this question and does not count. Once more: ")
+				fmt.Fprint(r.out, "\n  That line may have been typed before this question was shown, so it is not taken as the answer. Once more: ")
 				continue
 			}
 			return got.text, nil

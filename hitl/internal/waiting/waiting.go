@@ -48,9 +48,9 @@ func (q *Queue) Enter(scope string) (*Place, error) {
 	defer q.mu.Unlock()
 	switch {
 	case q.all >= q.most:
-		return nil, fmt.Errorf("%d questions already wait for an answer: too many pending approvals", q.all)
+		return nil, fmt.Errorf("too many pending approvals: %d questions are open", q.all)
 	case q.scopes[scope] >= q.mostOfScope:
-		return nil, fmt.Errorf("%d questions of this scope already wait for an answer: too many pending approvals", q.scopes[scope])
+		return nil, fmt.Errorf("too many pending approvals: %d questions of this scope are open", q.scopes[scope])
 	}
 	q.all++
 	q.scopes[scope]++

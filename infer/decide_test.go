@@ -1,0 +1,244 @@
+package infer_test
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// decided are cases of each rule that decides: "name | description | schema | class". The
+// rule has to be the one that the evidence names.
+var decided = map[string]string{
+	"several things": `
+		manage_lamps | | | dangerous
+		manage_lamps | | {"properties":{"action":{"enum":["list","get"]}}} | safe
+		lamp_admin | Lamp administration | | unknown`,
+	"a verb alone": `
+		perform | | | dangerous
+		sync | Sync | | dangerous`,
+	"what the description runs": `
+		query_lamps | Run a SQL statement | | dangerous`,
+	"the name's verb": `
+		get_lamp | | | safe
+		can_delete_lamp | Tells whether a lamp can go | | safe
+		dim_lamp | | | moderate
+		delete_lamp | | | dangerous
+		unlock_car | | | dangerous
+		grant_seat | | | dangerous
+		schedule_transaction | | | dangerous`,
+	"an unknown verb": `
+		respool_status | Respools data of a loom | | unknown
+		loom_status | Bewarp the loom and look | | unknown
+		frobnicate | Notes, revision 1. | | unknown
+		frobnicate | Notes of a lamp | | unknown
+		vitrify_lamps | List of lamps | | unknown
+		vitrify_list | | | unknown
+		vitrify_status | Status of a lamp | | unknown`,
+	"the description's verb": `
+		lamps | Lists lamps | | safe
+		lamps | Payments of a customer | | safe
+		lamps | The lamp depot deletes orders | | dangerous
+		house | Unlocks the front door | | dangerous
+		visitor | Impersonates a visitor | | dangerous
+		run_lamp | Gets the age of a lamp by asking it | | safe`,
+	"the name, though weak": `
+		copy_snapshot | | | moderate
+		share_album | | | dangerous
+		lamp_status | | | safe`,
+	"name and description at odds": `
+		get_lamp | Replaces the bulb of a lamp | | dangerous
+		get_pass | Generates a pass for a guest | | moderate
+		preview_lamp | Deploys the lamp to a house | | dangerous`,
+	"a second verb of the name": `
+		get_lamp_purge | | | dangerous`,
+	"what else is said": `
+		get_lamp | Gets a lamp. Note that this will wipe the others. | | dangerous
+		get_lamp | Gets a lamp. Getting it makes it public. | | dangerous
+		get_lamp | Gets a lamp. Warning: drops older ones. | | dangerous`,
+	"what is done to something": `
+		get_lamp | Gets a lamp. Older lamps are overwritten. | | dangerous
+		get_lamp | Gets a lamp. If it is lit, the switch is reset. | | dangerous
+		get_lamp | Gets a lamp. Your card will be charged. | | dangerous
+		get_lamp | Gets a lamp. A copy is emailed to the owner. | | dangerous
+		get_lamp | Gets a lamp. All lamps are lit and cleared. | | dangerous`,
+	"what is lost by a write": `
+		dim_lamp | Dims a lamp. Older lamps are deleted. | | dangerous`,
+	"a body of a write": `
+		render_lamp | Render a lamp | {"required":["body"],"properties":{"body":{"type":"object"}}} | moderate`,
+	"what a weak verb means": `
+		review_lamps | Review the lamps. Delete the broken ones. | | dangerous`,
+	"the outcome stays": `
+		render_lamp | Render a lamp into a new window | | moderate`,
+	"no way back": `
+		dim_lamp | Dim a lamp. This cannot be undone. | | dangerous`,
+	"credentials are handed out": `
+		get_session | Gets a session with fresh credentials | | moderate
+		get_session | Gets the address and password of a session | | moderate`,
+	"a choice of a parameter": `
+		get_lamp | Gets a lamp | {"properties":{"action":{"enum":["show","delete"]}}} | dangerous`,
+	"a parameter that is run": `
+		get_lamp | Gets a lamp | {"properties":{"sql":{"type":"string"}}} | dangerous
+		get_lamp | Gets a lamp | {"properties":{"shell_command":{"type":"string"}}} | dangerous`,
+	"a switch": `
+		get_lamp | Gets a lamp | {"properties":{"purge":{"type":"boolean"}}} | dangerous`,
+	"a parameter says what happens": `
+		get_lamp | Gets a lamp | {"properties":{"x":{"type":"boolean","description":"If set, all lamps are deleted"}}} | dangerous
+		get_lamp | Gets a lamp | {"properties":{"x":{"type":"boolean","description":"Sends mail to the owner"}}} | dangerous
+		get_lamp | Gets a lamp | {"properties":{"code":{"type":"string","description":"Code that is executed"}}} | dangerous`,
+	"a parameter of a write": `
+		get_lamp | Gets a lamp | {"properties":{"output_path":{"type":"string"}}} | moderate`,
+	"a protection overridden": `
+		copy_lamp | Copy a lamp | {"properties":{"overwrite":{"type":"boolean"}}} | dangerous`,
+	"another language": `
+		get_lamp | Zerschlägt die Lampe und den Schirm | | unknown
+		get_lamp | Casse la lampe et les ampoules | | unknown
+		get_lamp | Quebra a lâmpada e os vidros | | unknown
+		get_lamp | Rompe la lámpara y los vidrios | | unknown
+		get_lamp | Rompe la lampada e il vetro | | unknown
+		get_lamp | ランプを壊します | | unknown
+		get_lamp | 打碎灯 | | unknown
+		get_lamp | Разбивает лампу | | unknown
+		get_lamp | Rikkoo lampun kokonaan | | unknown`,
+	"a noun alone": `
+		sample_lamp | Lamp gadget of a house | | unknown`,
+	"the description manages": `
+		get_lamp | Manages sharing of lamps | | unknown`,
+	"an unknown deed is simulated": `
+		rebulb_lamp | Simulates unscrewing and screwing a bulb | | unknown`,
+	"a phrase beside a body or a method": `
+		lamps | Lamps of a house | {"properties":{"method":{"type":"string"}}} | unknown
+		lamps | Current lamps | {"properties":{"body":{"type":"object"}}} | unknown`,
+}
+
+// undecided are cases that a rule must leave alone, by the rule's name.
+var undecided = map[string]string{
+	"what is done to something": `
+		get_lamp | Gets a lamp. Lamps that were deleted are left out. | | safe
+		get_lamp | Gets a lamp. Nothing is deleted. | | safe
+		get_lamp | Gets a lamp. Your card is not charged. | | safe
+		get_lamp | Gets a lamp. It tells whether it is sold. | | safe
+		get_lamp | Gets a lamp. If it was deleted, an error is returned. | | safe
+		get_lamp | This API is deprecated and will be removed. Gets a lamp. | | safe
+		get_lamp | Gets lamps. The list is ordered by name. | | safe
+		get_lamp | Shut down. See get_bulb. | | safe`,
+	"an unknown verb": `
+		vitrify_lamps | Retrieve the lamps | | safe
+		vitrify_lamps | Run a shell command | | dangerous
+		netlify_get_lamp | | | safe`,
+	"the description's verb": `
+		lamp_api | Access to the lamp REST API | | unknown
+		lamp_bot | A lamp client | | unknown
+		lamp_box | Full SDK of lamps | | unknown
+		lamp_box | Allows access to the lamps | | unknown
+		lamps | Current lamps delete orders | | unknown`,
+	"name and description at odds": `
+		get_lamp | Grants permission to get a lamp | | safe`,
+	"a second verb of the name": `
+		get_lamp_reply | Gets the reply of a lamp | | safe
+		describe_lamp_ban | Describes a ban of a lamp | | safe
+		settings_get_pop | Gets the settings of POP | | safe`,
+	"what else is said": `
+		find_lamp_zip | Finds a lamp by first name, last name, and zip code | | safe
+		get_lamp_change | Gets the state of a request to create, update, or delete a lamp | | safe`,
+	"a parameter says what happens": `
+		get_lamp | Gets a lamp | {"properties":{"x":{"type":"boolean","description":"Whether lamps that were deleted are shown"}}} | safe
+		get_lamp | Gets a lamp | {"properties":{"code":{"type":"string","description":"The code of a country"}}} | safe`,
+	"another language": `
+		query_lamps | 查询灯的列表 | | safe
+		query_lamps | 查询并删除灯 | | unknown
+		get_lamp | Get a ランプ of the house | | safe
+		get_lamp | One. | | safe`,
+}
+
+// A ruled case is one line of the tables.
+type ruled struct {
+	rule string
+	def  *mcp.Tool
+	want string
+}
+
+func ruledCases(tables map[string]string) (all []ruled) {
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		for line := range strings.Lines(tables[name]) {
+			cells := strings.Split(line, "|")
+			if len(cells) < 4 {
+				continue
+			}
+			def := &mcp.Tool{Name: strings.TrimSpace(cells[0]), Description: strings.TrimSpace(cells[1])}
+			if schema := strings.TrimSpace(cells[2]); schema != "" {
+				def.InputSchema = json.RawMessage(schema)
+			}
+			all = append(all, ruled{name, def, strings.TrimSpace(cells[3])})
+		}
+	}
+	return all
+}
+
+func decidedCases() []ruled {
+	return append(ruledCases(decided), ruled{"the title", &mcp.Tool{Name: "gadget", Title: "Wipe everything"}, "dangerous"})
+}
+
+// TestDecidedByRules holds that each case is decided by its rule, which the evidence names.
+func TestDecidedByRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range decidedCases() {
+		a := infer.Tool(c.def)
+		if got := a.Safety().String(); got != c.want || a.Evidence[0].Rule != c.rule {
+			t.Errorf("%s %q: got %s by %q, want %s by %q", c.def.Name, c.def.Description, got, a.Evidence[0].Rule, c.want, c.rule)
+		}
+	}
+	for _, c := range ruledCases(undecided) {
+		if got := infer.Tool(c.def).Safety().String(); got != c.want {
+			t.Errorf("%s %q: got %s, want %s, which %q leaves alone", c.def.Name, c.def.Description, got, c.want, c.rule)
+		}
+	}
+}
+
+// TestEveryRuleMatters takes each rule away, one at a time: a case of it has to come out
+// otherwise, or for another reason.
+func TestEveryRuleMatters(t *testing.T) { // not parallel: it changes the rules
+	cases := decidedCases()
+	for _, name := range infer.RuleNames() {
+		infer.WithoutRule(name, func() {
+			noticed := slices.ContainsFunc(cases, func(c ruled) bool {
+				return c.rule == name && infer.Tool(c.def).Safety().String() != c.want
+			})
+			if !noticed {
+				t.Errorf("no case notices that the rule %q is gone", name)
+			}
+		})
+	}
+}
+
+// stillWrong are the probes that the rules do not reach.
+var stillWrong = strings.Fields(`object_store printer_driver opening_hours verify_phone generate_backup_codes open_port login_as post_article
+	raise_credit_limit add_ssh_key enable_remote_access disable_logging_alerts prescribe_drug`)
+
+// TestProbes holds the probes of testdata, which were written before the rules. Their
+// classes of fault are in docs/inference.md.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	fine := map[string][]annotation.Safety{
+		"asked": {annotation.Dangerous, annotation.Unknown},
+		"write": {annotation.Moderate, annotation.Dangerous, annotation.Unknown},
+		"quiet": {annotation.Safe, annotation.Moderate},
+		"safe":  {annotation.Safe},
+	}
+	for _, p := range lines[struct {
+		Kind, Name, Description, Want string
+		InputSchema                   any
+	}](t, filepath.Join("testdata", "probes.jsonl")) {
+		a := infer.Tool(&mcp.Tool{Name: p.Name, Description: p.Description, InputSchema: p.InputSchema})
+		wrong := !slices.Contains(fine[p.Want], a.Safety())
+		if wrong != slices.Contains(stillWrong, p.Name) {
+			t.Errorf("%s: %s %q: got %s, want %s: %v", p.Kind, p.Name, p.Description, a.Safety(), p.Want, a.Evidence)
+		}
+	}
+}

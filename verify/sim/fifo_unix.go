@@ -1,0 +1,7 @@
+//go:build unix
+
+package sim
+
+import "syscall"
+
+func mkfifo(name string) error { return syscall.Mkfifo(name, 0o600) }
