@@ -105,7 +105,11 @@ var decided = map[string]string{
 		get_lamp | ランプを壊します | | unknown
 		get_lamp | 打碎灯 | | unknown
 		get_lamp | Разбивает лампу | | unknown
-		get_lamp | Rikkoo lampun kokonaan | | unknown`,
+		get_lamp | Rikkoo lampun kokonaan | | unknown
+		get_lamp | Raderar alla data | | unknown
+		get_lamp | Borra todo | | unknown
+		get_lamp | Supprimer | | unknown
+		x_status | Sletter data | | unknown`,
 	"a noun alone": `
 		sample_lamp | Lamp gadget of a house | | unknown`,
 	"the description manages": `
@@ -154,7 +158,12 @@ var undecided = map[string]string{
 		query_lamps | 查询灯的列表 | | safe
 		query_lamps | 查询并删除灯 | | unknown
 		get_lamp | Get a ランプ of the house | | safe
-		get_lamp | One. | | safe`,
+		get_lamp | Lamp glow | | safe
+		get_sconce | Sconce luminance | | safe
+		get_lamp | Sconces | | safe
+		get_lamp | Lumen count and flicker | | safe
+		get_lamp | Glo | | safe
+		get_lamp | Current flicker | | safe`,
 }
 
 // A ruled case is one line of the tables.

@@ -10,6 +10,7 @@ import (
 
 // A reading is what the description says, sentence by sentence.
 type reading struct {
+	name   string  // the tool's
 	main   finding // the main verb of the first sentence
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
@@ -69,12 +70,14 @@ func (r *reading) sentence(ws []word, odd bool) {
 	}
 	r.first(ws)
 	r.hands = freshSecret(ws)
-	r.strange = another(ws, odd, r.main.effect == unknown)
+	r.strange = r.another(ws, odd)
 }
 
 // another reports whether a sentence is in another language: it has more small words
-// of others than of English, or none of English, and few words that are known.
-func another(ws []word, odd, unknown bool) bool {
+// of others than of English, or none of English, and few words that are known. A few
+// words of which the first could be a verb, and none is of the tool's name, need not
+// be English.
+func (r *reading) another(ws []word, odd bool) bool {
 	small, englishes, known, all := 0, 0, 0, 0
 	for i := range ws {
 		w := &ws[i]
@@ -83,8 +86,16 @@ func another(ws []word, odd, unknown bool) bool {
 		englishes += count(w.is(english))
 		known += count(w.sense&^foreign != 0)
 	}
-	few := all > 2 && 4*known <= all // one or two words tell nothing
-	return small > englishes || englishes == 0 && (odd || unknown && few)
+	few := r.main.effect == unknown && all > 2 && 4*known <= all
+	verb := len(ws[0].base) > 3 && ws[0].sense == 0 && ws[0].flags&text.Plural == 0
+	brief := verb && len(ws) < 4 && all == len(ws) && 2*known <= all
+	return small > englishes || englishes == 0 && (odd || few || brief && !r.named(ws))
+}
+
+// named reports whether one of the words is of the tool's name.
+func (r *reading) named(ws []word) bool {
+	name, _ := text.Letters(r.name)
+	return slices.ContainsFunc(ws, func(w word) bool { return len(w.base) > 2 && strings.Contains(name, w.base) })
 }
 
 // count is 1 for what holds.
