@@ -147,7 +147,10 @@ var undecided = map[string]string{
 	"a second verb of the name": `
 		get_lamp_reply | Gets the reply of a lamp | | safe
 		describe_lamp_ban | Describes a ban of a lamp | | safe
-		settings_get_pop | Gets the settings of POP | | safe`,
+		describe_lamp_ban | | | safe
+		settings_get_pop | Gets the settings of POP | | safe
+		settings_get_pop | | | safe
+		get_lamp_refund | | | safe`,
 	"what else is said": `
 		find_lamp_zip | Finds a lamp by first name, last name, and zip code | | safe
 		get_lamp_change | Gets the state of a request to create, update, or delete a lamp | | safe`,

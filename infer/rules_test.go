@@ -27,6 +27,10 @@ var rules = map[string]string{
 		screen_reload | | moderate
 		screen_focus | Raise a window | moderate
 		review_create | | moderate
+		refund_get | | safe
+		lamp_ban_get | | safe
+		ban_create | | dangerous
+		refund_create | | dangerous
 		reverse_geocode | | safe
 		render_update | | moderate
 		screen_watch | Samples the picture | safe`,
