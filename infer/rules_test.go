@@ -20,6 +20,8 @@ var rules = map[string]string{
 		scan_depot | Start a scan of the depot | moderate
 		check_gate | Post a gate report | moderate
 		ping_lamp | Place the order for a lamp | dangerous
+		ping_lamp | Triggers a flicker of the lamp | moderate
+		check_lamp | Performs a sweep of the lamp | safe
 		check_gate | Stores nothing, read-only | safe
 		get_slips | Pay slips of a worker | safe
 		search_ledgers | Select one of these read-only ways to search | safe`,

@@ -176,7 +176,8 @@ func (r *reading) leading(ws []word, i int) finding {
 	r.goesInto(ws[i+1:])
 	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of" // "pay stubs of an employee"
 	sure := w.sense&(noun|either) == 0 || !last && ws[i+1].is(article)
-	r.plain = len(ws) > 1 && sure && !compound && w.sense&(weak|run|produce|manage) == 0
+	loose := w.sense&(weak|produce|manage) != 0 || w.sense&(run|change) == run // "perform a search"
+	r.plain = len(ws) > 1 && sure && !compound && !loose
 	r.beside(ws, i)
 	if w.sense&(run|manage) != 0 && r.listed.effect != unknown && o.last.may(chooser) {
 		f.effect, f.word = r.listed.effect, r.listed.word
