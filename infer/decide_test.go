@@ -61,6 +61,7 @@ var decided = map[string]string{
 	"what else is said": `
 		get_lamp | Gets a lamp. Note that this will wipe the others. | | dangerous
 		get_lamp | Gets a lamp. Getting it makes it public. | | dangerous
+		get_lamp | Gets a lamp. It will also email the owner. | | dangerous
 		get_lamp | Gets a lamp. Warning: drops older ones. | | dangerous`,
 	"what is done to something": `
 		get_lamp | Gets a lamp. Older lamps are overwritten. | | dangerous
@@ -94,6 +95,9 @@ var decided = map[string]string{
 		get_lamp | Gets a lamp | {"properties":{"code":{"type":"string","description":"Code that is executed"}}} | dangerous`,
 	"a parameter of a write": `
 		get_lamp | Gets a lamp | {"properties":{"output_path":{"type":"string"}}} | moderate`,
+	"people who are written to": `
+		create_lamp | Create a lamp | {"properties":{"attendees":{"type":"array"}}} | dangerous
+		update_lamp | Update a lamp | {"properties":{"recipient_email":{"type":"string"}}} | dangerous`,
 	"a protection overridden": `
 		copy_lamp | Copy a lamp | {"properties":{"overwrite":{"type":"boolean"}}} | dangerous`,
 	"another language": `
@@ -151,6 +155,8 @@ var undecided = map[string]string{
 		settings_get_pop | Gets the settings of POP | | safe
 		settings_get_pop | | | safe
 		get_lamp_refund | | | safe`,
+	"people who are written to": `
+		get_lamp | Get a lamp | {"properties":{"participants":{"type":"array"}}} | safe`,
 	"what else is said": `
 		find_lamp_zip | Finds a lamp by first name, last name, and zip code | | safe
 		get_lamp_change | Gets the state of a request to create, update, or delete a lamp | | safe`,

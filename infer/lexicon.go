@@ -154,6 +154,7 @@ const (
 	switcher                 // switched on, takes something away
 	strict                   // is run
 	asked                    // is run, or looked for
+	addressee                // names people who are written to, or paid
 )
 
 // parameters is what is known of the names of parameters.
@@ -170,6 +171,7 @@ var parameters = []struct {
 	{trial, `dry confirm commit persist append save`},
 	{switcher, `reset delete remove purge erase wipe`},
 	{asked, `query statement`},
+	{addressee, `recipient recipients attendees participants invitees`},
 	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 }
 

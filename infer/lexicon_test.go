@@ -215,6 +215,7 @@ var rows = []struct{ tool, want, words string }{
 	{`get widget | | {"properties":{"output._":{"type":"string"}}}`, "moderate", `path file filename filepath folder dir directory`},
 	{`get widget | | {"properties":{"_Path":{"type":"string"}}}`, "moderate", `output out dest destination save`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "moderate", `save persist append`},
+	{`create widget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `recipient recipients attendees participants invitees`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},
 	{`run gadget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `sql code script command shell bash powershell javascript

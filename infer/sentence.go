@@ -392,7 +392,8 @@ func (r *reading) later(ws []word) {
 		switch {
 		case w.is(verbs) && (w.form == third || stated):
 			f := w.does(objectIn(ws, i), inDescription)
-			plain := w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+			verb := w.sense&noun == 0 || stated && w.is(message) && !ends(ws, i) && ws[i+1].is(article)
+			plain := verb && w.sense&(run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
 			if !ends(ws, i) && (plain || f.gives == givesPublic || f.gives == givesMoney) {
 				r.claim(ws, i)
 			}
