@@ -67,13 +67,14 @@ var acts = [...]act{
 	{verb: change, also: settled, any: physical, effect: changes},
 	{verb: retire | change, any: physical, effect: leaves, gives: givesControl},
 	{verb: change | add, any: public, not: access, effect: leaves, gives: givesPublic},
+	{verb: change, head: right, not: access | change, given: something, effect: leaves, gives: givesAccess}, // not a share
 	{verb: change, effect: changes},
 	{verb: add, also: revision, any: many, effect: takes}, // a push that is forced
 	{verb: add, also: bends, any: picture, without: kept, effect: reads},
 	{verb: add, also: bends, without: kept, given: nothing, effect: reads},
 	{verb: add, also: wire, any: many, given: nothing, effect: commands, gives: givesPower}, // a raw request
 	{verb: add, also: says, head: report, effect: reads},                                    // it reports a status
-	{verb: add, any: wire, head: access, effect: leaves, gives: givesKeys},
+	{verb: add, any: wire | secret, head: access, effect: leaves, gives: givesKeys},
 	{verb: add, any: right | shield, effect: leaves, gives: givesAccess},
 	{verb: add, also: number, head: number, effect: reads},
 	{verb: add, head: money, without: tentative, effect: leaves, gives: givesMoney},

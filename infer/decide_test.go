@@ -32,6 +32,9 @@ var decided = map[string]string{
 		delete_lamp | | | dangerous
 		unlock_car | | | dangerous
 		grant_seat | | | dangerous
+		set_lamp_permissions | | | dangerous
+		update_lamp_share | | | moderate
+		create_ssh_key | | | dangerous
 		schedule_transaction | | | dangerous`,
 	"an unknown verb": `
 		respool_status | Respools data of a loom | | unknown
@@ -237,7 +240,7 @@ func TestEveryRuleMatters(t *testing.T) { // not parallel: it changes the rules
 
 // stillWrong are the probes that the rules do not reach.
 var stillWrong = strings.Fields(`object_store printer_driver opening_hours verify_phone generate_backup_codes open_port login_as post_article
-	raise_credit_limit add_ssh_key enable_remote_access disable_logging_alerts prescribe_drug`)
+	raise_credit_limit enable_remote_access disable_logging_alerts`)
 
 // TestProbes holds the probes of testdata, which were written before the rules. Their
 // classes of fault are in docs/inference.md.
