@@ -54,7 +54,7 @@ func (r *reading) sentence(ws []word, odd bool) {
 		return
 	}
 	r.passing(ws)
-	if len(ws) > 2 && ws[0].may(chooser) && ws[1].mark == text.Colon { // "Actions: list, add, remove"
+	if len(ws) > 2 && ws[1].mark == text.Colon && ws[0].may(chooser) { // "Actions: list, add, remove"
 		for i := range ws {
 			if ws[i].is(add | change | take | out | power) {
 				r.claim(ws, i)
@@ -481,6 +481,9 @@ func (r *reading) goesInto(ws []word) {
 		w := &ws[i]
 		if w.is(subord) {
 			return
+		}
+		if w.base != "into" && w.base != "to" {
+			continue
 		}
 		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || w.base == "to" && o.last.holds() {
 			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
