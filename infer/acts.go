@@ -53,6 +53,7 @@ var acts = [...]act{
 	{verb: run, head: money, effect: leaves, gives: givesMoney},
 	{verb: run, any: physical, effect: leaves, gives: givesControl},
 	{verb: run, effect: changes},
+	{verb: produce, also: weak, head: wire, effect: commands, gives: givesPower}, // requests in one
 	{verb: produce, also: seals, any: public, effect: leaves, gives: givesPublic},
 	{verb: produce, any: artefact | number, not: access | secret, effect: reads},
 	{verb: produce, any: secret, effect: leaves, gives: givesKeys},

@@ -144,17 +144,17 @@ type cue uint16
 
 // The cues.
 const (
-	chooser  cue = 1 << iota // chooses what is done
-	namer                    // names what is acted on
-	location                 // says where something is
-	outlet                   // with a location behind it, says where the outcome is to stay
-	force                    // overrides a protection
-	body                     // holds what is to be written
-	trial                    // only a tool which changes something has it: a dry run
-	switcher                 // switched on, takes something away
-	strict                   // is run
-	asked                    // is run, or looked for
-	addressee                // names people who are written to, or paid
+	chooser   cue = 1 << iota // chooses what is done
+	namer                     // names what is acted on
+	location                  // says where something is
+	outlet                    // with a location behind it, says where the outcome is to stay
+	force                     // overrides a protection
+	body                      // holds what is to be written
+	trial                     // only a tool which changes something has it: a dry run
+	switcher                  // switched on, takes something away
+	strict                    // is run
+	asked                     // is run, or looked for
+	addressee                 // names people who are written to, or paid
 )
 
 // parameters is what is known of the names of parameters.

@@ -194,7 +194,9 @@ var rules = map[string]string{
 		run_in_shell | | dangerous
 		write_lamp_query | | dangerous
 		write_lamp | | moderate
-		call_lamp | Call the API of a lamp | moderate`,
+		call_lamp | Call the API of a lamp | moderate
+		lamp_batch | Combine up to 20 lamp requests into one | dangerous
+		lamp_batch | Combine up to 20 lamps into a request | moderate`,
 	"what one is bound by": `
 		accept_offer | | dangerous
 		extend_offer | | dangerous

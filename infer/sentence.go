@@ -529,7 +529,8 @@ func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].mark != 0 ||
 func objectIn(ws []word, i int) (o object) {
 	for j := i + 1; j < len(ws); j++ {
 		w := &ws[j]
-		if over := w.mark != 0 && w.mark != text.Slash; over || w.is(subord|and) || w.is(prep) && j > i+1 {
+		over := w.mark != 0 && w.mark != text.Slash || w.is(subord|and)
+		if over || w.is(prep) && j > i+1 && ws[j-1].base != "up" { // "up to 20 lamps"
 			break
 		}
 		if !w.is(english) || w.is(many) {
