@@ -55,6 +55,7 @@ var acts = [...]act{
 	{verb: run, effect: changes},
 	{verb: produce, also: weak, head: wire, effect: commands, gives: givesPower}, // requests in one
 	{verb: produce, also: seals, any: public, effect: leaves, gives: givesPublic},
+	{verb: produce, any: right, head: code, effect: leaves, gives: givesKeys}, // an access code
 	{verb: produce, any: artefact | number, not: access | secret, effect: reads},
 	{verb: produce, any: secret, effect: leaves, gives: givesKeys},
 	{verb: produce, effect: adds},

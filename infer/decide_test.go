@@ -50,6 +50,8 @@ var decided = map[string]string{
 		lamps | The lamp depot deletes orders | | dangerous
 		house | Unlocks the front door | | dangerous
 		visitor | Impersonates a visitor | | dangerous
+		visitor | Generates a temporary access code | | dangerous
+		visitor | Generates an access report | | safe
 		run_lamp | Gets the age of a lamp by asking it | | safe`,
 	"the name, though weak": `
 		copy_snapshot | | | moderate
