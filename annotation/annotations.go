@@ -7,7 +7,10 @@
 // goroutines as long as nobody writes to its Tags, Evidence or pointers.
 package annotation
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A Hint is a statement that may be missing. MCP's defaults are applied where
 // a default is asked for (see [Annotations.Defaults]) and never stored, so that
@@ -68,7 +71,18 @@ const (
 	Restricted SecurityLevel = "restricted"
 )
 
-// Annotations is what is known about one tool: thirteen fields and a category.
+// Freshness is how long the result of a read stays true. An unset one counts as
+// [Volatile].
+type Freshness string
+
+// The values of [Freshness].
+const (
+	Stable   Freshness = "stable"   // definitions, documentation, history, computations
+	Shared   Freshness = "shared"   // others may change it: records, tickets, searches
+	Volatile Freshness = "volatile" // the present moment: status, time, logs, files, screens
+)
+
+// Annotations is what is known about one tool: fifteen fields and a category.
 // The zero value knows nothing, and its class is [Unknown].
 type Annotations struct {
 	// Title is a name for people. Empty means none.
@@ -84,6 +98,12 @@ type Annotations struct {
 	// destroyed: what is sent, paid or published cannot be taken back. It is no
 	// MCP hint and travels in the tool's _meta under [MetaKey].
 	RequiresConfirmation Hint
+
+	// Freshness is "" where nothing is known; that counts as Volatile.
+	Freshness Freshness
+	// Secret is Yes where the result is a secret, or opens something: a password, a
+	// token, a signed URL. Such a result is never cached.
+	Secret Hint
 
 	// Tags are free labels for search, sorted and without duplicates after Merge.
 	Tags []string
@@ -111,7 +131,7 @@ type Annotations struct {
 
 // Defaults returns a with every unset field at its default: MCP's for the four
 // hints (not read-only, destructive, not idempotent, open-world), cost 0,
-// complexity simple, security public, no audit, no confirmation. Use it to show
+// complexity simple, security public, no audit, no confirmation, volatile, not secret. Use it to show
 // what silence means; the class is worked out from the unset fields themselves.
 func (a Annotations) Defaults() Annotations {
 	a.ReadOnly = a.ReadOnly.Or(No)
@@ -119,6 +139,8 @@ func (a Annotations) Defaults() Annotations {
 	a.Idempotent = a.Idempotent.Or(No)
 	a.OpenWorld = a.OpenWorld.Or(Yes)
 	a.RequiresConfirmation = a.RequiresConfirmation.Or(No)
+	a.Freshness = cmp.Or(a.Freshness, Volatile)
+	a.Secret = a.Secret.Or(No)
 	a.AuditRequired = a.AuditRequired.Or(No)
 	if a.CostHint == nil {
 		a.CostHint = new(float64)

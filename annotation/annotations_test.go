@@ -46,6 +46,9 @@ func TestDefaults(t *testing.T) {
 	if d.RequiresConfirmation != annotation.No || d.AuditRequired != annotation.No {
 		t.Errorf("confirmation %v and audit %v, want no and no", d.RequiresConfirmation, d.AuditRequired)
 	}
+	if d.Freshness != annotation.Volatile || d.Secret != annotation.No {
+		t.Errorf("freshness %q and secret %v, want volatile and no", d.Freshness, d.Secret)
+	}
 	if d.CostHint == nil || *d.CostHint != 0 || d.Complexity != annotation.Simple || d.SecurityLevel != annotation.Public {
 		t.Errorf("cost %v, complexity %q, security %q, want 0, simple, public", d.CostHint, d.Complexity, d.SecurityLevel)
 	}
@@ -55,7 +58,7 @@ func TestDefaults(t *testing.T) {
 
 	said := annotation.Annotations{
 		ReadOnly: annotation.Yes, Destructive: annotation.No, Idempotent: annotation.Yes, OpenWorld: annotation.No,
-		RequiresConfirmation: annotation.Yes, AuditRequired: annotation.Yes,
+		RequiresConfirmation: annotation.Yes, AuditRequired: annotation.Yes, Freshness: annotation.Stable, Secret: annotation.Yes,
 		CostHint: new(7.0), Complexity: annotation.Complex, SecurityLevel: annotation.Restricted, EstimatedDuration: time.Second,
 	}
 	if got, want := said.Defaults().Summary(), said.Summary(); got != want {
@@ -139,5 +142,5 @@ func ExampleHintOf() {
 
 func ExampleAnnotations_Defaults() {
 	fmt.Println(annotation.Annotations{}.Defaults().Summary())
-	// Output: [not read-only | DESTRUCTIVE | not idempotent | open world | no confirmation required | simple complexity | cost 0 | no audit required | public]
+	// Output: [not read-only | DESTRUCTIVE | not idempotent | open world | no confirmation required | volatile | not secret | simple complexity | cost 0 | no audit required | public]
 }

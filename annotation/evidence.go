@@ -12,6 +12,8 @@ const (
 	IdempotentHint       Field = "idempotentHint"
 	OpenWorldHint        Field = "openWorldHint"
 	RequiresConfirmation Field = "requiresConfirmation"
+	FreshnessHint        Field = "freshness"
+	SecretHint           Field = "secret"
 	Title                Field = "title"
 	Tags                 Field = "tags"
 	EstimatedDuration    Field = "estimatedDuration"

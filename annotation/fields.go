@@ -33,6 +33,8 @@ var fields = [...]field{
 	hint(IdempotentHint, No, func(a *Annotations) *Hint { return &a.Idempotent }),
 	hint(OpenWorldHint, Yes, func(a *Annotations) *Hint { return &a.OpenWorld }),
 	hint(RequiresConfirmation, Yes, func(a *Annotations) *Hint { return &a.RequiresConfirmation }),
+	level(FreshnessHint, freshnesses, Volatile, func(a *Annotations) *string { return (*string)(&a.Freshness) }),
+	hint(SecretHint, Yes, func(a *Annotations) *Hint { return &a.Secret }),
 	label(Title, func(a *Annotations) *string { return &a.Title }),
 	tags(),
 	row(EstimatedDuration, func(a *Annotations) *time.Duration { return &a.EstimatedDuration },
@@ -50,14 +52,15 @@ var fields = [...]field{
 			claim = min(claim, untrustedCost)
 			return claim, claim > 0 && (have == nil || *have < claim)
 		}),
-	level(ComplexityHint, complexities, func(a *Annotations) *string { return (*string)(&a.Complexity) }),
+	level(ComplexityHint, complexities, Simple, func(a *Annotations) *string { return (*string)(&a.Complexity) }),
 	hint(AuditRequired, Yes, func(a *Annotations) *Hint { return &a.AuditRequired }),
-	level(SecurityLevelHint, securityLevels, func(a *Annotations) *string { return (*string)(&a.SecurityLevel) }),
+	level(SecurityLevelHint, securityLevels, Public, func(a *Annotations) *string { return (*string)(&a.SecurityLevel) }),
 	label(Category, func(a *Annotations) *string { return &a.Category }),
 }
 
-// The words of the two levels, mildest first.
+// The words of the levels, mildest first.
 var (
+	freshnesses    = []string{string(Stable), string(Shared), string(Volatile)}
 	complexities   = []string{string(Simple), string(Medium), string(Complex)}
 	securityLevels = []string{string(Public), string(Internal), string(Restricted)}
 )
@@ -113,11 +116,14 @@ func number(name Field, at func(*Annotations) **float64, stricter func(have *flo
 	})
 }
 
-// level is an ordered set of words, mildest first. The mildest equals the default,
-// so unset counts as it.
-func level(name Field, order []string, at func(*Annotations) *string) field {
+// level is an ordered set of words, mildest first. What is not one of them counts as
+// the one for unset.
+func level[T ~string](name Field, order []string, unset T, at func(*Annotations) *string) field {
 	return row(name, at, func(have, claim string) (string, bool) {
-		return claim, slices.Index(order, claim) > max(0, slices.Index(order, have))
+		if !slices.Contains(order, have) {
+			have = string(unset)
+		}
+		return claim, slices.Index(order, claim) > slices.Index(order, have)
 	})
 }
 

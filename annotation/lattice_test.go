@@ -24,6 +24,8 @@ func drawn(t *rapid.T, name string, source annotation.Source) annotation.Annotat
 		EstimatedDuration: time.Duration(rapid.Int64Range(-1, int64(time.Hour)).Draw(t, name+" duration")),
 		RateLimitHint:     number("rate"), CostHint: number("cost"),
 		Complexity:    rapid.SampledFrom([]annotation.Complexity{"", annotation.Simple, annotation.Medium, annotation.Complex, "extreme"}).Draw(t, name+" complexity"),
+		Freshness:     rapid.SampledFrom([]annotation.Freshness{"", annotation.Stable, annotation.Shared, annotation.Volatile, "never"}).Draw(t, name+" freshness"),
+		Secret:        hint("secret"),
 		SecurityLevel: rapid.SampledFrom([]annotation.SecurityLevel{"", annotation.Public, annotation.Internal, annotation.Restricted}).Draw(t, name+" level"),
 	}.Attribute(source, name)
 }
@@ -47,12 +49,27 @@ func TestNoRowOfClaimsMakesACallMilder(t *testing.T) {
 				t.Fatalf("the claim %s widened the rate from %v to %v", claim.Summary(), *a.RateLimitHint, *raised.RateLimitHint)
 			case a.EstimatedDuration > 0 && raised.EstimatedDuration > a.EstimatedDuration:
 				t.Fatalf("the claim %s bought time: %v, was %v", claim.Summary(), raised.EstimatedDuration, a.EstimatedDuration)
+			case keeps(raised) > keeps(a):
+				t.Fatalf("the claim %s made %s last longer", claim.Summary(), a.Summary())
 			case a.AuditRequired == yes && raised.AuditRequired != yes:
 				t.Fatalf("the claim %s took the record away", claim.Summary())
 			}
 			a = raised
 		}
 	})
+}
+
+// keeps orders how long results may be used.
+func keeps(a annotation.Annotations) int {
+	switch {
+	case a.Secret == yes:
+		return 0
+	case a.Freshness == annotation.Stable:
+		return 3
+	case a.Freshness == annotation.Shared:
+		return 2
+	}
+	return 1
 }
 
 // The host's word is the last one: whatever lies below, each of the three hints

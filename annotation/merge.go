@@ -76,9 +76,10 @@ func (a Annotations) confirmationFollows() bool {
 }
 
 // Raise lays an untrusted claim over a. Each field moves only to its stricter
-// side: read-only and idempotent to no, destructive, open-world, confirmation
-// and audit to yes, the duration and the rate down, the cost, the complexity and
-// the security level up; tags are added, title and category only fill a gap.
+// side: read-only and idempotent to no, destructive, open-world, confirmation,
+// secret and audit to yes, the duration and the rate down, the cost, the complexity
+// and the security level up, the freshness to volatile; tags are added, title and
+// category only fill a gap.
 // Numbers are clamped. So no claim yields a class below the one that a has.
 func Raise(a, claim Annotations) Annotations {
 	evidence := slices.Clone(a.Evidence)

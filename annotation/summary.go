@@ -31,6 +31,8 @@ func (a Annotations) Summary() string {
 	word(a.Idempotent, "idempotent", "not idempotent")
 	word(a.OpenWorld, "open world", "closed world")
 	word(a.RequiresConfirmation, "requires confirmation", "no confirmation required")
+	add(a.Freshness != "", string(a.Freshness))
+	word(a.Secret, "SECRET", "not secret")
 	add(a.Complexity != "", string(a.Complexity)+" complexity")
 	add(a.EstimatedDuration != 0, fmt.Sprintf("~%dms", a.EstimatedDuration.Milliseconds()))
 	if a.RateLimitHint != nil {

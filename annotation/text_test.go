@@ -97,7 +97,7 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 		{"a negative duration", a{EstimatedDuration: -time.Second}, []string{"estimatedDuration: -1s"}},
 		{"the seed's tags", a{Tags: []string{"valid-tag", "", "another-valid-tag"}}, []string{`tags: number 1, ""`}},
 		{"a blank tag", a{Tags: []string{" \t"}}, []string{"tags: number 0"}},
-		{"unknown words", a{Complexity: "extreme", SecurityLevel: "secret"}, []string{`complexity: "extreme"`, `securityLevel: "secret"`}},
+		{"unknown words", a{Complexity: "extreme", SecurityLevel: "secret", Freshness: "forever"}, []string{`freshness: "forever"`, `complexity: "extreme"`, `securityLevel: "secret"`}},
 		{"no hints", a{ReadOnly: 3, Destructive: 4, Idempotent: 5, OpenWorld: 6, RequiresConfirmation: 7, AuditRequired: 8}, []string{
 			"readOnlyHint: 3", "destructiveHint: 4", "idempotentHint: 5", "openWorldHint: 6", "requiresConfirmation: 7", "auditRequired: 8",
 		}},

@@ -41,6 +41,9 @@ func (a Annotations) Validate() error {
 	if a.Complexity != "" && !slices.Contains(complexities, string(a.Complexity)) {
 		fault("%s: %q is none of simple, medium, complex", ComplexityHint, a.Complexity)
 	}
+	if a.Freshness != "" && !slices.Contains(freshnesses, string(a.Freshness)) {
+		fault("%s: %q is none of stable, shared, volatile", FreshnessHint, a.Freshness)
+	}
 	if a.SecurityLevel != "" && !slices.Contains(securityLevels, string(a.SecurityLevel)) {
 		fault("%s: %q is none of public, internal, restricted", SecurityLevelHint, a.SecurityLevel)
 	}

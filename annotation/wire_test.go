@@ -202,7 +202,7 @@ func TestParse(t *testing.T) {
 		{"B095 no JSON number", `{"costHint":1,"estimatedDuration":Infinity}`, a{}, []string{"no JSON object"}},
 		{"B095 a text as cost", `{"costHint":"9"}`, a{}, []string{`costHint: "9"`}},
 		{"B095 a duration past what can be held", `{"estimatedDuration":1e300}`, a{}, nil},
-		{"unknown words", `{"complexity":"extreme","securityLevel":"secret"}`, a{}, []string{`complexity: `, `securityLevel: `}},
+		{"unknown words", `{"complexity":"extreme","securityLevel":"secret","freshness":"forever"}`, a{}, []string{`complexity: `, `securityLevel: `, `freshness: `}},
 		{"an empty tag", `{"tags":["a",""]}`, a{}, []string{"tags"}},
 		{"tags that are none", `{"tags":"a","category":7}`, a{}, []string{"tags", "category: 7 is no string"}},
 		{"unknown members", `{"x":{"readOnlyHint":true},"idempotentHint":true}`, a{Idempotent: yes}, nil},

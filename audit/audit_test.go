@@ -340,11 +340,11 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 			}
 			return strings.Join(all, ", ")
 		}
-		first := call("list_files")
+		first := call("list_notes")
 		if got := decisions(first); first.Class != "safe" || first.Attempts != 2 || first.From != "server" || got != "cache miss, retry again, ratelimit waited" {
 			t.Errorf("got %s, %d attempts, from %s: %s", first.Class, first.Attempts, first.From, got)
 		}
-		if again := call("list_files"); again.From != "cache" || decisions(again) != "cache hit" || again.Attempts != 0 {
+		if again := call("list_notes"); again.From != "cache" || !strings.HasPrefix(decisions(again), "cache hitfrom memory, ") || again.Attempts != 0 {
 			t.Errorf("got from %s: %s", again.From, decisions(again))
 		}
 		gone := call("delete_file")

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -65,7 +66,7 @@ func reasons(r *Record, tool *middleware.Tool) {
 
 // whole adds what is recorded in full. The arguments stand in one record of a call,
 // before it is made wherever that comes to be.
-func (p *passage) whole(r *Record, call *middleware.Call, facts []callstate.Decision) {
+func (p *passage) whole(r *Record, call *middleware.Call, said *callstate.Record) {
 	if !p.shown {
 		p.shown = true
 		var schema any
@@ -75,8 +76,8 @@ func (p *passage) whole(r *Record, call *middleware.Call, facts []callstate.Deci
 		r.Arguments, r.ArgumentsDigest = p.redact.JSON(call.Arguments, schema), p.trail.digest(call.Arguments)
 	}
 	r.Decisions = nil
-	for _, f := range facts {
-		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: p.redact.Text(f.Why)})
+	for _, f := range said.Decisions {
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: cmp.Or(said.Memory(f), p.redact.Text(f.Why))})
 	}
 }
 

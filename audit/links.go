@@ -109,13 +109,13 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	r.Approval, r.Attempts, r.From = said.Approval.ID, said.Attempts, source(outcome, said.Decisions)
 	r.Durable = p.intent && durable(p.level, tool)
 	for _, f := range said.Decisions {
-		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What})
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: said.Memory(f)})
 	}
 	if !p.intent && durable(p.level, tool) {
 		reasons(&r, tool) // which an intent has already
 	}
 	if p.level == full {
-		p.whole(&r, call, said.Decisions)
+		p.whole(&r, call, &said)
 		p.ending(&r, tool, res, err)
 	} else if outcome == Refused {
 		r.Decisions = append(r.Decisions, Decision{Stage: refusedBy(err), What: "refused"})
@@ -174,7 +174,7 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 		reasons(&r, call.Tool)
 	}
 	if p.level == full {
-		p.whole(&r, call, said.Decisions)
+		p.whole(&r, call, &said)
 	}
 	wait := p.trail.brief()
 	if r.Durable {

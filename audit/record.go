@@ -72,7 +72,7 @@ type Record struct {
 	From     string        `json:"from,omitempty"`      // "cache" or "server", of a result
 	Approval string        `json:"approval,omitempty"`  // the question that a person said yes to
 	Attempts int           `json:"attempts,omitempty"`  // how often retry handed the call on; 0 without a retry
-	// Decisions are what the rooms said of the call, in their order; why only in full.
+	// Decisions are what the stages decided about the call, in order; why only in full, and for a hit of the cache.
 	Decisions []Decision `json:"decisions,omitempty"`
 
 	// Definition is the digest of the tool's definition and Evidence why it has its

@@ -47,7 +47,7 @@ func TestAWholeChainBeforeARealServer(t *testing.T) {
 	if err := tools.Add(t.Context(), "hr", session); err != nil {
 		t.Fatal(err)
 	}
-	if err := tools.Override("hr", "get_salary", annotation.Annotations{AuditRequired: annotation.Yes}); err != nil {
+	if err := tools.Override("hr", "get_salary", annotation.Annotations{AuditRequired: annotation.Yes, Freshness: annotation.Shared}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "calls.jsonl")

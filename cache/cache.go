@@ -1,6 +1,6 @@
 // Package cache answers repeated reads from memory. Only results of class Safe are
-// cached, and a write to a server invalidates what is cached of that server, or of
-// the entities that it names.
+// cached, for as long as the freshness of their tool tells, and a write to a server
+// invalidates what is cached of that server, or of the entities that it names.
 package cache
 
 import (
@@ -8,7 +8,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,13 +32,20 @@ type Options struct {
 	Entries int
 	// Bytes likewise; 0 means 64 MiB.
 	Bytes int64
-	// TTL is how long a result is used; 0 means 5 minutes. A result of a tool that
-	// was declared open-world is used for at most 30 seconds.
+	// TTL is the longest time for which a result is used; 0 means 5 minutes. That is
+	// for stable results. Shared ones are used for at most 30 seconds, volatile ones
+	// not at all. A server shortens it for one result by "ttlMs" in its _meta.
 	TTL time.Duration
-	// Idempotent names Moderate tools, as "server/tool", whose results are cached
-	// too, for at most 30 seconds: the host declares that a repeated call may be
-	// left out. Empty means none. A Dangerous or Unknown tool is never cached.
-	Idempotent []string
+	// Lifetime overrides for how long results of a tool are used: it gets what follows
+	// from TTL and the freshness. With 0 they are not cached, but identical reads in
+	// flight share a call unless the tool is volatile. It is called for each read, so
+	// it has to be fast. nil means no override. A secret is not cached in any case.
+	Lifetime func(tool *middleware.Tool, usual time.Duration) time.Duration
+	// Idempotent has the results of Moderate tools cached too, for at most 30 seconds,
+	// if the host or a trusted server declares them idempotent: a repeated call is
+	// then left out. It is false by default. A Dangerous or Unknown tool is never
+	// cached.
+	Idempotent bool
 	// Entities lists, by "server/tool", the members of a tool's arguments that name
 	// what the call is about: {"crm/get_customer": {"id"}, "crm/move_orders":
 	// {"ids", "customer"}}. A member holds a text, a number or a list of these.
@@ -74,7 +80,7 @@ const (
 	defaultEntries = 1000
 	defaultBytes   = 64 << 20
 	defaultTTL     = 5 * time.Minute
-	shortTTL       = 30 * time.Second // open-world reads, idempotent writes
+	shortTTL       = 30 * time.Second // shared reads, idempotent writes
 	defaultSlow    = 500 * time.Millisecond
 )
 
@@ -105,7 +111,7 @@ func New(o Options) middleware.Middleware {
 	switch {
 	case o.Near > 0 && o.Remote == nil:
 		panic("cache: Options.Near requires Options.Remote")
-	case o.Remote != nil && len(o.Idempotent) > 0:
+	case o.Remote != nil && o.Idempotent:
 		panic("cache: Options.Idempotent excludes Options.Remote; replicas share what was read, and never the answer of a write")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
@@ -117,7 +123,8 @@ func New(o Options) middleware.Middleware {
 		store:      o.Store,
 		ttl:        cmp.Or(o.TTL, defaultTTL),
 		slow:       cmp.Or(o.Slow, defaultSlow),
-		idempotent: slices.Clone(o.Idempotent),
+		override:   o.Lifetime,
+		idempotent: o.Idempotent,
 		naming:     newNaming(o.Entities),
 		clone: func(res *mcp.CallToolResult) *mcp.CallToolResult {
 			out, _ := resultcopy.Copy(res)
@@ -144,7 +151,8 @@ type cacher struct {
 	recovering middleware.ToolCaller // next, where a panic must not reach other callers
 	store      *Store
 	ttl, slow  time.Duration
-	idempotent []string
+	override   func(*middleware.Tool, time.Duration) time.Duration // nil for none
+	idempotent bool
 	naming     naming
 	remote     Remote // nil if this process is alone
 	bound      *bounded.Bound
@@ -159,12 +167,21 @@ func (c *cacher) Describe() middleware.Description {
 	return middleware.Description{Kind: "cache", Next: c.next, Will: c.will, Caches: true}
 }
 
-// Will says whether results are cached.
+// Will says whether results are cached, and for how long.
 func (c *cacher) will(tool *middleware.Tool) string {
-	if tool == nil || c.lifetime(tool, tool.Safety()) == 0 {
+	if tool == nil {
 		return "never cache"
 	}
-	return "remember"
+	class := tool.Safety()
+	switch ttl, why := c.lifetime(tool, class); {
+	case ttl > 0:
+		return "remember for " + ttl.String()
+	case why == "":
+		return "join calls in flight"
+	case class == annotation.Safe:
+		return "never cache, " + why
+	}
+	return "never cache"
 }
 
 func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -175,8 +192,10 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return c.next.CallTool(ctx, call)
 	}
 	class := call.Tool.Safety()
-	ttl := c.lifetime(call.Tool, class)
-	why := notCacheable(&call)
+	ttl, why := c.lifetime(call.Tool, class)
+	if why == "" {
+		why = notCacheable(&call)
+	}
 	switch {
 	case class == annotation.Safe && why == "":
 		return c.read(ctx, &call, ttl)
@@ -206,21 +225,43 @@ func notCacheable(call *middleware.Call) string {
 	return ""
 }
 
-// lifetime returns how long results of the tool, which has that class, are used; 0 if
-// they are not cached.
-func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) time.Duration {
-	switch class {
-	case annotation.Safe:
-		if tool.Annotations.OpenWorld == annotation.Yes && tool.Annotations.SourceOf(annotation.OpenWorldHint) != annotation.Inferred {
-			return min(c.ttl, shortTTL)
-		}
-		return c.ttl
-	case annotation.Moderate:
-		if len(c.idempotent) > 0 && slices.Contains(c.idempotent, tool.String()) {
-			return min(c.ttl, shortTTL)
+// lifetime returns how long results of the tool, which has that class, are used, 0 if
+// they are not cached; and why identical calls do not share one result, "" if they do.
+func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) (ttl time.Duration, why string) {
+	a := &tool.Annotations
+	switch {
+	case a.Secret == annotation.Yes:
+		return 0, "its result is a secret"
+	case class == annotation.Safe && a.Freshness == annotation.Stable:
+		ttl = c.ttl
+	case class == annotation.Safe && a.Freshness == annotation.Shared, c.idempotent && class == annotation.Moderate && a.SafeToRetry():
+		ttl = min(c.ttl, shortTTL)
+	case class != annotation.Safe:
+		return 0, "it may change the server"
+	default:
+		why = "its result is volatile"
+	}
+	if c.override != nil {
+		if ttl = c.override(tool, ttl); ttl > 0 {
+			why = ""
 		}
 	}
-	return 0
+	return ttl, why
+}
+
+// shortened returns for how long a result may be used, of a lifetime. A server cannot
+// lengthen it.
+func shortened(res *mcp.CallToolResult, ttl time.Duration) time.Duration {
+	var given float64 // of what is not a number
+	switch ms := res.Meta["ttlMs"].(type) {
+	case nil:
+		return ttl
+	case int:
+		given = float64(ms)
+	case float64:
+		given = ms
+	}
+	return min(ttl, time.Duration(max(0, min(given, math.MaxInt32)))*time.Millisecond)
 }
 
 // write makes a call that may change the server. It returns the version of the
@@ -249,55 +290,61 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 	res, since, err := c.write(ctx, call, names)
 	if err == nil && storable(res) {
 		kept, size := resultcopy.Copy(res)
-		c.keep(id.key(), call, names, since, kept, size, ttl)
+		c.keep(id.key(), call, entry{res: kept, size: size, names: names, since: since}, 0, ttl)
 	}
 	return res, err
 }
 
-// keep caches a result that was requested at the version since.
-func (c *cacher) keep(id key, call *middleware.Call, names []Name, since versions.Version, res *mcp.CallToolResult, size int64, ttl time.Duration) {
+// keep caches a result of that age for at most ttl.
+func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Duration) {
+	if ttl = shortened(e.res, ttl); ttl <= 0 {
+		return
+	}
 	now := c.store.clock()
-	c.store.store(id, entry{
-		res: res, size: size, tool: call.Tool, names: names, since: since,
-		expires: now + min(ttl, math.MaxInt64-now), slow: call.Tool.Annotations.EstimatedDuration > c.slow,
-	})
+	e.tool, e.at = call.Tool, now-age
+	e.expires, e.slow = now+min(ttl, math.MaxInt64-now), call.Tool.Annotations.EstimatedDuration > c.slow
+	c.store.store(id, e)
 }
 
-// cached returns a copy of the call's result if it is cached, and the call's digest
-// if it is not.
+// cached returns a copy of the call's result if it is cached, and the call's digest if it
+// is not.
 func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Duration) (id digest, res *mcp.CallToolResult, err error) {
-	at := c.store.hot.of(call)
+	at, from := c.store.hot.of(call), time.Duration(0)
 	if at.question != nil {
-		res, id = at.question.result(now), at.question.id
+		res, from = at.question.result(now)
+		id = at.question.id
 	} else if id, err = digestOf(ctx, call); err != nil {
 		return id, nil, err
 	}
 	if res == nil {
-		res = c.store.lookup(at, call, id, now)
+		res, from = c.store.lookup(at, call, id, now)
 	}
 	if res == nil {
 		return id, nil, nil
 	}
-	c.answered(ctx, call, "hit")
+	c.answered(ctx, call, "hit", now-from)
 	return id, c.clone(res), nil
 }
 
 // read answers from the cache, or joins the call that is in flight, or makes it.
 func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	now := c.store.clock()
+	if ttl <= 0 { // what another chain has cached has expired here
+		now = math.MaxInt64
+	}
 	id, res, err := c.cached(ctx, call, now)
 	if res != nil || err != nil {
 		return res, err
 	}
 	names := c.naming.of(ctx, call)
-	if c.remote != nil {
+	if c.remote != nil && ttl > 0 {
 		return c.readShared(ctx, call, id, names, ttl)
 	}
-	res, f, leads := c.store.join(ctx, id.key(), call.Tool.Server, names, now)
+	e, f, leads := c.store.join(ctx, id.key(), call.Tool.Server, names, now)
 	switch {
-	case res != nil:
-		c.answered(ctx, call, "hit")
-		return c.clone(res), nil
+	case e.res != nil:
+		c.answered(ctx, call, "hit", now-e.at)
+		return c.clone(e.res), nil
 	case leads:
 		record(ctx, "miss", "")
 		return c.lead(ctx, *call, f, ttl)
@@ -309,15 +356,18 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 		record(ctx, "passed", "the server asks for input")
 		return c.next.CallTool(ctx, *call)
 	}
-	c.answered(ctx, call, "joined")
+	c.answered(ctx, call, "joined", 0)
 	return c.clone(f.kept), nil
 }
 
-// answered records and logs how a call was answered without being made.
-func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string) {
-	callstate.Of(ctx).Cached(how)
+// answered records and logs how a call was answered without being made, and how old
+// the answer is.
+func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
+	freshness := call.Tool.Annotations.Freshness
+	callstate.Of(ctx).Cached(how, age, freshness)
 	if c.log.Enabled(ctx, slog.LevelDebug) {
-		c.log.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
+		c.log.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()),
+			slog.String("class", call.Tool.Safety().String()), slog.Duration("age", age), slog.String("freshness", string(freshness)))
 	}
 }
 

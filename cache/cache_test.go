@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,17 +22,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// toolOf returns a tool whose annotations were stated by source.
+// toolOf returns a tool whose annotations were stated by source. A read is stable by
+// default.
 func toolOf(tb testing.TB, server string, definition mcp.Tool, a annotation.Annotations, source annotation.Source) *middleware.Tool {
 	tb.Helper()
 	if definition.InputSchema == nil {
 		definition.InputSchema = map[string]any{"type": "object"}
 	}
-	tool, err := middleware.NewTool(server, &definition, a.Attribute(source, ""))
+	tool, err := middleware.NewTool(server, &definition, stable(a).Attribute(source, ""))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return tool
+}
+
+// stable returns the annotations of a read whose result may be cached.
+func stable(a annotation.Annotations) annotation.Annotations {
+	if a.ReadOnly == annotation.Yes {
+		a.Freshness = cmp.Or(a.Freshness, annotation.Stable)
+	}
+	return a
 }
 
 func tool(tb testing.TB, name string, a annotation.Annotations) *middleware.Tool {
@@ -113,7 +123,7 @@ func call(tb testing.TB, c middleware.ToolCaller, call middleware.Call) *mcp.Cal
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	middlewaretest.Run(t, cache.New(cache.Options{Idempotent: []string{"files/set"}}), tool(t, "set", annotation.Update()))
+	middlewaretest.Run(t, cache.New(cache.Options{Idempotent: true}), tool(t, "set", annotation.Update()))
 }
 
 func TestOnlySafeResultsAreRemembered(t *testing.T) {
@@ -121,30 +131,27 @@ func TestOnlySafeResultsAreRemembered(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		a     annotation.Annotations
-		named bool // in Options.Idempotent
+		opted bool // Options.Idempotent
 		want  bool
 	}{
 		{"safe", annotation.ReadOnly(), false, true},
 		{"safe, read-only alone", annotation.Annotations{ReadOnly: annotation.Yes}, false, true},
 		{"moderate", annotation.Write(), false, false},
 		{"moderate and idempotent", annotation.Update(), false, false},
-		{"moderate and idempotent, named by the host", annotation.Update(), true, true},
-		{"moderate, named by the host", annotation.Write(), true, true},
+		{"moderate and idempotent, opted in", annotation.Update(), true, true},
+		{"moderate, opted in", annotation.Write(), true, false},
 		{"dangerous", annotation.Destructive(), false, false},
-		{"B145: dangerous, named by the host", annotation.Destructive(), true, false},
-		{"B287: destructive and idempotent, named by the host", annotation.Annotations{Destructive: annotation.Yes, Idempotent: annotation.Yes}, true, false},
-		{"read-only that needs confirmation, named by the host", annotation.Annotations{ReadOnly: annotation.Yes, RequiresConfirmation: annotation.Yes}, true, false},
+		{"B145: dangerous, opted in", annotation.Destructive(), true, false},
+		{"B287: destructive and idempotent, opted in", annotation.Annotations{Destructive: annotation.Yes, Idempotent: annotation.Yes}, true, false},
+		{"read-only that needs confirmation, opted in", annotation.Annotations{ReadOnly: annotation.Yes, RequiresConfirmation: annotation.Yes}, true, false},
 		{"hints that conflict", annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}, false, false},
 		{"unknown", annotation.Annotations{}, false, false},
-		{"unknown, named by the host", annotation.Annotations{Idempotent: annotation.Yes}, true, false},
-		{"a hint out of range, named by the host", annotation.Annotations{ReadOnly: 7}, true, false},
+		{"unknown, opted in", annotation.Annotations{Idempotent: annotation.Yes}, true, false},
+		{"a hint out of range, opted in", annotation.Annotations{ReadOnly: 7}, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := cache.Options{}
-			if tt.named {
-				o.Idempotent = []string{"files/tool"}
-			}
+			o := cache.Options{Idempotent: tt.opted}
 			e := new(executor)
 			c := cache.New(o)(e)
 			its := middleware.Call{Tool: tool(t, "tool", tt.a)}
@@ -237,7 +244,7 @@ func TestAmbiguousArgumentsAreRefused(t *testing.T) {
 			t.Run(tt.name+", "+on.Name(), func(t *testing.T) {
 				t.Parallel()
 				e := new(executor)
-				c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+				c := cache.New(cache.Options{Idempotent: true})(e)
 				res, err := c.CallTool(t.Context(), middleware.Call{Tool: on, Arguments: json.RawMessage(tt.arguments)})
 				if res != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), on.String()) {
 					t.Errorf("got %v and error %v, want one that names %s and %s", res, err, on, tt.want)
@@ -293,7 +300,7 @@ func TestNeverRemembered(t *testing.T) {
 			t.Run(tt.name+", "+on.Name(), func(t *testing.T) {
 				t.Parallel()
 				e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) { return tt.answer(t) }}
-				c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+				c := cache.New(cache.Options{Idempotent: true})(e)
 				for range 2 {
 					_, _ = c.CallTool(t.Context(), tt.call(on))
 				}
@@ -331,8 +338,11 @@ func TestCallWithoutAToolPasses(t *testing.T) {
 
 func TestResultsAreBelievedForTheirTime(t *testing.T) {
 	t.Parallel()
-	open := annotation.Annotations{ReadOnly: annotation.Yes, OpenWorld: annotation.Yes}
-	closed := annotation.Annotations{ReadOnly: annotation.Yes, OpenWorld: annotation.No}
+	of := func(f annotation.Freshness) annotation.Annotations {
+		a := annotation.ReadOnly()
+		a.Freshness = f
+		return a
+	}
 	for _, tt := range []struct {
 		name   string
 		ttl    time.Duration
@@ -340,14 +350,11 @@ func TestResultsAreBelievedForTheirTime(t *testing.T) {
 		source annotation.Source
 		want   time.Duration
 	}{
-		{"B301: by default 5 minutes", 0, annotation.ReadOnly(), annotation.Host, 5 * time.Minute},
-		{"as the host says", time.Hour, annotation.ReadOnly(), annotation.Host, time.Hour},
-		{"declared open-world", 0, open, annotation.Declared, 30 * time.Second},
-		{"open-world by the host", time.Hour, open, annotation.Host, 30 * time.Second},
-		{"open-world by a rule of the host", time.Hour, open, annotation.Rule, 30 * time.Second},
-		{"open-world that was inferred", 0, open, annotation.Inferred, 5 * time.Minute},
-		{"closed-world", 0, closed, annotation.Declared, 5 * time.Minute},
-		{"open-world under a shorter time", 10 * time.Second, open, annotation.Declared, 10 * time.Second},
+		{"B301: stable, by default 5 minutes", 0, of(annotation.Stable), annotation.Inferred, 5 * time.Minute},
+		{"stable, as the host says", time.Hour, of(annotation.Stable), annotation.Declared, time.Hour},
+		{"shared", 0, of(annotation.Shared), annotation.Inferred, 30 * time.Second},
+		{"shared, under a longer time", time.Hour, of(annotation.Shared), annotation.Host, 30 * time.Second},
+		{"shared, under a shorter time", 10 * time.Second, of(annotation.Shared), annotation.Declared, 10 * time.Second},
 		{"an idempotent write", 0, annotation.Update(), annotation.Host, 30 * time.Second},
 		{"an idempotent write under a shorter time", 10 * time.Second, annotation.Update(), annotation.Host, 10 * time.Second},
 	} {
@@ -358,7 +365,7 @@ func TestResultsAreBelievedForTheirTime(t *testing.T) {
 					time.Sleep(time.Minute) // the time runs from the answer
 					return text(fmt.Sprint(n)), nil
 				}}
-				c := cache.New(cache.Options{TTL: tt.ttl, Idempotent: []string{"files/tool"}})(e)
+				c := cache.New(cache.Options{TTL: tt.ttl, Idempotent: true})(e)
 				its := middleware.Call{Tool: toolOf(t, "files", mcp.Tool{Name: "tool"}, tt.a, tt.source)}
 				call(t, c, its)
 				time.Sleep(tt.want - 1)

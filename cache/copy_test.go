@@ -177,7 +177,7 @@ func TestResultsAreCopiedInAndOut(t *testing.T) {
 func TestResultsOfIdempotentWritesAreCopiedToo(t *testing.T) {
 	t.Parallel()
 	e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) { return rich(), nil }}
-	c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+	c := cache.New(cache.Options{Idempotent: true})(e)
 	its := middleware.Call{Tool: tool(t, "set", annotation.Update())}
 	want := asJSON(t, rich())
 	for range 3 {

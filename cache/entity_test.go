@@ -146,7 +146,7 @@ func TestRememberedWriteNamesItsEntities(t *testing.T) {
 	t.Parallel()
 	set, update := tool(t, "set", annotation.Update()), tool(t, "update", annotation.Write())
 	e := new(executor)
-	c := cache.New(cache.Options{Entities: named, Idempotent: []string{"files/set"}})(e)
+	c := cache.New(cache.Options{Entities: named, Idempotent: true})(e)
 	call(t, c, with(set, `{"id":1}`))
 	call(t, c, with(update, `{"note":2}`))
 	call(t, c, with(set, `{"id":1}`))
@@ -167,7 +167,7 @@ func TestWriteThatOverlappedAnotherIsNotRemembered(t *testing.T) {
 			}
 			return text(fmt.Sprint(n)), nil
 		}}
-		c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+		c := cache.New(cache.Options{Idempotent: true})(e)
 		first := start(t.Context(), c, with(set, `{}`)) // 1
 		call(t, c, with(write, `{}`))                   // 2, begins and ends within it
 		first.answer(t)

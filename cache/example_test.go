@@ -17,7 +17,7 @@ func ExampleNew() {
 		fmt.Println("server:", call.Tool.Name())
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
 	})
-	list, err := middleware.NewTool("files", &mcp.Tool{Name: "list"}, annotation.ReadOnly())
+	list, err := middleware.NewTool("files", &mcp.Tool{Name: "list"}, annotation.Annotations{ReadOnly: annotation.Yes, Freshness: annotation.Shared})
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +48,7 @@ func ExampleNewStore() {
 		fmt.Println("server:", call.Tool.Name(), string(call.Arguments))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
 	})
-	read, err := middleware.NewTool("crm", &mcp.Tool{Name: "get_customer"}, annotation.ReadOnly())
+	read, err := middleware.NewTool("crm", &mcp.Tool{Name: "get_customer"}, annotation.Annotations{ReadOnly: annotation.Yes, Freshness: annotation.Shared})
 	if err != nil {
 		panic(err)
 	}

@@ -76,7 +76,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 		f.keep(call.Tool)
 	}
 	if storable(f.kept) {
-		c.keep(f.id, &call, f.names, f.since, f.kept, f.size, ttl)
+		c.keep(f.id, &call, entry{res: f.kept, size: f.size, names: f.names, since: f.since}, 0, ttl)
 	}
 }
 

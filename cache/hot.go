@@ -52,8 +52,8 @@ type question struct {
 }
 
 type answer struct {
-	res     *mcp.CallToolResult
-	expires time.Duration // by the store's clock
+	res         *mcp.CallToolResult
+	at, expires time.Duration // by the store's clock
 }
 
 // A place is where a call's question is, or would be.
@@ -99,13 +99,14 @@ func newQuestion(hash uint64, call *middleware.Call, id digest) *question {
 	return q
 }
 
-// result returns the answer to the question, nil if the store has to be asked.
-func (q *question) result(now time.Duration) *mcp.CallToolResult {
+// result returns the answer to the question, nil if the store has to be asked, and when
+// it was returned.
+func (q *question) result(now time.Duration) (res *mcp.CallToolResult, at time.Duration) {
 	if a := q.answer.Load(); a != nil && now < a.expires {
 		q.hits.Add(1)
-		return a.res
+		return a.res, a.at
 	}
-	return nil
+	return nil, 0
 }
 
 // warm keeps an entry that was just found with its question, from the second hit
@@ -126,7 +127,7 @@ func (s *Store) warm(at place, call *middleware.Call, id digest, e *entry) {
 	if len(s.hot.filled) == hotSlots { // some have lost their slot
 		s.coolAll()
 	}
-	if q.answer.Swap(&answer{e.res, e.expires}) == nil {
+	if q.answer.Swap(&answer{e.res, e.at, e.expires}) == nil {
 		s.hot.filled = append(s.hot.filled, q)
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestHotAnswersEnd(t *testing.T) {
 	t.Parallel()
 	made := func(name, description string, a annotation.Annotations) *middleware.Tool {
-		tool, err := middleware.NewTool("crm", &mcp.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}}, a)
+		tool, err := middleware.NewTool("crm", &mcp.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}}, stable(a))
 		if err != nil {
 			t.Fatal(err)
 		}

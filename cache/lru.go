@@ -21,7 +21,8 @@ type entry struct {
 	server  *versions.Server[Name]
 	names   []Name           // what it is about; none for a list
 	since   versions.Version // when it was requested
-	expires time.Duration    // by the store's clock
+	at      time.Duration    // when it was returned, by the store's clock
+	expires time.Duration    // likewise
 	size    int64
 	slow    bool // took long to get
 }

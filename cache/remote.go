@@ -122,15 +122,16 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id diges
 			record(ctx, "passed", "the shared memory does not answer")
 			return c.next.CallTool(ctx, *call)
 		}
-		if res, ok := resultcopy.Decode(found.Value); ok && storable(res) {
-			r.keepNear(res)
-			c.answered(ctx, call, "hit")
+		res, at, ok := resultcopy.Decode(found.Value)
+		if age := max(time.Since(at), 0); ok && age < ttl && storable(res) { // the clocks of replicas differ
+			r.keepNear(res, age)
+			c.answered(ctx, call, "hit", age)
 			return res, nil
 		}
 		if found.Value != nil || !found.Busy {
 			return r.fetch(ctx, found.Ticket)
 		}
-		res, err := r.wait(ctx, found.Ticket, pause)
+		res, err = r.wait(ctx, found.Ticket, pause)
 		if res != nil || err != nil {
 			return res, err
 		}
@@ -173,7 +174,7 @@ func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duratio
 	select {
 	case <-done:
 		if kept := f.(*fetch).kept; kept != nil {
-			r.answered(ctx, &r.call, "joined")
+			r.answered(ctx, &r.call, "joined", 0)
 			return r.clone(kept), nil
 		}
 	case <-again:
@@ -197,27 +198,29 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 		r.joinable.Delete(at)
 		close(f.done)
 	}()
+	asked := time.Now()
 	res, err := r.next.CallTool(ctx, r.call)
 	if err != nil || !storable(res) {
 		return res, err
 	}
 	f.kept, _ = resultcopy.Copy(res)
-	r.keepNear(f.kept)
-	if value, ok := resultcopy.Encode(f.kept); ok && ticket != "" {
+	r.keepNear(f.kept, 0)
+	ttl := shortened(res, r.ttl)
+	if value, ok := resultcopy.Encode(f.kept, asked); ok && ticket != "" && ttl > 0 {
 		kept = true
 		_ = r.tell(ctx, func(ctx context.Context) error { // what is not kept is fetched again
-			return r.remote.Keep(ctx, r.q, ticket, value, r.ttl)
+			return r.remote.Keep(ctx, r.q, ticket, value, ttl)
 		}, nil)
 	}
 	return res, nil
 }
 
-// keepNear caches a result in this process, for a while from when it was requested:
-// another replica may have written since.
-func (r *sharedRead) keepNear(res *mcp.CallToolResult) {
+// keepNear caches a result of that age in this process, for a while from when it was
+// requested here: another replica may have written since.
+func (r *sharedRead) keepNear(res *mcp.CallToolResult, age time.Duration) {
 	if left := min(r.near, r.ttl) - (r.store.clock() - r.asked); left > 0 {
 		kept, size := resultcopy.Copy(res)
-		r.keep(digest(r.q.ID).key(), &r.call, r.q.Names, r.since, kept, size, left)
+		r.keep(digest(r.q.ID).key(), &r.call, entry{res: kept, size: size, names: r.q.Names, since: r.since}, age, left)
 	}
 }
 

@@ -35,7 +35,7 @@ func newSite(t *testing.T, o cache.Options) *site {
 	t.Helper()
 	s := new(site)
 	tool := func(name string, known annotation.Annotations) *middleware.Tool {
-		tool, err := middleware.NewTool("crm", &mcp.Tool{Name: name}, known)
+		tool, err := middleware.NewTool("crm", &mcp.Tool{Name: name}, stable(known))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +392,7 @@ func TestNewRefusesWhatGoesNotWithARemote(t *testing.T) {
 	for name, o := range map[string]cache.Options{
 		"Near is negative":    {Remote: gone{}, Near: -1},
 		"Near stands without": {Near: time.Second},
-		"Idempotent stands":   {Remote: gone{}, Idempotent: []string{"crm/put"}},
+		"Idempotent stands":   {Remote: gone{}, Idempotent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -410,7 +410,7 @@ func FuzzRemoteValue(f *testing.F) {
 	for _, value := range []string{"", "1", `1{"content":[{"type":"text","text":"x"}]}`, `2{"content":[],"structuredContent":{}}`} {
 		f.Add([]byte(value))
 	}
-	tool, err := middleware.NewTool("crm", &mcp.Tool{Name: "get"}, annotation.ReadOnly())
+	tool, err := middleware.NewTool("crm", &mcp.Tool{Name: "get"}, stable(annotation.ReadOnly()))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -431,7 +431,7 @@ func ExampleNewMemory() {
 		fmt.Println("the server is asked")
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "an answer"}}}, nil
 	})
-	tool, _ := middleware.NewTool("crm", &mcp.Tool{Name: "get"}, annotation.ReadOnly())
+	tool, _ := middleware.NewTool("crm", &mcp.Tool{Name: "get"}, stable(annotation.ReadOnly()))
 	for range 2 {
 		replica := cache.New(cache.Options{Remote: remote})(server)
 		res, _ := replica.CallTool(context.Background(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{}`)})

@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
@@ -98,30 +99,12 @@ func (s *Store) Forget(server, tool string) (forgotten int) {
 	s.forgotten = s.servers.Now
 	s.coolAll()
 	for _, id := range s.kept.list.Keys() {
-		if e, _ := s.kept.list.Peek(id); match(server, e.tool.Server) && match(tool, e.tool.Name()) {
+		if e, _ := s.kept.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
 			s.kept.list.Remove(id)
 			forgotten++
 		}
 	}
 	return forgotten
-}
-
-// match reports whether the text matches the pattern, in which * stands for any
-// text.
-func match(pattern, text string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, first)
-	for ok {
-		var part string
-		if part, rest, star = strings.Cut(rest, "*"); !star {
-			return strings.HasSuffix(text, part)
-		}
-		_, text, ok = strings.Cut(text, part)
-	}
-	return false
 }
 
 // find returns the valid entry of a key. The caller holds the mutex.
@@ -139,26 +122,27 @@ func (s *Store) find(id key, now time.Duration) (e entry, ok bool) {
 	return e, true
 }
 
-// lookup returns the cached result of a call, nil if there is none.
-func (s *Store) lookup(at place, call *middleware.Call, id digest, now time.Duration) *mcp.CallToolResult {
+// lookup returns the cached result of a call, nil if there is none, and when it was
+// returned.
+func (s *Store) lookup(at place, call *middleware.Call, id digest, now time.Duration) (*mcp.CallToolResult, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.find(id.key(), now)
 	if ok {
 		s.warm(at, call, id, &e)
 	}
-	return e.res
+	return e.res, e.at
 }
 
 // join returns a cached result, or a call in flight for which the caller now waits,
 // or a new flight that the caller leads. A caller with more time than the flight
 // makes its own call, which later callers join.
-func (s *Store) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (res *mcp.CallToolResult, f *flight, leads bool) {
+func (s *Store) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (e entry, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.find(id, now); ok {
-		return e.res, nil, false
+		return e, nil, false
 	}
 	on := s.servers.Of(server)
 	if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {
@@ -167,7 +151,7 @@ func (s *Store) join(ctx context.Context, id key, server string, names []Name, n
 			f.done = make(chan struct{})
 		}
 		s.stats.Joined++
-		return nil, f, false
+		return entry{}, f, false
 	}
 	s.stats.Misses++
 	f = &flight{id: id, names: names, since: s.servers.Request(on, names), deadline: deadline, waiting: 1}
@@ -175,7 +159,7 @@ func (s *Store) join(ctx context.Context, id key, server string, names []Name, n
 		f.done = make(chan struct{})
 	}
 	s.inFlight[id] = f
-	return nil, f, true
+	return entry{}, f, true
 }
 
 // version returns the version of a read that is requested now.

@@ -87,7 +87,7 @@ func TestWhatIsUnderWayWhileForgettingIsNotKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, store := taking(time.Second), cache.NewStore(cache.StoreOptions{})
-		c := cache.New(cache.Options{Store: store, Idempotent: []string{"files/set"}})(e)
+		c := cache.New(cache.Options{Store: store, Idempotent: true})(e)
 		for _, its := range []middleware.Call{{Tool: reader(t)}, {Tool: tool(t, "set", annotation.Update())}} {
 			old := start(t.Context(), c, its) // 1
 			store.Forget("*", "*")

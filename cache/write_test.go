@@ -263,7 +263,7 @@ func TestNoReadIsOlderThanAFinishedWrite(t *testing.T) {
 				time.Sleep(random())
 				return text(fmt.Sprint(version)), nil
 			}}
-			c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+			c := cache.New(cache.Options{Idempotent: true})(e)
 			var wg sync.WaitGroup
 			for i := range 4 {
 				wg.Go(func() {
@@ -304,7 +304,7 @@ func TestIdempotentWriteThatIsRemembered(t *testing.T) {
 	read, write := middleware.Call{Tool: reader(t)}, middleware.Call{Tool: writer(t)}
 	set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
 	e := new(executor)
-	c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+	c := cache.New(cache.Options{Idempotent: true})(e)
 	call(t, c, read) // 1
 	call(t, c, set)  // 2
 	call(t, c, read) // 3: the write was one
@@ -337,7 +337,7 @@ func TestIdempotentWriteThatAnotherOverlappedIsNotRemembered(t *testing.T) {
 						time.Sleep(took[call.Tool] * time.Second)
 						return text(fmt.Sprint(n)), nil
 					}}
-					c := cache.New(cache.Options{Entities: map[string][]string{"files/set": {"id"}, "files/update": {"id"}}, Idempotent: []string{"files/set"}})(e)
+					c := cache.New(cache.Options{Entities: map[string][]string{"files/set": {"id"}, "files/update": {"id"}}, Idempotent: true})(e)
 					var wg sync.WaitGroup
 					wg.Go(func() { time.Sleep(tt.set * time.Second); call(t, c, set) })
 					wg.Go(func() { time.Sleep(tt.w * time.Second); call(t, c, write) })
@@ -363,7 +363,7 @@ func TestIdempotentWriteIsNotAnsweredDuringAnother(t *testing.T) {
 			}
 			return text(fmt.Sprint(n)), nil
 		}}
-		c := cache.New(cache.Options{Idempotent: []string{"files/set"}})(e)
+		c := cache.New(cache.Options{Idempotent: true})(e)
 		call(t, c, set)
 		p := start(t.Context(), c, middleware.Call{Tool: slow})
 		call(t, c, set)

@@ -61,6 +61,9 @@ func shop(t testing.TB, o catalog.Options) (*catalog.Catalog, map[string]*ledger
 	for _, id := range []string{"customers", "orders"} {
 		ledgers[id] = newLedger(mcptest.Tool("list_all", ""), mcptest.Tool("create_one", ""), mcptest.Tool("delete_one", ""))
 		add(t, c, id, mcptest.Connect(t, ledgers[id].server, nil))
+		if err := c.Override(id, "list_all", annotation.Annotations{Freshness: annotation.Stable}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return c, ledgers
 }
@@ -424,7 +427,7 @@ func TestCallersOfOtherScopesNeverMeet(t *testing.T) {
 			ids := [2]string{"customers", "orders"}
 			for i, id := range ids {
 				s := mcptest.New()
-				mcptest.Add(s, mcptest.Tool("list_all", ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+				mcptest.Add(s, mcptest.Tool("list_notes", ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 					var a struct{ Caller int }
 					if err := json.Unmarshal(arguments, &a); err != nil || a.Caller != i {
 						t.Errorf("%s executed a call of %s", id, arguments)
@@ -453,11 +456,11 @@ func TestCallersOfOtherScopesNeverMeet(t *testing.T) {
 					}
 					caller := std.Then(v)
 					for i := range calls {
-						if got := listed(v); got != ids[who]+"/list_all" {
+						if got := listed(v); got != ids[who]+"/list_notes" {
 							t.Errorf("caller %d sees %q", who, got)
 						}
 						for at, id := range ids {
-							tool, _ := c.Lookup(id, "list_all")
+							tool, _ := c.Lookup(id, "list_notes")
 							call := middleware.Call{Scope: "same", Tool: tool, Arguments: fmt.Appendf(nil, `{"caller":%d,"i":%d}`, at, i)}
 							res, err := caller.CallTool(ctx, call)
 							if at == who && (err != nil || res.Content[0].(*mcp.TextContent).Text != id) || at != who && !errors.Is(err, catalog.ErrUnknownTool) {

@@ -21,6 +21,9 @@ import (
 
 func tool(tb testing.TB, name string, a annotation.Annotations) *middleware.Tool {
 	tb.Helper()
+	if a.ReadOnly == annotation.Yes {
+		a.Freshness = annotation.Stable
+	}
 	a = a.Attribute(annotation.Host, "")
 	t, err := middleware.NewTool("server", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, a)
 	if err != nil {

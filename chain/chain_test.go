@@ -282,7 +282,7 @@ func TestPlacesSeeCallsAndAttempts(t *testing.T) {
 		s := whole(denies)
 		s.Outermost, s.PerCall, s.PerAttempt = count(&outermost), count(&calls), count(&attempts)
 		c := s.Then(executor)
-		list, remove := definition(t, "list_files"), definition(t, "delete_file")
+		list, remove := definition(t, "list_notes"), definition(t, "delete_file")
 		for range 2 {
 			if _, err := c.CallTool(t.Context(), middleware.Call{Tool: list}); err != nil {
 				t.Fatal(err)
@@ -313,7 +313,7 @@ func TestHitCostsNoToken(t *testing.T) {
 		})))
 		began := time.Now()
 		for range 10 {
-			if _, err := c.CallTool(t.Context(), middleware.Call{Tool: definition(t, "list_files")}); err != nil {
+			if _, err := c.CallTool(t.Context(), middleware.Call{Tool: definition(t, "list_notes")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -391,7 +391,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 			add(asks, "ask first")
 			add(class.must && !want.Confirms, "refuse, nobody can be asked")
 			add(!class.must && !asks, "run")
-			add(want.Caches && class.reads, "remember")
+			add(want.Caches && class.reads, "remember for 5m0s")
 			add(want.Caches && !class.reads, "never cache")
 			add(want.Retries && class.repeats, "retry")
 			add(want.Retries && !class.repeats, "retry if not sent")

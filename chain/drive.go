@@ -51,11 +51,13 @@ func driven(c interface {
 	if d.counts = d.asked != nil; !d.counts {
 		d.asked = func() int { return 0 }
 	}
-	d.read = d.tool("look", annotation.ReadOnly().Attribute(annotation.Host, ""))
+	read := annotation.ReadOnly()
+	read.Freshness = annotation.Stable
+	d.read = d.tool("look", read.Attribute(annotation.Host, ""))
 	d.write = d.tool("add", annotation.Write().Attribute(annotation.Host, ""))
 	d.danger = d.tool("destroy", annotation.Destructive().Attribute(annotation.Host, ""))
 	d.unclassed = d.tool("list_things", annotation.Annotations{})
-	audited := annotation.ReadOnly()
+	audited := read
 	audited.AuditRequired = annotation.Yes
 	d.audited = d.tool("look_at_secrets", audited.Attribute(annotation.Host, ""))
 	d.caller = c.Then(&arrivals{recorder: d.end, guarded: guard.New(d.end, d.accepted)})

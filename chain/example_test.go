@@ -45,7 +45,7 @@ func Example() {
 		Retry:      retry.New(retry.Options{}),
 	}.Then(tools)
 
-	for _, name := range []string{"list_files", "list_files", "delete_file", "list_files"} {
+	for _, name := range []string{"list_notes", "list_notes", "delete_file", "list_notes"} {
 		fmt.Println(name)
 		tool, _ := tools.Lookup("files", name)
 		res, err := caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"path":"a.txt"}`)})
@@ -55,13 +55,13 @@ func Example() {
 		fmt.Println("  answer:", res.Content[0].(*mcp.TextContent).Text)
 	}
 	// Output:
-	// list_files
-	//   host: list_files is safe
-	//   attempt: list_files is safe
-	//   server: list_files
+	// list_notes
+	//   host: list_notes is safe
+	//   attempt: list_notes is safe
+	//   server: list_notes
 	//   answer: done
-	// list_files
-	//   host: list_files is safe
+	// list_notes
+	//   host: list_notes is safe
 	//   answer: done
 	// delete_file
 	//   host: delete_file is dangerous
@@ -69,10 +69,10 @@ func Example() {
 	//   attempt: delete_file is dangerous
 	//   server: delete_file
 	//   answer: done
-	// list_files
-	//   host: list_files is safe
-	//   attempt: list_files is safe
-	//   server: list_files
+	// list_notes
+	//   host: list_notes is safe
+	//   attempt: list_notes is safe
+	//   server: list_notes
 	//   answer: done
 }
 
@@ -80,7 +80,7 @@ func Example() {
 func connect(ctx context.Context) *mcp.ClientSession {
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 	for name, description := range map[string]string{
-		"list_files":  "List the files of a folder.",
+		"list_notes":  "List the files of a folder.",
 		"delete_file": "Delete a file.",
 	} {
 		server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}},

@@ -158,7 +158,7 @@ func TestWrongOrderExecutesNothingTwiceOrUnasked(t *testing.T) {
 	lost := errors.New("lost")
 	again := func() middleware.Middleware { return retry.New(retry.Options{Rand: func() float64 { return 0 }}) }
 	memory := func() middleware.Middleware {
-		return cache.New(cache.Options{Idempotent: []string{"files/delete_file"}})
+		return cache.New(cache.Options{Idempotent: true})
 	}
 	twice := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -250,7 +250,7 @@ func TestOneHintDrivesAll(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := annotation.Annotations{ReadOnly: annotation.Yes, Destructive: tt.hint}
+				a := annotation.Annotations{ReadOnly: annotation.Yes, Destructive: tt.hint, Freshness: annotation.Stable}
 				asked, executed := 0, 0
 				s := whole(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 					asked++

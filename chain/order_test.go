@@ -217,7 +217,7 @@ func selfCheck(t *testing.T, order []string) string {
 		}
 	}
 	danger, read, write := tool(t, "destroy", annotation.Destructive()), tool(t, "look", annotation.ReadOnly()), tool(t, "add", annotation.Write())
-	unclassed := definition(t, "list_files")
+	unclassed := definition(t, "list_notes")
 	synctest.Test(t, func(*testing.T) {
 		b := newBench(order, never)
 		b.person.no.Store(true)
@@ -264,7 +264,7 @@ func selfCheck(t *testing.T, order []string) string {
 		for range 2 {
 			claim(b.call(unclassed) == nil, "a read that nobody had classed failed")
 		}
-		claim(b.person.asked.Load() == 0 && b.arrived["list_files"] == 1, "a read that nobody had classed is asked about or forgotten")
+		claim(b.person.asked.Load() == 0 && b.arrived["list_notes"] == 1, "a read that nobody had classed is asked about or forgotten")
 	})
 	return strings.Join(said, ", ")
 }

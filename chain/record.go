@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,6 +16,8 @@ type Record struct {
 	Tool *middleware.Tool
 	// Cached is true if the result is an earlier one, or that of a call in flight.
 	Cached bool
+	// Age is how old a cached result is, 0 for that of a call in flight.
+	Age time.Duration
 	// Approval is how the call was approved; the zero value is not approved.
 	Approval Approval
 	// Attempts is how often the call was handed on by retry, 0 without one.
@@ -56,10 +59,11 @@ func RecordOf(ctx context.Context) (Record, bool) {
 	}
 	r := state.Record()
 	record := Record{
-		Tool: r.Tool, Cached: r.Cached, Approval: Approval(r.Approval), Attempts: r.Attempts,
+		Tool: r.Tool, Cached: r.Cached, Age: r.Age, Approval: Approval(r.Approval), Attempts: r.Attempts,
 		Replica: r.Replica, Waited: r.Waited, Decisions: make([]Decision, len(r.Decisions)),
 	}
 	for i, d := range r.Decisions {
+		d.Why = cmp.Or(d.Why, r.Memory(d))
 		record.Decisions[i] = Decision(d)
 	}
 	return record, true

@@ -74,14 +74,14 @@ func live(t *testing.T, w *world) {
 		{"crm/list_customers", `{"a":1,"a":2}`, "each member once", audit.Refused, "", nil, 0, nil},
 	}
 	for range 4 {
-		steps = append(steps, step{"files/get_status", `{}`, "done", audit.OK, "", nil, 0, nil})
+		steps = append(steps, step{"files/get_ticket", `{}`, "done", audit.OK, "", nil, 0, nil})
 	}
 	first := len(steps) - 4
-	steps[first].executed, steps[first].from = once("get_status {}"), "server"
+	steps[first].executed, steps[first].from = once("get_ticket {}"), "server"
 	for i := range steps[first+1:] {
 		steps[first+1+i].from = "cache"
 	}
-	steps = append(steps, step{"files/get_status", `{}`, "called 4 times in a row", audit.Refused, "", nil, 0, []string{"budget stopped"}})
+	steps = append(steps, step{"files/get_ticket", `{}`, "called 4 times in a row", audit.Refused, "", nil, 0, []string{"budget stopped"}})
 
 	play := func(caller middleware.ToolCaller, all []step) {
 		t.Helper()

@@ -242,7 +242,7 @@ func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, ver
 	}
 	files := mcptest.New()
 	syncing(t, files, w)
-	w.serve(files, plainTool("run_query", "Runs a query."), plainTool("list_orders", "Lists orders."), plainTool("get_status", "Returns the status."))
+	w.serve(files, plainTool("run_query", "Runs a query."), plainTool("list_orders", "Lists orders."), plainTool("get_ticket", "Returns a ticket."))
 	w.add(t, "files", join("files", files))
 	flaky := mcptest.New()
 	w.serve(flaky, plainTool("get_rate", "Returns a rate."), plainTool("pay", "Pays an invoice."))
@@ -253,6 +253,9 @@ func newWorld(t *testing.T, way func(*testing.T, *mcp.Server) mcp.Transport, ver
 	}
 	audited := annotation.Annotations{AuditRequired: annotation.Yes}
 	if err := w.tools.Override("crm", "get_salary", audited); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.tools.Override("files", "sync", annotation.Annotations{Freshness: annotation.Shared}); err != nil {
 		t.Fatal(err)
 	}
 	w.path = filepath.Join(t.TempDir(), "calls.jsonl")

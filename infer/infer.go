@@ -59,7 +59,7 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 		t.c.walk(decoded(def.InputSchema), 0)
 	}
 	t.decide()
-	return t.annotate(def, name)
+	return withFreshness(t.annotate(def, name), def, name)
 }
 
 // sharedPrefix counts the words that all names begin with. A plain verb is not

@@ -195,22 +195,24 @@ func (t *Tool) Explain() string {
 		return b.String()
 	}
 	a := t.Annotations
-	for _, hint := range []struct {
+	for _, known := range []struct {
 		word  string
 		field annotation.Field
-		value annotation.Hint
+		value string
 	}{
-		{"read-only", annotation.ReadOnlyHint, a.ReadOnly},
-		{"destructive", annotation.DestructiveHint, a.Destructive},
-		{"confirmation", annotation.RequiresConfirmation, a.RequiresConfirmation},
-		{"idempotent", annotation.IdempotentHint, a.Idempotent},
-		{"open-world", annotation.OpenWorldHint, a.OpenWorld},
+		{"read-only", annotation.ReadOnlyHint, a.ReadOnly.String()},
+		{"destructive", annotation.DestructiveHint, a.Destructive.String()},
+		{"confirmation", annotation.RequiresConfirmation, a.RequiresConfirmation.String()},
+		{"idempotent", annotation.IdempotentHint, a.Idempotent.String()},
+		{"open-world", annotation.OpenWorldHint, a.OpenWorld.String()},
+		{"freshness", annotation.FreshnessHint, string(a.Freshness)},
+		{"secret", annotation.SecretHint, a.Secret.String()},
 	} {
-		if hint.value == annotation.Unset {
+		if known.value == "" || known.value == annotation.Unset.String() {
 			continue
 		}
-		e, _ := a.EvidenceOf(hint.field) // none is the host's own word
-		fmt.Fprintf(&b, "  %-13s %-5s %s\n", hint.word, hint.value, e)
+		e, _ := a.EvidenceOf(known.field) // none is the host's own word
+		fmt.Fprintf(&b, "  %-13s %-5s %s\n", known.word, known.value, e)
 	}
 	if a.Safety() == annotation.Unknown {
 		b.WriteString("  nothing known: no one that you trust declared what it does, and no word of the name says it\n")

@@ -30,12 +30,12 @@ func TestClientGivesTheChainToWhoeverCalls(t *testing.T) {
 		t.Run("a read is remembered", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Denied)
 			for range 2 {
-				res, err := m.call(t, "list_files", map[string]any{"a": 1})
-				if got := text(t, res, err); got != `list_files{"a":1}` {
+				res, err := m.call(t, "list_notes", map[string]any{"a": 1})
+				if got := text(t, res, err); got != `list_notes{"a":1}` {
 					t.Errorf("got %q", got)
 				}
 			}
-			m.backend.want(t, `list_files{"a":1}`)
+			m.backend.want(t, `list_notes{"a":1}`)
 			m.person.want(t)
 		})
 		t.Run("a delete is asked about", func(t *testing.T) {
@@ -174,13 +174,13 @@ func TestSessionsOfOneClient(t *testing.T) {
 		}
 		for range 2 {
 			for id := range session {
-				err := call(id, "list_files")
+				err := call(id, "list_notes")
 				if (err == nil) != (id != "") {
-					t.Errorf("list_files of %q: %v", id, err)
+					t.Errorf("list_notes of %q: %v", id, err)
 				}
 			}
 		}
-		if err := call("", "list_files"); err == nil || !strings.Contains(err.Error(), "no server id") || !middleware.NotSent(err) {
+		if err := call("", "list_notes"); err == nil || !strings.Contains(err.Error(), "no server id") || !middleware.NotSent(err) {
 			t.Errorf("a session without an id: got %v", err)
 		}
 		if err := call("a", "delete_file"); !errors.Is(err, hitl.ErrDenied) {
@@ -190,8 +190,8 @@ func TestSessionsOfOneClient(t *testing.T) {
 			t.Errorf("with the guard alone: got %v", err)
 		}
 		no.want(t, "a/delete_file")
-		backends["a"].want(t, "list_files{}")
-		backends["b"].want(t, "list_files{}", "list_files{}")
+		backends["a"].want(t, "list_notes{}")
+		backends["b"].want(t, "list_notes{}", "list_notes{}")
 		backends[""].want(t)
 		if want := map[string]int{"a": 1, "b": 1, "": 1}; !maps.Equal(asked, want) {
 			t.Errorf("asked for chains %v, want %v", asked, want)
@@ -239,13 +239,13 @@ func TestChainOverAMountedClient(t *testing.T) {
 		})
 		t.Run("scopes share no memory", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Denied)
-			tool, _ := m.tools.Lookup("files", "list_files")
+			tool, _ := m.tools.Lookup("files", "list_notes")
 			for _, scope := range []string{"alice", "bob", "alice"} {
 				if _, err := m.tools.CallTool(mcptest.Context(t), middleware.Call{Scope: scope, Tool: tool}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			m.backend.want(t, "list_files{}", "list_files{}")
+			m.backend.want(t, "list_notes{}", "list_notes{}")
 		})
 	})
 }
@@ -285,7 +285,7 @@ func TestMetaReachesTheServer(t *testing.T) {
 				return next(ctx, method, req)
 			}
 		})
-		p := &mcp.CallToolParams{Name: "list_files", Meta: mcp.Meta{"traceparent": "00-1"}}
+		p := &mcp.CallToolParams{Name: "list_notes", Meta: mcp.Meta{"traceparent": "00-1"}}
 		p.SetProgressToken("token")
 		if _, err := m.session.CallTool(mcptest.Context(t), p); err != nil {
 			t.Fatal(err)
@@ -306,7 +306,7 @@ func TestQuestionOfTheServerPassesAndIsNotRemembered(t *testing.T) { // B115
 		safely := chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()
 		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", safely })
 		s := mcptest.New()
-		s.AddTool(mcptest.Tool("list_files", ""), func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.AddTool(mcptest.Tool("list_notes", ""), func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			rounds++
 			if answer, ok := r.Params.InputResponses["which"].(*mcp.ElicitResult); ok {
 				return mcptest.Text(answer.Action + " " + r.Params.RequestState), nil
@@ -316,12 +316,12 @@ func TestQuestionOfTheServerPassesAndIsNotRemembered(t *testing.T) { // B115
 		cs := mcptest.Connect(t, s, client)
 		add(t, tools, "files", cs)
 		for range 2 {
-			first, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
+			first, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_notes"})
 			if err != nil || !first.NeedsInput() || first.RequestState != "s1" || first.InputRequests["which"] == nil {
 				t.Fatalf("got %+v, %v, want the server's question", first, err)
 			}
 			res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{
-				Name: "list_files", RequestState: first.RequestState,
+				Name: "list_notes", RequestState: first.RequestState,
 				InputResponses: mcp.InputResponseMap{"which": &mcp.ElicitResult{Action: "accept"}},
 			})
 			if got := text(t, res, err); got != "accept s1" {
@@ -373,8 +373,8 @@ func TestMiddlewareThatLosesTheContextIsRefused(t *testing.T) {
 	mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", lose })
 	cs := mcptest.Connect(t, b.server, client)
 	add(t, tools, "files", cs)
-	_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
-	if err == nil || !strings.Contains(err.Error(), "lost its session") || !strings.Contains(err.Error(), "list_files") || !middleware.NotSent(err) || !middleware.Permanent(err) {
+	_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_notes"})
+	if err == nil || !strings.Contains(err.Error(), "lost its session") || !strings.Contains(err.Error(), "list_notes") || !middleware.NotSent(err) || !middleware.Permanent(err) {
 		t.Errorf("got %v", err)
 	}
 	b.want(t)
@@ -390,7 +390,7 @@ func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 		mount.Client(client, tools, func(*mcp.ClientSession) (string, middleware.Middleware) { return "files", silent })
 		cs := mcptest.Connect(t, newBackend().server, client)
 		add(t, tools, "files", cs)
-		_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
+		_, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_notes"})
 		if _, ok := errors.AsType[*fault.NoResultError](err); !ok {
 			t.Errorf("got %v", err)
 		}
@@ -406,7 +406,7 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mcptest.New()
-			mcptest.Add(s, mcptest.Tool("list_files", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+			mcptest.Add(s, mcptest.Tool("list_notes", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 				t.Error("it ran")
 				return mcptest.Text(""), nil
 			})
@@ -422,7 +422,7 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 						err = fmt.Errorf("panic: %v", v)
 					}
 				}()
-				_, err = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_files"})
+				_, err = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_notes"})
 				return err
 			}
 			if err := call(); err == nil || !strings.Contains(err.Error(), "not ready") {
@@ -443,7 +443,7 @@ func TestConcurrentCallsOfOneAnswer(t *testing.T) {
 		var calls sync.WaitGroup
 		for range 16 {
 			calls.Go(func() {
-				res, err := m.session.CallTool(ctx, &mcp.CallToolParams{Name: "list_files"})
+				res, err := m.session.CallTool(ctx, &mcp.CallToolParams{Name: "list_notes"})
 				if err != nil {
 					t.Error(err)
 					return
@@ -453,6 +453,6 @@ func TestConcurrentCallsOfOneAnswer(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		m.backend.want(t, "list_files{}")
+		m.backend.want(t, "list_notes{}")
 	})
 }

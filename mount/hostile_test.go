@@ -76,7 +76,7 @@ func (c trial) run(t *testing.T, within func(func(*testing.T)) func(*testing.T),
 		executed         int
 	}{
 		{"a dangerous call", "delete_file", c.write, c.executed},
-		{"a read", "list_files", c.read, c.readExecuted},
+		{"a read", "list_notes", c.read, c.readExecuted},
 	} {
 		t.Run(side.name, within(func(t *testing.T) {
 			caller, executed := connect(t)
@@ -90,7 +90,7 @@ func (c trial) run(t *testing.T, within func(func(*testing.T)) func(*testing.T),
 			}
 			before := executed()
 			_, err = caller.CallTool(mcptest.Context(t), middleware.Call{
-				ID: "2", Scope: "ann", Tool: unclassed(t, "srv", "list_files"), Arguments: json.RawMessage(`{"path":"b"}`),
+				ID: "2", Scope: "ann", Tool: unclassed(t, "srv", "list_notes"), Arguments: json.RawMessage(`{"path":"b"}`),
 			})
 			alive := err == nil && executed() == before+1
 			if !alive && executed() != before {

@@ -39,7 +39,7 @@ type backend struct {
 
 func newBackend() *backend {
 	b := &backend{server: mcptest.New()}
-	for _, name := range []string{"list_files", "delete_file", "update_file", "frobnicate"} {
+	for _, name := range []string{"list_notes", "delete_file", "update_file", "frobnicate"} {
 		mcptest.Add(b.server, mcptest.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -112,7 +112,7 @@ func ExampleSession() {
 	session := connect(newBackend().server) // the MCP Go SDK, as always
 	caller := chain.Standard{Infer: infer.New(infer.Options{})}.Then(mount.Session(session))
 
-	for _, name := range []string{"list_files", "delete_file"} {
+	for _, name := range []string{"list_notes", "delete_file"} {
 		tool, err := middleware.NewTool("files", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, unsaid)
 		if err != nil {
 			panic(err)
@@ -125,7 +125,7 @@ func ExampleSession() {
 		fmt.Println(res.Content[0].(*mcp.TextContent).Text)
 	}
 	// Output:
-	// list_files{}
+	// list_notes{}
 	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 }
 
@@ -150,7 +150,7 @@ func ExampleClient() {
 		panic(err)
 	}
 
-	for _, name := range []string{"list_files", "list_files", "delete_file"} {
+	for _, name := range []string{"list_notes", "list_notes", "delete_file"} {
 		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name})
 		if err != nil {
 			fmt.Println("denied:", errors.Is(err, hitl.ErrDenied))
@@ -160,10 +160,10 @@ func ExampleClient() {
 	}
 	fmt.Println("executed:", backend.calls)
 	// Output:
-	// list_files{}
-	// list_files{}
+	// list_notes{}
+	// list_notes{}
 	// denied: true
-	// executed: [list_files{}]
+	// executed: [list_notes{}]
 }
 
 func connect(server *mcp.Server) *mcp.ClientSession {
@@ -231,7 +231,7 @@ func TestSessionWithoutACatalogue(t *testing.T) {
 			name         string
 			runs, unseen bool // in a chain; where inference never saw it
 		}{
-			{"list_files", true, false}, {"update_file", true, false}, {"delete_file", false, false}, {"frobnicate", false, false},
+			{"list_notes", true, false}, {"update_file", true, false}, {"delete_file", false, false}, {"frobnicate", false, false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				call := middleware.Call{Tool: unclassed(t, "files", c.name), Arguments: json.RawMessage(`{"a":1}`)}

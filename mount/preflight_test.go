@@ -175,7 +175,7 @@ func TestALiarGainsNothing(t *testing.T) {
 func TestAnUntrustedAnswerRaises(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
-	tool := mcptest.Tool("list_files", "")
+	tool := mcptest.Tool("list_notes", "")
 	calls := 0
 	mcptest.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		calls++
@@ -187,11 +187,11 @@ func TestAnUntrustedAnswerRaises(t *testing.T) {
 	cs, resolver, _ := wireForms[0].connect(t, server, wireWays[1])
 	person := new(approver)
 	call := host(t, cs, resolver, false, person)
-	if err := call("list_files", `{"purge":true}`); !errors.Is(err, hitl.ErrDenied) {
+	if err := call("list_notes", `{"purge":true}`); !errors.Is(err, hitl.ErrDenied) {
 		t.Errorf("got %v", err)
 	}
-	person.want(t, `list_files dangerous {"purge":true}`)
-	if err := call("list_files", `{}`); err != nil || calls != 1 {
+	person.want(t, `list_notes dangerous {"purge":true}`)
+	if err := call("list_notes", `{}`); err != nil || calls != 1 {
 		t.Errorf("a read: %v, %d calls", err, calls)
 	}
 	person.want(t)
@@ -208,6 +208,9 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools.Trust("files")
+	if err := tools.Override("files", "filesystem", annotation.Annotations{Freshness: annotation.Shared}); err != nil {
+		t.Fatal(err)
+	}
 	judge := preflight.New(preflight.Options{Resolver: resolver, Trusted: func(string) bool { return true }})
 	std := chain.Standard{
 		Preflight: judge, Confirm: hitl.New(person, hitl.Options{}), Cache: cache.New(cache.Options{}),

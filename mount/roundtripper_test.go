@@ -40,7 +40,7 @@ func ExampleRoundTripper() {
 	}
 	defer func() { busy = false; _ = session.Close() }()
 
-	tool, err := middleware.NewTool("files", mcptest.Tool("list_files", ""), readOnly)
+	tool, err := middleware.NewTool("files", mcptest.Tool("list_notes", ""), readOnly)
 	if err != nil {
 		panic(err)
 	}
@@ -99,7 +99,7 @@ func TestB133RetryAfterOverHTTPPacesTheChain(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 70*time.Second)
 			defer cancel()
 			began := time.Now()
-			_, err := caller.CallTool(ctx, middleware.Call{Tool: unclassed(t, "srv", "list_files")})
+			_, err := caller.CallTool(ctx, middleware.Call{Tool: unclassed(t, "srv", "list_notes")})
 			after, ok := middleware.RetryAfter(err)
 			if err == nil || !ok || after != 80*time.Second {
 				t.Errorf("got %v, want an error that says 80 s", err)

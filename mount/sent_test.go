@@ -44,7 +44,7 @@ func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
 				var mu sync.Mutex
 				var got []string
 				server := mcptest.New()
-				for _, name := range []string{"delete_file", "list_files"} {
+				for _, name := range []string{"delete_file", "list_notes"} {
 					mcptest.Add(server, mcptest.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -68,8 +68,8 @@ func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
 					if string(person.arguments) != given {
 						rt.Fatalf("shown %q, given %q", person.arguments, given)
 					}
-					call("list_files", given)
-					call("list_files", again)
+					call("list_notes", given)
+					call("list_notes", again)
 					if len(got) != 2 {
 						rt.Fatalf("%q and %q mean the same and were asked %d times", given, again, len(got)-1)
 					}

@@ -327,7 +327,7 @@ func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
 // and the yes does not come back with the old one either.
 func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 	tools := func(text string) []*mcp.Tool {
-		return []*mcp.Tool{mcptest.Tool("delete_a", text), mcptest.Tool("list_a", text)}
+		return []*mcp.Tool{mcptest.Tool("delete_a", text), mcptest.Tool("list_notes", text)}
 	}
 	l := newLedger(tools("One.")...)
 	c := locked()
@@ -360,8 +360,8 @@ func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 
 		call("delete_a")
 		call("delete_a")
-		call("list_a")
-		call("list_a")
+		call("list_notes")
+		call("list_notes")
 		ran += 3 // the second read is answered from memory
 		l.want(t, ran)
 		if asked != i+1 {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
@@ -59,6 +60,9 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	if err == nil {
 		h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
 		err = h.tools.Add(ctx, h.id, session)
+	}
+	if err == nil { // nobody else writes to the folder
+		_, err = h.tools.OverrideMatching(h.id+"/*", annotation.Annotations{Freshness: annotation.Stable}) //nolint:contextcheck // it calls nothing
 	}
 	if err != nil { // an error of HTTP holds the whole URL, so secrets are taken out
 		return h, redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))

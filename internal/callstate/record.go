@@ -1,9 +1,12 @@
 package callstate
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -20,6 +23,9 @@ type Record struct {
 	Replica string
 	// Cached is true if the result is an earlier one, or that of another caller.
 	Cached bool
+	// Age is how old a cached result is, 0 for that of a call in flight.
+	Age       time.Duration
+	freshness annotation.Freshness
 	// Decisions are in the order in which they were made.
 	Decisions []Decision
 }
@@ -66,12 +72,22 @@ func (s *State) Routed(replica, why string) {
 	})
 }
 
-// Cached records that the result is an earlier one, and how it was found.
-func (s *State) Cached(how string) {
+// Cached records that the result is an earlier one, how it was found, its age, and for
+// how long one stays true.
+func (s *State) Cached(how string, age time.Duration, f annotation.Freshness) {
 	s.write(func(r *Record) {
-		r.Cached = true
+		r.Cached, r.Age, r.freshness = true, age, f
 		r.Decisions = append(r.Decisions, Decision{"cache", how, ""})
 	})
+}
+
+// Memory returns in words what a decision about a hit of the cache leaves out, "" for
+// others: words are made only for a reader.
+func (r *Record) Memory(d Decision) string {
+	if d.Stage != "cache" || d.What != "hit" {
+		return ""
+	}
+	return fmt.Sprintf("from memory, %v old, %s", r.Age.Round(time.Millisecond), cmp.Or(r.freshness, annotation.Volatile))
 }
 
 // Decide adds a decision.

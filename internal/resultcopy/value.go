@@ -2,20 +2,24 @@ package resultcopy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A value is a result as other replicas read it: a byte that says how, and JSON.
+// A value is a result as other replicas read it: a byte that says how, the time at which it was
+// requested in milliseconds of Unix, and JSON.
 const (
-	valueOf1    = '1' // a result as the protocol has it
-	valueOf1Raw = '2' // the same, its structured content being bytes and no tree
+	valueOf1    = '3' // a result as the protocol has it
+	valueOf1Raw = '4' // the same, its structured content being bytes and no tree
+	valueHead   = 9   // bytes before the JSON
 )
 
 // Encode returns the value of a result, and false for one that another process
 // would not read as it is.
-func Encode(res *mcp.CallToolResult) ([]byte, bool) {
+func Encode(res *mcp.CallToolResult, at time.Time) ([]byte, bool) {
 	form, err := json.Marshal(res)
 	if err != nil {
 		return nil, false
@@ -24,8 +28,8 @@ func Encode(res *mcp.CallToolResult) ([]byte, bool) {
 	if _, raw := res.StructuredContent.(json.RawMessage); raw {
 		version = valueOf1Raw
 	}
-	value := append([]byte{version}, form...)
-	read, ok := Decode(value)
+	value := append(binary.BigEndian.AppendUint64([]byte{version}, uint64(at.UnixMilli())), form...)
+	read, _, ok := Decode(value)
 	if !ok {
 		return nil, false
 	}
@@ -33,24 +37,24 @@ func Encode(res *mcp.CallToolResult) ([]byte, bool) {
 	return value, err == nil && bytes.Equal(form, again)
 }
 
-// Decode returns the result of a value, and false for one that is none: of another
-// version, or cut off.
-func Decode(value []byte) (*mcp.CallToolResult, bool) {
-	if len(value) == 0 || value[0] != valueOf1 && value[0] != valueOf1Raw {
-		return nil, false
+// Decode returns the result of a value and when it was requested, and false for one that
+// is none: of another version, or cut off.
+func Decode(value []byte) (res *mcp.CallToolResult, at time.Time, ok bool) {
+	if len(value) < valueHead || value[0] != valueOf1 && value[0] != valueOf1Raw {
+		return nil, at, false
 	}
-	res := new(mcp.CallToolResult)
-	if json.Unmarshal(value[1:], res) != nil {
-		return nil, false
+	res, at = new(mcp.CallToolResult), time.UnixMilli(int64(binary.BigEndian.Uint64(value[1:valueHead])))
+	if json.Unmarshal(value[valueHead:], res) != nil {
+		return nil, at, false
 	}
 	if value[0] == valueOf1Raw {
 		var raw struct {
 			StructuredContent json.RawMessage `json:"structuredContent"`
 		}
-		if json.Unmarshal(value[1:], &raw) != nil {
-			return nil, false
+		if json.Unmarshal(value[valueHead:], &raw) != nil {
+			return nil, at, false
 		}
 		res.StructuredContent = raw.StructuredContent
 	}
-	return res, true
+	return res, at, true
 }

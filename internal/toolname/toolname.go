@@ -1,4 +1,4 @@
-// Package toolname holds MCP's rule for the name of a tool, and ours for the id of a server.
+// Package toolname holds MCP's rule for the name of a tool, ours for the id of a server, and patterns of both.
 package toolname
 
 import (

@@ -356,7 +356,7 @@ func TestToolHandler(t *testing.T) {
 	}
 	server := mcptest.New()
 	std := chain.Standard{Cache: cache.New(cache.Options{})}
-	for name, a := range map[string]annotation.Annotations{"look": annotation.ReadOnly(), "wipe": annotation.Destructive()} {
+	for name, a := range map[string]annotation.Annotations{"look": {ReadOnly: annotation.Yes, Freshness: annotation.Stable}, "wipe": annotation.Destructive()} {
 		tool, err := middleware.NewTool("srv", mcptest.Tool(name, ""), a)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func newTool(name string, a annotation.Annotations) *middleware.Tool {
 }
 
 var (
-	reads  = newTool("find_invoices", annotation.ReadOnly())
+	reads  = newTool("find_invoices", annotation.Annotations{ReadOnly: annotation.Yes, Freshness: annotation.Stable})
 	writes = newTool("update_invoice", annotation.Update())
 	wipes  = newTool("delete_invoice", annotation.Destructive())
 )

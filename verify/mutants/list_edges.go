@@ -39,7 +39,7 @@ var proxyMutants = []mutant{
 	{"params-are-read-in-one-way-only", "cmd/fairlead/proxy/call.go", `p, err := readCall(m.Params)`, `p := new(mcp.CallToolParamsRaw); err := json.Unmarshal(m.Params, p)`},
 	{"change-is-not-handed-on", "cmd/fairlead/proxy/session.go", `s.tools.announced(from)`, `_ = from`},
 	{"earlier-policy-hears-of-no-change", "cmd/fairlead/proxy/tools.go", `if c := before.Value(); c != nil {`, `if c := before.Value(); c != nil && t.now == nil {`},
-	{"store-for-each-policy", "cmd/fairlead/proxy/plan.go", `remember := cache.Options{Store: p.store, TTL: cmp.Or(now.CacheTTL, memory), Logger: log}`, `remember := cache.Options{TTL: cmp.Or(now.CacheTTL, memory), Logger: log}`},
+	{"store-for-each-policy", "cmd/fairlead/proxy/plan.go", `remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}`, `remember := cache.Options{Lifetime: now.Lifetime, Logger: log}`},
 	{"refusals-are-not-recorded", "cmd/fairlead/proxy/tools.go", `if s.proxy.trail == nil {`, `if s.proxy.trail != nil {`},
 	{"store-for-each-session", "cmd/fairlead/proxy/plan.go", `s.caller = p.standard.Then(s.shown)`,
 		`own := p.standard; own.Cache = cache.New(cache.Options{TTL: memory}); s.caller = own.Then(s.shown)`},

@@ -217,7 +217,7 @@ func (w *scenario) answerOf(r *record, res *mcp.CallToolResult) *exec {
 
 // checkShared: I3, I6 and what must never be shared.
 func (w *scenario) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
-	remembered := w.settings.remembered && r.server == trusty && r.tool.name == "set_note" && (r.law == writes || r.law == repeats)
+	remembered := w.settings.remembered && r.law == repeats
 	fromMemory := e.end.Before(r.begun)
 	c := e.call
 	switch {
@@ -249,7 +249,7 @@ func (w *scenario) checkRest(r *record) {
 		return // its tool's own limit may outlast the yes
 	}
 	want := 1
-	if again && r.law == reads {
+	if again && (r.law == reads || r.law == repeats && w.settings.remembered) {
 		want = 0
 	}
 	if len(r.execs) != want {

@@ -42,7 +42,7 @@ type settings struct {
 	attempts   int
 	lifetime   time.Duration
 	maxPending int
-	remembered bool // trusty/set_note may be answered from memory
+	remembered bool // declared idempotent writes may be answered from memory
 }
 
 // A nesting is how many chains stand in front of the catalogue.

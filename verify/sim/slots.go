@@ -141,7 +141,7 @@ func (w *scenario) nest(outer, inner chain.Standard, executor guarding) middlewa
 func (w *scenario) memory() cache.Options {
 	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{})}
 	if w.settings.remembered {
-		o.Idempotent = []string{trusty + "/set_note"}
+		o.Idempotent = true
 	}
 	if w.settings.entities {
 		o.Entities = make(map[string][]string)

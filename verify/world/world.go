@@ -32,7 +32,11 @@ func (k Kind) String() string { return [...]string{"reads", "repeats", "writes",
 
 // Annotations returns what the author of such a tool declares.
 func (k Kind) Annotations() annotation.Annotations {
-	return [...]func() annotation.Annotations{annotation.ReadOnly, annotation.Update, annotation.Write, annotation.Destructive}[k]()
+	a := [...]func() annotation.Annotations{annotation.ReadOnly, annotation.Update, annotation.Write, annotation.Destructive}[k]()
+	if k == Read {
+		a.Freshness = annotation.Stable // all who write do so through the chain
+	}
+	return a
 }
 
 // Hints returns what a server that has no more than MCP's own hints declares.

@@ -44,11 +44,10 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 	return store, nil
 }
 
-// share puts the store into the options of the middlewares. Results of writes are not
-// shared.
+// share puts the store into the options of the middlewares.
 func (o *proxyFlags) share(store *redis.Store) func(*cache.Options, *ratelimit.Options, *hitl.Options) {
 	return func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
-		c.Remote, c.Idempotent = store.Cache(), nil
+		c.Remote = store.Cache()
 		limit.Shared, limit.Replicas = store.Limiter(), o.replicas
 		ask.Store = store.Approvals()
 	}

@@ -6,13 +6,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // startProxy runs the program until the test ends, and returns where it serves. A Redis
@@ -34,9 +37,13 @@ func tryProxy(t *testing.T, store, server string) string {
 	ctx, stop := context.WithCancel(context.Background())
 	errs, written := io.Pipe()
 	ended, serves := make(chan int, 1), make(chan string, 1)
+	remember := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(remember, []byte(`{"cache": {"*": "on"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		ended <- command.Run(ctx, []string{
-			"proxy", "--store", store, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server,
+			"proxy", "--policy", remember, "--store", store, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server,
 		}, strings.NewReader(""), io.Discard, written)
 		_ = written.Close()
 	}()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -132,6 +133,24 @@ func (p *Policy) Needs(t *middleware.Tool) string {
 		}
 	}
 	return needs
+}
+
+// Lifetime returns for how long results of a tool are used, where usual is what follows
+// from its freshness. The shortest time of those that match counts; none is 0.
+func (p *Policy) Lifetime(t *middleware.Tool, usual time.Duration) time.Duration {
+	least := time.Duration(-1)
+	for _, l := range p.Cache {
+		if !l.Tool.Matches(t.Server, t.Name()) {
+			continue
+		}
+		if l.Time < 0 {
+			l.Time = usual
+		}
+		if least < 0 || l.Time < least {
+			least = l.Time
+		}
+	}
+	return max(least, 0)
 }
 
 // Explain says which of the rules match a tool, which of them decides, and why the

@@ -57,7 +57,7 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 		"limits":      r.limits(&p.Limits),
 		"timeout":     r.fields(map[string]field{"default": r.duration(&p.Timeout.Default), "cap": r.duration(&p.Timeout.Cap)}),
 		"retry":       r.fields(map[string]field{"attempts": r.count(&p.Retry.Attempts)}),
-		"cache":       r.fields(map[string]field{"ttl": r.duration(&p.CacheTTL), "off": r.flag(&p.NoCache)}),
+		"cache":       r.lifetimes(&p.Cache),
 		"budget":      r.budget(p),
 		"output": r.fields(map[string]field{"limit": r.counted(&p.OutputLimit, func(n int) bool { return n < leastOutput },
 			"it has to be at least %d, so that something can be said", leastOutput)}),
@@ -114,14 +114,15 @@ func (r *reader) rule(p *Policy) field {
 func (r *reader) tool(p *Policy) field {
 	return func(v hujson.Value, key string) {
 		before, o := len(r.faults), Override{Line: r.line(v.StartOffset)}
-		var class, level string
+		var class, level, fresh string
 		a := &o.Annotations
 		r.object(v, key, map[string]field{
 			"tool": r.pattern(&o.Tool), "class": r.text(&class, "safe", "moderate", "dangerous"),
 			"idempotent": r.hint(&a.Idempotent), "openWorld": r.hint(&a.OpenWorld), "auditRequired": r.hint(&a.AuditRequired),
+			"freshness": r.text(&fresh, "stable", "shared", "volatile"), "secret": r.hint(&a.Secret),
 			"securityLevel": r.text(&level, "public", "internal", "restricted"), "usually": r.duration(&a.EstimatedDuration),
 		})
-		a.SecurityLevel = annotation.SecurityLevel(level)
+		a.SecurityLevel, a.Freshness = annotation.SecurityLevel(level), annotation.Freshness(fresh)
 		switch class {
 		case "safe":
 			a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.Yes, annotation.No, annotation.No
@@ -140,6 +141,28 @@ func (r *reader) tool(p *Policy) field {
 			r.faultf(v, key, "%v", err)
 		}
 		p.Tools = append(p.Tools, o)
+	}
+}
+
+// lifetimes reads what is cached: "on", "off" or a time, by pattern.
+func (r *reader) lifetimes(to *[]Lifetime) field {
+	return func(v hujson.Value, key string) {
+		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+			tool, err := ParsePattern(name)
+			if err != nil {
+				r.faultf(m.Name, key, "%v", err)
+				return
+			}
+			l := Lifetime{Tool: tool}
+			switch s, ok := m.Value.Value.(hujson.Literal); {
+			case ok && s.String() == "off":
+			case ok && s.String() == "on":
+				l.Time = -1
+			default:
+				r.duration(&l.Time)(m.Value, key)
+			}
+			*to = append(*to, l)
+		})
 	}
 }
 

@@ -53,10 +53,8 @@ type Policy struct {
 	Limits  ratelimit.Options
 	Timeout timeout.Options
 	Retry   retry.Options
-	// CacheTTL is how long an answer is believed; 0 where the file does not say.
-	CacheTTL time.Duration
-	// NoCache is that nothing is remembered.
-	NoCache bool
+	// Cache are the tools whose results are cached; none by default.
+	Cache []Lifetime
 	// Budget is nil where there is none.
 	Budget *budget.Options
 	// OutputLimit is how many characters of an answer pass; 0 is all of it.
@@ -98,6 +96,12 @@ type Override struct {
 	Tool        Pattern
 	Annotations annotation.Annotations
 	Line        int
+}
+
+// A Lifetime is for how long the results of tools are used.
+type Lifetime struct {
+	Tool Pattern
+	Time time.Duration // 0 for "off", negative for "on": as the freshness of the tool tells
 }
 
 // A Permission is what a caller of tools needs.

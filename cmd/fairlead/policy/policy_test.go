@@ -46,7 +46,7 @@ const whole = `{
   "limits": {"perMinute": 600, "burst": 50, "maxWait": "10s", "servers": {"github": {"perMinute": 30, "burst": 5}}},
   "timeout": {"default": "90s", "cap": "5m"},
   "retry": {"attempts": 2},
-  "cache": {"ttl": "1m", "off": false},
+  "cache": {"files/*": "off", "docs/*": "10m", "docs/search": "on", "list_users": "on"},
   "budget": {"calls": 100, "cost": 2.5, "time": "1h", "idle": "30m", "repeats": 5, "pause": "10s"},
   "output": {"limit": 5000},
   "lock": "fairlead.lock.json",
@@ -74,7 +74,7 @@ func TestEverythingThatAPolicyCanSay(t *testing.T) {
 	if p.Limits.PerMinute != 600 || p.Limits.Servers["github"].Burst != 5 || p.Limits.MaxWait != 10*time.Second {
 		t.Errorf("limits: %+v", p.Limits)
 	}
-	if p.Budget.Session.Calls != 100 || p.Budget.Session.Cost != 2.5 || p.Budget.Repeats != 5 || p.CacheTTL != time.Minute || p.Retry.Attempts != 2 {
+	if p.Budget.Session.Calls != 100 || p.Budget.Session.Cost != 2.5 || p.Budget.Repeats != 5 || len(p.Cache) != 4 || p.Retry.Attempts != 2 {
 		t.Errorf("%+v", p)
 	}
 	if a := p.Tools[1].Annotations; a.Safety() != annotation.Moderate || a.SecurityLevel != annotation.Restricted || a.AuditRequired != annotation.Yes {
@@ -443,4 +443,18 @@ func TestARuleMoreAllowsNothingMore(t *testing.T) {
 			t.Errorf("%s/%s of the class %v goes through with %q, and not with %q", "s", tool, class, more, rules)
 		}
 	})
+}
+
+func TestLifetime(t *testing.T) {
+	t.Parallel()
+	p := parse(t, whole)
+	for name, want := range map[string]time.Duration{
+		"files/read": 0, "docs/get_page": 10 * time.Minute, "docs/search": 30 * time.Second, "crm/list_users": 30 * time.Second,
+		"files/list_users": 0, "crm/get_user": 0,
+	} {
+		server, tool, _ := strings.Cut(name, "/")
+		if got := p.Lifetime(&middleware.Tool{Server: server, Definition: &mcp.Tool{Name: tool}}, 30*time.Second); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
 }

@@ -288,7 +288,7 @@ func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newPlain(readThing, writeThing)
-		p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true)})
+		p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Policy: decided(t, `{"cache": {"*": "1m"}}`)})
 		a, b := s.client(t, p), s.client(t, p)
 		first := a.call(`{"name":"read_thing"}`)
 		if again := a.call(`{"name":"read_thing"}`); len(s.calls()) != 1 {
@@ -306,7 +306,7 @@ func TestStoreOutlivesAChangeOfThePolicy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var now atomic.Pointer[policy.Policy]
-		now.Store(new(policy.Policy))
+		now.Store(decided(t, `{"cache": {"*": "1m"}}`)())
 		s := newPlain(readThing, writeThing)
 		s.hold = make(chan struct{})
 		p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Policy: now.Load})
@@ -314,7 +314,7 @@ func TestStoreOutlivesAChangeOfThePolicy(t *testing.T) {
 		written := make(chan string)
 		go func() { written <- b.call(`{"name":"add_thing"}`) }()
 		synctest.Wait()
-		now.Store(new(policy.Policy))
+		now.Store(decided(t, `{"cache": {"*": "1m"}}`)())
 		early := a.call(`{"name":"read_thing"}`)
 		close(s.hold)
 		<-written

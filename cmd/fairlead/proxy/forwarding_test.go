@@ -224,7 +224,7 @@ func newForwarding(t testing.TB) *forwarding {
 	t.Helper()
 	f := new(forwarding)
 	p, err := proxy.New(proxy.Options{
-		Servers: []proxy.Server{{Name: "bytes", Open: f.open}}, Audit: f, Policy: decided(t, `{"cache":{"off":true}}`),
+		Servers: []proxy.Server{{Name: "bytes", Open: f.open}}, Audit: f, Policy: decided(t, `{}`),
 		Confirm: hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
 			f.heard.Lock()
 			defer f.heard.Unlock()

@@ -91,7 +91,7 @@ func TestAPortThatIsInUse(t *testing.T) {
 func TestClientsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, version string) {
-		url := listenOn(t, proxy.Options{Servers: []proxy.Server{child(t, "features")}, Policy: decided(t, `{"cache": {"off": true}}`)})
+		url := listenOn(t, proxy.Options{Servers: []proxy.Server{child(t, "features")}, Policy: decided(t, `{}`)})
 		done := make(chan int, 4)
 		for range cap(done) {
 			go func() {

@@ -35,9 +35,6 @@ const (
 	// patience is how long a person has. Many clients give up a request after a minute by
 	// themselves, which ends the question too.
 	patience = 5 * time.Minute
-	// memory is how long an answer is believed: others write to what a server reads, past
-	// the proxy, so that it is for what a model asks twice in one breath.
-	memory = 10 * time.Second
 	// slowList is how long a server may take to list its tools.
 	slowList = time.Minute
 )
@@ -50,7 +47,8 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask.Logger = log
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
-	remember := cache.Options{Store: p.store, TTL: cmp.Or(now.CacheTTL, memory), Logger: log}
+	remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}
+	p.store.Forget("*", "*") // another policy may have cached it for longer
 	if p.o.Share != nil {
 		p.o.Share(&remember, &limits, &ask)
 	}
@@ -60,9 +58,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		Retry:     retry.New(retries),
 		RateLimit: ratelimit.New(limits),
 		Timeout:   timeout.New(now.Timeout),
-	}
-	if !now.NoCache {
-		std.Cache = cache.New(remember)
+		Cache:     cache.New(remember),
 	}
 	if now.Budget != nil {
 		spend := *now.Budget

@@ -102,7 +102,7 @@ func TestBytesThatAreNoMessage(t *testing.T) {
 func TestParamsThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir() + "/ledger"
-	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{child(t, "things", ledgerKey+"="+ledger)}})
+	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{child(t, "things", ledgerKey+"="+ledger)}, Policy: decided(t, `{"cache": {"*": "1m"}}`)})
 	r.initialize("{}")
 	for _, id := range []string{"1", "2"} {
 		r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"list_things","arguments":{},"task":{"ttl":1}}}`)
