@@ -53,7 +53,9 @@ var acts = [...]act{
 	{verb: run, head: money, effect: leaves, gives: givesMoney},
 	{verb: run, any: physical, effect: leaves, gives: givesControl},
 	{verb: run, effect: changes},
+	{verb: produce, also: weak, head: wire, effect: commands, gives: givesPower}, // requests in one
 	{verb: produce, also: seals, any: public, effect: leaves, gives: givesPublic},
+	{verb: produce, any: right, head: code, effect: leaves, gives: givesKeys}, // an access code
 	{verb: produce, any: artefact | number, not: access | secret, effect: reads},
 	{verb: produce, any: secret, effect: leaves, gives: givesKeys},
 	{verb: produce, effect: adds},
@@ -67,13 +69,14 @@ var acts = [...]act{
 	{verb: change, also: settled, any: physical, effect: changes},
 	{verb: retire | change, any: physical, effect: leaves, gives: givesControl},
 	{verb: change | add, any: public, not: access, effect: leaves, gives: givesPublic},
+	{verb: change, head: right, not: access | change, given: something, effect: leaves, gives: givesAccess}, // not a share
 	{verb: change, effect: changes},
 	{verb: add, also: revision, any: many, effect: takes}, // a push that is forced
 	{verb: add, also: bends, any: picture, without: kept, effect: reads},
 	{verb: add, also: bends, without: kept, given: nothing, effect: reads},
 	{verb: add, also: wire, any: many, given: nothing, effect: commands, gives: givesPower}, // a raw request
 	{verb: add, also: says, head: report, effect: reads},                                    // it reports a status
-	{verb: add, any: wire, head: access, effect: leaves, gives: givesKeys},
+	{verb: add, any: wire | secret, head: access, effect: leaves, gives: givesKeys},
 	{verb: add, any: right | shield, effect: leaves, gives: givesAccess},
 	{verb: add, also: number, head: number, effect: reads},
 	{verb: add, head: money, without: tentative, effect: leaves, gives: givesMoney},

@@ -32,6 +32,9 @@ var decided = map[string]string{
 		delete_lamp | | | dangerous
 		unlock_car | | | dangerous
 		grant_seat | | | dangerous
+		set_lamp_permissions | | | dangerous
+		update_lamp_share | | | moderate
+		create_ssh_key | | | dangerous
 		schedule_transaction | | | dangerous`,
 	"an unknown verb": `
 		respool_status | Respools data of a loom | | unknown
@@ -47,6 +50,8 @@ var decided = map[string]string{
 		lamps | The lamp depot deletes orders | | dangerous
 		house | Unlocks the front door | | dangerous
 		visitor | Impersonates a visitor | | dangerous
+		visitor | Generates a temporary access code | | dangerous
+		visitor | Generates an access report | | safe
 		run_lamp | Gets the age of a lamp by asking it | | safe`,
 	"the name, though weak": `
 		copy_snapshot | | | moderate
@@ -61,6 +66,7 @@ var decided = map[string]string{
 	"what else is said": `
 		get_lamp | Gets a lamp. Note that this will wipe the others. | | dangerous
 		get_lamp | Gets a lamp. Getting it makes it public. | | dangerous
+		get_lamp | Gets a lamp. It will also email the owner. | | dangerous
 		get_lamp | Gets a lamp. Warning: drops older ones. | | dangerous`,
 	"what is done to something": `
 		get_lamp | Gets a lamp. Older lamps are overwritten. | | dangerous
@@ -94,6 +100,9 @@ var decided = map[string]string{
 		get_lamp | Gets a lamp | {"properties":{"code":{"type":"string","description":"Code that is executed"}}} | dangerous`,
 	"a parameter of a write": `
 		get_lamp | Gets a lamp | {"properties":{"output_path":{"type":"string"}}} | moderate`,
+	"people who are written to": `
+		create_lamp | Create a lamp | {"properties":{"attendees":{"type":"array"}}} | dangerous
+		update_lamp | Update a lamp | {"properties":{"recipient_email":{"type":"string"}}} | dangerous`,
 	"a protection overridden": `
 		copy_lamp | Copy a lamp | {"properties":{"overwrite":{"type":"boolean"}}} | dangerous`,
 	"another language": `
@@ -105,7 +114,11 @@ var decided = map[string]string{
 		get_lamp | ランプを壊します | | unknown
 		get_lamp | 打碎灯 | | unknown
 		get_lamp | Разбивает лампу | | unknown
-		get_lamp | Rikkoo lampun kokonaan | | unknown`,
+		get_lamp | Rikkoo lampun kokonaan | | unknown
+		get_lamp | Raderar alla data | | unknown
+		get_lamp | Borra todo | | unknown
+		get_lamp | Supprimer | | unknown
+		x_status | Sletter data | | unknown`,
 	"a noun alone": `
 		sample_lamp | Lamp gadget of a house | | unknown`,
 	"the description manages": `
@@ -143,7 +156,12 @@ var undecided = map[string]string{
 	"a second verb of the name": `
 		get_lamp_reply | Gets the reply of a lamp | | safe
 		describe_lamp_ban | Describes a ban of a lamp | | safe
-		settings_get_pop | Gets the settings of POP | | safe`,
+		describe_lamp_ban | | | safe
+		settings_get_pop | Gets the settings of POP | | safe
+		settings_get_pop | | | safe
+		get_lamp_refund | | | safe`,
+	"people who are written to": `
+		get_lamp | Get a lamp | {"properties":{"participants":{"type":"array"}}} | safe`,
 	"what else is said": `
 		find_lamp_zip | Finds a lamp by first name, last name, and zip code | | safe
 		get_lamp_change | Gets the state of a request to create, update, or delete a lamp | | safe`,
@@ -154,7 +172,12 @@ var undecided = map[string]string{
 		query_lamps | 查询灯的列表 | | safe
 		query_lamps | 查询并删除灯 | | unknown
 		get_lamp | Get a ランプ of the house | | safe
-		get_lamp | One. | | safe`,
+		get_lamp | Lamp glow | | safe
+		get_sconce | Sconce luminance | | safe
+		get_lamp | Sconces | | safe
+		get_lamp | Lumen count and flicker | | safe
+		get_lamp | Glo | | safe
+		get_lamp | Current flicker | | safe`,
 }
 
 // A ruled case is one line of the tables.
@@ -219,7 +242,7 @@ func TestEveryRuleMatters(t *testing.T) { // not parallel: it changes the rules
 
 // stillWrong are the probes that the rules do not reach.
 var stillWrong = strings.Fields(`object_store printer_driver opening_hours verify_phone generate_backup_codes open_port login_as post_article
-	raise_credit_limit add_ssh_key enable_remote_access disable_logging_alerts prescribe_drug`)
+	raise_credit_limit enable_remote_access disable_logging_alerts`)
 
 // TestProbes holds the probes of testdata, which were written before the rules. Their
 // classes of fault are in docs/inference.md.

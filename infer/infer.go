@@ -52,6 +52,7 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 // nothing.
 func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	t := tool{title: def.Title, v: judge(name[shared:])}
+	t.r.name = def.Name
 	t.r.read(def.Description)
 	t.c.listens = !t.v.firm || t.v.effect == reads
 	if def.InputSchema != nil {

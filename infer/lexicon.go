@@ -144,16 +144,17 @@ type cue uint16
 
 // The cues.
 const (
-	chooser  cue = 1 << iota // chooses what is done
-	namer                    // names what is acted on
-	location                 // says where something is
-	outlet                   // with a location behind it, says where the outcome is to stay
-	force                    // overrides a protection
-	body                     // holds what is to be written
-	trial                    // only a tool which changes something has it: a dry run
-	switcher                 // switched on, takes something away
-	strict                   // is run
-	asked                    // is run, or looked for
+	chooser   cue = 1 << iota // chooses what is done
+	namer                     // names what is acted on
+	location                  // says where something is
+	outlet                    // with a location behind it, says where the outcome is to stay
+	force                     // overrides a protection
+	body                      // holds what is to be written
+	trial                     // only a tool which changes something has it: a dry run
+	switcher                  // switched on, takes something away
+	strict                    // is run
+	asked                     // is run, or looked for
+	addressee                 // names people who are written to, or paid
 )
 
 // parameters is what is known of the names of parameters.
@@ -170,6 +171,7 @@ var parameters = []struct {
 	{trial, `dry confirm commit persist append save`},
 	{switcher, `reset delete remove purge erase wipe`},
 	{asked, `query statement`},
+	{addressee, `recipient recipients attendees participants invitees`},
 	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
 }
 

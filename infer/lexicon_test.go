@@ -60,7 +60,7 @@ var rows = []struct{ tool, want, words string }{
 		transcode unify upsample wrap assemble narrate fuse precompute smooth mix package segment bundle plan proceed retest initiate commence
 		retrigger kickstart orchestrate`},
 	{"_ widget", "moderate", `accrue accumulate allot apportion author automate backfill backport declare engrave extrude favorite incorporate lodge
-		materialize plant prescribe recruit reimport repopulate reupload supplement impose reissue revolve enroll grab invoice checkpoint stamp
+		materialize plant recruit reimport repopulate reupload supplement impose reissue revolve enroll grab invoice checkpoint stamp
 		watermark pack like give tell supply`},
 	{"_ widget", "moderate", `accelerate adopt amplify appoint arrange associate autoscale bake bypass centralize choose clamp conclude consume cool
 		curate dampen darken brighten decouple define deflate deform deprecate derank desaturate designate disassociate dissociate
@@ -81,7 +81,7 @@ var rows = []struct{ tool, want, words string }{
 		exterminate extinguish factoryreset incinerate jettison oust overthrow quash reap reflash reimage reinitialize repartition repeal
 		repossess ruin sabotage sack seize sever slay smash uproot vacate vaporize wreck writeoff zeroize hangup flash sacrifice`},
 	{"_ widget", "dangerous", `advertise apologize bequeath bribe bruteforce communicate compensate outsource phish prepay proclaim publicize rebill
-		recoup redial refinance reimburse reinvest remunerate reshare reship retaliate sign solicit spoof sue telephone testify thank underwrite
+		recoup redial refinance reimburse reinvest remunerate reshare reship retaliate sign solicit prescribe spoof sue telephone testify thank underwrite
 		upsell waive warn debit discharge gift hijack pledge recharge sponsor subpoena syndicate whisper auction escrow lease mortgage rent
 		relay forgive negotiate outbid shout topup unwind award dispute poke`},
 	{"accept _", "dangerous", `offer claim contract agreement proposal quote deal lease mortgage settlement consent call sequence cadence`},
@@ -138,9 +138,11 @@ var rows = []struct{ tool, want, words string }{
 	{"log _", "safe", `reader viewer finder explorer`},
 	{"_ widget", "moderate", `emit include peer`},
 	{"_ widget", "dangerous", `grant entrust empower elevate whitelist allowlist share disarm control lose deduct bill impersonate masquerade assume`},
-	{"add _", "dangerous", `payee beneficiary credit permission privilege access ownership collaborator`},
+	{"add _", "dangerous", `payee beneficiary credit money fund permission privilege rights access ownership collaborator`},
 	{"approve _", "dangerous", `invoice expense`},
-	{"get _", "moderate", `presigned presign embed password passphrase passcode credential otp totp`},
+	{"update _", "dangerous", `permission privilege rights ownership`},
+	{"enable _", "moderate", `access`},
+	{"get _", "moderate", `presigned presign embed password passphrase passcode credential otp totp ssh`},
 	{"disable _", "dangerous", `firewall antivirus mfa twofactor fa`},
 	{"open _", "dangerous", `door gate garage oven stove heater furnace boiler valve car vehicle engine robot drone motor pump elevator alarm siren`},
 	{"create _", "dangerous", `public visibility website webpage blog timeline`},
@@ -215,6 +217,7 @@ var rows = []struct{ tool, want, words string }{
 	{`get widget | | {"properties":{"output._":{"type":"string"}}}`, "moderate", `path file filename filepath folder dir directory`},
 	{`get widget | | {"properties":{"_Path":{"type":"string"}}}`, "moderate", `output out dest destination save`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "moderate", `save persist append`},
+	{`create widget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `recipient recipients attendees participants invitees`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},
 	{`run gadget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `sql code script command shell bash powershell javascript

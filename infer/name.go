@@ -164,7 +164,7 @@ func (n phrase) sure(i int) bool { return n.plain(i) && n[i].sense&either == 0 }
 // done to: survey_create, screen_reload.
 func (n phrase) object() bool {
 	last, s := len(n)-1, n[0].sense
-	if s&(either|weak) == 0 || s&supposes != 0 || last == 0 || !n.sure(last) {
+	if s&(either|weak) == 0 || s&(supposes|take) != 0 || last == 0 || !n.sure(last) {
 		return false
 	}
 	return s&n[last].sense&weak == 0 && !n[last-1].is(prep)

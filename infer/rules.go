@@ -79,6 +79,7 @@ var rules = [...]rule{
 	}},
 	{raise, "a parameter of a write", func(t *tool) finding { return t.c.tried.when(t.reads()) }},
 	{raise, "a body of a write", func(t *tool) finding { return t.c.body.when(t.reads() && !t.v.firm) }},
+	{raise, "people who are written to", func(t *tool) finding { return t.c.people.when(t.so.effect.writes()) }},
 	{raise, "a protection overridden", func(t *tool) finding { return t.c.forced.when(t.so.effect.writes()) }},
 
 	{doubt, "another language", func(t *tool) finding { return finding{place: notUnderstood}.when(t.r.strange) }},

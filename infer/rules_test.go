@@ -20,6 +20,8 @@ var rules = map[string]string{
 		scan_depot | Start a scan of the depot | moderate
 		check_gate | Post a gate report | moderate
 		ping_lamp | Place the order for a lamp | dangerous
+		ping_lamp | Triggers a flicker of the lamp | moderate
+		check_lamp | Performs a sweep of the lamp | safe
 		check_gate | Stores nothing, read-only | safe
 		get_slips | Pay slips of a worker | safe
 		search_ledgers | Select one of these read-only ways to search | safe`,
@@ -27,6 +29,10 @@ var rules = map[string]string{
 		screen_reload | | moderate
 		screen_focus | Raise a window | moderate
 		review_create | | moderate
+		refund_get | | safe
+		lamp_ban_get | | safe
+		ban_create | | dangerous
+		refund_create | | dangerous
 		reverse_geocode | | safe
 		render_update | | moderate
 		screen_watch | Samples the picture | safe`,
@@ -188,7 +194,9 @@ var rules = map[string]string{
 		run_in_shell | | dangerous
 		write_lamp_query | | dangerous
 		write_lamp | | moderate
-		call_lamp | Call the API of a lamp | moderate`,
+		call_lamp | Call the API of a lamp | moderate
+		lamp_batch | Combine up to 20 lamp requests into one | dangerous
+		lamp_batch | Combine up to 20 lamps into a request | moderate`,
 	"what one is bound by": `
 		accept_offer | | dangerous
 		extend_offer | | dangerous

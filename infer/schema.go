@@ -25,6 +25,7 @@ type cues struct {
 	code     finding // a parameter that may be one, or a short word for something: a country's code
 	forced   finding // a parameter that overrides a protection
 	switched finding // a switch that takes something away
+	people   finding // a parameter that names people who are written to
 	body     finding // a required parameter that holds what is to be written
 	tried    finding // a parameter that only a tool which changes something has
 	said     finding // the gravest of what the description of a parameter says to happen
@@ -96,6 +97,8 @@ func (c *cues) property(ws []word, property map[string]any, top, required bool) 
 	case !top:
 	case !isSwitch && len(ws) > 1 && first.may(outlet) && last.holds():
 		c.tried = c.tried.worse(at(adds, first))
+	case first.may(addressee):
+		c.people = at(leaves, first)
 	case last.may(namer):
 		c.named = true
 	case isSwitch && len(ws) == 1 && last.may(switcher):

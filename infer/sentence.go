@@ -10,6 +10,7 @@ import (
 
 // A reading is what the description says, sentence by sentence.
 type reading struct {
+	name   string  // the tool's
 	main   finding // the main verb of the first sentence
 	also   finding // the gravest of what else is stated of the tool
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
@@ -53,7 +54,7 @@ func (r *reading) sentence(ws []word, odd bool) {
 		return
 	}
 	r.passing(ws)
-	if len(ws) > 2 && ws[0].may(chooser) && ws[1].mark == text.Colon { // "Actions: list, add, remove"
+	if len(ws) > 2 && ws[1].mark == text.Colon && ws[0].may(chooser) { // "Actions: list, add, remove"
 		for i := range ws {
 			if ws[i].is(add | change | take | out | power) {
 				r.claim(ws, i)
@@ -69,12 +70,14 @@ func (r *reading) sentence(ws []word, odd bool) {
 	}
 	r.first(ws)
 	r.hands = freshSecret(ws)
-	r.strange = another(ws, odd, r.main.effect == unknown)
+	r.strange = r.another(ws, odd)
 }
 
 // another reports whether a sentence is in another language: it has more small words
-// of others than of English, or none of English, and few words that are known.
-func another(ws []word, odd, unknown bool) bool {
+// of others than of English, or none of English, and few words that are known. A few
+// words of which the first could be a verb, and none is of the tool's name, need not
+// be English.
+func (r *reading) another(ws []word, odd bool) bool {
 	small, englishes, known, all := 0, 0, 0, 0
 	for i := range ws {
 		w := &ws[i]
@@ -83,8 +86,16 @@ func another(ws []word, odd, unknown bool) bool {
 		englishes += count(w.is(english))
 		known += count(w.sense&^foreign != 0)
 	}
-	few := all > 2 && 4*known <= all // one or two words tell nothing
-	return small > englishes || englishes == 0 && (odd || unknown && few)
+	few := r.main.effect == unknown && all > 2 && 4*known <= all
+	verb := len(ws[0].base) > 3 && ws[0].sense == 0 && ws[0].flags&text.Plural == 0
+	brief := verb && len(ws) < 4 && all == len(ws) && 2*known <= all
+	return small > englishes || englishes == 0 && (odd || few || brief && !r.named(ws))
+}
+
+// named reports whether one of the words is of the tool's name.
+func (r *reading) named(ws []word) bool {
+	name, _ := text.Letters(r.name)
+	return slices.ContainsFunc(ws, func(w word) bool { return len(w.base) > 2 && strings.Contains(name, w.base) })
 }
 
 // count is 1 for what holds.
@@ -165,7 +176,8 @@ func (r *reading) leading(ws []word, i int) finding {
 	r.goesInto(ws[i+1:])
 	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of" // "pay stubs of an employee"
 	sure := w.sense&(noun|either) == 0 || !last && ws[i+1].is(article)
-	r.plain = len(ws) > 1 && sure && !compound && w.sense&(weak|run|produce|manage) == 0
+	loose := w.sense&(weak|produce|manage) != 0 || w.sense&(run|change) == run // "perform a search"
+	r.plain = len(ws) > 1 && sure && !compound && !loose
 	r.beside(ws, i)
 	if w.sense&(run|manage) != 0 && r.listed.effect != unknown && o.last.may(chooser) {
 		f.effect, f.word = r.listed.effect, r.listed.word
@@ -380,7 +392,8 @@ func (r *reading) later(ws []word) {
 		switch {
 		case w.is(verbs) && (w.form == third || stated):
 			f := w.does(objectIn(ws, i), inDescription)
-			plain := w.sense&(noun|run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+			verb := w.sense&noun == 0 || stated && w.is(message) && !ends(ws, i) && ws[i+1].is(article)
+			plain := verb && w.sense&(run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
 			if !ends(ws, i) && (plain || f.gives == givesPublic || f.gives == givesMoney) {
 				r.claim(ws, i)
 			}
@@ -469,6 +482,9 @@ func (r *reading) goesInto(ws []word) {
 		if w.is(subord) {
 			return
 		}
+		if w.base != "into" && w.base != "to" {
+			continue
+		}
 		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || w.base == "to" && o.last.holds() {
 			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
 		}
@@ -513,7 +529,8 @@ func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].mark != 0 ||
 func objectIn(ws []word, i int) (o object) {
 	for j := i + 1; j < len(ws); j++ {
 		w := &ws[j]
-		if over := w.mark != 0 && w.mark != text.Slash; over || w.is(subord|and) || w.is(prep) && j > i+1 {
+		over := w.mark != 0 && w.mark != text.Slash || w.is(subord|and)
+		if over || w.is(prep) && j > i+1 && ws[j-1].base != "up" { // "up to 20 lamps"
 			break
 		}
 		if !w.is(english) || w.is(many) {

@@ -167,7 +167,7 @@ const (
 // cut returns the words of a name. A particle joins the verb before it if the lexicon
 // has the two as one: check_out, shut_down.
 func cut(name string) []word {
-	ws := make([]word, 0, 8)
+	ws := make([]word, 0, min(len(name), 8))
 	scan := text.Scanner{Text: name, Name: true}
 	for t, ok := scan.Next(); ok && len(ws) < maxWords; t, ok = scan.Next() {
 		if t.Mark != 0 {

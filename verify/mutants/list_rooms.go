@@ -19,7 +19,7 @@ var preflightMutants = []mutant{
 	{"answer-beats-the-host", "preflight/answer.go", `return annotation.Raise(annotation.Merge(a, layer), hosts(a))`, `return annotation.Merge(a, layer)`},
 	{"untrusted-not-asked-about-writes", "preflight/preflight.go", `if !trusted && call.Tool.Safety().MustConfirm() {`, `if !trusted && call.Tool.Safety() != annotation.Safe {`},
 	{"answer-over-the-callers-copy", answerFile, `tool.Annotations = exactly.over(accepted.Annotations)`, `tool.Annotations = exactly.found`},
-	{"raise-lost-on-a-change", answerFile, `a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a := s.answer; a != nil && a.static == nil {`},
+	{"raise-lost-on-a-change", answerFile, `a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {`, `if a, ok := s.added.(*answer); ok && a.static == nil {`},
 	{"guard-not-told-of-an-edit", hitlFile, `if tool := yes.call.Tool; yes.edited {`, `if tool := yes.call.Tool; tool == nil {`},
 	{"sterner-edit-not-asked-about", hitlFile, `if approved.Tool.Safety() < call.Tool.Safety() {`, `if approved.Tool == nil {`},
 	{"panic-of-a-judged-call-is-known", "internal/fault/fault.go", `return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })`, `return Call(ctx, r.next, call, func() *middleware.Tool { callstate.Of(ctx); return call.Tool })`},

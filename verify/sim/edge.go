@@ -286,7 +286,7 @@ func (w *edges) rest() {
 			}
 			w.asks = append(w.asks, a)
 			w.make(a)
-			time.Sleep(time.Second)
+			time.Sleep(3 * time.Second) // for which a list may take
 			w.mu.Lock()
 			refused := a.rule.readOnly && tool == "delete_note" || tool == "set_note"
 			if got := w.deliveriesOf(a); got == 0 && !refused || a.ended.IsZero() {

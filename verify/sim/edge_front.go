@@ -34,6 +34,9 @@ func (w *edges) build(t *testing.T) {
 			break
 		}
 		b := &backend{w: w, name: name, reader: readers[r.IntN(len(readers))], lax: r.IntN(2) == 0, http: r.IntN(2) == 0, leads: r.IntN(4) == 0, history: make(map[string][]revised)}
+		if r.IntN(2) == 0 {
+			b.lists = span(r, time.Millisecond, 2*time.Second)
+		}
 		if w.settings.front >= overClient { // over lines, and to a client with one connection
 			b.http, b.leads = false, false
 		} else if r.IntN(6) == 0 {

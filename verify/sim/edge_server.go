@@ -26,6 +26,7 @@ type backend struct {
 	lax     bool // executes requests without an id too
 	http    bool
 	leads   bool                 // answers some requests over HTTP with a redirect to itself
+	lists   time.Duration        // how long it takes to list its tools
 	muteAt  time.Duration        // from when on it answers nothing for a while; 0 for never
 	history map[string][]revised // of each tool, the present definition last
 	version int                  // of its notes: the number of writes so far
@@ -171,7 +172,8 @@ func (b *backend) serve(ctx context.Context, l *link, message []byte) ([]byte, e
 	case m.method == "server/discover" && b.w.settings.front == overModern:
 		return answer(m.id, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
 	case m.method == "tools/list":
-		return answer(m.id, b.list())
+		list := b.list()
+		return answer(m.id, list, world.Wait(ctx, b.lists))
 	case m.method == "ping":
 		return answer(m.id, `{}`)
 	}
@@ -180,8 +182,8 @@ func (b *backend) serve(ctx context.Context, l *link, message []byte) ([]byte, e
 
 const protocol = "2025-06-18"
 
-func answer(id, result string) ([]byte, error) {
-	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`), nil
+func answer(id, result string, err ...error) ([]byte, error) {
+	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`), errors.Join(err...)
 }
 
 // list is what the server declares now.

@@ -102,7 +102,7 @@ func (p *plan) newSet() (*set, error) {
 		}
 		shown = view
 	}
-	s.shown = narrowed{shown, p.refuse}
+	s.shown = narrowed{shown, p.refusing}
 	s.caller = p.standard.Then(s.shown)
 	return s, nil
 }
@@ -125,28 +125,31 @@ func (p *plan) permission(t *middleware.Tool) string {
 	return t.Server + ".danger"
 }
 
-// refuse says why a tool is neither shown nor called, nil where it is: by the policy as it
-// is now, which may have changed while a person was reading.
-func (p *plan) refuse(t *middleware.Tool) error {
+// refusing returns a function that reports why a tool is neither shown nor called, nil where
+// it is: by the policy as it is now, which may have changed while a person was reading.
+func (p *plan) refusing() func(*middleware.Tool) error {
 	now := p.proxy.o.Policy()
-	if rule := now.Denied(t); rule != nil {
-		return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)}
+	return func(t *middleware.Tool) error {
+		if rule := now.Denied(t); rule != nil {
+			return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)}
+		}
+		if (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe {
+			return &refusedError{t, "only what reads may be called here", "read-only"}
+		}
+		return nil
 	}
-	if (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe {
-		return &refusedError{t, "only what reads may be called here", "read-only"}
-	}
-	return nil
 }
 
 // narrowed shows what is not refused of a viewer, and calls nothing else.
 type narrowed struct {
 	viewer
 
-	refuse func(*middleware.Tool) error
+	refusing func() func(*middleware.Tool) error
 }
 
 func (n narrowed) List() []*middleware.Tool {
-	return slices.DeleteFunc(n.viewer.List(), func(t *middleware.Tool) bool { return n.refuse(t) != nil })
+	refuse := n.refusing()
+	return slices.DeleteFunc(n.viewer.List(), func(t *middleware.Tool) bool { return refuse(t) != nil })
 }
 
 // all is what would be shown if nothing were refused.
@@ -159,13 +162,13 @@ func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
 func (n narrowed) Find(name string) (*middleware.Tool, error) {
 	t, err := n.viewer.Find(name)
 	if err == nil {
-		err = n.refuse(t)
+		err = n.refusing()(t)
 	}
 	return t, err
 }
 
 func (n narrowed) shown(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {
-	if !ok || n.refuse(t) != nil {
+	if !ok || n.refusing()(t) != nil {
 		return nil, false
 	}
 	return t, true
@@ -185,7 +188,7 @@ func (n narrowed) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 func (n narrowed) gate(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if call.Tool != nil { // the guard says so
-			if err := n.refuse(call.Tool); err != nil {
+			if err := n.refusing()(call.Tool); err != nil {
 				return nil, err
 			}
 		}
@@ -217,7 +220,7 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 		words[0] = "run, by the policy"
 	}
 	will := strings.Join(words, " · ")
-	switch err := plan.refuse(tool); {
+	switch err := plan.refusing()(tool); {
 	case err != nil:
 		will = "refuse"
 	default:

@@ -103,8 +103,9 @@ func (s *session) nameOf(tool *middleware.Tool) string {
 
 // unknown says why there is no tool of a name, and returns the tool if it is there.
 func (n *set) unknown(s *session, name string) (*middleware.Tool, error) {
+	refuse := n.plan.refusing()
 	for _, t := range n.shown.all() {
-		if err := n.plan.refuse(t); err != nil && s.nameOf(t) == name {
+		if err := refuse(t); err != nil && s.nameOf(t) == name {
 			return t, err
 		}
 	}

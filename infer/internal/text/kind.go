@@ -94,10 +94,10 @@ func find(r rune) character {
 	return character{kind: symbol}
 }
 
-// letters returns the letters of a word, small and without accents, and whether
+// Letters returns the letters of a word, small and without accents, and whether
 // some are written with look-alikes or accents, or in another script. Those of
 // another script become question marks, so that no word is found.
-func letters(text string) (plain string, odd bool) {
+func Letters(text string) (plain string, odd bool) {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return text, false
 	}

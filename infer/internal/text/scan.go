@@ -123,7 +123,7 @@ func (s *Scanner) word() Token {
 	if !s.Name && strings.IndexAny(s.Text[s.pos:min(s.pos+1, len(s.Text))], "(=") == 0 {
 		flags |= Opaque // a call or an assignment in code
 	}
-	text, odd := letters(written)
+	text, odd := Letters(written)
 	if odd {
 		flags |= Folded
 		s.Odd = true
