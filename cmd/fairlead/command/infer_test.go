@@ -55,7 +55,7 @@ func TestInferAnswersEachLineInOrder(t *testing.T) {
 	}
 	want := []string{
 		"delete_user dangerous volatile false", "list_users safe shared false", "create_note moderate volatile false", "xyzzy unknown volatile false",
-		"search_docs safe stable false", "get_password safe volatile true",
+		"search_docs safe stable false", "get_password moderate volatile true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
