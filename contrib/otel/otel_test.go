@@ -184,7 +184,7 @@ func TestASpanSaysWhatTheChainDecided(t *testing.T) {
 	miss, hit := attributes(spans[first]), attributes(spans[second])
 	for key, want := range map[string]string{
 		"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_customer", "gen_ai.tool.call.id": "call-1",
-		"fairlead.class": "safe", "fairlead.server": "crm", "fairlead.evidence": `["read-only yes inferred: \"get\" leads the name"]`,
+		"fairlead.class": "safe", "fairlead.server": "crm", "fairlead.evidence": `["read-only yes inferred: \"get\" leads the name","freshness shared inferred: \"customer\" in the name"]`,
 	} {
 		if miss[key] != want {
 			t.Errorf("%s: %q, want %q", key, miss[key], want)

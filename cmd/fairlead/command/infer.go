@@ -58,6 +58,8 @@ type inferredTool struct {
 	Name        string                 `json:"name"`
 	Annotations annotation.Annotations `json:"annotations"`
 	Safety      annotation.Safety      `json:"safety"`
+	Freshness   annotation.Freshness   `json:"freshness"` // volatile if it is not understood
+	Secret      bool                   `json:"secret,omitempty"`
 	Evidence    []annotation.Evidence  `json:"evidence"`
 	Findings    []string               `json:"findings"`
 }
@@ -107,6 +109,7 @@ func answer(out io.Writer, tools []listedTool) error {
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
 		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}
+		line.Freshness, line.Secret = a.Defaults().Freshness, a.Secret == annotation.Yes
 		if line.Evidence == nil {
 			line.Evidence = []annotation.Evidence{}
 		}

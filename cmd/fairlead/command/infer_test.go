@@ -38,20 +38,25 @@ func TestInferAnswersEachLineInOrder(t *testing.T) {
 {"name":"list_users"}
 
 {"name":"create_note","annotations":{"readOnlyHint":true}}
-{"name":"xyzzy"}`, "infer")
+{"name":"xyzzy"}
+{"name":"search_docs","description":"Search the documentation."}
+{"name":"get_password"}`, "infer")
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit %d, stderr %q; want 0 and nothing", code, stderr)
 	}
 	var got []string
 	for _, a := range answers(t, stdout) {
-		for _, key := range []string{"annotations", "safety", "evidence", "findings"} {
+		for _, key := range []string{"annotations", "safety", "freshness", "evidence", "findings"} {
 			if a[key] == nil {
 				t.Errorf("%v: %s is missing", a["name"], key)
 			}
 		}
-		got = append(got, fmt.Sprint(a["name"], " ", a["safety"]))
+		got = append(got, fmt.Sprint(a["name"], " ", a["safety"], " ", a["freshness"], " ", a["secret"] == true))
 	}
-	want := []string{"delete_user dangerous", "list_users safe", "create_note moderate", "xyzzy unknown"}
+	want := []string{
+		"delete_user dangerous volatile false", "list_users safe shared false", "create_note moderate volatile false", "xyzzy unknown volatile false",
+		"search_docs safe stable false", "get_password safe volatile true",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

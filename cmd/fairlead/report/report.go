@@ -51,6 +51,8 @@ type Tool struct {
 	Inferred  annotation.Annotations `json:"inferred"`
 	Effective annotation.Annotations `json:"effective"`
 	Safety    annotation.Safety      `json:"safety"`
+	Freshness annotation.Freshness   `json:"freshness"` // volatile if it is not known
+	Secret    bool                   `json:"secret,omitempty"`
 	Evidence  []annotation.Evidence  `json:"evidence"`
 	Will      []string               `json:"will"`
 }
@@ -77,7 +79,8 @@ func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*m
 		digests[[2]string{t.Server, t.Name()}] = t.Digest.String()
 		r.Tools = append(r.Tools, Tool{
 			Server: t.Server, Name: t.Name(), Declared: declared, Inferred: inferred, Effective: t.Annotations,
-			Safety: t.Safety(), Evidence: append([]annotation.Evidence{}, t.Annotations.Evidence...), Will: strings.Split(will(t), " · "),
+			Safety: t.Safety(), Freshness: t.Annotations.Defaults().Freshness, Secret: t.Annotations.Secret == annotation.Yes,
+			Evidence: append([]annotation.Evidence{}, t.Annotations.Evidence...), Will: strings.Split(will(t), " · "),
 		})
 		r.own(t, declared)
 	}
