@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -226,5 +225,3 @@ func missDeadline() contest {
 	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
 	return c
 }
-
-var errOdd = errors.New("a layer was left out")
