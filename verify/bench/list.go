@@ -10,13 +10,12 @@ var sizes = []struct {
 
 // benchmarks are all rows, in the order of the table.
 func benchmarks() []benchmark {
-	var all []benchmark
-	all = append(all,
+	all := []benchmark{
 		of("call/plain", callPlain),
 		of("call/deadline", callDeadline),
 		of("call/audited", callAudited),
 		of("call/granted", callGranted),
-	)
+	}
 	for _, s := range sizes {
 		all = append(all,
 			of("hit/"+s.name+"/repeat", func() contest { return hit(s.bytes, s.name, false) }),
@@ -30,12 +29,7 @@ func benchmarks() []benchmark {
 			of("key/"+s.name+"/rows", func() contest { return key(s.name+"/rows", rowsOf(s.bytes)) }),
 		)
 	}
-	all = append(all,
-		benchmark{name: "hit/2cores", run: twoCores, judge: judgeCores},
-		entryMemory(1_000_000),
-		of("sdk-overhead/call", sdkCalled),
-		of("sdk-overhead/hit", sdkHit),
-	)
+	all = append(all, benchmark{name: "hit/2cores", run: twoCores, judge: judgeCores})
 	for _, transport := range []string{"stdio", "http"} {
 		for _, version := range []string{modern, legacy} {
 			w := wire{transport, version}
