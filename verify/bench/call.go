@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -32,22 +33,27 @@ func peersBefore(limit time.Duration, floor build, work func(build) func(int) er
 	return peers
 }
 
-// calling makes some calls by turns, again and again, and sees that each one reached
-// the server.
+// calling makes some calls by turns, again and again.
 func calling(with build, call middleware.Call) func(int) error {
-	s := new(server)
-	caller, ctx, arguments, made := with(s), context.Background(), several(200), 0
+	arguments := several(200)
+	return reaching(context.Background(), with, call, func(n int) json.RawMessage { return arguments[n%turns].raw })
+}
+
+// reaching makes calls with the n-th arguments, and sees that each one reached the server.
+func reaching(ctx context.Context, with build, call middleware.Call, arguments func(n int) json.RawMessage) func(int) error {
+	s, made := new(server), 0
+	caller := with(s)
 	return func(n int) error {
 		before := s.calls
 		for range n {
 			made++
-			call.Arguments = arguments[made%turns].raw
+			call.Arguments = arguments(made)
 			if err := check(caller.CallTool(ctx, call)); err != nil {
 				return err
 			}
 		}
-		if made := s.calls - before; made != n {
-			return fmt.Errorf("%d calls reached the server as %d", n, made)
+		if reached := s.calls - before; reached != n {
+			return fmt.Errorf("%d calls reached the server as %d", n, reached)
 		}
 		return nil
 	}
@@ -182,23 +188,11 @@ func hit(size int, name string, fresh bool) contest {
 
 // missing asks another question each time.
 func missing(ctx context.Context, with build) func(int) error {
-	s := new(server)
-	caller, a, asked := with(s), newArgument(200), 0
-	call := middleware.Call{Tool: reads, Arguments: a.raw}
-	return func(n int) error {
-		before := s.calls
-		for range n {
-			asked++
-			a.ask(asked)
-			if err := check(caller.CallTool(ctx, call)); err != nil {
-				return err
-			}
-		}
-		if made := s.calls - before; made != n {
-			return fmt.Errorf("%d questions reached the server as %d", n, made)
-		}
-		return nil
-	}
+	a := newArgument(200)
+	return reaching(ctx, with, middleware.Call{Tool: reads}, func(n int) json.RawMessage {
+		a.ask(n)
+		return a.raw
+	})
 }
 
 func miss(ctx context.Context, floor build) contest {
