@@ -106,12 +106,9 @@ func answer(out io.Writer, tools []listedTool) error {
 	write := json.NewEncoder(safetext.JSONWriter(out))
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
-		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}
-		if line.Evidence == nil {
-			line.Evidence = []annotation.Evidence{}
-		}
-		if line.Findings == nil {
-			line.Findings = []string{}
+		line := inferredTool{
+			Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(),
+			Evidence: append([]annotation.Evidence{}, a.Evidence...), Findings: append([]string{}, tools[i].findings...),
 		}
 		if err := write.Encode(line); err != nil {
 			return err
