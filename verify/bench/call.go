@@ -69,14 +69,15 @@ func several(size int) []*argument {
 	return all
 }
 
+// writing makes writes.
+func writing(with build) func(int) error { return calling(with, middleware.Call{Tool: writes}) }
+
 // callPlain is a write through the whole chain.
 func callPlain() contest {
-	call := middleware.Call{Tool: writes}
 	return contest{
-		name: "call/plain",
-		ours: calling(ours(cache.Options{}), call),
-		peers: peersBefore(0, func(s *server) middleware.ToolCaller { return newFloor(s) },
-			func(with build) func(int) error { return calling(with, call) }),
+		name:   "call/plain",
+		ours:   writing(ours(cache.Options{})),
+		peers:  peersBefore(0, func(s *server) middleware.ToolCaller { return newFloor(s) }, writing),
 		goals:  map[string]float64{"naive": 2.5, "failsafe": 6, "floor": 0.7},
 		allocs: 1,
 		floor:  "its clocks, locks, hashes and the token alone are just at 6× failsafe-go",
@@ -85,12 +86,10 @@ func callPlain() contest {
 
 // callDeadline is the same with a time limit for each attempt.
 func callDeadline() contest {
-	call := middleware.Call{Tool: writes}
 	return contest{
-		name: "call/deadline",
-		ours: calling(oursInTime, call),
-		peers: peersBefore(time.Minute, func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) },
-			func(with build) func(int) error { return calling(with, call) }),
+		name:   "call/deadline",
+		ours:   writing(oursInTime),
+		peers:  peersBefore(time.Minute, func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) }, writing),
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
 		floor:  "context.WithTimeout is more than half of it",
@@ -111,7 +110,7 @@ func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 func callAudited() contest {
 	return contest{
 		name:   "call/audited",
-		ours:   calling(oursAudited, middleware.Call{Tool: writes}),
+		ours:   writing(oursAudited),
 		allocs: 6, // two records, each handed over by a goroutine that a blocked sink keeps
 	}
 }
