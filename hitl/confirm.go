@@ -66,17 +66,17 @@ func (a *asker) confirm(ctx context.Context, q query) answer {
 		got := answer{err: errors.New("the confirmer ended its goroutine")}
 		defer func() {
 			if v := recover(); v != nil {
-				a.journal.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
+				a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
 				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 			}
 			q.place.Leave()
 			select {
 			case answered <- got:
 			case <-q.over:
-				a.journal.late(ctx, q, got)
+				a.late(ctx, q, got)
 			}
 		}()
-		a.journal.asked(ctx, &q.call)
+		a.asked(ctx, &q.call)
 		request := a.request(ctx, q)
 		decision, err := a.ask(ctx, request)
 		got = answer{decision: decision, err: err, offers: request.Offers}
@@ -115,7 +115,7 @@ func (a *asker) request(ctx context.Context, q query) Request {
 		r.Drafts = append(r.Drafts, Draft(d))
 	}
 	if !a.drafts.Commits(q.call.Tool) && q.extra == nil {
-		r.Offers = a.standing.offers(ctx, q.call)
+		r.Offers = a.offers(ctx, q.call)
 	}
 	r.Deadline, _ = ctx.Deadline()
 	if a.About != nil {

@@ -19,7 +19,7 @@ import (
 func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.journal.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
+			a.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
 			err = errors.New("their check panicked; the log of the host has the stack")
 		}
 	}()
