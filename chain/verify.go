@@ -65,16 +65,9 @@ func Verify(c interface {
 	if len(doubles) == 1 {
 		problems = append(problems, driven(c, doubles[0], slices.Contains(order, kindRecord))...)
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		switch {
-		case a.Warning == b.Warning:
-			return 0
-		case a.Warning:
-			return 1
-		}
-		return -1
-	})
-	return problems
+	warnings := slices.Clone(problems)
+	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Warning })
+	return append(problems, slices.DeleteFunc(warnings, func(p Problem) bool { return !p.Warning })...)
 }
 
 // A reader is the executor of a chain that is read. [Chain.Then] hands it each
