@@ -75,7 +75,7 @@ var personMutants = []mutant{
 		"if strings.Contains(text, \"..\") || strings.ContainsAny(text, `\\%~$`) || safetext.Line(text) != text {"},
 	{"terminal-approves-what-it-folded", "hitl/terminal.go", `case approves && !whole:`, `case approves && !whole && len(word) > 1:`},
 	{"group-approves-what-was-folded", "hitl/terminal.go", `case !whole && (word == "all" || isNumbers):`, `case !whole && word == "all":`},
-	{"one-person-with-two-spellings", "safetext/name.go", `func SameName(a, b string) bool { return strings.EqualFold(seen(a), seen(b)) }`, `func SameName(a, b string) bool { return seen(a) == seen(b) }`},
+	{"one-person-with-two-spellings", "safetext/safetext.go", `func SameName(a, b string) bool { return strings.EqualFold(seen(a), seen(b)) }`, `func SameName(a, b string) bool { return seen(a) == seen(b) }`},
 	{"approval-without-meta", extraFile, `return sha256.Sum256(append(b[:], extra...))`, `return sha256.Sum256(b[:])`},
 	{"approval-of-the-transports-meta", extraFile, `case "progressToken", "traceparent",`, `case "traceparent",`},
 	{"standing-approval-with-meta", hitlFile, `if extra, err := callstate.Extra(&call); extra != nil || err != nil {`, `if _, err := callstate.Extra(ctx, &call); err != nil {`},
