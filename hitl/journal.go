@@ -3,7 +3,6 @@ package hitl
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"runtime/debug"
@@ -30,10 +29,7 @@ func approval(id string, call *middleware.Call, extra []byte, drafted []drafts.D
 	return asked
 }
 
-func hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+func hash(b []byte) string { return middleware.Digest(sha256.Sum256(b)).String() }
 
 // advance records a step, and logs if it has no effect.
 func (a *asker) advance(ctx context.Context, id string, change approvals.Change) error {
