@@ -60,21 +60,14 @@ func Verify(c interface {
 	case len(doubles) > 1:
 		panic("chain: Verify was given more than one Doubles")
 	}
-	order := kinds(c)
+	order := kinds(c.Then)
 	problems := broken(order)
 	if len(doubles) == 1 {
-		problems = append(problems, driven(c, doubles[0], slices.Contains(order, kindRecord))...)
+		problems = append(problems, driven(c.Then, doubles[0], slices.Contains(order, kindRecord))...)
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		switch {
-		case a.Warning == b.Warning:
-			return 0
-		case a.Warning:
-			return 1
-		}
-		return -1
-	})
-	return problems
+	warnings := slices.Clone(problems)
+	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Warning })
+	return append(problems, slices.DeleteFunc(warnings, func(p Problem) bool { return !p.Warning })...)
 }
 
 // A reader is the executor of a chain that is read. [Chain.Then] hands it each
@@ -82,11 +75,9 @@ func Verify(c interface {
 type reader struct{ kinds []string }
 
 // kinds returns the kinds of what the chain is made of, outermost first.
-func kinds(c interface {
-	Then(executor middleware.ToolCaller) middleware.ToolCaller
-}) []string {
+func kinds(whole middleware.Middleware) []string {
 	r := new(reader)
-	r.add(c.Then(r))
+	r.add(whole(r))
 	return r.kinds
 }
 

@@ -32,8 +32,7 @@ type asker struct {
 	joins     waiting.Joins
 	groups    waiting.Groups[Request, Decision]
 	drafts    *drafts.Registry
-	standing  *standing
-	journal   journal
+	session   string // the name under which standing approvals for the session are kept
 }
 
 // Describe implements [middleware.Describer].
@@ -76,16 +75,14 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	}
 	yes, err := a.agree(ctx, call)
 	state.Wait(time.Since(began))
-	_, pending := errors.AsType[*PendingError](err)
-	switch {
-	case errors.Is(err, ErrDenied):
-		state.Decide("hitl", "denied", err.Error())
-		return nil, err
-	case pending:
-		state.Decide("hitl", "pending", "")
-		return nil, err
-	case err != nil:
-		state.Decide("hitl", "given up", "")
+	if err != nil {
+		what, why := "given up", ""
+		if _, pending := errors.AsType[*PendingError](err); pending {
+			what = "pending"
+		} else if errors.Is(err, ErrDenied) {
+			what, why = "denied", err.Error()
+		}
+		state.Decide("hitl", what, why)
 		return nil, err
 	}
 	state.Approved(callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing})
@@ -143,7 +140,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 		}
 		if denied, ok := errors.AsType[*DeniedError](question.No); ok {
 			no := *denied
-			a.journal.decided(ctx, &call, outcome{what: "denied with another", by: no.By})
+			a.decided(ctx, &call, outcome{what: "denied with another", by: no.By})
 			return nil, &no
 		}
 	}
@@ -172,7 +169,7 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 		return nil, false, nil
 	}
 	began := time.Now()
-	s, found := a.standing.find(ctx, call)
+	s, found := a.find(ctx, call)
 	if !found {
 		return nil, false, nil
 	}
@@ -183,26 +180,30 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	approved := approval(yes.id, &call, nil, nil, yes.until)
 	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
 	if err := a.Store.Add(context.WithoutCancel(ctx), approved); err != nil {
-		return nil, true, a.journal.storeFailed(ctx, &call, err)
+		return nil, true, a.storeFailed(ctx, &call, err)
 	}
-	a.journal.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
+	a.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
 	return yes, true, nil
 }
 
-// question puts q before a person, and again if an edit made the call stricter.
+// question puts q before a person, and again if an edit made the call stricter. The store
+// has the question of a second leg already.
 func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 	for {
-		q.id, q.began = rand.Text(), time.Now()
+		q.began = time.Now()
 		q.deadline = q.began.Add(a.Timeout)
 		q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
-		if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
-			return nil, a.journal.storeFailed(ctx, &q.call, err)
+		if q.input == nil {
+			q.id = rand.Text()
+			if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
+				return nil, a.storeFailed(ctx, &q.call, err)
+			}
 		}
 		yes, stricter, err := a.put(ctx, q)
 		if stricter == nil {
 			return yes, err
 		}
-		q.call, q.edited = *stricter, true
+		q.call, q.edited, q.input = *stricter, true, nil
 	}
 }
 
@@ -215,7 +216,7 @@ func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middle
 	got := a.confirm(ctx, q)
 	yes, stricter, err = a.settle(ctx, q, got)
 	if got.late != nil {
-		a.journal.late(ctx, q, *got.late)
+		a.late(ctx, q, *got.late)
 	}
 	return yes, stricter, err
 }
@@ -223,7 +224,6 @@ func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middle
 // resume puts the answers of a second leg before the confirmer. The outcome counts only
 // if the store has the question open, so that an answer is good once, at any replica.
 func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
-	q.began, q.deadline = time.Now(), time.Now().Add(a.Timeout)
 	q.call.Input = nil
 	if parked := a.people.Unpark(q.id); parked != nil {
 		q.place, q.call.Input = parked.Place, parked.Input
@@ -233,12 +233,7 @@ func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 		q.place = place
 	}
 	defer q.place.Leave()
-	q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
-	yes, stricter, err := a.put(ctx, q)
-	if stricter == nil {
-		return yes, err
-	}
-	return a.question(ctx, query{call: *stricter, drafts: q.drafts, edited: true, place: q.place})
+	return a.question(ctx, q)
 }
 
 // settle makes of an answer an approval, a stricter call to ask about, or an error, and
@@ -248,11 +243,11 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	o := outcome{by: d.By, edited: d.Arguments != nil, took: time.Since(q.began)}
 	end := func(to approvals.State, what string, err error) error {
 		o.what = what
-		a.journal.decided(ctx, call, o)
+		a.decided(ctx, call, o)
 		if q.input != nil && to == approvals.Void {
 			to = approvals.Denied // which only an open question can become: an approval by another leg stays
 		}
-		_ = a.journal.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: to, By: d.By}) // a denial stays one
+		_ = a.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: to, By: d.By}) // a denial stays one
 		return err
 	}
 	failed := func(err error) error {
@@ -288,14 +283,14 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 		}
 		change.Edited, change.Arguments = true, hash(approved.Arguments)
 	}
-	if err = a.journal.advance(context.WithoutCancel(ctx), q.id, change); err == nil {
-		err = a.standing.remember(ctx, approved, got)
+	if err = a.advance(context.WithoutCancel(ctx), q.id, change); err == nil {
+		err = a.remember(ctx, approved, got)
 	}
 	if err != nil {
-		return nil, nil, end(approvals.Void, "denied", a.journal.storeFailed(ctx, call, err))
+		return nil, nil, end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
 	}
 	o.what = "approved"
-	a.journal.decided(ctx, call, o)
+	a.decided(ctx, call, o)
 	return &agreed{
 		call: approved, shown: call.Tool.Safety(), id: q.id, by: d.By, until: change.Until, drafts: q.drafts, edited: o.edited || q.edited,
 	}, nil, nil
@@ -304,10 +299,10 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 // park leaves a question open while nobody waits here.
 func (a *asker) park(ctx context.Context, q query) {
 	end := func() { // as denied, which takes back no approval that another replica got
-		_ = a.journal.advance(ctx, q.id, approvals.Change{To: approvals.Denied}) // the log has it
+		_ = a.advance(ctx, q.id, approvals.Change{To: approvals.Denied}) // the log has it
 	}
 	a.people.Park(q.id, &waiting.Parked{Place: q.place, Input: q.call.Input, Until: q.deadline, End: end})
-	a.journal.decided(ctx, &q.call, outcome{what: "pending", took: time.Since(q.began)})
+	a.decided(ctx, &q.call, outcome{what: "pending", took: time.Since(q.began)})
 }
 
 // run makes the call with one grant, which is recorded as consumed before the call is
@@ -348,7 +343,7 @@ func (a *asker) begin(ctx context.Context, yes *agreed) error {
 	if err := a.drafts.Take(&yes.call, yes.drafts, yes.id); err != nil || yes.spent {
 		return err
 	}
-	if err := a.journal.advance(ctx, yes.id, approvals.Change{To: approvals.Spent}); err != nil {
+	if err := a.advance(ctx, yes.id, approvals.Change{To: approvals.Spent}); err != nil {
 		return fmt.Errorf("its use cannot stand: %w", err)
 	}
 	yes.spent = true
@@ -363,5 +358,5 @@ func (a *asker) end(ctx context.Context, yes *agreed) {
 	if yes.spent {
 		to = approvals.Done
 	}
-	_ = a.journal.advance(ctx, yes.id, approvals.Change{To: to}) // the log has it
+	_ = a.advance(ctx, yes.id, approvals.Change{To: to}) // the log has it
 }

@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -66,17 +69,17 @@ func (a *asker) confirm(ctx context.Context, q query) answer {
 		got := answer{err: errors.New("the confirmer ended its goroutine")}
 		defer func() {
 			if v := recover(); v != nil {
-				a.journal.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
+				a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
 				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 			}
 			q.place.Leave()
 			select {
 			case answered <- got:
 			case <-q.over:
-				a.journal.late(ctx, q, got)
+				a.late(ctx, q, got)
 			}
 		}()
-		a.journal.asked(ctx, &q.call)
+		a.asked(ctx, &q.call)
 		request := a.request(ctx, q)
 		decision, err := a.ask(ctx, request)
 		got = answer{decision: decision, err: err, offers: request.Offers}
@@ -115,7 +118,7 @@ func (a *asker) request(ctx context.Context, q query) Request {
 		r.Drafts = append(r.Drafts, Draft(d))
 	}
 	if !a.drafts.Commits(q.call.Tool) && q.extra == nil {
-		r.Offers = a.standing.offers(ctx, q.call)
+		r.Offers = a.offers(ctx, q.call)
 	}
 	r.Deadline, _ = ctx.Deadline()
 	if a.About != nil {
@@ -153,4 +156,45 @@ func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
 		}
 		return together.ConfirmGroup(ctx, requests)
 	})
+}
+
+// edit returns the call with the arguments that the person wrote, classified again by
+// what classifies calls by their arguments in this chain. A tool with another name, server
+// or digest, and an error, deny the call.
+func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
+			err = errors.New("their check panicked; the log of the host has the stack")
+		}
+	}()
+	before, _ := a.drafts.IDs(&call)
+	call.Arguments = bytes.Clone(arguments)
+	if len(bytes.TrimSpace(call.Arguments)) == 0 {
+		return call, errors.New("they are empty; {} says that there are none")
+	}
+	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
+		return call, fmt.Errorf("they cannot be sent: %w", err)
+	}
+	if after, err := a.drafts.IDs(&call); err != nil || !slices.Equal(before, after) {
+		return call, errors.New("they name other drafts than were shown")
+	}
+	if a.Validate != nil {
+		if err := a.Validate(ctx, call.Tool, bytes.Clone(call.Arguments)); err != nil {
+			return call, fmt.Errorf("they are not valid: %w", err)
+		}
+	}
+	judge := callstate.JudgeOf(ctx)
+	if judge == nil {
+		return call, nil
+	}
+	tool, err := judge(ctx, call)
+	switch {
+	case err != nil:
+		return call, fmt.Errorf("they cannot be classed: %w", err)
+	case tool == nil || tool.Server != call.Tool.Server || tool.Name() != call.Tool.Name() || tool.Digest != call.Tool.Digest:
+		return call, errors.New("they were classed as those of another tool")
+	}
+	call.Tool = tool
+	return call, nil
 }

@@ -3,7 +3,6 @@ package hitl
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"runtime/debug"
@@ -14,12 +13,6 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 )
-
-// A journal records questions and answers in the store and in the log.
-type journal struct {
-	store Store
-	log   *slog.Logger
-}
 
 // approval returns a question as the store keeps it.
 func approval(id string, call *middleware.Call, extra []byte, drafted []drafts.Draft, until time.Time) approvals.Approval {
@@ -36,26 +29,23 @@ func approval(id string, call *middleware.Call, extra []byte, drafted []drafts.D
 	return asked
 }
 
-func hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+func hash(b []byte) string { return middleware.Digest(sha256.Sum256(b)).String() }
 
 // advance records a step, and logs if it has no effect.
-func (j journal) advance(ctx context.Context, id string, change approvals.Change) error {
-	err := j.store.Advance(ctx, id, change)
+func (a *asker) advance(ctx context.Context, id string, change approvals.Change) error {
+	err := a.Store.Advance(ctx, id, change)
 	if err == nil {
 		return nil
 	}
-	j.log.LogAttrs(ctx, slog.LevelError, "hitl: the store took no change",
+	a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store took no change",
 		slog.String("id", id), slog.String("to", string(change.To)), slog.Any("err", err))
 	return storeError{err}
 }
 
 // storeFailed returns the denial of a call that the store could not record.
-func (j journal) storeFailed(ctx context.Context, call *middleware.Call, err error) error {
+func (a *asker) storeFailed(ctx context.Context, call *middleware.Call, err error) error {
 	if _, logged := errors.AsType[storeError](err); !logged {
-		j.log.LogAttrs(ctx, slog.LevelError, "hitl: the store failed", slog.String("tool", call.Tool.String()), slog.Any("err", err))
+		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed", slog.String("tool", call.Tool.String()), slog.Any("err", err))
 		err = storeError{err}
 	}
 	return &DeniedError{Tool: call.Tool, Err: err}
@@ -63,10 +53,10 @@ func (j journal) storeFailed(ctx context.Context, call *middleware.Call, err err
 
 // late records an answer that came when the question was over. It may run on the
 // confirmer's goroutine, where a store's panic would end the process.
-func (j journal) late(ctx context.Context, q query, got answer) {
+func (a *asker) late(ctx context.Context, q query, got answer) {
 	defer func() {
 		if v := recover(); v != nil {
-			j.panicked(ctx, "hitl: the store panicked at a late answer", redact.Said{Call: q.call, Value: v})
+			a.panicked(ctx, "hitl: the store panicked at a late answer", redact.Said{Call: q.call, Value: v})
 		}
 	}()
 	if got.err != nil {
@@ -76,13 +66,13 @@ func (j journal) late(ctx context.Context, q query, got answer) {
 	if got.decision.Verdict == Approved {
 		change.To = approvals.Approved
 	}
-	j.log.LogAttrs(ctx, slog.LevelWarn, "hitl: a late answer has no effect", slog.String("tool", q.call.Tool.String()),
+	a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a late answer has no effect", slog.String("tool", q.call.Tool.String()),
 		slog.String("outcome", string(change.To)), slog.String("by", change.By))
-	_ = j.store.Advance(context.WithoutCancel(ctx), q.id, change) // it reports that it has no effect
+	_ = a.Store.Advance(context.WithoutCancel(ctx), q.id, change) // it reports that it has no effect
 }
 
-func (j journal) asked(ctx context.Context, call *middleware.Call) {
-	j.log.LogAttrs(ctx, slog.LevelInfo, "hitl: asked",
+func (a *asker) asked(ctx context.Context, call *middleware.Call) {
+	a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: asked",
 		slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
 }
 
@@ -93,12 +83,12 @@ type outcome struct {
 	took     time.Duration
 }
 
-func (j journal) decided(ctx context.Context, call *middleware.Call, o outcome) {
-	j.log.LogAttrs(ctx, slog.LevelInfo, "hitl: decided",
+func (a *asker) decided(ctx context.Context, call *middleware.Call, o outcome) {
+	a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: decided",
 		slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 		slog.String("outcome", o.what), slog.String("by", o.by), slog.Bool("edited", o.edited), slog.Duration("took", o.took))
 }
 
-func (j journal) panicked(ctx context.Context, message string, v any) {
-	j.log.LogAttrs(ctx, slog.LevelError, message, slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+func (a *asker) panicked(ctx context.Context, message string, v any) {
+	a.Logger.LogAttrs(ctx, slog.LevelError, message, slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 }

@@ -115,10 +115,6 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 		if o.Store == nil {
 			o.Store = approvals.NewMemory()
 		}
-		j := journal{o.Store, o.Logger}
-		return &asker{
-			Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs),
-			journal: j, standing: &standing{Options: o, journal: j, session: rand.Text()},
-		}
+		return &asker{Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs), session: rand.Text()}
 	}
 }

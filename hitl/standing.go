@@ -17,8 +17,8 @@ type Remember uint8
 // How long an approval stands.
 const (
 	Once    Remember = iota // for this call alone
-	Session                 // until Options.SessionLifetime is over or the process ends
-	Always                  // until Options.AlwaysLifetime is over or the tool's definition changes
+	Session                 // until Optiona.SessionLifetime is over or the process ends
+	Always                  // until Optiona.AlwaysLifetime is over or the tool's definition changes
 )
 
 // String returns "once", "session" or "always".
@@ -44,27 +44,19 @@ func (o Offer) String() string {
 	return "calls with " + o.Pattern.String()
 }
 
-// standing keeps and finds the standing approvals of one application of the middleware.
-type standing struct {
-	Options
-
-	journal journal
-	session string // the name under which those for the session are kept
-}
-
 // offers returns what may be remembered of a call: nothing if the host allows nothing,
 // or if its definition has no digest.
-func (s *standing) offers(ctx context.Context, call middleware.Call) []Offer {
-	if s.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
+func (a *asker) offers(ctx context.Context, call middleware.Call) []Offer {
+	if a.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
 		return nil
 	}
-	offers := []Offer{{Longest: s.Remember}}
-	if s.Patterns == nil {
+	offers := []Offer{{Longest: a.Remember}}
+	if a.Patterns == nil {
 		return offers
 	}
-	for _, p := range s.Patterns(ctx, call) {
+	for _, p := range a.Patterns(ctx, call) {
 		if p.Covers(call.Arguments) {
-			offers = append(offers, Offer{Pattern: slices.Clone(p), Longest: s.Remember})
+			offers = append(offers, Offer{Pattern: slices.Clone(p), Longest: a.Remember})
 		}
 	}
 	return offers
@@ -72,24 +64,24 @@ func (s *standing) offers(ctx context.Context, call middleware.Call) []Offer {
 
 // remember records an approval that is to stand. What was not offered is not
 // remembered, and the approval is for this call alone. An error is the store's.
-func (s *standing) remember(ctx context.Context, approved middleware.Call, got answer) error {
+func (a *asker) remember(ctx context.Context, approved middleware.Call, got answer) error {
 	d := got.decision
 	if d.Remember == Once || len(got.offers) == 0 {
 		return nil
 	}
 	if d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest ||
 		got.offers[d.Offer].Pattern != nil && !got.offers[d.Offer].Pattern.Covers(approved.Arguments) {
-		s.journal.log.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
+		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
 			slog.String("tool", approved.Tool.String()))
 		return nil
 	}
 	kept := approvals.Standing{
 		ID: rand.Text(), Scope: approved.Scope, Server: approved.Tool.Server, Tool: approved.Tool.Name(), By: d.By,
-		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Until: time.Now().Add(s.AlwaysLifetime),
+		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Until: time.Now().Add(a.AlwaysLifetime),
 		Pattern: got.offers[d.Offer].Pattern,
 	}
 	if d.Remember == Session {
-		kept.Session, kept.Until = s.session, time.Now().Add(s.SessionLifetime)
+		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
 	}
 	if kept.Pattern == nil {
 		var err error
@@ -97,27 +89,27 @@ func (s *standing) remember(ctx context.Context, approved middleware.Call, got a
 			return err
 		}
 	}
-	return s.journal.store.Remember(context.WithoutCancel(ctx), kept)
+	return a.Store.Remember(context.WithoutCancel(ctx), kept)
 }
 
 // find returns a standing approval that covers the call. It ends those of a definition
 // that has changed: they do not come back with the definition.
-func (s *standing) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
-	if s.Remember == Once {
+func (a *asker) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
+	if a.Remember == Once {
 		return approvals.Standing{}, false
 	}
-	remembered, err := s.journal.store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
+	remembered, err := a.Store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
 	if err != nil {
-		s.journal.log.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so a person is asked", slog.Any("err", err))
+		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so a person is asked", slog.Any("err", err))
 		return approvals.Standing{}, false
 	}
 	for _, kept := range remembered {
 		switch {
 		case kept.Definition != call.Tool.Digest.String():
-			err := s.journal.store.Forget(context.WithoutCancel(ctx), kept.Scope, kept.ID)
-			s.journal.log.LogAttrs(ctx, slog.LevelInfo, "hitl: the definition has changed, so a remembered yes is forgotten",
+			err := a.Store.Forget(context.WithoutCancel(ctx), kept.Scope, kept.ID)
+			a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: the definition has changed, so a remembered yes is forgotten",
 				slog.String("tool", call.Tool.String()), slog.Any("err", err))
-		case kept.Session != "" && kept.Session != s.session, kept.Session == "" && s.Remember < Always, !kept.Covers(call):
+		case kept.Session != "" && kept.Session != a.session, kept.Session == "" && a.Remember < Always, !kept.Covers(call):
 		default:
 			return kept, true
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,7 +56,7 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 	for {
 		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [i]nstead  [e]dit  [d]etails  [?] (%s left): ",
 			keys(request.Offers), time.Until(request.Deadline).Round(time.Second))
-		text, word, err := t.answer(ctx)
+		text, word, err := t.lines.Answer(ctx)
 		if err != nil {
 			return Decision{}, err
 		}
@@ -71,7 +70,7 @@ func (t *terminal) one(ctx context.Context, request Request) (Decision, error) {
 			return approved, nil
 		}
 		switch {
-		case refuses(word):
+		case typed.Refuses(word):
 			return Decision{}, nil
 		case word == "i" || word == "instead":
 			reason, err := t.instead(ctx)
@@ -125,14 +124,14 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 	for {
 		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [i]nstead  [d]etails  [?] (%s left): ",
 			time.Until(requests[0].Deadline).Round(time.Second))
-		text, word, err := t.answer(ctx)
+		text, word, err := t.lines.Answer(ctx)
 		if err != nil {
 			return nil, err
 		}
 		picked, isNumbers := typed.Numbers(word, len(requests))
 		said := make(map[string]Decision, len(requests))
 		switch {
-		case refuses(word) || word == "none":
+		case typed.Refuses(word) || word == "none":
 			return said, nil
 		case word == "i" || word == "instead":
 			reason, err := t.instead(ctx)
@@ -140,7 +139,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []Request) (map[st
 				said[r.ID] = Decision{Reason: reason}
 			}
 			return said, err
-		case agrees(word):
+		case typed.Agrees(word):
 			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
 		case word == "d" || word == "details":
 			whole = t.showAll(requests, allArguments)
@@ -176,23 +175,6 @@ func (t *terminal) showAll(requests []Request, most int) (whole bool) {
 		whole = t.show(r, most) && whole
 	}
 	return whole
-}
-
-// answer reads the answer to the question on the screen: the text, and the same in lower
-// case without the punctuation after it.
-func (t *terminal) answer(ctx context.Context) (text, word string, err error) {
-	if text, err = t.lines.Line(ctx); err != nil {
-		fmt.Fprintln(t.out, "\n  no answer: denied")
-	}
-	return text, strings.TrimRight(strings.ToLower(text), ".!"), err
-}
-
-func agrees(word string) bool {
-	return slices.Contains([]string{"y", "yes", "yes please", "yeah", "yep", "ok", "okay", "sure", "allow", "approve", "go ahead"}, word)
-}
-
-func refuses(word string) bool {
-	return slices.Contains([]string{"", "n", "no", "no thanks", "nope", "deny", "reject", "cancel", "stop"}, word)
 }
 
 // How many lines of arguments are shown at first.
@@ -246,7 +228,7 @@ func answers(word string, request Request) (Decision, bool) {
 	key := strings.Join(strings.Fields(word), "")
 	for i, d := range request.Choices() {
 		letter := d.Remember.String()[:1]
-		if i == 0 && agrees(word) || i > 0 && (key == letter+strconv.Itoa(d.Offer+1) || key == letter && d.Offer == 0) {
+		if i == 0 && typed.Agrees(word) || i > 0 && (key == letter+strconv.Itoa(d.Offer+1) || key == letter && d.Offer == 0) {
 			return d, true
 		}
 	}

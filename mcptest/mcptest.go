@@ -6,6 +6,8 @@ package mcptest
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -114,4 +116,39 @@ func Wait[T any](t testing.TB, what string, c <-chan T) T {
 		t.Fatalf("waited in vain for %s", what)
 		panic("unreachable")
 	}
+}
+
+const childKey = "FAIRLEAD_TEST_CHILD"
+
+// Main runs the tests of a package, or, in a process that
+// [ChildTransport] started, one of the servers. Call it from TestMain.
+func Main(m *testing.M, servers map[string]func() *mcp.Server) {
+	name := os.Getenv(childKey)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := servers[name]().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// ChildTransport returns a transport over stdio that starts the test binary again as one
+// of the servers that [Main] knows.
+func ChildTransport(t testing.TB, name string) mcp.Transport {
+	t.Helper()
+	exe, env := Child(t, name)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), env)
+	return &mcp.CommandTransport{Command: cmd}
+}
+
+// Child returns the program of such a process and what its environment needs.
+func Child(t testing.TB, name string) (exe, env string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe, childKey + "=" + name
 }

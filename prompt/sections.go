@@ -121,7 +121,7 @@ const stripped = " For want of room they are listed without descriptions."
 // that counts them needs some as well.
 func (s *section) drop(excess int) {
 	if s.shown > 0 {
-		excess += len(s.more(len(s.tools)))
+		excess += len(more(len(s.tools)))
 	}
 	for excess > 0 && s.shown > 0 {
 		s.shown--
@@ -129,7 +129,7 @@ func (s *section) drop(excess int) {
 	}
 }
 
-func (s *section) more(n int) string { return fmt.Sprintf("… and %d more\n", n) }
+func more(n int) string { return fmt.Sprintf("… and %d more\n", n) }
 
 // write appends the section under its heading, and nothing where it has no tools.
 func (s *section) write(b *strings.Builder, heading, means string) {
@@ -145,7 +145,7 @@ func (s *section) write(b *strings.Builder, heading, means string) {
 		b.WriteString(s.tools[i].line(s.described) + "\n")
 	}
 	if n := len(s.tools) - s.shown; n > 0 {
-		b.WriteString(s.more(n))
+		b.WriteString(more(n))
 	}
 	b.WriteString("```\n")
 }

@@ -1,8 +1,8 @@
 package redact
 
 import (
-	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -29,8 +29,9 @@ new-york-times, newyorktimes nytimes okta plaid private-ai private_ai privateai 
 telegram telegr travis twitch twitter typeform xray yandex zendesk`)
 
 var (
-	prefixed = regexp.MustCompile(prefixPattern())
-	issued   = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:` + alternatives(issuers) + `)([ \t\w.\-]{0,20})["'\s]{0,3}` +
+	prefixed, prefixHints = tokens()
+
+	issued = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:` + alternatives(issuers) + `)([ \t\w.\-]{0,20})["'\s]{0,3}` +
 		`(?:=>|\|\||\?=|:{1,3}=|[=>:,])[\x60'"\s=]{0,5}([\w\-=.+/%:]{14,})`)
 	// The numbers that issuers of cards give out, in one piece or in groups.
 	card = regexp.MustCompile(`\b(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|35[2-8]\d|6011|64[4-9]\d|65\d{2})(?:\d{12}|(?:[ \-]\d{4}){3})` +
@@ -46,16 +47,18 @@ func alternatives(texts []string) string {
 	return strings.Join(quoted, "|")
 }
 
-func prefixPattern() string {
+// tokens returns the shape of what begins with a prefix, and the prefixes in plain text.
+func tokens() (shape *regexp.Regexp, hints []string) {
 	var all []string
 	for _, p := range prefixes {
 		text, least, ok := strings.Cut(p, ":")
 		if !ok {
 			least = "16"
 		}
+		hints = append(hints, text)
 		all = append(all, regexp.QuoteMeta(text)+`[\w\-=.+/]{`+least+`,}`)
 	}
-	return `(?i)\b(?:` + strings.Join(all, "|") + `)`
+	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)`), hints
 }
 
 // formats takes out tokens by the issuers that they name, and the numbers of cards
@@ -92,21 +95,8 @@ var checked = []struct {
 	valid func(string) bool
 }{{card, luhn}, {iban, mod97}}
 
-var prefixHints = func() (hints []string) {
-	for _, p := range prefixes {
-		text, _, _ := strings.Cut(p, ":")
-		hints = append(hints, text)
-	}
-	return hints
-}()
-
 func containsAny(s string, parts []string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
 func whole(m []int, _ int) (from, to int) { return m[0], m[1] }
@@ -160,14 +150,13 @@ func mod97(account string) bool {
 	if len(account) < 15 || len(account) > 34 {
 		return false
 	}
-	var digits strings.Builder
+	rest := 0
 	for _, c := range account[4:] + account[:4] {
-		if c >= 'A' {
-			digits.WriteString(big.NewInt(int64(c - 'A' + 10)).String())
+		if c >= 'A' { // which stands for two digits
+			rest = (100*rest + int(c-'A') + 10) % 97
 		} else {
-			digits.WriteRune(c)
+			rest = (10*rest + int(c-'0')) % 97
 		}
 	}
-	n, ok := new(big.Int).SetString(digits.String(), 10)
-	return ok && n.Mod(n, big.NewInt(97)).Int64() == 1
+	return rest == 1
 }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
@@ -32,13 +31,6 @@ type Stores struct {
 func Run(t *testing.T, open func(t *testing.T) (a, b Stores)) {
 	t.Helper()
 	play(t, open, func(t *testing.T, one func(t *testing.T)) { one(t) })
-}
-
-// RunInBubble is [Run] in bubbles of testing/synctest, for what lives in this
-// process: no wait takes time.
-func RunInBubble(t *testing.T, open func(t *testing.T) (a, b Stores)) {
-	t.Helper()
-	play(t, open, synctest.Test)
 }
 
 // A replicas is the pair that a case plays with.

@@ -233,3 +233,17 @@ func definitionOf(v strictjson.Value, tool string) ([]byte, error) {
 	}
 	return form, nil
 }
+
+func decisionOf(v strictjson.Value) (*Decision, error) {
+	d := new(Decision)
+	if _, err := membersOf(v, "a review", []string{"class", "reason", "reviewer", "date"}, "model", "prompt", "answer"); err != nil {
+		return nil, err
+	}
+	if err := decode(v, d); err != nil {
+		return nil, err
+	}
+	if err := d.check(); err != nil {
+		return nil, v.Errorf("cannot be taken: %w", err)
+	}
+	return d, nil
+}

@@ -27,8 +27,7 @@ import (
 // Tools of the host's own that the runner is given afterwards (AddTools) are called as
 // the SDK calls them.
 func NewRunner(client anthropic.Client, host *batch.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunner, error) {
-	t := &turns{host: host}
-	tools, err := t.tools()
+	t, tools, err := turnsOf(host)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +38,7 @@ func NewRunner(client anthropic.Client, host *batch.Host, params anthropic.BetaT
 
 // NewRunnerStreaming is [NewRunner] for the runner that streams.
 func NewRunnerStreaming(client anthropic.Client, host *batch.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunnerStreaming, error) {
-	t := &turns{host: host}
-	tools, err := t.tools()
+	t, tools, err := turnsOf(host)
 	if err != nil {
 		return nil, err
 	}
@@ -49,19 +47,18 @@ func NewRunnerStreaming(client anthropic.Client, host *batch.Host, params anthro
 	return runner, nil
 }
 
-// tools returns the host's tools as those of the SDK.
-func (t *turns) tools() ([]anthropic.BetaTool, error) {
-	var all []anthropic.BetaTool
-	t.ours = make(map[string]bool)
-	for _, one := range t.host.Tools() {
+// turnsOf returns the turns of a host, with its tools as those of the SDK.
+func turnsOf(host *batch.Host) (t *turns, all []anthropic.BetaTool, err error) {
+	t = &turns{host: host, ours: make(map[string]bool)}
+	for _, one := range host.Tools() {
 		converted, err := converted(one)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, &tool{BetaTool: converted, turns: t})
 		t.ours[converted.Name()] = true
 	}
-	return all, nil
+	return t, all, nil
 }
 
 // converted returns a tool of the SDK that cannot be called: it has no session.

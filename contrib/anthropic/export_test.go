@@ -7,5 +7,9 @@ import (
 
 // ToolsFor returns the tools of a runner whose last message is what last returns.
 func ToolsFor(host *batch.Host, last func() *anthropic.BetaMessage) ([]anthropic.BetaTool, error) {
-	return (&turns{host: host, last: last}).tools()
+	t, tools, err := turnsOf(host)
+	if err == nil {
+		t.last = last
+	}
+	return tools, err
 }

@@ -25,27 +25,21 @@ func capped(raw json.RawMessage) string {
 // hid, the result cannot repeat.
 func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue {
 	var secrets redact.Redactor
-	out := []attribute.KeyValue{attribute.String(attrArguments, capped(secrets.JSON(call.Arguments, inputSchema(call.Tool))))}
+	out := []attribute.KeyValue{attribute.String(attrArguments, capped(secrets.JSON(call.Arguments, definition(call.Tool).InputSchema)))}
 	raw, err := json.Marshal(res)
 	if res == nil || err != nil {
 		return out
 	}
-	return append(out, attribute.String(attrResult, capped(secrets.Result(raw, outputSchema(call.Tool)))))
+	return append(out, attribute.String(attrResult, capped(secrets.Result(raw, definition(call.Tool).OutputSchema))))
 }
 
 // message returns what a server said, without the secrets that it was sent.
 func message(call middleware.Call, said string) string { return redact.Of(call).Text(said) }
 
-func inputSchema(t *middleware.Tool) any {
+// definition returns a tool's definition, an empty one where there is none.
+func definition(t *middleware.Tool) *mcp.Tool {
 	if t == nil || t.Definition == nil {
-		return nil
+		return new(mcp.Tool)
 	}
-	return t.Definition.InputSchema
-}
-
-func outputSchema(t *middleware.Tool) any {
-	if t == nil || t.Definition == nil {
-		return nil
-	}
-	return t.Definition.OutputSchema
+	return t.Definition
 }

@@ -378,27 +378,23 @@ func (m *remote) End(ctx context.Context, w cache.Write) error {
 }
 
 func (s *Store) end(ctx context.Context, w cache.Write) error {
-	return s.do(ctx, ofCache, func(ctx context.Context) error { return s.sayEnd(ctx, w) })
-}
-
-func (s *Store) sayEnd(ctx context.Context, w cache.Write) error {
-	return end.Run(ctx, s.client, (*remote)(s).writeKeys(w), w.ID, nonce(), tokenLife.Milliseconds()).Err()
+	return s.do(ctx, ofCache, func(ctx context.Context) error {
+		return end.Run(ctx, s.client, (*remote)(s).writeKeys(w), w.ID, nonce(), tokenLife.Milliseconds()).Err()
+	})
 }
 
 // Owed are the ends of writes that Redis was not told of.
 type owed struct {
 	mu      sync.Mutex
 	writes  map[string]cache.Write
-	servers map[string]*debt
+	servers map[string]int // how many of them, by server
 }
-
-type debt struct{ writes int }
 
 func (o *owed) add(w cache.Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.writes == nil {
-		o.writes = make(map[string]cache.Write)
+		o.writes, o.servers = make(map[string]cache.Write), make(map[string]int)
 	}
 	if len(o.writes) >= mostOwed { // one for all of its server
 		w = cache.Write{ID: "all of " + w.Server, Server: w.Server}
@@ -407,10 +403,7 @@ func (o *owed) add(w cache.Write) {
 		return
 	}
 	o.writes[w.ID] = w
-	if o.servers[w.Server] == nil {
-		o.servers[w.Server] = new(debt)
-	}
-	o.servers[w.Server].writes++
+	o.servers[w.Server]++
 }
 
 func (o *owed) paid(id string) {
@@ -421,9 +414,7 @@ func (o *owed) paid(id string) {
 		return
 	}
 	delete(o.writes, id)
-	if d := o.servers[w.Server]; d.writes > 1 {
-		d.writes--
-	} else {
+	if o.servers[w.Server]--; o.servers[w.Server] == 0 {
 		delete(o.servers, w.Server)
 	}
 }
@@ -431,17 +422,13 @@ func (o *owed) paid(id string) {
 func (o *owed) has(server string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.servers[server] != nil
+	return o.servers[server] > 0
 }
 
 func (o *owed) all() []cache.Write {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	list := make([]cache.Write, 0, len(o.writes))
-	for _, w := range o.writes {
-		list = append(list, w)
-	}
-	return list
+	return slices.Collect(maps.Values(o.writes))
 }
 
 // payOwed tells Redis of what it was not told. An error is that there is no answer.

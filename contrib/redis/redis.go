@@ -105,7 +105,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		seal:     seal,
 		runs:     newRuns(),
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]string)},
-		owed:     owed{servers: make(map[string]*debt)},
 	}
 	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
 	if err := s.connect(ctx, url); err != nil {

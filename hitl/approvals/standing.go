@@ -3,7 +3,6 @@ package approvals
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,8 +68,7 @@ func ExactArguments(arguments json.RawMessage) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("approvals: the arguments: %w", err)
 	}
-	sum := sha256.Sum256(form)
-	return hex.EncodeToString(sum[:]), nil
+	return middleware.Digest(sha256.Sum256(form)).String(), nil
 }
 
 // A Pattern says which arguments a standing yes covers. It names every member

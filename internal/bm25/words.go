@@ -27,23 +27,7 @@ func Words(text string) iter.Seq[string] {
 
 // Runs yields the runs of letters and digits of a text.
 func Runs(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for len(text) > 0 {
-			start := strings.IndexFunc(text, wordy)
-			if start < 0 {
-				return
-			}
-			text = text[start:]
-			end := strings.IndexFunc(text, func(r rune) bool { return !wordy(r) })
-			if end < 0 {
-				end = len(text)
-			}
-			if !yield(text[:end]) {
-				return
-			}
-			text = text[end:]
-		}
-	}
+	return strings.FieldsFuncSeq(text, func(r rune) bool { return !wordy(r) })
 }
 
 func wordy(r rune) bool {

@@ -28,7 +28,7 @@ func (s *Servers[N]) Of(name string) *Server[N] {
 		if s.byName == nil {
 			s.byName = make(map[string]*Server[N])
 		}
-		on = new(Server[N])
+		on = &Server[N]{written: make(map[N]Version), named: make(map[N]int)}
 		s.byName[name] = on
 	}
 	return on
@@ -54,9 +54,6 @@ func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
 		on.inFlight++
 	}
 	for _, name := range names {
-		if on.named == nil {
-			on.named = make(map[N]int)
-		}
 		on.named[name]++
 	}
 	if others {
@@ -70,11 +67,9 @@ func (s *Servers[N]) Mark(on *Server[N], names []N) {
 	s.Now++
 	on.last = s.Now
 	if len(names) == 0 {
-		on.whole, on.written = s.Now, nil // every other write is older
+		on.whole = s.Now // every other write is older
+		clear(on.written)
 		return
-	}
-	if on.written == nil {
-		on.written = make(map[N]Version)
 	}
 	for _, name := range names {
 		if len(on.written) >= maxEntities {

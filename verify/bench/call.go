@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -33,22 +33,27 @@ func peersBefore(limit time.Duration, floor build, work func(build) func(int) er
 	return peers
 }
 
-// calling makes some calls by turns, again and again, and sees that each one reached
-// the server.
+// calling makes some calls by turns, again and again.
 func calling(with build, call middleware.Call) func(int) error {
-	s := new(server)
-	caller, ctx, arguments, made := with(s), context.Background(), several(200), 0
+	arguments := several(200)
+	return reaching(context.Background(), with, call, func(n int) json.RawMessage { return arguments[n%turns].raw })
+}
+
+// reaching makes calls with the n-th arguments, and sees that each one reached the server.
+func reaching(ctx context.Context, with build, call middleware.Call, arguments func(n int) json.RawMessage) func(int) error {
+	s, made := new(server), 0
+	caller := with(s)
 	return func(n int) error {
 		before := s.calls
 		for range n {
 			made++
-			call.Arguments = arguments[made%turns].raw
+			call.Arguments = arguments(made)
 			if err := check(caller.CallTool(ctx, call)); err != nil {
 				return err
 			}
 		}
-		if made := s.calls - before; made != n {
-			return fmt.Errorf("%d calls reached the server as %d", n, made)
+		if reached := s.calls - before; reached != n {
+			return fmt.Errorf("%d calls reached the server as %d", n, reached)
 		}
 		return nil
 	}
@@ -64,14 +69,15 @@ func several(size int) []*argument {
 	return all
 }
 
+// writing makes writes.
+func writing(with build) func(int) error { return calling(with, middleware.Call{Tool: writes}) }
+
 // callPlain is a write through the whole chain.
 func callPlain() contest {
-	call := middleware.Call{Tool: writes}
 	return contest{
-		name: "call/plain",
-		ours: calling(ours(cache.Options{}), call),
-		peers: peersBefore(0, func(s *server) middleware.ToolCaller { return newFloor(s) },
-			func(with build) func(int) error { return calling(with, call) }),
+		name:   "call/plain",
+		ours:   writing(ours(cache.Options{})),
+		peers:  peersBefore(0, func(s *server) middleware.ToolCaller { return newFloor(s) }, writing),
 		goals:  map[string]float64{"naive": 2.5, "failsafe": 6, "floor": 0.7},
 		allocs: 1,
 		floor:  "its clocks, locks, hashes and the token alone are just at 6× failsafe-go",
@@ -80,12 +86,10 @@ func callPlain() contest {
 
 // callDeadline is the same with a time limit for each attempt.
 func callDeadline() contest {
-	call := middleware.Call{Tool: writes}
 	return contest{
-		name: "call/deadline",
-		ours: calling(oursInTime, call),
-		peers: peersBefore(time.Minute, func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) },
-			func(with build) func(int) error { return calling(with, call) }),
+		name:   "call/deadline",
+		ours:   writing(oursInTime),
+		peers:  peersBefore(time.Minute, func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) }, writing),
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
 		floor:  "context.WithTimeout is more than half of it",
@@ -106,7 +110,7 @@ func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 func callAudited() contest {
 	return contest{
 		name:   "call/audited",
-		ours:   calling(oursAudited, middleware.Call{Tool: writes}),
+		ours:   writing(oursAudited),
 		allocs: 6, // two records, each handed over by a goroutine that a blocked sink keeps
 	}
 }
@@ -183,23 +187,11 @@ func hit(size int, name string, fresh bool) contest {
 
 // missing asks another question each time.
 func missing(ctx context.Context, with build) func(int) error {
-	s := new(server)
-	caller, a, asked := with(s), newArgument(200), 0
-	call := middleware.Call{Tool: reads, Arguments: a.raw}
-	return func(n int) error {
-		before := s.calls
-		for range n {
-			asked++
-			a.ask(asked)
-			if err := check(caller.CallTool(ctx, call)); err != nil {
-				return err
-			}
-		}
-		if made := s.calls - before; made != n {
-			return fmt.Errorf("%d questions reached the server as %d", n, made)
-		}
-		return nil
-	}
+	a := newArgument(200)
+	return reaching(ctx, with, middleware.Call{Tool: reads}, func(n int) json.RawMessage {
+		a.ask(n)
+		return a.raw
+	})
 }
 
 func miss(ctx context.Context, floor build) contest {
@@ -226,5 +218,3 @@ func missDeadline() contest {
 	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
 	return c
 }
-
-var errOdd = errors.New("a layer was left out")

@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/singleflight"
 )
 
 // throughput is how much more two goroutines get done than one, in time on the
@@ -63,69 +62,9 @@ func twoCores(p pace) (row, error) {
 func judgeCores(r *row) { r.Met = r.Ratio["one_core"] >= 1.3 }
 
 // An atomicServer is a server for several goroutines.
-type atomicServer struct {
-	calls atomic.Int64
-	slow  time.Duration
-}
+type atomicServer struct{ calls atomic.Int64 }
 
 func (s *atomicServer) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 	s.calls.Add(1)
-	time.Sleep(s.slow)
 	return answer, nil
-}
-
-// stampede is many callers of one question that nobody has asked before. It is the
-// cache alone: so many same calls of one session are a loop, which budget ends.
-func stampede(callers int) benchmark {
-	name := fmt.Sprintf("stampede/%d", callers)
-	return benchmark{name: name, run: func(p pace) (row, error) {
-		r := row{Name: name, Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Goal: "one execution, ≥ 0.125× singleflight"}
-		const slow = 30 * time.Millisecond
-		var ratios []float64
-		for range p.rounds {
-			s := &atomicServer{slow: slow}
-			caller := cache.New(cache.Options{})(s)
-			call := middleware.Call{Tool: reads, Arguments: newArgument(200).raw}
-			ours, err := together(callers, func() error { return check(caller.CallTool(context.Background(), call)) })
-			if err != nil {
-				return r, err
-			}
-			if n := s.calls.Load(); n != 1 {
-				return r, fmt.Errorf("%s: %d executions", name, n)
-			}
-			var flights singleflight.Group
-			plain := &atomicServer{slow: slow}
-			theirs, err := together(callers, func() error {
-				res, err, _ := flights.Do("question", func() (any, error) { return plain.CallTool(context.Background(), call) })
-				if err != nil {
-					return err
-				}
-				return check(res.(*mcp.CallToolResult), nil)
-			})
-			if err != nil {
-				return r, err
-			}
-			ratios = append(ratios, float64(theirs)/float64(ours))
-		}
-		r.Ratio["singleflight"] = round2(median(ratios))
-		r.Met = median(ratios) >= 0.125
-		return r, nil
-	}}
-}
-
-// together is the CPU time of many goroutines that begin at once.
-func together(callers int, one func() error) (time.Duration, error) {
-	var all sync.WaitGroup
-	begin := make(chan struct{})
-	errs := make([]error, callers)
-	for i := range callers {
-		all.Go(func() {
-			<-begin
-			errs[i] = one()
-		})
-	}
-	begun := cpuTime()
-	close(begin)
-	all.Wait()
-	return cpuTime() - begun, errors.Join(errs...)
 }

@@ -1,10 +1,5 @@
 package main
 
-import (
-	"fmt"
-	"time"
-)
-
 // sizes are those of the arguments.
 var sizes = []struct {
 	name  string
@@ -15,16 +10,12 @@ var sizes = []struct {
 
 // benchmarks are all rows, in the order of the table.
 func benchmarks() []benchmark {
-	var all []benchmark
-	for _, n := range []int{0, 1, 3, 7, 20} {
-		all = append(all, of(fmt.Sprintf("passthrough/%d", n), func() contest { return passthrough(n) }))
-	}
-	all = append(all,
+	all := []benchmark{
 		of("call/plain", callPlain),
 		of("call/deadline", callDeadline),
 		of("call/audited", callAudited),
 		of("call/granted", callGranted),
-	)
+	}
 	for _, s := range sizes {
 		all = append(all,
 			of("hit/"+s.name+"/repeat", func() contest { return hit(s.bytes, s.name, false) }),
@@ -38,26 +29,12 @@ func benchmarks() []benchmark {
 			of("key/"+s.name+"/rows", func() contest { return key(s.name+"/rows", rowsOf(s.bytes)) }),
 		)
 	}
-	all = append(all,
-		benchmark{name: "infer", run: inferOne},
-		register("register/10", 10, tiny, 0),
-		register("register/100", 100, tiny, 0),
-		register("register/1k", 1000, tiny, 0),
-		register("register/10k", 10_000, tiny, 50*time.Millisecond),
-		register("register/10k/real", 10_000, ordinary, 400*time.Millisecond),
-		benchmark{name: "register/100k", run: registerLinear},
-		of("store/get", store),
-		benchmark{name: "hit/2cores", run: twoCores, judge: judgeCores},
-		stampede(1), stampede(10), stampede(100), stampede(1000), stampede(10_000),
-		entryMemory(1_000_000),
-		of("sdk-overhead/call", sdkCalled),
-		of("sdk-overhead/hit", sdkHit),
-	)
+	all = append(all, benchmark{name: "hit/2cores", run: twoCores, judge: judgeCores})
 	for _, transport := range []string{"stdio", "http"} {
 		for _, version := range []string{modern, legacy} {
 			w := wire{transport, version}
 			all = append(all, proxied(w, 1), proxied(w, callers))
 		}
 	}
-	return append(all, layerRows()...)
+	return all
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -43,6 +44,21 @@ type spending struct {
 }
 
 type bucketName struct{ server string }
+
+// passing is a middleware that hands a call on.
+type passing struct{ next middleware.ToolCaller }
+
+func (p *passing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return p.next.CallTool(ctx, call)
+}
+
+func layers(n int, executor middleware.ToolCaller) middleware.ToolCaller {
+	links := make([]middleware.Middleware, n)
+	for i := range links {
+		links[i] = func(next middleware.ToolCaller) middleware.ToolCaller { return &passing{next} }
+	}
+	return chain.New(links...).Then(executor)
+}
 
 func newFloor(next middleware.ToolCaller) middleware.ToolCaller {
 	f := emptyFloor()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,16 +60,13 @@ func merged(found []row) (row, error) {
 	if r.Cost == "" {
 		return r, nil
 	}
-	costs := make([]float64, len(found))
-	for i, f := range found {
+	var faults error
+	r.Cost = time.Duration(median(each(found, func(f row) float64 {
 		cost, err := time.ParseDuration(f.Cost)
-		if err != nil {
-			return row{}, err
-		}
-		costs[i] = float64(cost)
-	}
-	r.Cost = time.Duration(median(costs)).String()
-	return r, nil
+		faults = errors.Join(faults, err)
+		return float64(cost)
+	}))).String()
+	return r, faults
 }
 
 func each(found []row, what func(row) float64) []float64 {

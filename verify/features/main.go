@@ -56,7 +56,7 @@ func features(ctx context.Context) error {
 func run(ctx context.Context, root string, rows []row) ([]string, error) {
 	byPackage := make(map[string][]string)
 	for test := range users(rows) {
-		dir, name := split(test)
+		dir, name, _ := strings.Cut(test, ".")
 		byPackage[dir] = append(byPackage[dir], name)
 	}
 	var faults []string
@@ -69,22 +69,15 @@ func run(ctx context.Context, root string, rows []row) ([]string, error) {
 		}
 		for _, name := range names {
 			if got := results[name]; got != "pass" {
-				faults = append(faults, fmt.Sprintf("%s.%s: %s", dir, name, orMissing(got)))
+				faults = append(faults, fmt.Sprintf("%s.%s: %s", dir, name, explained[got]))
 			}
 		}
 	}
 	return faults, nil
 }
 
-func orMissing(result string) string {
-	switch result {
-	case "":
-		return "there is no such test"
-	case "skip":
-		return "it is skipped"
-	}
-	return result
-}
+// explained are the results that need more than a word.
+var explained = map[string]string{"": "there is no such test", "skip": "it is skipped", "fail": "it fails"}
 
 // test returns what came of each test of one package.
 func test(ctx context.Context, dir string, names []string) (map[string]string, error) {

@@ -101,9 +101,3 @@ func users(rows []row) map[string][]string {
 	}
 	return by
 }
-
-// split cuts "hitl/approvals.TestX" into the directory and the test.
-func split(test string) (dir, name string) {
-	dir, name, _ = strings.Cut(test, ".")
-	return dir, name
-}

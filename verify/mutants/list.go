@@ -49,7 +49,7 @@ var hitlMutants = []mutant{
 	{"yes-with-an-error-approves", hitlFile, `case got.err != nil:`,
 		`case got.err != nil && d.Verdict != Approved:`},
 	{"yes-at-the-deadline-approves", confirmFile, `if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {`, `if deadline, _ := ctx.Deadline(); deadline.IsZero() {`},
-	{"edit-is-not-what-runs", "hitl/edit.go", `call.Arguments = bytes.Clone(arguments)`, `call.Arguments = bytes.Clone(call.Arguments)`},
+	{"edit-is-not-what-runs", confirmFile, `call.Arguments = bytes.Clone(arguments)`, `call.Arguments = bytes.Clone(call.Arguments)`},
 	{"approver-writes-into-the-call", confirmFile, `Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID,`,
 		`ID: q.id, Tool: q.call.Tool, Arguments: bytes.TrimSpace(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope,`},
 	{"caller-writes-into-what-was-shown", hitlFile, `call.Arguments = bytes.Clone(call.Arguments)`,

@@ -18,10 +18,12 @@ type Items map[string]*middleware.Tool
 
 const itemServer = "ledger"
 
+var itemKinds = map[string]Kind{"get": Read, "list": Read, "put": Add, "delete": Delete}
+
 // NewItems makes the tools.
 func NewItems() (Items, error) {
 	tools := make(Items)
-	for name, kind := range map[string]Kind{"get": Read, "list": Read, "put": Add, "delete": Delete} {
+	for name, kind := range itemKinds {
 		tool, err := middleware.NewTool(itemServer, &mcp.Tool{Name: name}, kind.Annotations())
 		if err != nil {
 			return nil, err
@@ -57,17 +59,7 @@ func RequestOf(call middleware.Call) (Request, error) {
 	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
 		return Request{}, err
 	}
-	return Request{call.ID, kindOf(call.Tool.Name()), arguments.ID}, nil
-}
-
-func kindOf(name string) Kind {
-	switch name {
-	case "put":
-		return Add
-	case "delete":
-		return Delete
-	}
-	return Read
+	return Request{call.ID, itemKinds[call.Tool.Name()], arguments.ID}, nil
 }
 
 // Call makes a call of a tool within a time. A note makes its arguments differ from those
@@ -88,7 +80,7 @@ func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name,
 	if err != nil {
 		panic(err) // texts only
 	}
-	e := Event{Call: id, Kind: kindOf(name), Item: item, Began: time.Now()}
+	e := Event{Call: id, Kind: itemKinds[name], Item: item, Began: time.Now()}
 	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: t[name], Arguments: form, Meta: mcp.Meta{"traceparent": id}})
 	e.Ended = time.Now()
 	if err == nil {

@@ -108,13 +108,10 @@ func answer(out io.Writer, tools []listedTool) error {
 	write := json.NewEncoder(safetext.JSONWriter(out))
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
-		line := inferredTool{Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(), Evidence: a.Evidence, Findings: tools[i].findings}
-		line.Freshness, line.Secret = a.Defaults().Freshness, a.Secret == annotation.Yes
-		if line.Evidence == nil {
-			line.Evidence = []annotation.Evidence{}
-		}
-		if line.Findings == nil {
-			line.Findings = []string{}
+		line := inferredTool{
+			Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(),
+			Freshness: a.Defaults().Freshness, Secret: a.Secret == annotation.Yes,
+			Evidence: append([]annotation.Evidence{}, a.Evidence...), Findings: append([]string{}, tools[i].findings...),
 		}
 		if err := write.Encode(line); err != nil {
 			return err

@@ -209,19 +209,15 @@ func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, lock *
 		group.Go(func() { all.asked[i].server, all.asked[i].err = f.reach(ctx, client, all.tools, t) })
 	}
 	group.Wait()
-	var faults []error
 	for _, a := range all.asked {
 		if errors.Is(a.err, dial.ErrUsage) {
 			all.close()
 			return nil, a.err
 		}
-		if a.err != nil {
-			faults = append(faults, a.err)
-		}
 	}
-	if len(faults) == len(targets) {
+	if !slices.ContainsFunc(all.asked, func(a asked) bool { return a.err == nil }) {
 		all.close()
-		return nil, &exitError{exitUnreachable, errors.Join(faults...)}
+		return nil, all.unreached()
 	}
 	return all, nil
 }

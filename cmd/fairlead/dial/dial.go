@@ -40,7 +40,10 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 	transport := s.transport()
 	var err error
 	if s.Session, err = client.Connect(ctx, mount.Transport(transport), nil); err != nil {
-		return nil, s.Explain(cause(ctx, err))
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, s.Explain(err)
 	}
 	return s, nil
 }
@@ -82,11 +85,4 @@ func (s *Server) Explain(err error) error {
 		err = fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
 	}
 	return redact.Error(err)
-}
-
-func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }

@@ -36,11 +36,16 @@ func hidden(definition *mcp.Tool) string {
 			found = append(found, path+" has "+where)
 		}
 	})
+	return strings.Join(few(found, "and %d more places"), "; ")
+}
+
+// few keeps the first of many texts, with how many more there are.
+func few(texts []string, more string) []string {
 	const most = 5
-	if len(found) > most {
-		found = append(found[:most], fmt.Sprintf("and %d more places", len(found)-most))
+	if len(texts) > most {
+		return append(texts[:most], fmt.Sprintf(more, len(texts)-most))
 	}
-	return strings.Join(found, "; ")
+	return texts
 }
 
 // walk tells of each text in a value, keys included, in an order that does not change.
@@ -81,11 +86,7 @@ func hides(s string) string {
 		}
 		parts = append(parts, part)
 	}
-	const most = 5
-	if len(parts) > most {
-		parts = append(parts[:most], fmt.Sprintf("and %d more", len(parts)-most))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(few(parts, "and %d more"), ", ")
 }
 
 const (

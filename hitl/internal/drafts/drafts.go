@@ -4,7 +4,6 @@ package drafts
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,8 +141,7 @@ func read(res *mcp.CallToolResult, member string) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(shown))
-	return &draft{Draft: Draft{ids[0], shown, hex.EncodeToString(sum[:])}}, nil
+	return &draft{Draft: Draft{ids[0], shown, middleware.Digest(sha256.Sum256([]byte(shown))).String()}}, nil
 }
 
 // idsIn returns the ids that a member of an object holds: one, a list, or none if the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 )
@@ -87,4 +88,23 @@ func (r *Reader) Line(ctx context.Context) (string, error) {
 			return "", context.Cause(ctx)
 		}
 	}
+}
+
+// Answer reads the answer to the question on the screen: the text, and the same in lower
+// case without the punctuation after it.
+func (r *Reader) Answer(ctx context.Context) (text, word string, err error) {
+	if text, err = r.Line(ctx); err != nil {
+		fmt.Fprintln(r.out, "\n  no answer: denied")
+	}
+	return text, strings.TrimRight(strings.ToLower(text), ".!"), err
+}
+
+// Agrees reports whether a word approves.
+func Agrees(word string) bool {
+	return slices.Contains([]string{"y", "yes", "yes please", "yeah", "yep", "ok", "okay", "sure", "allow", "approve", "go ahead"}, word)
+}
+
+// Refuses reports whether a word denies, as no word does.
+func Refuses(word string) bool {
+	return slices.Contains([]string{"", "n", "no", "no thanks", "nope", "deny", "reject", "cancel", "stop"}, word)
 }
