@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed" // for the word list
 	"maps"
@@ -33,6 +34,7 @@ const (
 	reveals                     // a parameter that has a secret shown
 	passing                     // does not name anything: get, all
 	bound                       // a preposition: what is named is before it
+	begins                      // two words that the list has together begin with it
 )
 
 // keepings are the names that the word list has for them.
@@ -54,10 +56,14 @@ var freshIndex = sync.OnceValue(func() map[string]keeping {
 		name, words, _ := strings.Cut(line, ":")
 		for entry := range strings.FieldsSeq(words) {
 			first, second, two := strings.Cut(entry, "-")
-			if entry = singular(first); two {
-				entry += " " + singular(second)
+			word := []byte(first)
+			word = word[:singular(word)]
+			if two {
+				m[string(word)] |= begins
+				other := []byte(second)
+				word = append(append(word, ' '), other[:singular(other)]...)
 			}
-			m[entry] |= keepings[name]
+			m[string(word)] |= keepings[name]
 		}
 	}
 	return m
@@ -65,29 +71,45 @@ var freshIndex = sync.OnceValue(func() map[string]keeping {
 
 // A look is what the words of a text tell.
 type look struct {
-	text  []byte     // the words in the singular, a space between them
-	last  int        // where the last one begins
-	all   keeping    // of all the words
-	lead  keeping    // of the first
-	head  keeping    // of the last one before a preposition that names something
-	bound bool       // the preposition has come
-	words [16]string // the first one of each keeping
+	words  [16]string // the first one of each keeping
+	pair   [2 * maxWord]byte
+	begin  int     // where the last word begins in pair, which holds the one before it as well
+	end    int     // and where it ends
+	before keeping // of the last word alone
+	all    keeping // of all the words
+	lead   keeping // of the first
+	head   keeping // of the last one before a preposition that names something
+	bound  bool    // the preposition has come
 }
+
+// maxWord is how many bytes of a word are looked at. No longer one has a keeping.
+const maxWord = 24
 
 // add takes the next word, alone and with the one before it.
 func (l *look) add(w string) {
-	before := l.last
-	if len(l.text) > 0 {
-		l.text = append(l.text, ' ')
+	if l.end > 0 {
+		copy(l.pair[:], l.pair[l.begin:l.end])
+		l.begin = l.end - l.begin + 1
+		l.pair[l.begin-1] = ' '
 	}
-	l.last = len(l.text)
-	l.text = append(l.text, singular(w)...)
-	k := freshIndex()[string(l.text[l.last:])]
-	if l.last > 0 {
-		k = cmp.Or(freshIndex()[string(l.text[before:])], k)
+	l.end = l.begin + copy(l.pair[l.begin:l.begin+maxWord-1], w)
+	for i := l.begin; i < l.end; i++ {
+		if 'A' <= l.pair[i] && l.pair[i] <= 'Z' {
+			l.pair[i] += 'a' - 'A'
+		}
 	}
-	k = cmp.Or(k, plain)
-	if l.last == 0 {
+	l.end = l.begin + singular(l.pair[l.begin:l.end])
+	all, first := freshIndex(), l.all == 0
+	k := all[string(l.pair[l.begin:l.end])]
+	alone := k
+	if l.before&begins != 0 {
+		k = cmp.Or(all[string(l.pair[:l.end])]&^begins, k)
+	}
+	l.before = alone
+	if k &^= begins; k == 0 {
+		k = plain
+	}
+	if first {
 		l.lead = k
 	}
 	l.bound = l.bound || k&bound != 0 && l.head != 0
@@ -102,40 +124,45 @@ func (l *look) add(w string) {
 
 // read takes the words of a text.
 func (l *look) read(text string) {
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		l.add(strings.ToLower(w))
+	for text != "" {
+		end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		if end > 0 {
+			l.add(text[:end])
+		}
+		text = text[min(end+1, len(text)):]
 	}
 }
 
-// singular returns a noun without the ending of its plural; statuses are definitions, and stay.
-func singular(w string) string {
-	stem, plural := strings.CutSuffix(w, "s")
-	if !plural || len(w) < 4 || w == "statuses" || strings.HasSuffix(w, "ics") {
-		return w
+// singular returns how long a noun is without the ending of its plural. It may write
+// another letter there. Statuses are definitions, and stay.
+func singular(w []byte) int {
+	n := len(w)
+	if n < 4 || w[n-1] != 's' || string(w) == "statuses" || bytes.HasSuffix(w, []byte("ics")) {
+		return n
 	}
-	switch stem[len(stem)-1] {
+	switch w[n-2] {
 	case 's', 'u', 'i':
-		return w
+		return n
 	case 'e':
-		if begin, ok := strings.CutSuffix(stem, "ie"); ok {
-			return begin + "y"
-		}
-		for _, end := range [...]string{"sse", "xe", "che", "she"} {
-			if strings.HasSuffix(stem, end) {
-				return stem[:len(stem)-1]
-			}
+		switch stem := w[:n-2]; {
+		case w[n-3] == 'i':
+			w[n-3] = 'y'
+			return n - 2
+		case bytes.HasSuffix(stem, []byte("ss")), w[n-3] == 'x', bytes.HasSuffix(stem, []byte("ch")), bytes.HasSuffix(stem, []byte("sh")):
+			return n - 2
 		}
 	}
-	return stem
+	return n - 1
 }
 
-// withFreshness adds to what was found of a tool how long its result stays true. That of a write is never used again.
+// withFreshness adds to what was found of a tool how long its result stays true. That of a
+// write matters only if it is a secret.
 func withFreshness(a annotation.Annotations, def *mcp.Tool, name []word) annotation.Annotations {
-	if a.ReadOnly == annotation.No {
-		return a
-	}
 	says, secret, why := freshness(def, name)
-	if says == "" {
+	if says == "" || a.ReadOnly == annotation.No && !secret {
 		return a
 	}
 	e := annotation.Evidence{
@@ -153,29 +180,29 @@ func withFreshness(a annotation.Annotations, def *mcp.Tool, name []word) annotat
 // freshness returns how long the result of a read stays true, "" if that is not understood, whether it is a
 // secret, and why.
 func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret bool, why finding) {
-	var name, first, all, parameters look
+	var name, first, rest, parameters look
 	for i := range words {
 		name.add(words[i].base)
 	}
-	sentence := def.Description
-	if end := strings.IndexAny(sentence, "\n"); end > 0 {
-		sentence = sentence[:end]
-	}
+	text := def.Description[:min(len(def.Description), 8000)]
+	sentence, _, _ := strings.Cut(text, "\n")
 	sentence, _, _ = strings.Cut(sentence, ". ")
 	first.read(sentence)
-	all.read(def.Description[:min(len(def.Description), 8000)])
+	rest.read(text[len(sentence):])
 	schema, _ := def.InputSchema.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
-	for _, label := range slices.Sorted(maps.Keys(properties)) {
-		for _, w := range cut(label) {
-			parameters.add(w.base)
+	if len(properties) > 0 {
+		for _, label := range slices.Sorted(maps.Keys(properties)) {
+			for _, w := range cut(label) {
+				parameters.add(w.base)
+			}
 		}
 	}
 	in := func(l *look, k keeping) bool {
 		if l.all&k == 0 {
 			return false
 		}
-		why = finding{place: inDescription, word: l.words[bits.TrailingZeros16(uint16(l.all&k))]}
+		why = finding{place: inDescription, word: strings.ToLower(l.words[bits.TrailingZeros16(uint16(l.all&k))])}
 		switch l {
 		case &name:
 			why.place = inName
@@ -186,7 +213,7 @@ func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret b
 	}
 	defined := name.head&fixed != 0
 	switch {
-	case name.head&token != 0 && in(&name, token), in(&all, hands), in(&parameters, reveals), !defined && (in(&name, opens) || in(&first, opens)):
+	case name.head&token != 0 && in(&name, token), in(&first, hands), in(&rest, hands), in(&parameters, reveals), !defined && (in(&name, opens) || in(&first, opens)):
 		return annotation.Volatile, true, why
 	case strings.ContainsFunc(sentence, unfamiliar):
 		return "", false, finding{}

@@ -55,6 +55,7 @@ func TestFreshness(t *testing.T) {
 		{"delete_ticket", "", none, false},
 
 		{"get_secret", "", volatile, true},
+		{"update_credentials", "", volatile, true},
 		{"list_environment_variables", "", volatile, true},
 		{"get_database_key", "", volatile, true},
 		{"get_design_token", "", volatile, true},

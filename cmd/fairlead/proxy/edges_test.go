@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,7 +30,8 @@ type plain struct {
 	tools    string
 	executed []string
 	conns    []io.Writer
-	hold     chan struct{} // additions are answered when it is closed; nil for at once
+	held     string        // what the params of a call that is held have, additions by default
+	hold     chan struct{} // such calls are answered when it is closed; nil for at once
 }
 
 const (
@@ -76,7 +78,7 @@ func (s *plain) serve(out io.Writer, line []byte) {
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(s.executed))
 	}
 	s.mu.Unlock()
-	if s.hold != nil && strings.Contains(string(m.Params), "add_thing") {
+	if s.hold != nil && strings.Contains(string(m.Params), cmp.Or(s.held, "add_thing")) {
 		<-s.hold
 	}
 	if m.ID != nil && string(m.ID) != "null" {

@@ -1,0 +1,126 @@
+package proxy_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// inProcess returns a server of the SDK behind a pipe.
+func inProcess(name string, server *mcp.Server) proxy.Server {
+	return proxy.Server{Name: name, Open: func() (io.ReadWriteCloser, error) {
+		here, there := net.Pipe()
+		go func() { _ = server.Run(context.Background(), &mcp.IOTransport{Reader: there, Writer: there}) }()
+		return here, nil
+	}}
+}
+
+func textOf(t *testing.T, cs *mcp.ClientSession, name string) string {
+	t.Helper()
+	res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name})
+	if err != nil || res.IsError || len(res.Content) == 0 {
+		t.Fatalf("%s: %+v, %v", name, res, err)
+	}
+	return res.Content[0].(*mcp.TextContent).Text
+}
+
+// With the defaults a file that another process changes is read as it is now.
+func TestFileThatAnotherProcessChanges(t *testing.T) {
+	t.Parallel()
+	eachVersion(t, func(t *testing.T, version string) {
+		path := filepath.Join(t.TempDir(), "notes.txt")
+		server := mcptest.New()
+		for _, name := range []string{"read_file", "get_notes"} { // a volatile one and a shared one
+			mcptest.Add(server, mcptest.Tool(name, "Returns the text."), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+				text, err := os.ReadFile(path)
+				return mcptest.Text(string(text)), err
+			})
+		}
+		url := listenOn(t, proxy.Options{Servers: []proxy.Server{inProcess("files", server)}})
+		cs := mcptest.Dial(t, mcptest.NewClient(), &mcp.StreamableClientTransport{Endpoint: url}, version)
+		for _, want := range []string{"one", "two"} {
+			if out, err := exec.CommandContext(t.Context(), "sh", "-c", `printf "$0" > "$1"`, want, path).CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+			for _, name := range []string{"read_file", "get_notes"} {
+				if got := textOf(t, cs, name); got != want {
+					t.Errorf("%s: got %q, want %q", name, got, want)
+				}
+			}
+		}
+	})
+}
+
+// A read after the write of another client is new, where the policy caches.
+func TestReadAfterAWriteOfAnotherClient(t *testing.T) {
+	t.Parallel()
+	eachVersion(t, func(t *testing.T, version string) {
+		var n atomic.Int64
+		server := mcptest.New()
+		for _, name := range []string{"get_ticket", "add_ticket"} {
+			mcptest.Add(server, mcptest.Tool(name, ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+				if name == "add_ticket" {
+					n.Add(1)
+				}
+				return mcptest.Text(strconv.FormatInt(n.Load(), 10)), nil
+			})
+		}
+		url := listenOn(t, proxy.Options{
+			Servers: []proxy.Server{inProcess("crm", server)}, Confirm: approve(true), Policy: decided(t, `{"cache": {"crm/*": "on"}}`),
+		})
+		var clients [2]*mcp.ClientSession
+		for i := range clients {
+			clients[i] = mcptest.Dial(t, mcptest.NewClient(), &mcp.StreamableClientTransport{Endpoint: url}, version)
+		}
+		textOf(t, clients[0], "get_ticket")
+		n.Add(1) // past the proxy
+		if got := textOf(t, clients[0], "get_ticket"); got != "0" {
+			t.Errorf("a second read: got %q, want the one that is cached", got)
+		}
+		textOf(t, clients[1], "add_ticket")
+		if got := textOf(t, clients[0], "get_ticket"); got != "2" {
+			t.Errorf("after the write: got %q", got)
+		}
+	})
+}
+
+// By default identical reads in flight are one call, and no later one.
+func TestReadsInFlightAreOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(strings.ReplaceAll(readThing, "thing", "ticket"), `{"name":"get_status","inputSchema":{"type":"object"}}`)
+		p := s.proxy(t, proxy.Options{Trust: true})
+		a, b := s.client(t, p), s.client(t, p)
+		s.hold, s.held = make(chan struct{}), "_"
+		for _, name := range []string{"read_ticket", "get_status"} {
+			answers := make(chan string, 2)
+			for _, c := range []*lineClient{a, b} {
+				go func() { answers <- c.call(`{"name":"` + name + `"}`) }()
+			}
+			synctest.Wait()
+			close(s.hold)
+			if first, second := <-answers, <-answers; strings.Contains(first, "error") || strings.Contains(second, "error") {
+				t.Error(first, second)
+			}
+			s.hold = make(chan struct{})
+		}
+		close(s.hold)
+		a.call(`{"name":"read_ticket"}`)
+		if got := strings.Join(s.calls(), " "); strings.Count(got, "read_ticket") != 2 || strings.Count(got, "get_status") != 2 {
+			t.Errorf("the server executed %s; want one for two reads in flight, one more, and two that are volatile", got)
+		}
+	})
+}
