@@ -116,11 +116,3 @@ func guarded(executor middleware.ToolCaller) bool {
 	}
 	return false
 }
-
-// judging returns what classifies arguments that a person edits, nil without a Preflight.
-func judging(preflight middleware.Middleware) callstate.Judge {
-	if preflight == nil {
-		return nil
-	}
-	return callstate.JudgeBy(preflight)
-}

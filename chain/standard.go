@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -110,7 +111,11 @@ func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
 	if a, ok := next.(Admitter); ok {
 		s.admit = a.Admit
 	}
-	return assemble(s.links(), next, entry{kind: turn.Kind, guards: guarded(next), judge: judging(s.Preflight)})
+	e := entry{kind: turn.Kind, guards: guarded(next)}
+	if s.Preflight != nil {
+		e.judge = callstate.JudgeBy(s.Preflight)
+	}
+	return assemble(s.links(), next, e)
 }
 
 // Middleware returns the chain as a middleware, for an executor that is guarded, or as a

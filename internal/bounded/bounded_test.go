@@ -84,19 +84,20 @@ func TestStuckFunctionsAreCapped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bounded.Bound{Limit: time.Second, Late: new(atomic.Uint64), Logger: slog.New(slog.DiscardHandler)}
-		open, called := make(chan struct{}), 0
+		open := make(chan struct{})
+		var called atomic.Int32
 		call := func() {
-			_, _ = bounded.Do(t.Context(), b, func(context.Context) (int, error) { called++; <-open; return 0, nil }, nil)
+			_, _ = bounded.Do(t.Context(), b, func(context.Context) (int, error) { called.Add(1); <-open; return 0, nil }, nil)
 		}
 		for range 150 {
 			call()
 		}
-		if called != 100 || b.Late.Load() != 150 {
-			t.Errorf("%d were called and %d are late, want 100 and 150", called, b.Late.Load())
+		if called.Load() != 100 || b.Late.Load() != 150 {
+			t.Errorf("%d were called and %d are late, want 100 and 150", called.Load(), b.Late.Load())
 		}
 		close(open)
 		synctest.Wait()
-		if call(); called != 101 {
+		if call(); called.Load() != 101 {
 			t.Error("after they have returned none is called")
 		}
 	})

@@ -40,7 +40,7 @@ func TestInferAnswersEachLineInOrder(t *testing.T) {
 {"name":"create_note","annotations":{"readOnlyHint":true}}
 {"name":"xyzzy"}
 {"name":"search_docs","description":"Search the documentation."}
-{"name":"get_password"}`, "infer")
+{"name":"get_secret"}`, "infer")
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit %d, stderr %q; want 0 and nothing", code, stderr)
 	}
@@ -55,7 +55,7 @@ func TestInferAnswersEachLineInOrder(t *testing.T) {
 	}
 	want := []string{
 		"delete_user dangerous volatile false", "list_users safe shared false", "create_note moderate volatile false", "xyzzy unknown volatile false",
-		"search_docs safe stable false", "get_password moderate volatile true",
+		"search_docs safe stable false", "get_secret safe volatile true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
