@@ -120,9 +120,10 @@ func (c *changing) call(ctx context.Context, caller middleware.ToolCaller, tool 
 		c.badf("I19", who, "failed: %v", err)
 		return
 	}
-	text, version := res.Content[0].(*mcp.TextContent).Text, 0
+	text := res.Content[0].(*mcp.TextContent).Text
 	of, number, _ := strings.Cut(text, ", ")
-	if version, err = strconv.Atoi(number); err != nil || of != scope {
+	version, err := strconv.Atoi(number)
+	if err != nil || of != scope {
 		c.badf("I3", who, "got %q", text)
 		return
 	}
