@@ -3,6 +3,7 @@ package cache_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,11 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A site is a server behind two replicas of a host.
@@ -335,13 +337,17 @@ func (p *poisoned) Look(context.Context, cache.Question) (cache.Found, error) {
 func TestPoisonedValueIsAMiss(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
-		"empty": "", "another version": `9{"content":[{"type":"text","text":"evil"}]}`, "no JSON": "1rubbish", "cut off": `1{"content":[{"type":"te`,
-		"an error": `1{"content":[{"type":"text","text":"evil"}],"isError":true}`, "no content": `1{}`, "null": "1null",
-		"an unknown kind": `1{"content":[{"type":"evil"}]}`, "a question": `1{"content":[{"type":"text","text":"x"}],"requestState":"x"}`,
+		"empty": "", "another version": `9{"content":[{"type":"text","text":"evil"}]}`, "no JSON": "rubbish", "cut off": `{"content":[{"type":"te`,
+		"an error": `{"content":[{"type":"text","text":"evil"}],"isError":true}`, "no content": `{}`, "null": "null",
+		"an unknown kind": `{"content":[{"type":"evil"}]}`, "a question": `{"content":[{"type":"text","text":"x"}],"requestState":"x"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, cache.Options{Remote: &poisoned{cache.NewMemory(), []byte(value)}})
+			head := binary.BigEndian.AppendUint64([]byte("3"), uint64(time.Now().UnixMilli()))
+			if name == "empty" || name == "another version" {
+				head = nil
+			}
+			s := newSite(t, cache.Options{Remote: &poisoned{cache.NewMemory(), append(head, value...)}})
 			if got := s.get(t, s.a, `{}`); got != "0" {
 				t.Errorf("got %q", got)
 			}

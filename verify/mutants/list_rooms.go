@@ -106,6 +106,7 @@ var byTests = map[string]tests{
 	"view-not-before-replicas":            {"chain", "TestViewHoldsBeforeReplicas"},
 	"sterner-edit-not-asked-about":        {"hitl", "TestEditIsClassedAgain"},
 	"poisoned-values-are-believed":        {"cache", "TestPoisonedValueIsAMiss"},
+	"secrets-are-cached":                  {"cache", "TestFreshnessDecides"},
 	"near-outlives-its-time":              {"cache", "TestNearIsBoundedInItsStaleness"},
 	"outage-lets-through":                 {"ratelimit", "TestOutageIsAsTheHostChose"},
 	"outage-gives-the-whole-to-each":      {"ratelimit", "TestOutageIsAsTheHostChose"},

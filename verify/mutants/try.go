@@ -111,6 +111,9 @@ func testsOf(m mutant) (t tests, simulated bool) {
 	if strings.HasPrefix(m.name, "replicas-") {
 		return tests{"verify/sim", "^TestSpread$"}, true
 	}
+	if strings.HasPrefix(m.name, "fresh-") {
+		return tests{"verify/sim", "^TestFresh$"}, true
+	}
 	return tests{"verify/sim", "^TestScenarios$"}, true
 }
 

@@ -73,4 +73,5 @@ var Invariants = []Invariant{
 	{Name: "I25", Says: "a session makes no more calls than it may, and as many"},
 	{Name: "I26", Says: "of the calls of one turn to one server, none goes on beside one before it unless both read, and each has its own outcome"},
 	{Name: "I27", Says: "what leaves is one call for every way of reading it"},
+	{Name: "I28", Says: "what others change is used for its time alone, and what tells the present moment or a secret is read anew"},
 }

@@ -31,6 +31,9 @@ func TestScenarios(t *testing.T) { play(t, "scenarios", sim.Run) }
 // Two replicas over one engine that is slow, loses and is away keep the promises.
 func TestSpread(t *testing.T) { play(t, "scenarios over replicas", sim.RunSpread) }
 
+// What others write past the chain is seen in time.
+func TestFresh(t *testing.T) { play(t, "scenarios with outsiders", sim.RunFresh) }
+
 // play runs scenarios on all processors until one breaks a promise.
 func play(t *testing.T, what string, run func(*testing.T, uint64) sim.Outcome) {
 	t.Helper()
