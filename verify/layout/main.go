@@ -26,7 +26,7 @@ const (
 	mostNames     = 25
 	mostLines     = 1500
 	mostRootLines = 36_400
-	mostLinesEver = 61_300
+	mostLinesEver = 61_450
 )
 
 // exceptions have more lines than mostLines, each for its reason.
