@@ -227,9 +227,11 @@ func (w *edges) make(a *ask) {
 		a.filled = a.client.fill(a.form)
 		w.mu.Lock()
 		text = a.text(w.dice(forEdges, 7, uint64(a.n)))
-		w.mu.Unlock()
 		if a.filled == "" { // for want of a person
 			a.cancelled = time.Now()
+		}
+		w.mu.Unlock()
+		if a.filled == "" {
 			return
 		}
 		a.client.post(ctx, text)
