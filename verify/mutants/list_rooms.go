@@ -70,7 +70,7 @@ var catalogMutants = []mutant{
 	{"cards-are-numbers", "redact/formats.go", `return sum%10 == 0`, `return sum < 0`},
 	{"headers-in-a-list-stay", "redact/names.go", `return ok && header.MatchString(s) && IsSecret(s)`, `return ok && s == ""`},
 	{"verb-ends-a-read", "preflight/probe/http.go", `if word := httpEnd(u.Path); word != "" {`, `if word := httpEnd(u.Path); word == "GET" {`},
-	{"statement-is-a-search", "preflight/probe/http.go", `case httpStatement.MatchString(value), slices`, `case httpStatement.MatchString(value) && !search, slices`},
+	{"statement-is-a-search", "preflight/probe/http.go", `case httpStatement.MatchString(value), slices`, `case httpStatement.MatchString(value) && !search, slices.Contains(httpLanguages, key) && httpShouts(value):`},
 	{"deep-schema-takes-the-list-away", "internal/answers/shallow.go", `if depth++; depth == maxDepth+1 {`, `if depth++; depth < 0 {`},
 	{"served-tool-of-another-definition", serverFile, `if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {`, `if tool == nil || tool.Server != call.Tool.Server {`},
 }
