@@ -42,7 +42,7 @@ var proxyMutants = []mutant{
 	{"store-for-each-policy", "cmd/fairlead/proxy/plan.go", `remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}`, `remember := cache.Options{Lifetime: now.Lifetime, Logger: log}`},
 	{"refusals-are-not-recorded", "cmd/fairlead/proxy/tools.go", `if s.proxy.trail == nil {`, `if s.proxy.trail != nil {`},
 	{"store-for-each-session", "cmd/fairlead/proxy/plan.go", `s.caller = p.standard.Then(s.shown)`,
-		`own := p.standard; own.Cache = cache.New(cache.Options{TTL: memory}); s.caller = own.Then(s.shown)`},
+		`own := p.standard; own.Cache = cache.New(cache.Options{Lifetime: p.policy.Lifetime}); s.caller = own.Then(s.shown)`},
 	{"post-is-led-on", "cmd/fairlead/proxy/remote.go", `client: &http.Client{Transport: mount.RoundTripper(through), CheckRedirect: sameHost}, to: to, log: log,`,
 		`r := &remote{Server: s, client: &http.Client{Transport: through}, to: to, log: log, posts: make(map[string]context.CancelFunc)}; _ = mount.Shallow`},
 	{"proxy-without-its-lock", "cmd/fairlead/proxy/plan.go", `c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})`,

@@ -186,6 +186,9 @@ func (w *scenario) checkStampede(r *record) {
 	if r.law != reads || len(r.execs) > 0 || r.overlaps {
 		return
 	}
+	if r.tool.byName != reads {
+		return // no word tells how long its result stays true, so it is volatile and not shared
+	}
 	var under *record
 	for _, o := range w.order {
 		if o == r || !o.asksTheSame(r) || o.begun.IsZero() || !o.begun.Before(r.entered) || o.turn != nil && o.passes == 0 {
