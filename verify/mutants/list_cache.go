@@ -20,7 +20,6 @@ var cacheMutants = []mutant{
 		`text, end := w.src[start:w.pos], w.pos; w.pos = start; w.flush(); f, _ := strconv.ParseFloat(string(text), 64); w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64); w.pos, w.run = end, end`},
 	{"members-given-twice", "internal/canonical/object.go", `if !before(&members[i-1], m) {`, `if m.end == 0 {`},
 	{"writes-share-answers", cacheFile, `case class == annotation.Safe && why == "":`, `case !class.MustConfirm() && why == "":`},
-	{"asked-calls-share-answers", cacheFile, `case class == annotation.Safe && why == "":`, `case class != annotation.Moderate && why == "":`},
 	{"memory-never-expires", seenFile, `return now < e.expires && !e.server.Changed(e.names, e.since)`, `return !e.server.Changed(e.names, e.since)`},
 	{"memory-outlives-writes", seenFile, `return now < e.expires && !e.server.Changed(e.names, e.since)`, `return now < e.expires`},
 	{"stored-in-another-generation", memoryFile, `if !s.fresh(e.server, e.names, e.since) {`, `if e.since = s.servers.Now; !s.fresh(e.server, e.names, e.since) {`},

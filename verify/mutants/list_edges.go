@@ -36,7 +36,7 @@ var mountMutants = []mutant{
 
 var proxyMutants = []mutant{
 	{"call-without-id-passes", "cmd/fairlead/proxy/message.go", `case m.ID == nil && !strings.HasPrefix(m.Method, "notifications/"):`, `case m.ID == nil && m.Method == "":`},
-	{"params-are-read-in-one-way-only", "cmd/fairlead/proxy/call.go", `p, err := readCall(m.Params)`, `p := new(mcp.CallToolParamsRaw); err := json.Unmarshal(m.Params, p)`},
+	{"params-are-read-in-one-way-only", "cmd/fairlead/proxy/strict.go", `if err := mount.Unambiguous(raw); err != nil {`, `if err := mount.Unambiguous(raw); err != nil && raw == nil {`},
 	{"change-is-not-handed-on", "cmd/fairlead/proxy/session.go", `s.tools.announced(from)`, `_ = from`},
 	{"earlier-policy-hears-of-no-change", "cmd/fairlead/proxy/tools.go", `if c := before.Value(); c != nil {`, `if c := before.Value(); c != nil && t.now == nil {`},
 	{"store-for-each-policy", "cmd/fairlead/proxy/plan.go", `remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}`, `remember := cache.Options{Lifetime: now.Lifetime, Logger: log}`},

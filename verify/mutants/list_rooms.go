@@ -101,6 +101,7 @@ var byTests = map[string]tests{
 	"headers-in-a-list-stay":              {"redact", "TestValuesByTheirChecksumAndPlace"},
 	"verb-ends-a-read":                    {"preflight/probe", "TestHTTPCorpus"},
 	"statement-is-a-search":               {"preflight/probe", "TestHTTPCorpus"},
+	"params-are-read-in-one-way-only":     {"cmd/fairlead/proxy", "TestForwarding$"},
 	"deep-schema-takes-the-list-away":     {"mount", "TestDeepSchemaTakesNoListAway"},
 	"served-tool-of-another-definition":   {"mount/serve", "TestAToolThatIsReplacedWhileAPersonThinksIsRefused"},
 	"view-not-before-replicas":            {"chain", "TestViewHoldsBeforeReplicas"},
