@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
@@ -29,9 +30,7 @@ type Ledger struct {
 // scope gains a second budget only where so many others have called since. NewLedger
 // panics if sessions is negative.
 func NewLedger(sessions int) *Ledger {
-	if sessions < 0 {
-		panic("budget: NewLedger was given a negative number of sessions")
-	}
+	fault.RefuseNegative("budget: the number of sessions", sessions)
 	kept, _ := simplelru.NewLRU[string, *session](cmp.Or(sessions, 100_000), nil) // its one error is a size of 0 or less
 	return &Ledger{born: time.Now(), seed: maphash.MakeSeed(), sessions: kept}
 }

@@ -30,6 +30,7 @@ func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
 		return nil, err
 	}
 	more := members(raw)
+	responses := members(more["inputResponses"])
 	for _, exact := range known {
 		delete(more, exact)
 		for name := range more {
@@ -53,7 +54,7 @@ func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
 	if len(more) > 0 {
 		p.Meta[paramsKey] = more
 	}
-	for id, response := range members(members(raw)["inputResponses"]) {
+	for id, response := range responses {
 		p.InputResponses[id] = verbatim{p.InputResponses[id], response}
 	}
 	return p, nil
