@@ -1,10 +1,8 @@
-// Package annotation says what is known about a tool's behaviour: the hints
-// that a server declared, that a host set or that were inferred, with their
-// provenance, and the one class that follows from them.
+// Package annotation describes a tool's behaviour: the hints that its server declared, that the host set or
+// that were inferred, with their sources, and the one class that follows from them.
 //
-// Annotations are values. Methods and functions return changed copies; none of
-// them writes to what it was handed, so a value may be shared between
-// goroutines as long as nobody writes to its Tags, Evidence or pointers.
+// Annotations are values: methods and functions return changed copies. A value may be shared between
+// goroutines as long as none of them writes to its Tags, Evidence or pointers.
 package annotation
 
 import (
@@ -12,9 +10,8 @@ import (
 	"time"
 )
 
-// A Hint is a statement that may be missing. MCP's defaults are applied where
-// a default is asked for (see [Annotations.Defaults]) and never stored, so that
-// "nobody said" and "said no" stay apart from the wire to the approval dialog.
+// A Hint is a statement that may be missing. MCP's defaults are applied only on request (see
+// [Annotations.Defaults]) and never stored, so that "unset" and "no" stay apart.
 type Hint uint8
 
 // The three states of a [Hint]. The zero value is Unset.
@@ -32,13 +29,8 @@ func HintOf(b bool) Hint {
 	return No
 }
 
-// Or returns h, or fallback where h is Unset.
-func (h Hint) Or(fallback Hint) Hint {
-	if h == Unset {
-		return fallback
-	}
-	return h
-}
+// Or returns h, or fallback if h is Unset.
+func (h Hint) Or(fallback Hint) Hint { return cmp.Or(h, fallback) }
 
 // String returns "unset", "no" or "yes".
 func (h Hint) String() string { return spell(h, "unset", "no", "yes") }
@@ -71,8 +63,7 @@ const (
 	Restricted SecurityLevel = "restricted"
 )
 
-// Freshness is how long the result of a read stays true. An unset one counts as
-// [Volatile].
+// Freshness is how long the result of a read stays true. An unset one counts as [Volatile].
 type Freshness string
 
 // The values of [Freshness].
@@ -82,8 +73,7 @@ const (
 	Volatile Freshness = "volatile" // the present moment: status, time, logs, files, screens
 )
 
-// Annotations is what is known about one tool: fifteen fields and a category.
-// The zero value knows nothing, and its class is [Unknown].
+// Annotations is what is known about one tool. The zero value knows nothing, and its class is [Unknown].
 type Annotations struct {
 	// Title is a name for people. Empty means none.
 	Title string
@@ -94,24 +84,20 @@ type Annotations struct {
 	Idempotent  Hint // repeating it with the same arguments has no further effect
 	OpenWorld   Hint // it touches things outside the server's own domain
 
-	// RequiresConfirmation is Yes where a person must agree although nothing is
-	// destroyed: what is sent, paid or published cannot be taken back. It is no
-	// MCP hint and travels in the tool's _meta under [MetaKey].
+	// RequiresConfirmation is Yes if a person must agree although nothing is destroyed: what is sent, paid
+	// or published cannot be taken back. It is not an MCP hint and travels in _meta under [MetaKey].
 	RequiresConfirmation Hint
 
-	// Freshness is "" where nothing is known; that counts as Volatile.
+	// Freshness is "" if it is not known, which counts as Volatile.
 	Freshness Freshness
-	// Secret is Yes where the result is a secret, or opens something: a password, a
-	// token, a signed URL. Such a result is never cached.
+	// Secret is Yes if the result is a secret or gives access, such as a signed URL. It is never cached.
 	Secret Hint
 
 	// Tags are free labels for search, sorted and without duplicates after Merge.
 	Tags []string
-	// EstimatedDuration is how long a call usually takes; 0 means unknown. On the
-	// wire it is a number of milliseconds.
+	// EstimatedDuration is how long a call usually takes, in milliseconds on the wire; 0 means unknown.
 	EstimatedDuration time.Duration
-	// RateLimitHint is how many calls a minute the tool bears; nil means no limit
-	// is known, 0 means never.
+	// RateLimitHint is how many calls a minute the tool allows; nil means unknown, 0 means never.
 	RateLimitHint *float64
 	// CostHint is the relative cost of a call; nil means unknown, counted as 0.
 	CostHint *float64
@@ -124,15 +110,13 @@ type Annotations struct {
 	// Category is a free label for routing and search.
 	Category string
 
-	// Evidence says for each field where its value came from. A field without
-	// evidence is the host's own word, written in Go.
+	// Evidence names the source of each field. A field without evidence was set by the host in Go.
 	Evidence []Evidence
 }
 
-// Defaults returns a with every unset field at its default: MCP's for the four
-// hints (not read-only, destructive, not idempotent, open-world), cost 0,
-// complexity simple, security public, no audit, no confirmation, volatile, not secret. Use it to show
-// what silence means; the class is worked out from the unset fields themselves.
+// Defaults returns a with every unset field at its default: MCP's for the four hints (not read-only,
+// destructive, not idempotent, open-world), cost 0, complexity simple, security public, no audit, no
+// confirmation, volatile, not secret. It is for display; the class follows from the fields as they are.
 func (a Annotations) Defaults() Annotations {
 	a.ReadOnly = a.ReadOnly.Or(No)
 	a.Destructive = a.Destructive.Or(Yes)
@@ -142,14 +126,28 @@ func (a Annotations) Defaults() Annotations {
 	a.Freshness = cmp.Or(a.Freshness, Volatile)
 	a.Secret = a.Secret.Or(No)
 	a.AuditRequired = a.AuditRequired.Or(No)
-	if a.CostHint == nil {
-		a.CostHint = new(float64)
-	}
-	if a.Complexity == "" {
-		a.Complexity = Simple
-	}
-	if a.SecurityLevel == "" {
-		a.SecurityLevel = Public
-	}
+	a.CostHint = cmp.Or(a.CostHint, new(float64))
+	a.Complexity = cmp.Or(a.Complexity, Simple)
+	a.SecurityLevel = cmp.Or(a.SecurityLevel, Public)
 	return a
+}
+
+// ReadOnly is for a tool that lists, searches, fetches or computes. The presets leave open-world unset.
+func ReadOnly() Annotations {
+	return Annotations{ReadOnly: Yes, Destructive: No, Idempotent: Yes}
+}
+
+// Write is for a tool that adds: create, append, upload. Repeating it adds again.
+func Write() Annotations {
+	return Annotations{ReadOnly: No, Destructive: No, Idempotent: No}
+}
+
+// Update is for a tool that sets something to a value; calling it twice changes nothing more.
+func Update() Annotations {
+	return Annotations{ReadOnly: No, Destructive: No, Idempotent: Yes}
+}
+
+// Destructive is for a tool that deletes, overwrites or cannot be undone.
+func Destructive() Annotations {
+	return Annotations{ReadOnly: No, Destructive: Yes, Idempotent: No}
 }

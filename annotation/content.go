@@ -20,9 +20,7 @@ const defaultPriority = 0.5
 // leastPriority stands for a priority of 0, which the SDK leaves out.
 const leastPriority = 1e-9
 
-// Content is what is known about a piece of content, a resource or a resource
-// template: for whom it is, how much it matters and how old it is. The zero value
-// is for everybody, at the middle priority.
+// Content is the annotation of a piece of content, a resource or a template. The zero value is for everybody.
 type Content struct {
 	// Audience is for whom it is; none means for everybody.
 	Audience []mcp.Role
@@ -32,11 +30,9 @@ type Content struct {
 	LastModified time.Time
 }
 
-// ContentOf reads MCP's form. The error names each field that is not valid; such a
-// field counts as missing, save an audience that nobody knows: it stays, and so
-// the content is not for those whom it does not name.
-//
-// The SDK cannot tell a priority of 0 from a missing one, so both are missing here.
+// ContentOf reads MCP's form. The error names each field that is not valid; such a field counts as missing,
+// except that an unknown audience stays, so that the content is only for those that it names. The SDK cannot
+// tell a priority of 0 from a missing one, so both are missing.
 func ContentOf(a *mcp.Annotations) (Content, error) {
 	if a == nil {
 		return Content{}, nil
@@ -89,9 +85,8 @@ func (c Content) Rank() float64 {
 	return *c.Priority
 }
 
-// MCP returns the SDK's form, for what a server declares; nil where nothing is
-// known. A priority of 0 is sent as a billionth, since the SDK leaves a 0 out and
-// a reader would take it for 0.5.
+// MCP returns the SDK's form, nil if nothing is known. A priority of 0 is sent as a billionth, since the SDK
+// omits a 0 and a reader would take it for 0.5.
 func (c Content) MCP() *mcp.Annotations {
 	if len(c.Audience) == 0 && c.Priority == nil && c.LastModified.IsZero() {
 		return nil

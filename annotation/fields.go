@@ -1,24 +1,23 @@
 package annotation
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Bounds on what an untrusted server's numbers can buy. A duration may only
-// shorten what a host waits anyway, so 10 s times the timeout's factor stays
-// below its default; a rate of 0 would stall the tool for good.
+// Bounds on an untrusted server's numbers: a duration may only shorten a wait, and a rate of 0 would stop the tool.
 const (
 	untrustedDuration = 10 * time.Second
 	untrustedRate     = 1.0
 	untrustedCost     = 1e6
 )
 
-// A field is one row of what can be done with each field. Everything that
-// walks over the fields does it through this table, so that a new field has one
-// place where its rules stand.
+// A field is one row of the table by which everything walks over the fields.
 type field struct {
 	name  Field
 	at    func(a *Annotations) any // a *Hint, *string, *[]string, *time.Duration or **float64
@@ -65,8 +64,7 @@ var (
 	securityLevels = []string{string(Public), string(Internal), string(Restricted)}
 )
 
-// row is the row of a field of any type. stricter returns what a claim may make of
-// the value that there is, and whether that is on its careful side.
+// row is the row of a field of any type. stricter returns what a claim leads to, and whether that is stricter.
 func row[T any](name Field, at func(*Annotations) *T, stricter func(have, claim T) (T, bool)) field {
 	return field{
 		name:  name,
@@ -104,8 +102,7 @@ func tags() field {
 	return f
 }
 
-// number is an optional number; stricter returns the clamped claim and whether
-// it is on the careful side of what there is.
+// number is an optional number; stricter gets a finite claim.
 func number(name Field, at func(*Annotations) **float64, stricter func(have *float64, claim float64) (float64, bool)) field {
 	return row(name, at, func(have, claim *float64) (*float64, bool) {
 		if claim == nil || !finite(*claim) {
@@ -116,8 +113,7 @@ func number(name Field, at func(*Annotations) **float64, stricter func(have *flo
 	})
 }
 
-// level is an ordered set of words, mildest first. What is not one of them counts as
-// the one for unset.
+// level is an ordered set of words, least strict first. Any other word counts as unset.
 func level[T ~string](name Field, order []string, unset T, at func(*Annotations) *string) field {
 	return row(name, at, func(have, claim string) (string, bool) {
 		if !slices.Contains(order, have) {
@@ -156,3 +152,45 @@ func union(a, b []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// Validate reports all faults. Read-only with a required confirmation is allowed, for a costly or private read.
+func (a Annotations) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("annotation: "+format, args...)) }
+
+	for i := range fields {
+		switch p := fields[i].at(&a).(type) {
+		case *Hint:
+			if *p > Yes {
+				fault("%s: %d is none of Unset, No, Yes", fields[i].name, *p)
+			}
+		case **float64:
+			if *p != nil && !(finite(**p) && **p >= 0) {
+				fault("%s: %v must be a finite number of at least 0", fields[i].name, **p)
+			}
+		}
+	}
+	if a.ReadOnly == Yes && a.Destructive == Yes {
+		fault("%s and %s are both yes: a tool that changes nothing cannot destroy", ReadOnlyHint, DestructiveHint)
+	}
+	if a.EstimatedDuration < 0 {
+		fault("%s: %v is negative", EstimatedDuration, a.EstimatedDuration)
+	}
+	for i, tag := range a.Tags {
+		if strings.TrimSpace(tag) == "" {
+			fault("%s: number %d, %q, is empty", Tags, i, tag)
+		}
+	}
+	if a.Complexity != "" && !slices.Contains(complexities, string(a.Complexity)) {
+		fault("%s: %q is none of simple, medium, complex", ComplexityHint, a.Complexity)
+	}
+	if a.Freshness != "" && !slices.Contains(freshnesses, string(a.Freshness)) {
+		fault("%s: %q is none of stable, shared, volatile", FreshnessHint, a.Freshness)
+	}
+	if a.SecurityLevel != "" && !slices.Contains(securityLevels, string(a.SecurityLevel)) {
+		fault("%s: %q is none of public, internal, restricted", SecurityLevelHint, a.SecurityLevel)
+	}
+	return errors.Join(errs...)
+}
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

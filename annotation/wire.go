@@ -14,13 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MetaKey is where the fields that MCP does not know travel in a tool's _meta.
-// Declare repeats the four hints there too, since the SDK's types cannot tell an
-// absent hint from a false one.
+// MetaKey is the member of a tool's _meta for what MCP does not know, and for the four hints, to tell absent from no.
 const MetaKey = "io.github.fairlead-go/annotations"
 
-// MarshalJSON writes the set fields under the names of [Field]; the duration is
-// a number of milliseconds. Evidence is not written.
+// MarshalJSON writes the set fields under the names of [Field]. Evidence is not written.
 func (a Annotations) MarshalJSON() ([]byte, error) {
 	out := make(map[Field]any, len(fields))
 	for i := range fields {
@@ -40,8 +37,7 @@ func (a Annotations) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON is the strict reading, for what a host wrote: an unknown or
-// repeated member or a wrong type is an error that names it.
+// UnmarshalJSON reads what a host wrote: an unknown or repeated member or a wrong type is an error.
 func (a *Annotations) UnmarshalJSON(data []byte) error {
 	parsed, faults := parse(data, true)
 	if len(faults) > 0 {
@@ -51,10 +47,8 @@ func (a *Annotations) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Parse is the lenient reading, for what a server wrote: a member that cannot be
-// read is left out and reported, the others count, and unknown members are
-// ignored. A hint that is given twice counts with its careful value. Data that is
-// not one whole JSON object has no members.
+// Parse reads what a server wrote: a member that cannot be read is left out and reported, and unknown
+// members are ignored. A hint that is given twice counts with its careful value.
 func Parse(data []byte) (Annotations, error) {
 	a, faults := parse(data, false)
 	return a, errors.Join(faults...)
@@ -153,21 +147,17 @@ func decodeNumber(raw json.RawMessage) (*float64, error) {
 	return f, nil
 }
 
-// FromTool returns what the definition declares: MCP's hints in annotations and
-// the rest under [MetaKey] in _meta. The error lists what could not be read; the
-// readable rest counts.
+// FromTool returns what the definition declares: MCP's hints in annotations and the rest under [MetaKey] in
+// _meta. The error lists what could not be read; the readable rest counts.
 //
-// The tuple that an SDK writes by itself when the author said nothing
-// (readOnlyHint and idempotentHint false, the other two absent) is no
-// information, and beside destructiveHint and openWorldHint both true, which
-// another SDK adds, those two falses are none either.
+// SDKs write readOnlyHint and idempotentHint false when the author stated nothing. The two count as unset if
+// the other two hints are absent, or both true, as another SDK adds them.
 func FromTool(t *mcp.Tool) (Annotations, error) {
 	return declared(t, fromSDK(t.Annotations), t.Annotations != nil)
 }
 
-// FromRaw is [FromTool] for a definition whose annotations are there as the server
-// wrote them, nil for none: a hint that is absent is told from one that is false,
-// and fields beside MCP's four hints, which the SDK's type drops, count as well.
+// FromRaw is [FromTool] for a definition whose annotations are there as the server wrote them, nil for none:
+// an absent hint differs from a false one, and the fields that the SDK's type drops count as well.
 func FromRaw(t *mcp.Tool, annotations json.RawMessage) (Annotations, error) {
 	if annotations == nil {
 		return declared(t, Annotations{}, false)
@@ -177,8 +167,7 @@ func FromRaw(t *mcp.Tool, annotations json.RawMessage) (Annotations, error) {
 	return a, errors.Join(fault, err)
 }
 
-// declared completes what the annotations of a tool say by its title and by what
-// stands under our key.
+// declared completes the annotations of a tool by its title and by the fields under our key.
 func declared(t *mcp.Tool, plain Annotations, said bool) (Annotations, error) {
 	if plain.Title == "" {
 		plain.Title = t.Title
@@ -192,8 +181,7 @@ func declared(t *mcp.Tool, plain Annotations, said bool) (Annotations, error) {
 		return plain, fmt.Errorf("annotation: _meta[%q]: %w", MetaKey, err)
 	}
 	extra, err := Parse(raw)
-	// Hints under our key tell absent from false, so they replace the plain ones; they
-	// cannot take back what those admit.
+	// Hints under our key tell absent from false, so they replace the plain ones, but not to the milder side.
 	if said && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
 		// A server of ours writes a yes in both places, so a plain no speaks against it.
 		if extra.ReadOnly == Yes && plain.ReadOnly == No {
@@ -240,10 +228,8 @@ func quiet(a Annotations) Annotations {
 	return a
 }
 
-// Declare returns a copy of the definition that declares a: the four hints of
-// MCP in annotations, everything that is set under [MetaKey] in _meta. It is how
-// a server says what its tools do. A hint that is unset stays absent
-// where the SDK's type can leave it so.
+// Declare returns a copy of the definition that declares a: the four hints of MCP in annotations, everything
+// that is set under [MetaKey] in _meta. An unset hint stays absent if the SDK's type allows it.
 func Declare(t *mcp.Tool, a Annotations) *mcp.Tool {
 	out := *t
 	w := &mcp.ToolAnnotations{Title: a.Title, ReadOnlyHint: a.ReadOnly == Yes, IdempotentHint: a.Idempotent == Yes}

@@ -1,12 +1,11 @@
-// Package audit writes down what was about to be done and what came of it: an intent
-// before a call is made, and exactly one outcome for each call, refused ones
-// included.
+// Package audit writes down what was about to be done and what came of it: an intent before a call is made, and
+// exactly one outcome for each call, refused ones included.
 //
-// How much is written is up to the tool's security level. Restricted tools, and
-// those whose calls must be recorded (auditRequired), are recorded in full, with
-// arguments and result; secrets are taken out. Internal tools, and those of which
-// nobody said, are recorded by name, time and outcome. Public tools are counted (see
-// [Trail.Counts]). A Dangerous or Unknown call is never only counted.
+// How much is written is up to the tool's security level. Restricted tools, and those whose calls must be
+// recorded (auditRequired), are recorded in full, with arguments and result; secrets are taken out. Internal
+// tools, and those of which nobody said, are recorded by name, time and outcome. Public tools are counted (see
+// [Trail.Counts]). A Dangerous or Unknown call is never only counted. Its arguments are recorded without their
+// secrets, as are those of any call that a person was asked about.
 //
 // Where an intent cannot be written, a Dangerous or Unknown call and one that is
 // recorded in full are refused; others go on, and the log says so.
@@ -16,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -38,6 +39,9 @@ type Options struct {
 	// take it; 0 means 5 seconds. Any other record holds its call for 100 ms at most, and
 	// not at all while an earlier one is stuck.
 	Timeout time.Duration
+	// NoArguments leaves the arguments out of all records that are not in full. The zero value leaves them out
+	// of those that no person need account for, and of those of tools that the host has declared Internal.
+	NoArguments bool
 	// Logger gets an Error for each record that could not be written; nil is silent.
 	Logger *slog.Logger
 }
@@ -49,15 +53,15 @@ const (
 	maxStuck = 100                    // writes that no call waits for any more; the next are lost at once
 )
 
-// A Trail is what one host writes down. It has two places in a chain: Record
-// outside, so that it sees every end, and Intent inside the confirmation, right
-// before a call is made.
+// A Trail is what one host writes down. It has two places in a chain: Record outside, so that it sees every
+// end, and Intent inside the confirmation, right before a call is made.
 //
 //	chain.Standard{Record: trail.Record, Confirm: …, Intent: trail.Intent}
 type Trail struct {
 	sink   Sink
 	key    []byte
 	log    *slog.Logger
+	bare   bool // no arguments but in full
 	run    string
 	calls  atomic.Int64
 	lost   atomic.Int64
@@ -66,8 +70,7 @@ type Trail struct {
 	counts [annotation.Safe + 1][len(outcomes)]atomic.Int64
 }
 
-// New returns a trail that ends in the sink. It panics on a nil sink and on a short
-// key.
+// New returns a trail that ends in the sink. It panics on a nil sink and on a short key.
 func New(sink Sink, o Options) *Trail {
 	switch {
 	case sink == nil:
@@ -80,6 +83,7 @@ func New(sink Sink, o Options) *Trail {
 		sink: sink,
 		key:  slices.Clone(o.Key),
 		log:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		bare: o.NoArguments,
 		run:  rand.Text(),
 		wait: cmp.Or(o.Timeout, 5*time.Second),
 	}
@@ -90,8 +94,7 @@ func (t *Trail) Record(next middleware.ToolCaller) middleware.ToolCaller {
 	return &recorder{next: next, trail: t}
 }
 
-// Intent is the middleware that writes down what is about to be done. It stands
-// somewhere inside the same trail's Record.
+// Intent is the middleware that writes down what is about to be done. Its place is inside the trail's Record.
 func (t *Trail) Intent(next middleware.ToolCaller) middleware.ToolCaller {
 	return &intender{next: next, trail: t}
 }
@@ -103,8 +106,7 @@ type Count struct {
 	Calls   int64
 }
 
-// Counts returns how the calls of this trail ended, those that are only counted
-// included, without what never happened.
+// Counts returns how the calls of this trail ended, those that are only counted included.
 func (t *Trail) Counts() []Count {
 	var all []Count
 	for class := range t.counts {
@@ -124,8 +126,7 @@ func (t *Trail) count(class annotation.Safety, o Outcome) {
 // Lost returns how many records the sink did not take, or has not taken in time so far.
 func (t *Trail) Lost() int64 { return t.lost.Load() }
 
-// Stuck returns how many records the sink holds that no call waits for any more. Each keeps
-// a goroutine until the sink returns; there are at most 100.
+// Stuck returns how many records, at most 100, the sink holds that no call waits for any more, each in a goroutine.
 func (t *Trail) Stuck() int64 { return t.stuck.Load() }
 
 // A writing is one record on its way into the sink.
@@ -218,4 +219,103 @@ func (t *Trail) brief() time.Duration {
 		return 0
 	}
 	return min(briefly, t.wait)
+}
+
+// A Sink keeps records. It is safe for concurrent use. A call waits for it no longer than
+// Options.Timeout, and a write that takes longer keeps its goroutine until it returns.
+type Sink interface {
+	// Write returns nil once the record is kept, and where the record is Durable only once it outlives a loss
+	// of power. The context of an outcome is not cancelled with its call.
+	Write(ctx context.Context, r Record) error
+}
+
+// A SinkFunc is a function that keeps records.
+type SinkFunc func(ctx context.Context, r Record) error
+
+// Write calls f.
+func (f SinkFunc) Write(ctx context.Context, r Record) error { return f(ctx, r) }
+
+// A Kind says what a record is about.
+type Kind string
+
+// The kinds of records.
+const (
+	Intent    Kind = "intent"    // a call is about to be made
+	End       Kind = "end"       // what came of it; one for each call
+	Recovered Kind = "recovered" // what a file's last writer left behind was mended
+)
+
+// An Outcome is what came of a call.
+type Outcome string
+
+// The outcomes.
+const (
+	OK            Outcome = "ok"             // there is a result
+	ToolError     Outcome = "tool_error"     // there is one, and the tool says that it failed
+	InputRequired Outcome = "input_required" // the server asks for something first
+	Denied        Outcome = "denied"         // a person said no, or nobody said yes
+	Refused       Outcome = "refused"        // a link of the chain or the server turned it away, and it did not happen
+	NotSent       Outcome = "not_sent"       // it did not leave
+	Cancelled     Outcome = "cancelled"      // the caller gave up
+	TimedOut      Outcome = "timed_out"      // a time limit ended it
+	Panicked      Outcome = "panicked"       // something in the chain or the executor did
+	Failed        Outcome = "failed"         // any other error
+	Unknown       Outcome = "unknown"        // it left, it matters, and nobody knows whether it happened
+)
+
+var outcomes = [...]Outcome{OK, ToolError, InputRequired, Denied, Refused, NotSent, Cancelled, TimedOut, Panicked, Failed, Unknown}
+
+// A Record is one line of a trail. Run and N name the call: an intent and an end with the same two belong
+// together. What is empty was not recorded at this tool's level, or did not happen.
+type Record struct {
+	Time time.Time `json:"time"` // when it was made; in UTC in a file
+	Kind Kind      `json:"kind"`
+	Run  string    `json:"run,omitempty"` // one Trail of one process
+	N    int64     `json:"n,omitempty"`   // the call's number in it
+
+	Call   string `json:"call,omitempty"`  // Call.ID, as the host gave it
+	Scope  string `json:"scope,omitempty"` // as the host gave it
+	Server string `json:"server,omitempty"`
+	Tool   string `json:"tool,omitempty"`  // its name on that server
+	Class  string `json:"class,omitempty"` // "safe", "moderate", "dangerous" or "unknown"
+
+	Outcome  Outcome       `json:"outcome,omitempty"`   // of an end
+	Took     time.Duration `json:"took_ns,omitempty"`   // of an end, from the trail's Record on
+	Waited   time.Duration `json:"waited_ns,omitempty"` // of that, for people
+	From     string        `json:"from,omitempty"`      // "cache" or "server", of a result
+	Approval string        `json:"approval,omitempty"`  // the question that a person said yes to
+	By       string        `json:"by,omitempty"`        // who decided about the call, as the confirmer named them
+	Via      string        `json:"via,omitempty"`       // how they were reached: "form", "page", "terminal", "policy", …
+	Attempts int           `json:"attempts,omitempty"`  // how often retry handed the call on; 0 without a retry
+	// Decisions are what the stages decided about the call, in order; why only in full, and for a hit of the cache.
+	Decisions []Decision `json:"decisions,omitempty"`
+	// Sources are where the arguments of a call that a person is asked about came from, if
+	// package flow traced them: without their texts.
+	Sources []Source `json:"sources,omitempty"`
+
+	// Definition is the digest of the tool's definition and Evidence why it has its
+	// class: of Dangerous and Unknown tools, and in full, in the first record of a call.
+	Definition string   `json:"definition,omitempty"`
+	Evidence   []string `json:"evidence,omitempty"`
+
+	// Without secrets; all but the arguments only in full. What was too long stands as its
+	// size. The digests are those of [Digest], with Options.Key.
+	Arguments       json.RawMessage `json:"arguments,omitempty"`
+	ArgumentsDigest string          `json:"arguments_digest,omitempty"`
+	Result          json.RawMessage `json:"result,omitempty"`
+	ResultDigest    string          `json:"result_digest,omitempty"`
+	Error           string          `json:"error,omitempty"`
+
+	// Durable says that Write returns only once the record outlives a loss of power.
+	Durable bool `json:"-"`
+}
+
+// A Source is where one argument of the call came from.
+type Source = callstate.Source
+
+// A Decision is what one middleware decided about the call.
+type Decision struct {
+	Stage string `json:"stage"`
+	What  string `json:"what"`
+	Why   string `json:"why,omitempty"`
 }

@@ -153,6 +153,59 @@ func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
 	}
 }
 
+// Of a call that a person answers for the arguments are kept, without their secrets, with
+// who decided and how they were reached.
+func TestArgumentsThatAPersonAnswersForAreKept(t *testing.T) {
+	t.Parallel()
+	internal := func(source annotation.Source) annotation.Annotations {
+		return with(annotation.Destructive(), annotation.Internal, annotation.Unset).Attribute(source, "")
+	}
+	no := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{By: "bob", Via: "form"}, nil
+	})
+	ann := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{Verdict: hitl.Approved, By: "ann", Via: "page"}, nil
+	})
+	for name, row := range map[string]struct {
+		a       annotation.Annotations
+		o       audit.Options
+		asks    hitl.Confirmer
+		writes  bool
+		kept    audit.Kind
+		by, via string
+	}{
+		"dangerous":                         {annotation.Destructive(), audit.Options{}, ann, false, audit.Intent, "ann", "page"},
+		"unknown":                           {annotation.Annotations{}, audit.Options{}, ann, false, audit.Intent, "ann", "page"},
+		"denied":                            {annotation.Destructive(), audit.Options{}, no, false, audit.End, "bob", "form"},
+		"a write that is confirmed":         {annotation.Write(), audit.Options{}, ann, true, audit.Intent, "ann", "page"},
+		"a public one":                      {with(annotation.Write(), annotation.Public, annotation.Unset), audit.Options{}, ann, true, audit.Intent, "ann", "page"},
+		"a write that is denied":            {annotation.Write(), audit.Options{}, no, true, audit.End, "bob", "form"},
+		"a write":                           {annotation.Write(), audit.Options{}, ann, false, "", "", ""},
+		"a read":                            {annotation.ReadOnly(), audit.Options{}, ann, true, "", "", ""},
+		"turned off":                        {annotation.Destructive(), audit.Options{NoArguments: true}, ann, false, "", "ann", "page"},
+		"internal, by the host":             {internal(annotation.Host), audit.Options{}, ann, false, "", "ann", "page"},
+		"internal, by a rule of the host's": {internal(annotation.Rule), audit.Options{}, ann, false, "", "ann", "page"},
+		"internal, by the server":           {internal(annotation.Declared), audit.Options{}, ann, false, audit.Intent, "ann", "page"},
+	} {
+		s := new(sink)
+		caller := chain.Standard{Audit: audit.New(s, row.o), Confirm: hitl.New(row.asks, hitl.Options{Writes: row.writes})}.Then(guarded(testtool.Answering(textResult("ok"), nil)))
+		_, _ = caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "drop", row.a), Arguments: json.RawMessage(`{"path":"/etc/motd","password":"hunter2"}`)})
+		kept := audit.Kind("")
+		for _, r := range s.all() {
+			switch string(r.Arguments) {
+			case `{"password":"[redacted]","path":"/etc/motd"}`:
+				kept += r.Kind
+			case "":
+			default:
+				t.Errorf("%s: kept %s", name, r.Arguments)
+			}
+		}
+		if end := s.end(t); kept != row.kept || end.By != row.by || end.Via != row.via {
+			t.Errorf("%s: kept in %q, by %q via %q; want %q, %q, %q", name, kept, end.By, end.Via, row.kept, row.by, row.via)
+		}
+	}
+}
+
 func errorOf(permanent, notSent, refused bool, after time.Duration) error {
 	return fact{permanent, notSent, refused, after}
 }
@@ -344,7 +397,7 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		if got := decisions(first); first.Class != "safe" || first.Attempts != 2 || first.From != "server" || got != "cache miss, retry again, ratelimit waited" {
 			t.Errorf("got %s, %d attempts, from %s: %s", first.Class, first.Attempts, first.From, got)
 		}
-		if again := call("list_notes"); again.From != "cache" || !strings.HasPrefix(decisions(again), "cache hitfrom memory, ") || again.Attempts != 0 {
+		if again := call("list_notes"); again.From != "cache" || !strings.HasPrefix(decisions(again), "cache hitfrom the cache, ") || again.Attempts != 0 {
 			t.Errorf("got from %s: %s", again.From, decisions(again))
 		}
 		gone := call("delete_file")

@@ -64,24 +64,37 @@ func reasons(r *Record, tool *middleware.Tool) {
 	}
 }
 
-// whole adds what is recorded in full. The arguments stand in one record of a call,
-// before it is made wherever that comes to be.
-func (p *passage) whole(r *Record, call *middleware.Call, said *callstate.Record) {
-	if !p.shown {
-		p.shown = true
-		var schema any
-		if call.Tool != nil && call.Tool.Definition != nil {
-			schema = call.Tool.Definition.InputSchema
-		}
-		r.Arguments, r.ArgumentsDigest = p.redact.JSON(call.Arguments, schema), p.trail.digest(call.Arguments)
+// keeps reports whether the arguments of a call are recorded.
+func (p *passage) keeps(tool *middleware.Tool, said *callstate.Record) bool {
+	if p.level == full || p.trail.bare {
+		return p.level == full
 	}
+	return !withheld(tool) && (tool.Safety().MustConfirm() || decided(said) == named)
+}
+
+func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool, said *callstate.Record) {
+	if p.shown || !p.keeps(tool, said) {
+		return
+	}
+	p.shown = true
+	var schema any
+	if call.Tool != nil && call.Tool.Definition != nil {
+		schema = call.Tool.Definition.InputSchema
+	}
+	arguments := call.Arguments
+	if r.Kind == End && said.Asked != nil { // the caller may have changed its own
+		arguments = said.Asked
+	}
+	r.Arguments, r.ArgumentsDigest = p.redact.JSON(arguments, schema), p.trail.digest(arguments)
+}
+
+func (p *passage) why(r *Record, said *callstate.Record) {
 	r.Decisions = nil
 	for _, f := range said.Decisions {
 		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: cmp.Or(said.Memory(f), p.redact.Text(f.Why))})
 	}
 }
 
-// ending adds what came back.
 func (p *passage) ending(r *Record, tool *middleware.Tool, res *mcp.CallToolResult, err error) {
 	if err != nil {
 		r.Error = p.redact.Text(err.Error())
@@ -97,4 +110,67 @@ func (p *passage) ending(r *Record, tool *middleware.Tool, res *mcp.CallToolResu
 		return
 	}
 	r.Result, r.ResultDigest = p.redact.Result(raw, schema), p.trail.digest(raw)
+}
+
+// A level is how much of a call is written down.
+type level uint8
+
+const (
+	counted level = iota
+	named         // name, time, class and outcome
+	full          // arguments, result and reasons too
+)
+
+// asked is what the tool's own words ask for. Where nobody has said how secret a
+// tool is, its name is recorded: what nobody wrote down cannot be made up for, and an
+// untrusted server, whose "public" is not believed, gains nothing by it.
+func asked(tool *middleware.Tool) level {
+	if tool == nil {
+		return named
+	}
+	switch a := &tool.Annotations; {
+	case a.AuditRequired == annotation.Yes, a.SecurityLevel == annotation.Restricted:
+		return full
+	case a.SecurityLevel == annotation.Public:
+		return counted
+	}
+	return named
+}
+
+// levelOf is what is written of the tool's calls: at least the name of what a person has to agree to.
+func levelOf(tool *middleware.Tool) level {
+	if tool.Safety().MustConfirm() {
+		return max(named, asked(tool))
+	}
+	return asked(tool)
+}
+
+// decided is what is written of a call that a person, or what stood in for one, decided.
+func decided(said *callstate.Record) level {
+	if said.Last("hitl") == (callstate.Decision{}) {
+		return counted
+	}
+	return named
+}
+
+// withheld reports whether the host has declared the tool Internal. A server has no say in
+// whether its calls can be accounted for.
+func withheld(tool *middleware.Tool) bool {
+	if tool == nil || tool.Annotations.SecurityLevel != annotation.Internal {
+		return false
+	}
+	by := tool.Annotations.SourceOf(annotation.SecurityLevelHint)
+	return by == annotation.Host || by == annotation.Rule
+}
+
+// intended reports whether a call is written down before it is made. Of a read that
+// was interrupted there is nothing to find out.
+func intended(l level, tool *middleware.Tool) bool {
+	return l == full || l == named && tool.Safety() != annotation.Safe
+}
+
+// durable reports whether a call waits until its intent outlives a loss of power,
+// and is refused where that fails.
+func durable(l level, tool *middleware.Tool) bool {
+	return l == full || tool.Safety().MustConfirm()
 }

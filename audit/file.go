@@ -11,18 +11,17 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
-// File is a sink in a file of JSON Lines, one record a line, each with the hash of
-// the one before it. Beside it, in NAME.head, stands how far it goes. [Verify] reads
-// both.
+// File is a sink in a file of JSON Lines, one record a line, each with the hash of the one before it. Beside
+// it, in NAME.head, stands how far it goes. [Verify] reads both.
 //
-// A durable record (the intent of a dangerous call, and of one that is recorded in
-// full, and their ends) is on the disk when Write returns; those that wait at the
-// same time share one sync. Any other is with the operating system: it outlives the
-// process, and perhaps not a loss of power, which the head then shows.
+// A durable record (the intent of a dangerous call, and of one that is recorded in full, and their ends) is on
+// the disk when Write returns; those that wait at the same time share one sync. Any other is with the operating
+// system: it outlives the process, and perhaps not a loss of power, which the head then shows.
 //
 // The file only grows, and is read whole when it is opened; rotate it by starting a new one.
 // Several processes may write to it: each record is appended under a lock, after those of the
@@ -31,13 +30,14 @@ type File struct {
 	log         *logfile.File
 	in          *os.File // the same, to read what others append
 	interrupted []Record
+	inDoubt     []Record
 
 	syncing sync.Mutex // held for a sync; taken before mu
 
 	mu    sync.Mutex
 	heads *os.File // locked by every writer, shared, as long as it is at work
 	head  disk     // through which it is written
-	at    head
+	at    logfile.Head
 	chain *replay
 }
 
@@ -49,13 +49,11 @@ type disk interface {
 
 // OpenFile opens the file, and makes it and its head if neither is there.
 //
-// What the end of a process, or a loss of power, may leave behind is mended and
-// marked with a record: a last line that was cut off stays where it is, named with
-// its hash. Calls that were about to be made are closed as Unknown, and logged at
-// level Warn (nil is silent), unless another process has the file open, since they may be
-// that one's; see [File.Interrupted]. What no such end leaves behind,
-// such as a changed record, a missing end or a missing head, is an error: keep both
-// files as they are, and start a new one.
+// What the end of a process, or a loss of power, may leave behind is mended and marked with a record: a last
+// line that was cut off stays where it is, named with its hash. Calls that were about to be made are closed as
+// Unknown, and logged at level Warn (nil is silent), unless another process has the file open, since they may
+// be that one's; see [File.Interrupted]. What no such end leaves behind, such as a changed record, a missing
+// end or a missing head, is an error: keep both files as they are, and start a new one.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
 	return openFile(name, logger, func(f *os.File) disk { return f })
 }
@@ -81,11 +79,14 @@ func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
 		return err
 	}
 	defer release()
-	found, err := headOf(f.in)
-	if err != nil {
+	found, err := logfile.HeadOf(f.in)
+	switch {
+	case errors.Is(err, logfile.ErrHead) || errors.Is(err, logfile.ErrNoHead):
+		return &DamagedError{Reason: err.Error()}
+	case err != nil:
 		return err
 	}
-	if f.heads, err = os.OpenFile(headName(f.in.Name()), os.O_RDWR, 0o600); err != nil {
+	if f.heads, err = os.OpenFile(logfile.HeadName(f.in.Name()), os.O_RDWR, 0o600); err != nil {
 		return err
 	}
 	f.head = through(f.heads)
@@ -102,6 +103,11 @@ func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
 // Interrupted returns the intents that had no end when the file was opened and nobody else
 // had it open. It is unknown whether these calls happened.
 func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
+
+// InDoubt returns the intents of the calls whose outcome was unknown when the file was opened, and that nothing
+// had settled: those that ended so, and all that had no end. The latter may be under way in another process
+// that has the file open. They are for the ledger of package doubt.
+func (f *File) InDoubt() []Record { return slices.Clone(f.inDoubt) }
 
 // Write implements [Sink].
 func (f *File) Write(_ context.Context, r Record) error {
@@ -159,22 +165,21 @@ func (f *File) catchUp() error {
 	if f.chain.fault != "" {
 		return f.log.Break(&DamagedError{Reason: f.chain.fault})
 	}
-	h, err := readHead(f.in.Name())
+	h, err := logfile.ReadHead(f.in.Name())
 	if err != nil {
 		return err
 	}
 	if h != nil && h.Synced.Records > f.at.Synced.Records {
 		f.at.Synced = h.Synced
 	}
-	f.at.Written = f.chain.point
+	f.at.Written = f.chain.Point
 	if err := f.log.Resume(f.chain.size(), false); err != nil {
 		return err
 	}
 	return f.mark(0, 0)
 }
 
-// put writes one line after what ends a torn one, and the head that knows of it. No other
-// writer appends.
+// put writes one line after what ends a torn one, and the head that knows of it. No other writer appends.
 func (f *File) put(before string, l line) (int64, error) {
 	l.Time = l.Time.UTC()
 	l.Seq, l.Prev = f.chain.Records+1, f.chain.Hash
@@ -189,12 +194,12 @@ func (f *File) put(before string, l line) (int64, error) {
 		return 0, err
 	}
 	f.chain.accept(text, &l)
-	f.at.Written = f.chain.point
+	f.at.Written = f.chain.Point
 	return l.Seq, f.writeHead()
 }
 
 func (f *File) writeHead() error {
-	_, err := f.head.WriteAt(f.at.bytes(), 0)
+	_, err := f.head.WriteAt(f.at.Bytes(), 0)
 	return f.headFailed(err)
 }
 
@@ -245,4 +250,83 @@ func (f *File) Close() error {
 		err = errors.Join(err, f.heads.Close())
 	}
 	return err
+}
+
+// resume goes on where the last writer ended. If no other has the file open, it ends what was open.
+func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
+	r, err := replayed(f.in, h.Synced.Records, h.Written.Records)
+	if err != nil {
+		return err
+	}
+	fault, lost := disagrees(h, r)
+	if fault != "" {
+		return &DamagedError{Reason: fault}
+	}
+	if err := f.log.Resume(r.size(), false); err != nil {
+		return err
+	}
+	f.chain, f.at = r, logfile.Head{Written: r.Point, Synced: h.Synced}
+	open := r.interrupted()
+	if alone {
+		f.interrupted = open
+	}
+	f.inDoubt = slices.Concat(r.inDoubt, open)
+	r.open, r.order, r.inDoubt = nil, nil, nil
+	if err := f.mark(lost, max(0, r.Records-h.Written.Records)); err != nil {
+		return err
+	}
+	if err := f.endWhatWasOpen(logger); err != nil {
+		return err
+	}
+	if err := f.log.Sync(); err != nil {
+		return err
+	}
+	f.at.Synced = f.at.Written
+	return errors.Join(f.writeHead(), f.headFailed(f.head.Sync()))
+}
+
+// mark records that a writer was interrupted.
+func (f *File) mark(lost, unattested int64) error {
+	r := f.chain
+	if r.junk.Len() == 0 && lost == 0 && unattested == 0 {
+		return nil
+	}
+	before, left := "", &found{Lost: lost, Unattested: unattested}
+	if n := r.junk.Len(); n > 0 {
+		before = torn
+		r.junk.WriteString(torn)
+		left.Bytes, left.SHA256 = int64(r.junk.Len()), hashOf(r.junk.Bytes())
+		defer func() {
+			if r.junk.Len() > 0 { // it was not written
+				r.junk.Truncate(n)
+			}
+		}()
+	}
+	_, err := f.put(before, line{Record: Record{Time: time.Now(), Kind: Recovered}, Found: left})
+	return err
+}
+
+func (f *File) endWhatWasOpen(logger *slog.Logger) error {
+	for _, intent := range f.interrupted {
+		end := intent
+		end.Time, end.Kind, end.Outcome = time.Now(), End, Unknown
+		end.Arguments, end.ArgumentsDigest, end.Decisions, end.Evidence = nil, "", nil, nil
+		end.Error = "audit: the process ended before the call did"
+		if _, err := f.put("", line{Record: end}); err != nil {
+			return err
+		}
+		if logger != nil {
+			logger.Warn("audit: the outcome of a call is unknown, since the process ended before it", slog.String("call", intent.Call),
+				slog.String("tool", intent.Server+"/"+intent.Tool), slog.String("scope", intent.Scope), slog.String("class", intent.Class),
+				slog.Time("at", intent.Time), slog.String("so", "look whether it happened before it is done again"))
+		}
+	}
+	return nil
+}
+
+// A DamagedError says that a file is not what was written.
+type DamagedError struct{ Reason string }
+
+func (e *DamagedError) Error() string {
+	return "it was changed or is incomplete: " + e.Reason + "; keep it and its head as they are, and start a new file"
 }

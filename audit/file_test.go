@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +149,9 @@ func TestAFileThatWasChangedIsDamaged(t *testing.T) {
 		if got := verify(t, name); got.State != audit.Damaged {
 			t.Fatalf("byte %d of %d changed: %s: %s", i, len(raw), got.State, got.Problem)
 		}
+		if f, err := audit.OpenFile(name, nil); err == nil {
+			t.Fatalf("byte %d of %d changed: it was opened: %v", i, len(raw), f.Close())
+		}
 	}
 	lines := bytes.SplitAfter(raw, []byte("\n"))
 	lines = lines[:len(lines)-1]
@@ -181,6 +186,7 @@ func TestWhatNoCrashLeavesBehindIsNotOpened(t *testing.T) {
 		"the head is gone":       func(name string, _ []byte) { _ = os.Remove(name + ".head") },
 		"the head is unreadable": func(name string, _ []byte) { write(t, name+".head", []byte("{")) },
 		"the head is another's":  func(name string, _ []byte) { write(t, name+".head", read(t, file(t, 3)+".head")) },
+		"the file is another's":  func(name string, _ []byte) { write(t, name, read(t, file(t, 4))) },
 		"the end is gone":        func(name string, raw []byte) { write(t, name, raw[:bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1]) },
 		"a record was changed":   func(name string, raw []byte) { write(t, name, bytes.Replace(raw, []byte("touch"), []byte("tauch"), 1)) },
 		"the last was changed":   func(name string, raw []byte) { write(t, name, append(raw[:len(raw)-3], "x}\n"...)) },
@@ -273,6 +279,57 @@ func TestOpenIntentsAreListedAndEndAsUnknown(t *testing.T) {
 	if got := verify(t, name); got.State != audit.Whole || len(got.Open) != 0 || bytes.Count(read(t, name), []byte(`"outcome":"unknown"`)) != 2 {
 		t.Errorf("got %+v\n%s", got, read(t, name))
 	}
+}
+
+// What is in doubt stays so at every start, until a record has what settled it.
+func TestCallsInDoubtOutliveStarts(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	open := func(want ...int64) *audit.File {
+		t.Helper()
+		f, err := audit.OpenFile(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, r := range f.InDoubt() {
+			if got = append(got, r.N); r.Kind != audit.Intent || r.N < 4 && string(r.Arguments) != fmt.Sprintf(`{"n":%d}`, r.N) {
+				t.Errorf("in doubt as %+v", r)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in doubt %v, want %v", got, want)
+		}
+		return f
+	}
+	put := func(f *audit.File, kind audit.Kind, n int64, outcome audit.Outcome, arguments, decided string) {
+		r := record(kind, n)
+		r.Outcome, r.Arguments = outcome, json.RawMessage(arguments)
+		if decided != "" {
+			r.Decisions = []audit.Decision{{Stage: "doubt", What: decided}}
+		}
+		if err := f.Write(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := open()
+	for n, end := range []audit.Outcome{"", audit.Unknown, audit.OK, ""} { // the first and the last have none
+		arguments := fmt.Sprintf(`{"n":%d}`, n)
+		if put(f, audit.Intent, int64(n), "", arguments, ""); end != "" {
+			put(f, audit.End, int64(n), end, "", "")
+		}
+	}
+	second := open(1, 0, 3) // while the first is at work
+	_, _ = second.Close(), f.Close()
+	f = open(1, 0, 3) // the first of them ends the two
+	_ = f.Close()
+	f = open(1, 0, 3)
+	put(f, audit.End, 10, audit.Refused, `{"n":1}`, "held")
+	put(f, audit.End, 11, audit.OK, `{"n":4}`, "settled by a person")
+	put(f, audit.Intent, 12, "", `{"n":3}`, "")
+	put(f, audit.End, 12, audit.OK, "", "settled by a person")
+	_ = f.Close()
+	_ = open(1, 0).Close()
 }
 
 // Several writers of one file, as two windows of one program are, make one chain. The calls

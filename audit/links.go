@@ -89,7 +89,6 @@ func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp
 	return res, err
 }
 
-// end writes the one record that every call has.
 func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,12 +100,13 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	}
 	outcome := outcomeOf(p, res, err, said.Decisions)
 	p.trail.count(tool.Safety(), outcome)
-	if p.level = max(p.level, asked(call.Tool), levelOf(tool)); p.level == counted {
+	if p.level = max(p.level, asked(call.Tool), levelOf(tool), decided(&said)); p.level == counted {
 		return
 	}
 	r := p.record(End, call, tool)
 	r.Outcome, r.Took, r.Waited = outcome, r.Time.Sub(p.began), said.Waited
 	r.Approval, r.Attempts, r.From = said.Approval.ID, said.Attempts, source(outcome, said.Decisions)
+	r.By, r.Via, r.Sources = short(said.By), said.Via, callstate.References(said.Sources)
 	r.Durable = p.intent && durable(p.level, tool)
 	for _, f := range said.Decisions {
 		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: said.Memory(f)})
@@ -114,8 +114,9 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	if !p.intent && durable(p.level, tool) {
 		reasons(&r, tool) // which an intent has already
 	}
+	p.values(&r, call, tool, &said)
 	if p.level == full {
-		p.whole(&r, call, &said)
+		p.why(&r, &said)
 		p.ending(&r, tool, res, err)
 	} else if outcome == Refused {
 		r.Decisions = append(r.Decisions, Decision{Stage: refusedBy(err), What: "refused"})
@@ -163,18 +164,19 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 	if p.over {
 		return level, errOver
 	}
-	p.level = max(p.level, level)
+	said := p.Record()
+	p.level = max(p.level, level, decided(&said))
 	if !intended(p.level, call.Tool) {
 		return p.level, nil
 	}
 	r := p.record(Intent, call, call.Tool)
-	said := p.Record()
-	r.Approval, r.Durable = said.Approval.ID, durable(p.level, call.Tool)
+	r.Approval, r.By, r.Via, r.Durable = said.Approval.ID, short(said.By), said.Via, durable(p.level, call.Tool)
 	if r.Durable {
 		reasons(&r, call.Tool)
 	}
+	p.values(&r, call, call.Tool, &said)
 	if p.level == full {
-		p.whole(&r, call, &said)
+		p.why(&r, &said)
 	}
 	wait := p.trail.brief()
 	if r.Durable {

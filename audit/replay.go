@@ -5,8 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/logfile"
 )
@@ -32,13 +38,6 @@ type found struct {
 // torn ends a line that was cut off, and makes no record of it.
 const torn = " torn\n"
 
-// A point is a place in a file: after so many records, the last of which has the
-// hash.
-type point struct {
-	Records int64  `json:"records"`
-	Hash    string `json:"hash"`
-}
-
 func hashOf(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
@@ -51,12 +50,16 @@ type callID struct {
 
 // A replay is what a file says, read from its beginning.
 type replay struct {
-	point
+	logfile.Point
 
 	bytes     int64             // up to the end of the last record
 	junk      bytes.Buffer      // after the last record, what is no record
-	open      map[callID]Record // nil once it matters no more
+	open      map[callID][]byte // the lines of intents without an end; nil once it matters no more
 	order     []callID
+	inDoubt   []Record // the intents of calls that ended as Unknown, and that nothing has settled
+	start     []byte   // of the next record
+	short     line     // what was skimmed of a line
+	skimmed   []byte   // the last line, unless it was decoded
 	recovered int64
 	passed    map[int64]string // the hashes at the counts that were asked for
 	fault     string           // what no crash leaves behind
@@ -64,7 +67,7 @@ type replay struct {
 
 // replayed reads a file, and remembers the hashes after the given numbers of records.
 func replayed(in io.Reader, counts ...int64) (*replay, error) {
-	r := &replay{open: make(map[callID]Record), passed: make(map[int64]string)}
+	r := &replay{open: make(map[callID][]byte), passed: make(map[int64]string)}
 	for _, n := range counts {
 		r.passed[n] = ""
 	}
@@ -81,12 +84,22 @@ func (r *replay) read(in io.Reader) error {
 			r.take(text)
 		}
 	}
+	if len(r.skimmed) > 0 && !json.Valid(r.skimmed) { // no later record has its hash
+		r.fault = fmt.Sprintf("record %d is not JSON: it was changed", r.Records)
+	}
+	r.skimmed = r.skimmed[:0]
 	return nil
 }
 
 // take reads one line, its end included where there is one.
 func (r *replay) take(text []byte) {
 	body, whole := bytes.CutSuffix(text, []byte("\n"))
+	r.skimmed = r.skimmed[:0]
+	if whole && r.skim(body) {
+		r.skimmed = append(r.skimmed, body...)
+		r.accept(body, &r.short)
+		return
+	}
 	var l line
 	if whole && json.Unmarshal(body, &l) == nil && l.Seq == r.Records+1 && l.Prev == r.Hash && r.explains(&l) {
 		r.accept(body, &l)
@@ -97,6 +110,47 @@ func (r *replay) take(text []byte) {
 		return
 	}
 	r.junk.Write(text)
+}
+
+// skim reads the kind and the call of a line that is written as [File] writes it, follows the
+// last record and needs no more. It reports false for every other line, which is decoded:
+// decoding takes twenty times as long. What it leaves unread is part of the next hash.
+func (r *replay) skim(body []byte) bool {
+	r.start = append(strconv.AppendInt(append(r.start[:0], `{"seq":`...), r.Records+1, 10), `,"prev":"`...)
+	r.start = append(append(r.start, r.Hash...), `","time":"`...)
+	body, follows := bytes.CutPrefix(body, r.start)
+	if !follows || r.junk.Len() > 0 || !bytes.HasSuffix(body, []byte("}")) {
+		return false
+	}
+	_, body, _ = bytes.Cut(body, []byte(`"`)) // the time
+	kind, body := member(body, `,"kind":"`, '"')
+	run, body := member(body, `,"run":"`, '"')
+	n, body := member(body, `,"n":`, ',')
+	if string(run) != r.short.Run {
+		r.short.Run = string(run) // most lines have that of the line before
+	}
+	r.short.N, _ = strconv.ParseInt(string(n), 10, 64)
+	if r.short.N <= 0 || bytes.IndexByte(run, '\\') >= 0 || bytes.HasSuffix(body, []byte("}}")) && bytes.Contains(body, []byte(`"found":`)) {
+		return false
+	}
+	switch string(kind) {
+	case string(Intent):
+		r.short.Kind = Intent
+		return true
+	case string(End):
+		r.short.Kind = End
+		_, body, ended := bytes.Cut(body, []byte(`outcome":"`))
+		return ended && !bytes.HasPrefix(body, []byte(Unknown)) && !bytes.Contains(body, []byte(`doubt"`))
+	}
+	return false
+}
+
+// member returns the value that follows, up to its end, and what comes after it; nil if something else follows.
+func member(body []byte, name string, end byte) (value, rest []byte) {
+	if at := bytes.IndexByte(body[min(len(name), len(body)):], end); at >= 0 && string(body[:len(name)]) == name {
+		return body[len(name) : len(name)+at], body[len(name)+at+1:]
+	}
+	return nil, nil
 }
 
 // explains reports whether the line speaks of exactly the junk before it.
@@ -116,7 +170,7 @@ func (r *replay) size() int64 { return r.bytes + int64(r.junk.Len()) }
 func (r *replay) accept(body []byte, l *line) {
 	r.bytes = r.size() + int64(len(body)) + 1
 	r.junk.Reset()
-	r.point = point{r.Records + 1, hashOf(body)}
+	r.Point = logfile.Point{Records: r.Records + 1, Hash: hashOf(body)}
 	if _, asked := r.passed[r.Records]; asked {
 		r.passed[r.Records] = r.Hash
 	}
@@ -129,11 +183,40 @@ func (r *replay) accept(body []byte, l *line) {
 		if _, there := r.open[id]; !there {
 			r.order = append(r.order, id)
 		}
-		r.open[id] = l.Record
+		r.open[id] = bytes.Clone(body)
 	case End:
+		if l.Outcome != "" { // decoded
+			intent := l.Record
+			if begun, ok := r.open[id]; ok {
+				intent = r.decode(begun)
+			}
+			r.settle(&l.Record, intent.Arguments)
+			if l.Outcome == Unknown {
+				r.inDoubt = append(r.inDoubt, intent)
+			}
+		}
 		delete(r.open, id)
 	case Recovered:
 		r.recovered++
+	}
+}
+
+// decode returns the record of a line that was accepted.
+func (r *replay) decode(body []byte) Record {
+	var l line
+	if err := json.Unmarshal(body, &l); err != nil {
+		r.fault = fmt.Sprintf("record %d is not JSON: it was changed", l.Seq)
+	}
+	return l.Record
+}
+
+// settle takes out what the decisions of package doubt in a record have settled: calls of
+// the same tool with the same arguments.
+func (r *replay) settle(end *Record, arguments []byte) {
+	if slices.ContainsFunc(end.Decisions, func(d Decision) bool { return d.Stage == "doubt" && strings.HasPrefix(d.What, "settled") }) {
+		r.inDoubt = slices.DeleteFunc(r.inDoubt, func(c Record) bool {
+			return c.Scope == end.Scope && c.Server == end.Server && c.Tool == end.Tool && bytes.Equal(c.Arguments, arguments)
+		})
 	}
 }
 
@@ -142,9 +225,110 @@ func (r *replay) interrupted() []Record {
 	var all []Record
 	for _, id := range r.order {
 		if intent, open := r.open[id]; open {
-			all = append(all, intent)
+			all = append(all, r.decode(intent))
 			delete(r.open, id) // an id may stand in the order twice
 		}
 	}
 	return all
+}
+
+// A State is what [Verify] found. The zero value is Damaged.
+type State uint8
+
+// The states of a file.
+const (
+	Damaged     State = iota // something was changed or is missing
+	NotAttested              // what is there is one chain; there is no head, so nobody knows whether the end is
+	Interrupted              // a writer ended in the middle, or is at work; opening the file mends and marks it
+	Whole                    // every record is there, up to the one that the head speaks of
+)
+
+// String returns the state in words.
+func (s State) String() string {
+	return [...]string{"damaged", "valid prefix, end not attested", "interrupted", "whole"}[min(s, Whole)]
+}
+
+// A Report is what [Verify] found.
+type Report struct {
+	State   State
+	Problem string // what is wrong, and where; "" for Whole
+	Records int64  // that are one chain, from the beginning
+	// Hash is that of the last of these. Who keeps it elsewhere, with the number, sees
+	// also where file and head were both replaced.
+	Hash string
+	// Open are the calls that were about to be made and have no end: nobody knows whether they happened.
+	Open []Record
+	// Recovered is how often a start found that the writer before it had been interrupted.
+	Recovered int64
+}
+
+// Verify reads the file of a [File] and its head and says whether anything was
+// changed, taken out or cut off. It changes nothing. The error is that of reading.
+//
+// The hashes have no key: who can write both file and head can write a whole new
+// pair. Keep [Report.Hash] where they cannot write.
+func Verify(name string) (Report, error) {
+	h, headErr := logfile.ReadHead(name) // before the records: a writer goes the other way
+	if headErr != nil && !errors.Is(headErr, logfile.ErrHead) {
+		return Report{}, fmt.Errorf("audit: %w", headErr)
+	}
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return Report{}, fmt.Errorf("audit: %w", err)
+	}
+	defer f.Close()
+	var counts []int64
+	if h != nil {
+		counts = []int64{h.Synced.Records, h.Written.Records}
+	}
+	r, err := replayed(f, counts...)
+	if err != nil {
+		return Report{}, fmt.Errorf("audit: %w", err)
+	}
+	report := Report{Records: r.Records, Hash: r.Hash, Recovered: r.recovered, Open: r.interrupted()}
+	report.State, report.Problem = judge(h, headErr, r)
+	return report, nil
+}
+
+func judge(h *logfile.Head, headErr error, r *replay) (State, string) {
+	switch {
+	case r.fault != "":
+		return Damaged, r.fault
+	case headErr != nil:
+		return Damaged, headErr.Error()
+	case h == nil && r.junk.Len() > 0:
+		return NotAttested, fmt.Sprintf("there is no head, and the last %d bytes are a record that was cut off", r.junk.Len())
+	case h == nil:
+		return NotAttested, "there is no head: records may be missing at the end"
+	}
+	fault, lost := disagrees(h, r)
+	switch {
+	case fault != "":
+		return Damaged, fault
+	case lost > 0:
+		return Damaged, fmt.Sprintf("%d records are missing at the end; they had not been synced, so a loss of power may have taken them", lost)
+	case r.junk.Len() > 0:
+		return Interrupted, fmt.Sprintf("the last %d bytes are a record that was cut off", r.junk.Len())
+	case r.Records > h.Written.Records:
+		return Interrupted, fmt.Sprintf("the head does not know the last %d records yet", r.Records-h.Written.Records)
+	}
+	return Whole, ""
+}
+
+// disagrees reports how what was read contradicts the head, and how many records are
+// missing that the head does not promise to keep.
+func disagrees(h *logfile.Head, r *replay) (fault string, lost int64) {
+	switch {
+	case r.fault != "":
+		return r.fault, 0
+	case r.Records < h.Synced.Records:
+		return fmt.Sprintf("%d records are there and there were %d: the end is missing or was changed", r.Records, h.Written.Records), 0
+	case r.passed[h.Synced.Records] != h.Synced.Hash:
+		return fmt.Sprintf("record %d is not the one that the head speaks of", h.Synced.Records), 0
+	case r.Records < h.Written.Records:
+		return "", h.Written.Records - r.Records
+	case r.passed[h.Written.Records] != h.Written.Hash:
+		return fmt.Sprintf("record %d is not the one that the head speaks of", h.Written.Records), 0
+	}
+	return "", 0
 }

@@ -1,10 +1,8 @@
-// Package budget says how much more: it stops a session that has made as many calls,
-// cost as much or taken as long as the host allows, and one that goes round in a
-// loop.
+// Package budget stops a session that has made as many calls, cost as much or taken as long as the host allows,
+// and one that repeats itself in a loop.
 //
-// A session is a scope ([middleware.Call].Scope) until it has been idle for a while.
-// What stops is told why, what else to do, and when it may go on, in words for a
-// model. Nothing here waits.
+// A session is a scope ([middleware.Call].Scope) until it has been idle for a while. The error tells the model
+// why, what else to do, and when it may go on. Nothing here waits.
 package budget
 
 import (
@@ -23,61 +21,46 @@ import (
 
 // Options are the settings of [New]. The zero value ends loops and sets no limit.
 type Options struct {
-	// Session is what one session may spend, over all classes. A zero field of it
-	// means no such limit.
+	// Session is what one session may spend, over all classes.
 	Session Limit
-	// Classes is what a session may spend on calls of one class, within Session, for
-	// example less on writes. A class that is not named has no limit of its own.
+	// Classes is what a session may spend on calls of one class, within Session. A class that is not named has no
+	// limit of its own.
 	Classes map[annotation.Safety]Limit
-	// Idle ends a session: after so long without a call its budget begins anew. Calls
-	// that were stopped do not count as calls. 0 means one hour.
+	// Idle ends a session: after so long without a call its budget begins anew. Stopped calls do not count. 0
+	// means one hour.
 	Idle time.Duration
-	// Repeats is how often the same call, or the same few calls in turn, may have had
-	// the same answers, one after the other, before it counts as a loop; at most 100.
-	// 0 means 4: the fifth is stopped. With answers that differ each time, as when
-	// something is polled, it is five times as often.
+	// Repeats is how often in a row the same call, or the same few in turn, may have the same answers before the
+	// next is stopped as a loop; at most 100, and five times as often if the answers differ. 0 means 4.
 	Repeats int
-	// Pause is how long after such a call it is let through once more, so that what is
-	// only polled slowly is not ended for good. 0 means 30 seconds.
+	// Pause is how long after such a call it is let through once more, for slow polling. 0 means 30 seconds.
 	Pause time.Duration
-	// Ledger holds what was spent, for a host that wants to see it, to let a session
-	// begin anew, or to share it between chains. Nil means one of its own for each
-	// application of the middleware.
+	// Ledger holds what was spent, for a host that reads or resets it, or shares it between chains. Nil means one
+	// of its own for each application of the middleware.
 	Ledger *Ledger
-	// Logger hears, at level Warn, of each call that is stopped. Nil is silent.
+	// Logger gets, at level Warn, each call that is stopped. Nil is silent.
 	Logger *slog.Logger
 }
 
 // A Limit is how much may be spent. A zero field means no such limit.
 type Limit struct {
-	// Calls is how many calls may be made. One that was not carried out is given back;
-	// an answer from memory counts.
+	// Calls is how many calls may be made; cached answers count, and calls that were not carried out do not.
 	Calls int
 	// Cost is the sum of the tools' cost hints; a tool that has none costs nothing.
 	Cost float64
-	// Time is the sum of how long calls took, from here to the answer, without the time
-	// in which a person thinks. A call is not begun when it is used up, and not
-	// broken off.
+	// Time is the sum of how long calls took, without the time in which a person thinks. A call is not begun when
+	// it is used up, and not broken off.
 	Time time.Duration
 }
 
-const (
-	defaultIdle    = time.Hour
-	defaultRepeats = 4
-	defaultPause   = 30 * time.Second
-	mostRepeats    = 100
-)
-
-// New returns a middleware that stops what has spent its budget or goes round in a
-// loop, with a [*StoppedError]. What a call will cost is reserved before it is made,
-// so that calls made at once cannot spend more together, and settled when it has
-// come back. New panics where a number is negative or not finite.
+// New returns a middleware that stops calls with a [*StoppedError]. The cost of a call is reserved before it is
+// made, so that concurrent calls cannot spend more together, and settled afterwards. New panics on a number that
+// is negative or not finite.
 func New(o Options) middleware.Middleware {
 	check(o)
 	b := budget{
 		session: o.Session,
-		idle:    cmp.Or(o.Idle, defaultIdle),
-		rounds:  rounds{repeats: cmp.Or(o.Repeats, defaultRepeats), pause: cmp.Or(o.Pause, defaultPause)},
+		idle:    cmp.Or(o.Idle, time.Hour),
+		rounds:  rounds{repeats: cmp.Or(o.Repeats, 4), pause: cmp.Or(o.Pause, 30*time.Second)},
 		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}
 	for class, l := range o.Classes {
@@ -105,7 +88,7 @@ func check(o Options) {
 	}
 	fault.RefuseNegative("budget: Options.Idle", o.Idle)
 	fault.RefuseNegative("budget: Options.Pause", o.Pause)
-	if o.Repeats < 0 || o.Repeats > mostRepeats {
+	if o.Repeats < 0 || o.Repeats > 100 {
 		panic("budget: Options.Repeats is not between 0 and 100")
 	}
 }
@@ -127,7 +110,6 @@ type budget struct {
 	log     *slog.Logger
 }
 
-// Describe implements [middleware.Describer].
 func (b *budget) Describe() middleware.Description {
 	return middleware.Description{Kind: "budget", Next: b.next}
 }

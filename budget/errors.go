@@ -24,8 +24,7 @@ const (
 	Loop  Reason = "loop"
 )
 
-// A StoppedError says which call was stopped, why, and when it may go on. The call
-// was not sent and has cost nothing.
+// A StoppedError reports which call was stopped, why, and when it may go on. The call was not sent.
 type StoppedError struct {
 	fault.Unsent
 
@@ -36,12 +35,12 @@ type StoppedError struct {
 	// Spent and Limit are those that a limit stops by.
 	Spent Spent
 	Limit Limit
-	// Times is how often the loop went round, Turns how many calls take turns in it, and
-	// SameAnswer whether each had the same answer every time.
+	// Times is how often the loop went round, Turns how many calls take turns in it, and SameAnswer whether each
+	// always had the same answer.
 	Times, Turns int
 	SameAnswer   bool
-	// After is when it may go on; 0 means never, because one call costs more than the
-	// whole budget. For a limit it counts from the last call that was made.
+	// After is when it may go on, for a limit from the last call that was made; 0 means never, because one call
+	// costs more than the whole budget.
 	After time.Duration
 }
 
@@ -87,8 +86,7 @@ func (e *StoppedError) used() string {
 	return fmt.Sprintf("the %d calls that it may make", e.Limit.Calls)
 }
 
-// shown rounds up to whole seconds, so that who waits as long as it was told is let
-// through.
+// shown rounds up to whole seconds, so that a call which waits that long is let through.
 func shown(d time.Duration) time.Duration {
 	if r := d.Truncate(time.Second); r < d && d < math.MaxInt64-time.Second {
 		return r + time.Second
@@ -102,6 +100,5 @@ func (e *StoppedError) Is(target error) bool { return target == ErrStopped }
 // Permanent reports whether no wait will help.
 func (e *StoppedError) Permanent() bool { return e.After <= 0 }
 
-// RetryAfter returns how long it is of no use to make this call again, 0 where it
-// never is of use.
+// RetryAfter returns how long it is of no use to make this call again, 0 if it never is of use.
 func (e *StoppedError) RetryAfter() time.Duration { return e.After }

@@ -14,8 +14,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// A Ledger holds what sessions have spent. It is safe for concurrent use. The zero value
-// is not ready; use NewLedger.
+// A Ledger holds what sessions have spent. It is safe for concurrent use. Use [NewLedger].
 type Ledger struct {
 	born time.Time
 	seed maphash.Seed
@@ -24,19 +23,16 @@ type Ledger struct {
 	sessions *simplelru.LRU[string, *session]
 }
 
-// NewLedger returns an empty ledger for that many sessions; 0 means 100,000, which take
-// 40 MB after one call each and at most 210 MB. One more ends the session that was used
-// least recently, whose budget begins anew: no scope is refused because of others, and a
-// scope gains a second budget only where so many others have called since. NewLedger
-// panics if sessions is negative.
+// NewLedger returns an empty ledger for that many sessions; 0 means 100,000, which take 40 MB after one call each
+// and at most 210 MB. One more ends the least recently used session, whose budget begins anew: no scope is
+// refused because of others. NewLedger panics if sessions is negative.
 func NewLedger(sessions int) *Ledger {
 	fault.RefuseNegative("budget: the number of sessions", sessions)
 	kept, _ := simplelru.NewLRU[string, *session](cmp.Or(sessions, 100_000), nil) // its one error is a size of 0 or less
 	return &Ledger{born: time.Now(), seed: maphash.MakeSeed(), sessions: kept}
 }
 
-// now is how long the ledger has been there, which the monotonic clock knows alone:
-// it takes one reading, where time.Now takes two.
+// now is how long the ledger has been there. It takes one reading of the clock, where time.Now takes two.
 func (l *Ledger) now() time.Duration { return time.Since(l.born) }
 
 // Spent is what was spent, calls under way included.
@@ -125,7 +121,6 @@ type taking struct {
 	place   int // in the session's history
 }
 
-// An ending is how it came back.
 type ending struct {
 	at, took time.Duration
 	answer   uint64
@@ -191,8 +186,7 @@ func (s *Spent) add(calls int, cost float64, took time.Duration) {
 	}
 }
 
-// stops says which limit another call would break, and that the budget begins anew after
-// that time.
+// stops returns the limit that another call would break; the budget begins anew after that time.
 func (l *Limit) stops(spent *Spent, cost float64, anew time.Duration) *StoppedError {
 	switch {
 	case l.Calls > 0 && spent.Calls >= l.Calls:
@@ -207,8 +201,7 @@ func (l *Limit) stops(spent *Spent, cost float64, anew time.Duration) *StoppedEr
 	return nil
 }
 
-// costOf is what a call of the tool costs; one whose hint is no number costs more
-// than there is.
+// costOf is what a call of the tool costs; one whose hint is no number costs more than there is.
 func costOf(tool *middleware.Tool) float64 {
 	if tool == nil || tool.Annotations.CostHint == nil {
 		return 0

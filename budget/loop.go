@@ -50,8 +50,7 @@ func (h *history) nth(n int) *entry {
 	return &h.last[len(h.last)-n]
 }
 
-// begin notes a call that is made now. Chains that share the ledger may differ in how
-// many calls they look back.
+// begin notes a call. Chains that share the ledger may differ in how many calls they look back.
 func (h *history) begin(r rounds, e entry) (place int) {
 	h.most = max(h.most, max(longest, patient)*r.repeats)
 	if len(h.last) >= 2*h.most {
@@ -69,8 +68,8 @@ func (h *history) end(place int, answer uint64) {
 	}
 }
 
-// loop says whether the next call goes on with a loop, and is too soon. Calls take
-// turns with a period; in each the same call has had the same answer every time.
+// loop returns an error if the next call goes on with a loop too soon. Calls take turns with a period; in each
+// the same call has had the same answer every time.
 func (h *history) loop(r rounds, call uint64, now time.Duration) *StoppedError {
 	for period := 1; period <= longest; period++ {
 		before := h.nth(period) // what would be the same call
@@ -109,8 +108,8 @@ func (h *history) run(period int, answers bool) int {
 // maxForm keeps one long text from pinning its room for good.
 const maxForm = 1 << 16
 
-// identity is a digest of which call it is: of which tool, with which arguments,
-// however they are written. One that is written as an earlier one is not read again.
+// identity is a digest of the tool and the arguments, however they are written. One that is written as an earlier
+// one is not read again.
 func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call) uint64 {
 	for i := len(h.last) - 1; i >= 0; i-- {
 		if e := &h.last[i]; e.tool == this.tool && e.written == this.written {
@@ -131,8 +130,7 @@ func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, c
 	return maphash.Comparable(seed, names) ^ maphash.Bytes(seed, form)
 }
 
-// text writes a text and its length, so that no two lists of texts are the same.
-func text(h *maphash.Hash, s string) {
+func text(h *maphash.Hash, s string) { // with its length, so that no two lists of texts are the same
 	maphash.WriteComparable(h, len(s))
 	_, _ = h.WriteString(s)
 }
@@ -156,21 +154,20 @@ func (l *Ledger) answer(res *mcp.CallToolResult, err error) uint64 {
 			if t, ok := c.(*mcp.TextContent); ok {
 				text(&h, t.Text)
 			} else {
-				l.value(&h, c)
+				value(&h, c)
 			}
 		}
 		if res.StructuredContent != nil {
-			l.value(&h, res.StructuredContent)
+			value(&h, res.StructuredContent)
 		}
 	}
 	return h.Sum64()
 }
 
-func (*Ledger) value(h *maphash.Hash, v any) {
+func value(h *maphash.Hash, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		maphash.WriteComparable(h, math.NaN()) // never the same
-		return
 	}
 	text(h, string(raw))
 }

@@ -6,6 +6,8 @@ package cache
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"log/slog"
 	"math"
 	"sync"
@@ -23,9 +25,8 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Store is where results are cached, for a host that wants to read its
-	// statistics, to drop results, or to share it between chains; nil means one for
-	// the middleware, however often it is applied.
+	// Store is where results are cached, for a host that wants to read its statistics, to drop results, or to
+	// share it between chains; nil means one for the middleware, however often it is applied.
 	Store *Store
 	// Entries bounds the store that New makes, see [StoreOptions]; 0 means 1,000.
 	// It panics beside a Store, which has bounds already.
@@ -41,21 +42,17 @@ type Options struct {
 	// flight share a call unless the tool is volatile. It is called for each read, so
 	// it has to be fast. nil means no override. A secret is not cached in any case.
 	Lifetime func(tool *middleware.Tool, usual time.Duration) time.Duration
-	// Idempotent has the results of Moderate tools cached too, for at most 30 seconds,
-	// if the host or a trusted server declares them idempotent: a repeated call is
-	// then left out. It is false by default. A Dangerous or Unknown tool is never
-	// cached.
+	// Idempotent has the results of Moderate tools cached too, for at most 30 seconds, if the host or a trusted
+	// server declares them idempotent: a repeated call is then left out. Near does not apply to them. It is
+	// false by default. A Dangerous or Unknown tool is never cached.
 	Idempotent bool
-	// Entities lists, by "server/tool", the members of a tool's arguments that name
-	// what the call is about: {"crm/get_customer": {"id"}, "crm/move_orders":
-	// {"ids", "customer"}}. A member holds a text, a number or a list of these.
-	// A write that names entities invalidates only the reads of the same server that
-	// name one of them, under whatever member, and those that name none, such as
-	// lists and searches. Name a member only if it is the one way in which the server
-	// identifies the entity, and the write changes no other entity that a read names.
-	// A call that leaves a member out, or whose arguments a server could read in
-	// two ways, counts as one that names nothing. Empty means none: a write
-	// invalidates all that is cached of its server.
+	// Entities lists, by "server/tool", the members of a tool's arguments that name what the call is about:
+	// {"crm/get_customer": {"id"}, "crm/move_orders": {"ids", "customer"}}. A member holds a text, a number or
+	// a list of these. A write that names entities invalidates only the reads of the same server that name one
+	// of them, under whatever member, and those that name none, such as lists and searches. Name a member only
+	// if it is the one way in which the server identifies the entity, and the write changes no other entity
+	// that a read names. A call that leaves a member out, or whose arguments a server could read in two ways,
+	// counts as one that names nothing. Empty means none: a write invalidates all that is cached of its server.
 	Entities map[string][]string
 	// Slow is the estimated duration above which a tool's results are evicted after
 	// those of others; they do not expire any later. 0 means 500 ms.
@@ -64,13 +61,11 @@ type Options struct {
 	// is cached for all, and a write of one invalidates it for all. Store then holds
 	// what Near allows and nothing else. nil means that this process is alone.
 	Remote Remote
-	// Near is how long a result that came from Remote is used without asking it
-	// again, and so how much older than another replica's write a result may be; a
-	// write of this process invalidates it at once. 0 means that Remote is always
-	// asked.
+	// Near is how long a result that came from Remote is used without asking it again, and so how much older
+	// than another replica's write a result may be; a write of this process invalidates it at once. 0 means
+	// that Remote is always asked.
 	Near time.Duration
-	// Shared declares that no caller writes to a result. A hit is then a shallow
-	// copy; false means a deep one.
+	// Shared declares that no caller writes to a result. A hit is then a shallow copy; false means a deep one.
 	Shared bool
 	// Logger gets a line for each hit; nil is silent.
 	Logger *slog.Logger
@@ -86,22 +81,18 @@ const (
 
 // New returns a middleware that caches the results of safe calls.
 //
-// A result is found by scope, server, the digest of the tool's definition and the
-// canonical form of the arguments. Errors, results with IsError, results that ask
-// for input and calls that answer such a request are never cached, and neither is
-// any result of a tool without a digest (see [middleware.NewTool]), or of a call whose
-// _meta has members other than those of its transport and its trace. Concurrent
-// identical reads share one call: it keeps the deadline of the first caller and is
-// cancelled only when all callers that wait for it have gone. A result that asks for
-// input is one caller's exchange with the server: the others make their own call.
+// A result is found by scope, server, the digest of the tool's definition and the canonical form of the
+// arguments. Errors, results with IsError, results that ask for input and calls that answer such a request are
+// never cached, and neither is any result of a tool without a digest (see [middleware.NewTool]), or of a call
+// whose _meta has members other than those of its transport and its trace. Concurrent identical reads share one
+// call: it keeps the deadline of the first caller and is cancelled only when all callers that wait for it have
+// gone. A result that asks for input is one caller's exchange with the server: the others make their own call.
 //
-// Every call that is not Safe counts as a write to its server, whatever its outcome:
-// while it is in flight the reads of what it may change are neither answered from
-// the cache nor cached, and what was cached before it began is invalid. That is the
-// whole server, or less if [Options.Entities] names what the call is about.
+// Every call that is not Safe counts as a write to its server, whatever its outcome: while it is in flight the
+// reads of what it may change are neither answered from the cache nor cached, and what was cached before it
+// began is invalid. That is the whole server, or less if [Options.Entities] names what the call is about.
 //
-// New panics on a negative number and on an entity rule without members. It starts
-// nothing that needs closing.
+// New panics on a negative number and on an entity rule without members. It starts nothing that needs closing.
 func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("cache: Options.Entries", o.Entries)
 	fault.RefuseNegative("cache: Options.Bytes", o.Bytes)
@@ -111,8 +102,6 @@ func New(o Options) middleware.Middleware {
 	switch {
 	case o.Near > 0 && o.Remote == nil:
 		panic("cache: Options.Near requires Options.Remote")
-	case o.Remote != nil && o.Idempotent:
-		panic("cache: Options.Idempotent excludes Options.Remote; replicas share what was read, and never the answer of a write")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
 	}
@@ -175,7 +164,7 @@ func (c *cacher) will(tool *middleware.Tool) string {
 	class := tool.Safety()
 	switch ttl, why := c.lifetime(tool, class); {
 	case ttl > 0:
-		return "remember for " + ttl.String()
+		return "cache for " + ttl.String()
 	case why == "":
 		return "join calls in flight"
 	case class == annotation.Safe:
@@ -205,7 +194,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	case ttl > 0 && why == "":
 		return c.writeKept(ctx, &call, ttl)
 	}
-	res, _, err := c.write(ctx, &call, c.naming.of(ctx, &call))
+	res, _, _, err := c.write(ctx, &call, c.naming.of(ctx, &call), key{})
 	return res, err
 }
 
@@ -249,35 +238,21 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) (ttl t
 	return ttl, why
 }
 
-// shortened returns for how long a result may be used, of a lifetime. A server cannot
-// lengthen it.
-func shortened(res *mcp.CallToolResult, ttl time.Duration) time.Duration {
-	var given float64 // of what is not a number
-	switch ms := res.Meta["ttlMs"].(type) {
-	case nil:
-		return ttl
-	case int:
-		given = float64(ms)
-	case float64:
-		given = ms
-	}
-	return min(ttl, time.Duration(max(0, min(given, math.MaxInt32)))*time.Millisecond)
-}
-
 // write makes a call that may change the server. It returns the version of the
-// result, too.
-func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, err error) {
+// result, too, and the ticket for a remote cache.
+func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name, id key) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
-	on, since := c.store.beginWrite(call.Tool.Server, names)
-	defer c.store.endWrite(on, names) // also after a panic
+	since = c.store.beginWrite(call.Tool.Server, names, id)
+	defer c.store.endWrite(call.Tool.Server, names) // also after a panic
 	if c.remote != nil {
-		defer c.beginShared(ctx, call, names)()
+		end := c.beginShared(ctx, call, names)
+		defer func() { ticket = end() }()
 		if ctx.Err() != nil {
-			return nil, since, fault.GivenUp(ctx)
+			return nil, since, "", fault.GivenUp(ctx)
 		}
 	}
 	res, err = c.next.CallTool(ctx, *call)
-	return res, since, err
+	return res, since, "", err
 }
 
 // writeKept is write for a tool whose results the host allows to be cached.
@@ -287,8 +262,21 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 		return res, err
 	}
 	names := c.naming.of(ctx, call)
-	res, since, err := c.write(ctx, call, names)
-	if err == nil && storable(res) {
+	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+	if c.remote != nil {
+		res, found, _, err := r.look(ctx)
+		r.release(ctx, found) // two writes do not share a call
+		if res != nil || err != nil {
+			return res, err
+		}
+	}
+	asked := time.Now()
+	res, since, ticket, err := c.write(ctx, call, names, id.key())
+	switch {
+	case err != nil || !resultcopy.Storable(res):
+	case c.remote != nil:
+		r.publish(ctx, res, asked, ticket)
+	default:
 		kept, size := resultcopy.Copy(res)
 		c.keep(id.key(), call, entry{res: kept, size: size, names: names, since: since}, 0, ttl)
 	}
@@ -297,17 +285,16 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 
 // keep caches a result of that age for at most ttl.
 func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Duration) {
-	if ttl = shortened(e.res, ttl); ttl <= 0 {
+	if ttl = resultcopy.Shortened(e.res, ttl); ttl <= 0 {
 		return
 	}
 	now := c.store.clock()
 	e.tool, e.at = call.Tool, now-age
 	e.expires, e.slow = now+min(ttl, math.MaxInt64-now), call.Tool.Annotations.EstimatedDuration > c.slow
-	c.store.store(id, e)
+	c.store.of(id).store(id, e)
 }
 
-// cached returns a copy of the call's result if it is cached, and the call's digest if it
-// is not.
+// cached returns a copy of the call's result if it is cached, and the call's digest if it is not.
 func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Duration) (id digest, res *mcp.CallToolResult, err error) {
 	at, from := c.store.hot.of(call), time.Duration(0)
 	if at.question != nil {
@@ -317,7 +304,7 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 		return id, nil, err
 	}
 	if res == nil {
-		res, from = c.store.lookup(at, call, id, now)
+		res, from = c.store.of(id.key()).lookup(at, call, id, now)
 	}
 	if res == nil {
 		return id, nil, nil
@@ -338,9 +325,10 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	}
 	names := c.naming.of(ctx, call)
 	if c.remote != nil && ttl > 0 {
-		return c.readShared(ctx, call, id, names, ttl)
+		r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.near, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+		return r.read(ctx)
 	}
-	e, f, leads := c.store.join(ctx, id.key(), call.Tool.Server, names, now)
+	e, f, leads := c.store.of(id.key()).join(ctx, id.key(), call.Tool.Server, names, now)
 	switch {
 	case e.res != nil:
 		c.answered(ctx, call, "hit", now-e.at)
@@ -352,7 +340,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	if err := c.await(ctx, f); err != nil {
 		return nil, err
 	}
-	if asksForInput(f.kept) {
+	if resultcopy.AsksForInput(f.kept) {
 		record(ctx, "passed", "the server asks for input")
 		return c.next.CallTool(ctx, *call)
 	}
@@ -360,8 +348,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	return c.clone(f.kept), nil
 }
 
-// answered records and logs how a call was answered without being made, and how old
-// the answer is.
+// answered records and logs how a call was answered without being made, and how old the answer is.
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
 	freshness := call.Tool.Annotations.Freshness
 	callstate.Of(ctx).Cached(how, age, freshness)
@@ -371,12 +358,34 @@ func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string
 	}
 }
 
-// storable reports whether a result may be cached. An empty result may be one of a
-// kind that the SDK does not know, such as a task that has only begun.
-func storable(res *mcp.CallToolResult) bool {
-	return res != nil && !res.IsError && !asksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)
+// maxArguments is the size of arguments above which a call is not worth caching:
+// its digest costs more than it saves, and it pins memory.
+const maxArguments = 1 << 20
+
+// A digest identifies a read: the same digest means the same request in the same scope to the same tool.
+type digest [sha256.Size]byte
+
+func (d digest) key() key { return key(d[:]) }
+
+var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// digestOf hashes scope, server, name, definition and canonical arguments, the first
+// three with their lengths, so that no two calls hash the same text.
+func digestOf(ctx context.Context, call *middleware.Call) (digest, error) {
+	buffer := keyBuffers.Get().(*[]byte)
+	b := (*buffer)[:0]
+	for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	b = append(b, call.Tool.Digest[:]...)
+	b, err := callstate.AppendForm(b, callstate.Of(ctx), call)
+	id := digest(sha256.Sum256(b))
+	if *buffer = b; cap(b) <= 4*maxArguments {
+		keyBuffers.Put(buffer)
+	}
+	return id, err
 }
 
-func asksForInput(res *mcp.CallToolResult) bool {
-	return res.NeedsInput() || res.RequestState != "" || len(res.InputRequests) > 0
-}
+// record records in the call record what the cache did, and why if it is not plain.
+func record(ctx context.Context, what, why string) { callstate.Of(ctx).Decide("cache", what, why) }

@@ -151,13 +151,14 @@ func TestOnlySafeResultsAreRemembered(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := cache.Options{Idempotent: tt.opted}
-			e := new(executor)
-			c := cache.New(o)(e)
-			its := middleware.Call{Tool: tool(t, "tool", tt.a)}
-			first, second := textOf(t, call(t, c, its)), textOf(t, call(t, c, its))
-			if got := first == second; got != tt.want {
-				t.Errorf("remembered: got %t, want %t", got, tt.want)
+			for _, remote := range []cache.Remote{nil, cache.NewMemory()} {
+				e := new(executor)
+				c := cache.New(cache.Options{Idempotent: tt.opted, Remote: remote})(e)
+				its := middleware.Call{Tool: tool(t, "tool", tt.a)}
+				first, second := textOf(t, call(t, c, its)), textOf(t, call(t, c, its))
+				if got := first == second; got != tt.want {
+					t.Errorf("remembered, remote %v: got %t, want %t", remote != nil, got, tt.want)
+				}
 			}
 		})
 	}

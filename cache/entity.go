@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +12,10 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// maxNames is how many entities one call may name before it counts as one that
-// names none.
+// maxNames is how many entities one call may name before it counts as one that names none.
 const maxNames = 256
 
-// naming says in which arguments the calls of a tool, "server/tool", name
-// entities.
+// naming says in which arguments the calls of a tool, "server/tool", name entities.
 type naming map[string][]string
 
 func newNaming(given map[string][]string) naming {
@@ -49,32 +46,11 @@ func (n naming) of(ctx context.Context, call *middleware.Call) []Name {
 	if err != nil {
 		return nil
 	}
-	var given map[string]json.RawMessage
-	if json.Unmarshal(form, &given) != nil {
-		return nil
-	}
-	var names []Name
-	for _, member := range members {
-		for other := range given { // many servers ignore the case
-			if other != member && strings.EqualFold(other, member) {
-				return nil
-			}
-		}
-		list := []json.RawMessage{given[member]}
-		if raw := given[member]; len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) != nil {
-			return nil
-		}
-		if len(list) == 0 || len(names)+len(list) > maxNames {
-			return nil
-		}
-		for _, one := range list {
-			text, ok := canonical.Identity(one)
-			if !ok {
-				return nil
-			}
-			sum := sha256.Sum256([]byte(text))
-			names = append(names, Name(sum[:]))
-		}
+	texts := canonical.Identities(form, members, maxNames)
+	names := make([]Name, len(texts))
+	for i, text := range texts {
+		sum := sha256.Sum256([]byte(text))
+		names[i] = Name(sum[:])
 	}
 	return names
 }

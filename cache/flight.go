@@ -22,7 +22,7 @@ type flight struct {
 	names    []Name             // what it is about; none for a list
 	since    versions.Version   // when it began
 	deadline time.Time          // the leader's; zero for none
-	waiting  int                // callers; guarded by the store's mutex
+	waiting  int                // callers; guarded by its shard's mutex
 	done     chan struct{}      // likewise; nil while nobody waits
 	cancel   context.CancelFunc // nil if the leader cannot be cancelled
 
@@ -68,14 +68,14 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 		if !returned {
 			f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
 		}
-		c.store.land(f)
+		c.store.of(f.id).land(f)
 	}()
 	f.res, f.err = c.recovering.CallTool(ctx, call)
 	returned = true
 	if f.err == nil {
 		f.keep(call.Tool)
 	}
-	if storable(f.kept) {
+	if resultcopy.Storable(f.kept) {
 		c.keep(f.id, &call, entry{res: f.kept, size: f.size, names: f.names, since: f.since}, 0, ttl)
 	}
 }
@@ -91,14 +91,13 @@ func (f *flight) keep(tool *middleware.Tool) {
 	f.kept, f.size = resultcopy.Copy(f.res)
 }
 
-// await waits until the flight ends, or the caller's context, and returns the error of
-// either.
+// await waits until the flight ends, or the caller's context, and returns the error of either.
 func (c *cacher) await(ctx context.Context, f *flight) error {
 	select {
 	case <-f.done:
 		return f.err
 	case <-ctx.Done():
-		c.store.leave(f)
+		c.store.of(f.id).leave(f)
 		return cause.End(ctx)
 	}
 }

@@ -42,15 +42,15 @@ func TestFreshnessDecides(t *testing.T) {
 		calls    int
 		will     string
 	}{
-		{"stable", annotation.Stable, annotation.Unset, nil, 1, "remember for 5m0s"},
-		{"shared", annotation.Shared, annotation.No, nil, 1, "remember for 30s"},
+		{"stable", annotation.Stable, annotation.Unset, nil, 1, "cache for 5m0s"},
+		{"shared", annotation.Shared, annotation.No, nil, 1, "cache for 30s"},
 		{"volatile", annotation.Volatile, annotation.Unset, nil, 3, "never cache, its result is volatile"},
 		{"not understood", "", annotation.Unset, nil, 3, "never cache, its result is volatile"},
 		{"not a freshness", "forever", annotation.Unset, nil, 3, "never cache, its result is volatile"},
 		{"a secret", annotation.Stable, annotation.Yes, nil, 3, "never cache, its result is a secret"},
 		{"stable, off", annotation.Stable, annotation.Unset, off, 2, "join calls in flight"},
 		{"volatile, off", annotation.Volatile, annotation.Unset, off, 3, "never cache, its result is volatile"},
-		{"volatile, an hour", annotation.Volatile, annotation.Unset, hour, 1, "remember for 1h0m0s"},
+		{"volatile, an hour", annotation.Volatile, annotation.Unset, hour, 1, "cache for 1h0m0s"},
 		{"a secret, an hour", annotation.Shared, annotation.Yes, hour, 3, "never cache, its result is a secret"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestRecordTellsTheAge(t *testing.T) {
 				call(t, c, its)
 				time.Sleep(4 * time.Second)
 			}
-			want := []chain.Decision{{Stage: "cache", What: "hit", Why: "from memory, 12s old, stable"}}
+			want := []chain.Decision{{Stage: "cache", What: "hit", Why: "from the cache, 12s old, stable"}}
 			if got.Age != 12*time.Second || len(got.Decisions) != 1 || got.Decisions[0] != want[0] {
 				t.Errorf("got %v, %v; want %v", got.Age, got.Decisions, want)
 			}

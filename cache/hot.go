@@ -18,22 +18,21 @@ const (
 	hotBytes = 2 << 10 // longer arguments are compared by their digest
 )
 
-// hot recognizes repeated calls by the bytes of their arguments, so that a hit needs
-// neither the canonical form nor the store's lock. The questions take at most 4 MiB.
-// The results are those of the store, and are dropped as soon as anything is
-// written to, forgotten or evicted there.
+// hot recognizes repeated calls by the bytes of their arguments, so that a hit needs neither the canonical form
+// nor the store's lock. The questions take at most 4 MiB. The results are those of the store, and are dropped
+// as soon as anything is written to, forgotten or evicted there.
 //
-// Only reading slots and answers needs no lock; the store's mutex guards the rest.
+// Slots and answers are read without a lock. Answers are written under the mutex of the
+// shard that has the result, or taken from a question that has lost its slot.
 type hot struct {
-	seed   maphash.Seed
-	slots  [hotSlots]slot
-	filled []*question // those that have an answer
+	seed  maphash.Seed
+	slots [hotSlots]slot
 }
 
 // A slot holds one of the questions that have the same hash, modulo the slots.
 type slot struct {
 	question atomic.Pointer[question]
-	seen     uint64 // hash of the last hit that was not the question; needs the lock
+	seen     atomic.Uint64 // hash of the last hit that was not the question
 }
 
 // A question is a call, byte for byte.
@@ -99,8 +98,7 @@ func newQuestion(hash uint64, call *middleware.Call, id digest) *question {
 	return q
 }
 
-// result returns the answer to the question, nil if the store has to be asked, and when
-// it was returned.
+// result returns the answer to the question, nil if the store has to be asked, and when it was returned.
 func (q *question) result(now time.Duration) (res *mcp.CallToolResult, at time.Duration) {
 	if a := q.answer.Load(); a != nil && now < a.expires {
 		q.hits.Add(1)
@@ -109,49 +107,46 @@ func (q *question) result(now time.Duration) (res *mcp.CallToolResult, at time.D
 	return nil, 0
 }
 
-// warm keeps an entry that was just found with its question, from the second hit
-// on: most calls are not repeated in the same bytes. The caller holds the store's
-// mutex.
-func (s *Store) warm(at place, call *middleware.Call, id digest, e *entry) {
+// warm keeps an entry that was just found with its question, from the second hit on: most calls are not
+// repeated in the same bytes. The caller holds the shard's mutex.
+func (s *shard) warm(at place, call *middleware.Call, id digest, e *entry) {
 	q := at.question
 	if q == nil {
-		if at.slot.seen != at.hash {
-			at.slot.seen = at.hash
+		if at.slot.seen.Swap(at.hash) != at.hash {
 			return
 		}
 		q = newQuestion(at.hash, call, id)
 		if old := at.slot.question.Swap(q); old != nil {
-			s.cool(old)
+			old.answer.Store(nil) // its hits are counted by its own shard
 		}
 	}
-	if len(s.hot.filled) == hotSlots { // some have lost their slot
+	if len(s.filled) >= hotSlots { // some have lost their slot
 		s.coolAll()
 	}
 	if q.answer.Swap(&answer{e.res, e.at, e.expires}) == nil {
-		s.hot.filled = append(s.hot.filled, q)
+		s.filled = append(s.filled, q)
 	}
 }
 
 // cool drops the answer to a question.
-func (s *Store) cool(q *question) {
+func (s *shard) cool(q *question) {
 	q.answer.Store(nil)
 	s.count(q)
 }
 
 // count adds up the hits of a question, which make its entry the newest.
-func (s *Store) count(q *question) {
+func (s *shard) count(q *question) {
 	if hits := q.hits.Swap(0); hits > 0 {
 		s.stats.Hits += hits
 		s.kept.list.Get(q.id.key())
 	}
 }
 
-// coolAll drops all answers: every later hit needs the mutex, which the caller
-// holds.
-func (s *Store) coolAll() {
-	for _, q := range s.hot.filled {
+// coolAll drops all answers: every later hit needs the mutex, which the caller holds.
+func (s *shard) coolAll() {
+	for _, q := range s.filled {
 		s.cool(q)
 	}
-	clear(s.hot.filled)
-	s.hot.filled = s.hot.filled[:0]
+	clear(s.filled)
+	s.filled = s.filled[:0]
 }

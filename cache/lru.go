@@ -27,9 +27,8 @@ type entry struct {
 	slow    bool // took long to get
 }
 
-// valid reports whether the entry may still be used. A write in flight needs no
-// look: it changed the server when it began, and no result that is requested before
-// it returns is cached (see Servers.Request).
+// valid reports whether the entry may still be used. A write in flight needs no look: it changed the server
+// when it began, and no result that is requested before it returns is cached (see Servers.Request).
 func (e *entry) valid(now time.Duration) bool {
 	return now < e.expires && !e.server.Changed(e.names, e.since)
 }
@@ -45,7 +44,7 @@ type results struct {
 
 func newResults(maxEntries int, maxBytes int64) *results {
 	r := &results{maxEntries: maxEntries, maxBytes: maxBytes}
-	r.list = newLRU(maxEntries, func(_ key, e entry) { r.count(e, -1) })
+	r.list, _ = simplelru.NewLRU(maxEntries, func(_ key, e entry) { r.count(e, -1) }) // its one error is a size below 1
 	return r
 }
 
@@ -70,11 +69,10 @@ func (r *results) add(id key, e entry) {
 // lookAt is how many of the oldest entries are considered for eviction.
 const lookAt = 8
 
-// evict removes one of the oldest entries. It passes over results of slow tools,
-// which take long to get again, unless they are more than four fifths of all:
-// then it passes over the others, so that a new read always finds a place. What it
-// passes over becomes the newest. An entry that is no longer valid goes at once,
-// and is not reported as evicted.
+// evict removes one of the oldest entries. It passes over results of slow tools, which take long to get again,
+// unless they are more than four fifths of all: then it passes over the others, so that a new read always finds
+// a place. What it passes over becomes the newest. An entry that is no longer valid goes at once, and is not
+// reported as evicted.
 func (r *results) evict(now time.Duration) (evicted bool) {
 	wantSlow := r.slow*5 > r.list.Len()*4
 	for most := min(lookAt, r.list.Len()); ; most-- {
@@ -85,12 +83,4 @@ func (r *results) evict(now time.Duration) (evicted bool) {
 		}
 		r.list.Get(id)
 	}
-}
-
-func newLRU[K comparable, V any](size int, onEvict func(K, V)) *simplelru.LRU[K, V] {
-	list, err := simplelru.NewLRU(size, onEvict)
-	if err != nil {
-		panic("cache: " + err.Error()) // only for a size below 1
-	}
-	return list
 }

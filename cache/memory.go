@@ -17,9 +17,8 @@ const (
 	flightLease = 30 * time.Second
 )
 
-// Memory is a [Remote] in this process: for chains that share cached results but not
-// their [Store], and as the measure of others. It holds 10,000 values at most.
-// The zero value is not ready; use [NewMemory].
+// Memory is a [Remote] in this process: for chains that share cached results but not their [Store], and as the
+// measure of others. It holds 10,000 values at most. The zero value is not ready; use [NewMemory].
 type Memory struct {
 	mu      sync.Mutex // guards what follows
 	servers versions.Servers[Name]
@@ -39,11 +38,11 @@ var _ Remote = (*Memory)(nil)
 
 // NewMemory returns an empty memory.
 func NewMemory() *Memory {
-	return &Memory{writes: make(map[string]Write), values: newLRU[digest, memoryValue](10_000, nil)}
+	values, _ := simplelru.NewLRU[digest, memoryValue](10_000, nil) // its one error is a size below 1
+	return &Memory{writes: make(map[string]Write), values: values}
 }
 
-// server returns the state of a server, without the writes whose lease is over. The
-// caller holds the lock.
+// server returns the state of a server, without the writes whose lease is over. The caller holds the lock.
 func (m *Memory) server(name string) *versions.Server[Name] {
 	on := m.servers.Of(name)
 	if on.Busy(nil) {
@@ -57,14 +56,17 @@ func (m *Memory) server(name string) *versions.Server[Name] {
 	return on
 }
 
-// end ends a write, also one whose beginning was lost or whose lease was over.
-func (m *Memory) end(w Write) {
+// end ends a write, also one whose beginning was lost or whose lease was over. It
+// reports whether no other overlapped it.
+func (m *Memory) end(w Write) (alone bool) {
 	on := m.servers.Of(w.Server)
 	if open, ok := m.writes[w.ID]; ok {
 		delete(m.writes, w.ID)
 		on.End(open.Names)
+		alone = !on.Changed(open.Names, open.since)
 	}
 	m.servers.Mark(on, w.Names)
+	return alone
 }
 
 // Look implements [Remote].
@@ -125,15 +127,17 @@ func (m *Memory) Begin(_ context.Context, w Write) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.servers.Begin(m.server(w.Server), w.Names)
+	w.since = m.servers.Begin(m.server(w.Server), w.Names)
 	m.writes[w.ID] = w
 	return nil
 }
 
 // End implements [Remote].
-func (m *Memory) End(_ context.Context, w Write) error {
+func (m *Memory) End(_ context.Context, w Write) (ticket string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.end(w)
-	return nil
+	if m.end(w) {
+		ticket = ticketOf(m.servers.Now)
+	}
+	return ticket, nil
 }

@@ -33,16 +33,16 @@ import (
 type Remote interface {
 	// Look returns what is cached. A caller that is to lead calls Keep or Drop once.
 	Look(ctx context.Context, q Question) (Found, error)
-	// Keep caches a value that was requested after the look that returned the ticket,
-	// and ends the flight.
+	// Keep caches a value that was requested after the look that returned the ticket, and ends the flight.
 	Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error
 	// Drop ends the flight without a value.
 	Drop(ctx context.Context, q Question, ticket string)
 	// Begin records that a write is about to be sent.
 	Begin(ctx context.Context, w Write) error
-	// End records that it has returned. If it fails, what the write may have changed
-	// is used no longer than the implementation documents.
-	End(ctx context.Context, w Write) error
+	// End records that it has returned. If it fails, what the write may have changed is used no longer than the
+	// implementation documents. With the ticket the result of the write is kept, for a question with its names
+	// that was looked for before it began; "" if another write of what it may change overlapped it.
+	End(ctx context.Context, w Write) (ticket string, err error)
 }
 
 // A Name is the hash of what names one entity, the same in every process.
@@ -55,13 +55,14 @@ type Question struct {
 	Names  []Name            // what it is about; none for a list, which any write invalidates
 }
 
-// A Write is a call that may change what its names stand for, or with none all
-// that the server holds.
+// A Write is a call that may change what its names stand for, or with none all that the server holds.
 type Write struct {
 	ID     string // of this write alone
 	Server string
 	Names  []Name
 	Until  time.Time // when it has ended in any case; zero if that is not known
+
+	since versions.Version // of its result, in a Memory
 }
 
 // Found is what a look has found.
@@ -90,45 +91,29 @@ type fetch struct {
 	kept *mcp.CallToolResult // nil if there is nothing for others
 }
 
-// A sharedRead is one read through the remote cache.
+// A sharedRead is one read through the remote cache, or one write whose result the host allows to be cached.
 type sharedRead struct {
 	*cacher
 
 	call  middleware.Call
 	q     Question
 	ttl   time.Duration
+	near  time.Duration    // 0 for a write, which another replica may undo
 	since versions.Version // in the store of this process
 	asked time.Duration    // by its clock
 }
 
-// readShared answers from the remote cache, waits for the caller that asks the
-// server already, or asks it.
-func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
-	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+// read answers from the remote cache, waits for the caller that asks the server already, or asks it.
+func (r *sharedRead) read(ctx context.Context) (*mcp.CallToolResult, error) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		if r.since, r.asked = c.store.version(r.q.Server, names), c.store.clock(); r.since == 0 { // Remote may not know
-			record(ctx, "passed", "a write is in flight")
-			return c.next.CallTool(ctx, *call)
-		}
-		found, err := bounded.Do(ctx, c.bound, func(ctx context.Context) (Found, error) { return c.remote.Look(ctx, r.q) },
-			func(late Found) { r.release(ctx, late) })
+		res, found, why, err := r.look(ctx)
 		switch {
-		case ctx.Err() != nil:
-			if err == nil {
-				r.release(ctx, found)
-			}
-			return nil, fault.GivenUp(ctx)
-		case err != nil:
-			record(ctx, "passed", "the shared memory does not answer")
-			return c.next.CallTool(ctx, *call)
-		}
-		res, at, ok := resultcopy.Decode(found.Value)
-		if age := max(time.Since(at), 0); ok && age < ttl && storable(res) { // the clocks of replicas differ
-			r.keepNear(res, age)
-			c.answered(ctx, call, "hit", age)
-			return res, nil
-		}
-		if found.Value != nil || !found.Busy {
+		case res != nil || err != nil:
+			return res, err
+		case why != "":
+			record(ctx, "passed", why)
+			return r.next.CallTool(ctx, r.call)
+		case found.Value != nil || !found.Busy:
 			return r.fetch(ctx, found.Ticket)
 		}
 		res, err = r.wait(ctx, found.Ticket, pause)
@@ -138,18 +123,40 @@ func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id diges
 	}
 }
 
-// release gives up the lead of a look that nobody waits for.
-func (r *sharedRead) release(ctx context.Context, found Found) {
-	if found.Value == nil && !found.Busy {
-		r.drop(ctx, found.Ticket)
+// look returns the result of the remote cache. Without one it returns what was found
+// instead, or why nothing could be.
+func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found Found, why string, err error) {
+	if r.since, r.asked = r.store.of(digest(r.q.ID).key()).version(r.q.Server, r.q.Names), r.store.clock(); r.since == 0 { // Remote may not know
+		return nil, Found{}, "a write is in flight", nil
 	}
+	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Found, error) { return r.remote.Look(ctx, r.q) },
+		func(late Found) { r.release(ctx, late) })
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			r.release(ctx, found)
+		}
+		return nil, Found{}, "", fault.GivenUp(ctx)
+	case err != nil:
+		return nil, Found{}, "the shared memory does not answer", nil
+	}
+	res, at, ok := resultcopy.Decode(found.Value)
+	if age := max(time.Since(at), 0); ok && age < r.ttl && resultcopy.Storable(res) { // the clocks of replicas differ
+		r.keepNear(res, age)
+		r.answered(ctx, &r.call, "hit", age)
+		return res, found, "", nil
+	}
+	return nil, found, "", nil
 }
 
-func (r *sharedRead) drop(ctx context.Context, ticket string) {
-	_ = r.tell(ctx, func(ctx context.Context) error {
-		r.remote.Drop(ctx, r.q, ticket)
-		return nil
-	}, nil)
+// release gives up the lead of a look that nobody waits for.
+func (r *sharedRead) release(ctx context.Context, found Found) {
+	if found.Value == nil && !found.Busy && found.Ticket != "" {
+		_ = r.tell(ctx, func(ctx context.Context) error {
+			r.remote.Drop(ctx, r.q, found.Ticket)
+			return nil
+		}, nil)
+	}
 }
 
 // tell runs an operation of the remote cache that has no value. If it succeeds after it was
@@ -159,9 +166,8 @@ func (c *cacher) tell(ctx context.Context, operation func(context.Context) error
 	return err
 }
 
-// wait waits for the result that another caller has requested: until it is there, if
-// that is one of this process, else for a while. It returns neither result nor error
-// if the caller has to look again.
+// wait waits for the result that another caller has requested: until it is there, if that is one of this
+// process, else for a while. It returns neither result nor error if the caller has to look again.
 func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duration) (*mcp.CallToolResult, error) {
 	var done chan struct{}
 	var again <-chan time.Time
@@ -193,26 +199,32 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	r.joinable.Store(at, f)
 	defer func() { // also after a panic
 		if !kept {
-			r.drop(ctx, ticket)
+			r.release(ctx, Found{Ticket: ticket})
 		}
 		r.joinable.Delete(at)
 		close(f.done)
 	}()
 	asked := time.Now()
 	res, err := r.next.CallTool(ctx, r.call)
-	if err != nil || !storable(res) {
+	if err != nil || !resultcopy.Storable(res) {
 		return res, err
 	}
 	f.kept, _ = resultcopy.Copy(res)
 	r.keepNear(f.kept, 0)
-	ttl := shortened(res, r.ttl)
-	if value, ok := resultcopy.Encode(f.kept, asked); ok && ticket != "" && ttl > 0 {
-		kept = true
-		_ = r.tell(ctx, func(ctx context.Context) error { // what is not kept is fetched again
-			return r.remote.Keep(ctx, r.q, ticket, value, ttl)
-		}, nil)
-	}
+	kept = r.publish(ctx, f.kept, asked, ticket)
 	return res, nil
+}
+
+// publish keeps a result for all, which was requested at a time, and reports whether
+// that was tried. What is not kept is fetched again.
+func (r *sharedRead) publish(ctx context.Context, res *mcp.CallToolResult, asked time.Time, ticket string) bool {
+	ttl := resultcopy.Shortened(res, r.ttl)
+	value, ok := resultcopy.Encode(res, asked)
+	if !ok || ticket == "" || ttl <= 0 {
+		return false
+	}
+	_ = r.tell(ctx, func(ctx context.Context) error { return r.remote.Keep(ctx, r.q, ticket, value, ttl) }, nil)
+	return true
 }
 
 // keepNear caches a result of that age in this process, for a while from when it was
@@ -225,20 +237,27 @@ func (r *sharedRead) keepNear(res *mcp.CallToolResult, age time.Duration) {
 }
 
 // beginShared tells the other replicas that a write begins. The func that it returns
-// tells them that it has ended.
-func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []Name) (end func()) {
+// tells them that it has ended, and returns the ticket to keep its result with.
+func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []Name) (end func() (ticket string)) {
 	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: names}
 	w.Until, _ = ctx.Deadline()
 	over := make(chan struct{})
-	tellEnd := func(ctx context.Context) error { return c.remote.End(ctx, w) }
-	_ = c.tell(ctx, func(ctx context.Context) error { return c.remote.Begin(ctx, w) }, func(struct{}) { // the end is what counts
+	tellEnd := func(ctx context.Context) (string, error) {
+		return bounded.Do(ctx, c.bound, func(ctx context.Context) (string, error) { return c.remote.End(ctx, w) }, nil)
+	}
+	lost := c.tell(ctx, func(ctx context.Context) error { return c.remote.Begin(ctx, w) }, func(struct{}) { // the end is what counts
 		<-over // a beginning that comes late is ended once more
-		_ = c.tell(context.WithoutCancel(ctx), tellEnd, nil)
+		_, _ = tellEnd(context.WithoutCancel(ctx))
 	})
-	return func() {
+	return func() string {
 		close(over)
-		if err := c.tell(ctx, tellEnd, nil); err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
+		ticket, err := tellEnd(ctx)
+		if err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
 			c.log.LogAttrs(ctx, slog.LevelDebug, "cache: the shared memory was not told that a write has ended", slog.Any("err", err))
 		}
+		if lost != nil || err != nil { // it may have begun there only after another
+			return ""
+		}
+		return ticket
 	}
 }

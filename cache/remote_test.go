@@ -15,12 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A site is a server behind two replicas of a host.
@@ -246,7 +245,7 @@ func (c *counted) Look(ctx context.Context, q cache.Question) (cache.Found, erro
 	return c.Remote.Look(ctx, q)
 }
 
-func (c *counted) End(ctx context.Context, w cache.Write) error {
+func (c *counted) End(ctx context.Context, w cache.Write) (string, error) {
 	c.ends.Add(1)
 	return c.Remote.End(ctx, w)
 }
@@ -287,7 +286,9 @@ func (gone) Keep(context.Context, cache.Question, string, []byte, time.Duration)
 
 func (gone) Drop(context.Context, cache.Question, string) {}
 func (gone) Begin(context.Context, cache.Write) error     { return errOut }
-func (gone) End(context.Context, cache.Write) error       { return errOut }
+func (gone) End(context.Context, cache.Write) (string, error) {
+	return "", errOut
+}
 
 func TestRemoteThatIsGoneIsAMiss(t *testing.T) {
 	t.Parallel()
@@ -398,7 +399,6 @@ func TestNewRefusesWhatGoesNotWithARemote(t *testing.T) {
 	for name, o := range map[string]cache.Options{
 		"Near is negative":    {Remote: gone{}, Near: -1},
 		"Near stands without": {Near: time.Second},
-		"Idempotent stands":   {Remote: gone{}, Idempotent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -501,7 +501,7 @@ func (s *stuck) Begin(ctx context.Context, w cache.Write) error {
 	return s.Remote.Begin(context.WithoutCancel(ctx), w)
 }
 
-func (s *stuck) End(ctx context.Context, w cache.Write) error {
+func (s *stuck) End(ctx context.Context, w cache.Write) (string, error) {
 	if s.begun.Load() > 0 {
 		s.ended.Add(1)
 	}

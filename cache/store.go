@@ -8,43 +8,53 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
 type StoreOptions struct {
-	// Entries is how many results are kept; 0 means 1,000.
+	// Entries is how many results are kept; 0 means 1,000. From 2,000 on the store has up to
+	// eight parts, by key, so that misses use all cores. Each evicts its own results.
 	Entries int
-	// Bytes is how much memory the results may take, as measured by their text
-	// and data; 0 means 64 MiB. A larger result is not kept.
+	// Bytes is how much memory the results may take, as measured by their text and data; 0 means 64 MiB. A
+	// result that is larger than this, or than the share of a part, which is at least 8 MiB, is not kept.
 	Bytes int64
 }
 
-// A Store holds cached results, the reads in flight, and the versions of what was
-// written to each server. A host that wants to read its statistics, or to drop
-// results, makes one and passes it in as [Options.Store]. Chains that share a store
-// see each other's writes and answer each other's reads, so the same server id must
+// A Store holds cached results, the reads in flight, and the versions of what was written to each server. A
+// host that wants to read its statistics, or to drop results, makes one and passes it in as [Options.Store].
+// Chains that share a store see each other's writes and answer each other's reads, so the same server id must
 // mean the same server in all of them.
 //
-// It is safe for concurrent use, and needs no closing. The zero value is not ready;
-// use [NewStore].
+// It is safe for concurrent use, and needs no closing. The zero value is not ready; use [NewStore].
 type Store struct {
-	born time.Time
-	hot  *hot
-	late atomic.Uint64
+	born   time.Time
+	hot    *hot
+	late   atomic.Uint64
+	shards []*shard // each has the results of some keys
+}
 
+// A shard has part of the keys. It records the writes to all servers, so that nothing that a
+// read needs is outside of its shard. A write begins in every shard before it is made.
+type shard struct {
+	born      time.Time
 	mu        sync.Mutex // guards what follows, and what hot says it does; never held across a call
 	kept      *results
 	inFlight  map[key]*flight
 	servers   versions.Servers[Name]
 	forgotten versions.Version // when Forget was last called
+	filled    []*question      // those that have an answer
 	stats     Stats
+
+	_ [64]byte // two cores that use two shards share no cache line
 }
+
+// of returns the shard of a key.
+func (s *Store) of(id key) *shard { return s.shards[int(id[0])%len(s.shards)] }
 
 // Stats counts what a [Store] did since it was made.
 type Stats struct {
@@ -63,13 +73,18 @@ type Stats struct {
 func NewStore(o StoreOptions) *Store {
 	fault.RefuseNegative("cache: StoreOptions.Entries", o.Entries)
 	fault.RefuseNegative("cache: StoreOptions.Bytes", o.Bytes)
-	return &Store{
-		born:     time.Now(),
-		hot:      &hot{seed: maphash.MakeSeed()},
-		kept:     newResults(cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)),
-		inFlight: make(map[key]*flight),
-		servers:  versions.Servers[Name]{Now: 1}, // 0 stands for a write in flight
+	entries, bytes := cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)
+	s := &Store{born: time.Now(), hot: &hot{seed: maphash.MakeSeed()}}
+	n := int(max(1, min(8, int64(entries/1000), bytes>>23)))
+	for range n {
+		s.shards = append(s.shards, &shard{
+			born:     s.born,
+			kept:     newResults(entries/n, bytes/int64(n)),
+			inFlight: make(map[key]*flight),
+			servers:  versions.Servers[Name]{Now: 1}, // 0 stands for a write in flight
+		})
 	}
+	return s
 }
 
 // clock returns the time since the store was made. It needs no lock.
@@ -77,38 +92,48 @@ func (s *Store) clock() time.Duration { return time.Since(s.born) }
 
 // Stats returns the counts as of now.
 func (s *Store) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, q := range s.hot.filled {
-		s.count(q)
+	all := Stats{Late: s.late.Load()}
+	for _, one := range s.shards {
+		one.mu.Lock()
+		for _, q := range one.filled {
+			one.count(q)
+		}
+		all.Hits += one.stats.Hits
+		all.Joined += one.stats.Joined
+		all.Misses += one.stats.Misses
+		all.Ended += one.stats.Ended
+		all.Evicted += one.stats.Evicted
+		all.Writes = one.stats.Writes // which begin in every shard
+		all.Entries += one.kept.list.Len()
+		all.Bytes += one.kept.bytes
+		one.mu.Unlock()
 	}
-	stats := s.stats
-	stats.Entries, stats.Bytes, stats.Late = s.kept.list.Len(), s.kept.bytes, s.late.Load()
-	return stats
+	return all
 }
 
-// Forget drops the results of every tool that matches, of every scope, and
-// returns how many they were. In both patterns * stands for any text, so that
-// ("files", "read") is one tool, ("files", "*") a server, ("*", "list_*") a kind
-// of tool and ("*", "*") everything. A read that is in flight meanwhile is
-// answered but not cached, and no later read joins it.
+// Forget drops the results of every tool that matches, of every scope, and returns how many they were. In both
+// patterns * stands for any text, so that ("files", "read") is one tool, ("files", "*") a server, ("*",
+// "list_*") a kind of tool and ("*", "*") everything. A read that is in flight meanwhile is answered but not
+// cached, and no later read joins it.
 func (s *Store) Forget(server, tool string) (forgotten int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.servers.Now++
-	s.forgotten = s.servers.Now
-	s.coolAll()
-	for _, id := range s.kept.list.Keys() {
-		if e, _ := s.kept.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
-			s.kept.list.Remove(id)
-			forgotten++
+	for _, one := range s.shards {
+		one.mu.Lock()
+		one.servers.Now++
+		one.forgotten = one.servers.Now
+		one.coolAll()
+		for _, id := range one.kept.list.Keys() {
+			if e, _ := one.kept.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
+				one.kept.list.Remove(id)
+				forgotten++
+			}
 		}
+		one.mu.Unlock()
 	}
 	return forgotten
 }
 
 // find returns the valid entry of a key. The caller holds the mutex.
-func (s *Store) find(id key, now time.Duration) (e entry, ok bool) {
+func (s *shard) find(id key, now time.Duration) (e entry, ok bool) {
 	if e, ok = s.kept.list.Get(id); !ok {
 		return entry{}, false
 	}
@@ -122,9 +147,8 @@ func (s *Store) find(id key, now time.Duration) (e entry, ok bool) {
 	return e, true
 }
 
-// lookup returns the cached result of a call, nil if there is none, and when it was
-// returned.
-func (s *Store) lookup(at place, call *middleware.Call, id digest, now time.Duration) (*mcp.CallToolResult, time.Duration) {
+// lookup returns the cached result of a call, nil if there is none, and when it was returned.
+func (s *shard) lookup(at place, call *middleware.Call, id digest, now time.Duration) (*mcp.CallToolResult, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.find(id.key(), now)
@@ -134,10 +158,9 @@ func (s *Store) lookup(at place, call *middleware.Call, id digest, now time.Dura
 	return e.res, e.at
 }
 
-// join returns a cached result, or a call in flight for which the caller now waits,
-// or a new flight that the caller leads. A caller with more time than the flight
-// makes its own call, which later callers join.
-func (s *Store) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (e entry, f *flight, leads bool) {
+// join returns a cached result, or a call in flight for which the caller now waits, or a new flight that the
+// caller leads. A caller with more time than the flight makes its own call, which later callers join.
+func (s *shard) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (e entry, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +186,7 @@ func (s *Store) join(ctx context.Context, id key, server string, names []Name, n
 }
 
 // version returns the version of a read that is requested now.
-func (s *Store) version(server string, names []Name) versions.Version {
+func (s *shard) version(server string, names []Name) versions.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.servers.Request(s.servers.Of(server), names)
@@ -171,19 +194,18 @@ func (s *Store) version(server string, names []Name) versions.Version {
 
 // fresh reports whether what was requested at a version still holds: nothing that
 // it is about was written to or forgotten since. The caller holds the mutex.
-func (s *Store) fresh(on *versions.Server[Name], names []Name, since versions.Version) bool {
+func (s *shard) fresh(on *versions.Server[Name], names []Name, since versions.Version) bool {
 	return since >= s.forgotten && !on.Changed(names, since)
 }
 
-// covers reports whether a flight that ends at have serves a caller that has
-// until want; zero means no end.
+// covers reports whether a flight that ends at have serves a caller that has until want; zero means no end.
 func covers(have, want time.Time) bool {
 	return have.IsZero() || !want.IsZero() && !have.Before(want)
 }
 
 // leave records that one caller no longer waits. When the last one leaves, the
 // flight is cancelled, and no later read joins it.
-func (s *Store) leave(f *flight) {
+func (s *shard) leave(f *flight) {
 	s.mu.Lock()
 	f.waiting--
 	abandoned := f.waiting == 0
@@ -197,7 +219,7 @@ func (s *Store) leave(f *flight) {
 }
 
 // land ends a flight and wakes its callers.
-func (s *Store) land(f *flight) {
+func (s *shard) land(f *flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inFlight[f.id] == f {
@@ -208,9 +230,8 @@ func (s *Store) land(f *flight) {
 	}
 }
 
-// store caches a result, unless what it is about may have changed since it was
-// requested.
-func (s *Store) store(id key, e entry) {
+// store caches a result, unless what it is about may have changed since it was requested.
+func (s *shard) store(id key, e entry) {
 	if e.size > s.kept.maxBytes {
 		return
 	}
@@ -224,7 +245,7 @@ func (s *Store) store(id key, e entry) {
 		s.coolAll() // which entries were used counts when one has to go
 		s.kept.list.Remove(id)
 	}
-	for now := s.clock(); s.kept.full(e.size); {
+	for now := time.Since(s.born); s.kept.full(e.size); {
 		if s.kept.evict(now) {
 			s.stats.Evicted++
 		}
@@ -232,23 +253,28 @@ func (s *Store) store(id key, e entry) {
 	s.kept.add(id, e)
 }
 
-// beginWrite invalidates what the write may change, and keeps reads that overlap it
-// from being cached. No names means everything that the server holds. It returns the
-// version of what the write returns, which is 0 while others are in flight: they may
-// come last.
-func (s *Store) beginWrite(server string, names []Name) (on *versions.Server[Name], since versions.Version) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Writes++
-	s.coolAll()
-	on = s.servers.Of(server)
-	return on, s.servers.Begin(on, names)
+// beginWrite invalidates what the write may change, and keeps reads that overlap it from being cached. No names
+// means everything that the server holds. It returns the version of what the write returns, if that has the
+// key, which is 0 while others are in flight: they may come last.
+func (s *Store) beginWrite(server string, names []Name, id key) (since versions.Version) {
+	for _, one := range s.shards {
+		one.mu.Lock()
+		one.stats.Writes++
+		one.coolAll()
+		if v := one.servers.Begin(one.servers.Of(server), names); one == s.of(id) {
+			since = v
+		}
+		one.mu.Unlock()
+	}
+	return since
 }
 
 // endWrite records that a write has returned. It invalidates nothing: no read that
 // was requested meanwhile is cached.
-func (s *Store) endWrite(on *versions.Server[Name], names []Name) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	on.End(names)
+func (s *Store) endWrite(server string, names []Name) {
+	for _, one := range s.shards {
+		one.mu.Lock()
+		one.servers.Of(server).End(names)
+		one.mu.Unlock()
+	}
 }

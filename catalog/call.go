@@ -2,18 +2,25 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
+	"sync/atomic"
+	"weak"
 
+	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/scope"
+	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A caller is the catalogue as one caller sees it: all of it, or a [View]. What the caller does not
-// see is neither listed nor found nor called, and a call of it ends as that of a tool that is not
-// there.
+// A caller is the catalogue as one caller sees it: all of it, or a [View]. A tool that the caller does not
+// see is neither listed nor found, and a call of it ends as that of an unknown tool.
 type caller struct {
 	c      *Catalog
 	sees   func(*middleware.Tool) bool
@@ -27,19 +34,16 @@ func newCaller(c *Catalog, sees func(*middleware.Tool) bool, view bool) *caller 
 	return v
 }
 
-// CallTool calls the tool on its server, behind a guard: a Dangerous or Unknown call that
-// nobody has approved is refused, by the class of the accepted definition.
+// CallTool calls the tool on its server, behind a guard that goes by the class of the accepted definition.
 func (v *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return guard.Call(ctx, call, v.lookup)
 }
 
-// Describe implements [middleware.Describer].
 func (*caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "guard", Guards: true}
 }
 
-// Guard stands before an executor other than the catalog's own sessions that calls the same
-// tools: it takes their class from the catalog, and refuses what the catalog does not know.
+// Guard returns another executor of the same tools behind a guard that takes their class from the catalog.
 func (v *caller) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("catalog: a guard needs an executor; got nil")
@@ -47,8 +51,7 @@ func (v *caller) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.For(v.lookupFor(executor))
 }
 
-// lookupFor finds the targets of calls, which the executor executes, or that of each server if it
-// is nil.
+// lookupFor finds the targets of calls, which the executor executes, or that of each server if it is nil.
 func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
 	ended := v.c.meter.Count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
@@ -68,8 +71,7 @@ func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
 	}
 }
 
-// watch has the guard of an approved call ask whether the snapshot still holds for a server, and
-// list its tools if a change of them is announced that no list has.
+// watch lets the guard of an approved call check its server's snapshot, and read a list that was announced.
 func (c *Catalog) watch(s *snapshot, id string) {
 	its := s.sources[id]
 	its.current = func() bool { return c.current.Load() == s && !its.lister.changing() }
@@ -85,16 +87,14 @@ func (c *Catalog) watch(s *snapshot, id string) {
 	s.sources[id] = its
 }
 
-// admitted is the session of a server that a call was admitted for, before a person was asked:
-// another that takes its id meanwhile does not get the call.
+// admitted is the session for which a call was admitted; another that takes its id does not get the call.
 type admitted struct {
 	server string
 	by     *lister
 }
 
-// Admit is a middleware that refuses what a view does not show, and what its catalog
-// would refuse, before a person is asked or a cache that others share is looked up.
-// chain.Standard has it; in a chain of another order, put it in by hand.
+// Admit is a middleware that refuses what the catalog or the view would refuse, before a person is asked or
+// a shared cache is looked up, and passes on no copy of a tool that is less strict than the accepted one. chain.Standard has it; in a chain of another order, add it by hand.
 func (v *caller) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 	return &admitter{next: next, caller: v}
 }
@@ -104,7 +104,6 @@ type admitter struct {
 	caller *caller
 }
 
-// Describe implements [middleware.Describer].
 func (a *admitter) Describe() middleware.Description {
 	return middleware.Description{Kind: "admit", Next: a.next}
 }
@@ -114,6 +113,9 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 		tool, now, err := a.caller.accepted(ctx, call)
 		if err != nil {
 			return nil, err
+		}
+		if tool = callstate.Judged(ctx, &call, tool); tool.Safety() < call.Tool.Safety() { // a copy that is less strict
+			call.Tool = tool
 		}
 		if call.Tool.Safety().MustConfirm() || tool.Safety().MustConfirm() {
 			ctx = callstate.Keep(ctx, admitted{tool.Server, now.sources[tool.Server].lister})
@@ -125,8 +127,7 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 	return a.next.CallTool(ctx, call)
 }
 
-// accepted returns the tool that a call names as it is accepted now, or why the call is
-// refused. For a caller that does not see a tool it does not exist.
+// accepted returns the tool of a call as it is accepted now, or why the call is refused.
 func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middleware.Tool, *snapshot, error) {
 	callstate.Observe("lookup")
 	now, id := v.c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
@@ -144,4 +145,195 @@ func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middlewar
 		return tool, now, scope.CheckArguments(ctx, call, v.sees)
 	}
 	return nil, nil, &UnknownToolError{Server: id.server, Tool: id.tool}
+}
+
+// A Replica is another server for a server of the catalogue, for package route to choose from. It calls a tool
+// only if it lists exactly the definition that the catalogue accepted. It is guarded, and safe for concurrent use.
+type Replica struct {
+	catalog    *Catalog
+	server, id string
+	lister     *lister
+	guarded    middleware.ToolCaller
+	offered    atomic.Pointer[map[string]middleware.Digest]
+}
+
+// Replica lists the tools of a replica of a server that was added before. The replica's own id names it in
+// errors and logs. An error means that it could not list its tools.
+func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*Replica, error) {
+	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
+		return nil, fmt.Errorf("catalog: replica %q of server %q: the session is nil; connect first", id, server)
+	}
+	if !c.isAdded(server) {
+		return nil, fmt.Errorf("catalog: there is no server %q for %q to be a replica of; add it first", server, id)
+	}
+	r := &Replica{catalog: c, server: server, id: id}
+	direct := session.Executor(s)
+	r.guarded = c.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if r.lister.changing() && call.Tool.Safety().MustConfirm() {
+			if err := r.Refresh(ctx); err != nil {
+				return nil, &middleware.NotSentError{Err: err}
+			}
+		}
+		if !r.Offers(call.Tool) {
+			return nil, &ReplicaError{Tool: call.Tool, Replica: id}
+		}
+		return direct.CallTool(ctx, call)
+	}))
+	held := weak.Make(r) // it may be gone when its turn has come
+	r.lister = c.newLister(server, s, func(ctx context.Context) error {
+		r := held.Value()
+		if r == nil {
+			return nil
+		}
+		err := r.Refresh(ctx)
+		if err != nil {
+			c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a replica could not list its tools", slog.String("replica", id), slog.String("error", listing.Line(err)))
+		}
+		return err
+	})
+	err := r.Refresh(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.lister.busy = false; r.lister.changed {
+		c.wake(r.lister, settle)
+	}
+	return r, err
+}
+
+// Refresh lists the replica's tools again, which the catalogue also does when it receives notice of a change.
+// After an error it offers the same as before; of several calls the list that was requested last counts.
+func (r *Replica) Refresh(ctx context.Context) error {
+	l, its, err := r.catalog.list(ctx, r.lister)
+	if err != nil {
+		return fmt.Errorf("catalog: replica %q: %w", r.id, err)
+	}
+	offered := make(map[string]middleware.Digest, len(l.Tools))
+	for _, d := range l.Tools {
+		offered[d.Tool.Name()] = d.Tool.Digest
+	}
+	r.catalog.mu.Lock()
+	if its.number > r.lister.taken {
+		r.offered.Store(&offered)
+		r.lister.take(its)
+	}
+	r.catalog.mu.Unlock()
+	for _, tool := range r.catalog.List() {
+		if tool.Server == r.server && !r.Offers(tool) {
+			r.catalog.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a replica does not have a tool in the accepted definition",
+				slog.String("replica", r.id), slog.String("tool", tool.String()))
+		}
+	}
+	return nil
+}
+
+// Offers reports whether the replica lists the tool in exactly this definition.
+func (r *Replica) Offers(tool *middleware.Tool) bool {
+	offered := r.offered.Load()
+	if offered == nil || tool == nil || tool.Server != r.server {
+		return false
+	}
+	digest, ok := (*offered)[tool.Name()]
+	return ok && digest == tool.Digest
+}
+
+// CallTool calls the tool on this replica. The guard stands here as it stands at the catalogue.
+func (r *Replica) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return r.guarded.CallTool(ctx, call)
+}
+
+// Describe implements [middleware.Describer].
+func (*Replica) Describe() middleware.Description {
+	return middleware.Description{Kind: "guard", Guards: true}
+}
+
+// refused is in each error about a call that did not leave and that would only fail again.
+type refused = fault.Final
+
+// ErrUnknownTool is in the tree of every error about a tool that is not there.
+var ErrUnknownTool = errors.New("catalog: unknown tool")
+
+// An UnknownToolError says that the catalogue has no such tool. Server is "" if the name was given without one.
+type UnknownToolError struct {
+	refused
+
+	Server, Tool string
+}
+
+func (e *UnknownToolError) Error() string {
+	if e.Server == "" {
+		return fmt.Sprintf("catalog: there is no tool %q of any server; list the tools again", e.Tool)
+	}
+	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
+}
+
+// ForModel tells the model to choose another tool.
+func (e *UnknownToolError) ForModel() string {
+	return "There is no such tool any more. Choose one from the list of tools."
+}
+
+// Is reports whether target is [ErrUnknownTool].
+func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
+
+// An AmbiguousError says that a name without its server is that of several tools.
+type AmbiguousError struct {
+	refused
+
+	Name  string
+	Tools []*middleware.Tool
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("catalog: %q is a tool of several servers: write %s", e.Name, e.join((*middleware.Tool).String, " or "))
+}
+
+// ForModel tells the model which names to choose from.
+func (e *AmbiguousError) ForModel() string {
+	return "Several tools have that name. Nothing was called. Call one of them by its full name: " + e.join((*middleware.Tool).ModelName, ", ") + "."
+}
+
+func (e *AmbiguousError) join(name func(*middleware.Tool) string, separator string) string {
+	names := make([]string, len(e.Tools))
+	for i, tool := range e.Tools {
+		names[i] = name(tool)
+	}
+	return strings.Join(names, separator)
+}
+
+// A ChangedError says that the definition that the call was made for is no longer the accepted one.
+type ChangedError struct {
+	refused
+
+	Tool *middleware.Tool
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
+}
+
+// ForModel tells the model to look the tool up again.
+func (e *ChangedError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
+}
+
+// A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller cover.
+type NotCoveredError = scope.NotCoveredError
+
+// A ReplicaError reports that a replica does not have the tool in the accepted definition. Nothing was sent.
+type ReplicaError struct {
+	refused
+
+	Tool    *middleware.Tool
+	Replica string
+}
+
+func (e *ReplicaError) Error() string {
+	return fmt.Sprintf("catalog: the replica %s does not have %s in the accepted definition; bring it up to date, or call another", e.Replica, e.Tool)
+}
+
+// NotOffered tells package route that another replica may have the tool.
+func (e *ReplicaError) NotOffered() bool { return true }
+
+// ForModel tells the model to try again later.
+func (e *ReplicaError) ForModel() string {
+	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.ModelName())
 }

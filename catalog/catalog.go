@@ -1,7 +1,6 @@
-// Package catalog knows the tools of every server: what each declares, what was inferred, what the
-// host sets, and the one class that follows. It is also the executor at the end of a chain, guarded
-// by the definitions that it accepted. Package catalog/search finds tools in what it lists, and
-// catalog/pins holds back what was not accepted.
+// Package catalog holds the tools of every server: what each declares, what was inferred, what the host sets,
+// and the class that follows. It is also the guarded executor at the end of a chain. Package catalog/search
+// finds tools in it, and catalog/pins holds back definitions that were not accepted.
 package catalog
 
 import (
@@ -36,18 +35,14 @@ type Session interface {
 	listing.Session
 }
 
-// A Lock holds back the tools that are not as they were accepted; *pins.Lock is one. Its methods are
-// called with the catalogue's mutex held, so they must not call the catalogue.
+// A Lock holds back tools that are not as they were accepted, as a *pins.Lock does. It must not call the catalogue.
 type Lock interface {
-	// Check returns nil for a tool that is as it was accepted, and otherwise the error with which
-	// a call of it is refused. The form is the JSON that the digest is over. An error with a method
-	// Reason() string gives the text of the finding.
+	// Check returns nil for a tool that is as it was accepted, and otherwise the error of its calls. The form is
+	// the JSON that the digest is over. A method Reason() string of the error gives the text of the finding.
 	Check(tool *middleware.Tool, form []byte) error
-	// Accepted returns the names of a server's tools that were accepted. One that is no longer
-	// listed is a finding.
+	// Accepted returns the names of a server's tools that were accepted. One that is no longer listed is a finding.
 	Accepted(server string) []string
-	// Decided returns what a review decided of the definition: the host's word, and a claim that
-	// can only raise.
+	// Decided returns what a review decided of the definition: the host's word, and a claim that can only raise.
 	Decided(tool *middleware.Tool) (word, claim annotation.Annotations)
 }
 
@@ -59,17 +54,14 @@ type Options struct {
 	MaxTools int
 	// MaxBytes is how much the definitions that one server lists may hold together; 0 means 64 MiB.
 	MaxBytes int
-	// OnEvent is told what changed, one event after the other, on a goroutine of its own (see
-	// [Event]); nil is told nothing.
+	// OnEvent gets each [Event], one after the other, on a goroutine of its own; nil gets none.
 	OnEvent func(Event)
-	// Permission says which permission a caller of the tool needs, such as "customers.read", for
-	// [Catalog.View]. It is called often, by many goroutines, and must return the same for the
-	// same tool. Base it on what the host knows, the server's id and the class first of all: a
-	// name is the server's to choose. "", and nil for every tool, means none, and then only
-	// "*.all" covers it.
+	// Permission returns the permission that a caller of the tool needs, such as "customers.read", for
+	// [Catalog.View]. It is called often and concurrently, and must return the same for the same tool. Base
+	// it on the server's id and the class, since a name is the server's to choose. "", and nil for every
+	// tool, means none, which only "*.all" covers.
 	Permission func(tool *middleware.Tool) string
-	// Lock holds back what was not accepted (see package pins); nil means that whatever a server
-	// lists is taken.
+	// Lock holds back what was not accepted (see package pins); nil means that whatever a server lists is taken.
 	Lock Lock
 	// Logger gets a line for each finding; nil is silent.
 	Logger *slog.Logger
@@ -81,8 +73,7 @@ const (
 	defaultMaxBytes = 64 << 20
 )
 
-// A Catalog holds the tools of any number of servers. It is safe for concurrent use; a call sees one
-// state of it. Close it when it is no longer needed. The zero value is not ready; use [New].
+// A Catalog holds the tools of servers. It is safe for concurrent use. Make it with [New], and close it after use.
 type Catalog struct {
 	*caller // that sees every tool
 
@@ -143,10 +134,7 @@ func New(o Options) *Catalog {
 				log.Error("catalog: Options.OnEvent panicked", slog.String("event", string(e.Kind)), slog.String("panic", fmt.Sprint(panicked)))
 			},
 		},
-		log:        log,
-		permission: o.Permission,
-		lock:       o.Lock,
-		servers:    make(map[string]*server),
+		log: log, permission: o.Permission, lock: o.Lock, servers: make(map[string]*server),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.current.Store(build(nil, nil, nil))
@@ -154,11 +142,9 @@ func New(o Options) *Catalog {
 	return c
 }
 
-// Add lists the tools of a server under the id that the host chooses, and takes the session as the
-// way to call them. A tool that cannot be taken is left out and reported by [Catalog.Findings]; the
-// others are there. An error means that nothing of this server was added; other servers are not
-// affected. Add many servers at once, each on a goroutine of its own: one that hangs delays none of
-// the others.
+// Add lists the tools of a server under an id that the host chooses, and calls them by the session. A tool
+// that cannot be taken is left out and reported by [Catalog.Findings]. After an error nothing of this server
+// was added. Add many servers concurrently, so that one that hangs does not delay the others.
 func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {
 		return fmt.Errorf("catalog: server %q: the session is nil; connect first", id)
@@ -215,9 +201,7 @@ func (c *Catalog) server(id string) *server {
 	return s
 }
 
-// Remove takes a server and its tools out, to add it again with another session or for good. What
-// the host has set for it, trust and overrides, is kept. The session is the host's to close. To
-// remove a server that is not there has no effect.
+// Remove takes a server and its tools out, and keeps what the host has set for it. It does not close the session.
 func (c *Catalog) Remove(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,8 +236,7 @@ func (c *Catalog) rebuild(ctx context.Context) {
 	}
 }
 
-// Recheck asks [Options.Lock] about every tool again. Call it after the lock has changed, as
-// pins.Lock.Accept does.
+// Recheck asks [Options.Lock] about every tool again. Call it after the lock has changed, as pins.Lock.Accept does.
 func (c *Catalog) Recheck() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,8 +246,7 @@ func (c *Catalog) Recheck() {
 	c.rebuild(context.Background())
 }
 
-// Held returns what [Options.Lock] said of each tool that it holds back, and by server the accepted
-// tools that are no longer listed.
+// Held returns the error of each tool that the lock holds back, and by server the accepted tools that are gone.
 func (c *Catalog) Held() (held []error, gone map[string][]string) {
 	now := c.current.Load()
 	for _, h := range now.held {
@@ -283,8 +265,7 @@ func (c *Catalog) Findings() []finding.Finding {
 	return all
 }
 
-// Layers returns what the effective annotations of a tool were made of: what the server declares,
-// and what was inferred.
+// Layers returns what the server declares of a tool, and what was inferred.
 func (c *Catalog) Layers(t *middleware.Tool) (declared, inferred annotation.Annotations) {
 	if d := c.current.Load().tools[name{t.Server, t.Name()}].of; d != nil {
 		return d.Declared, d.Inferred

@@ -1,14 +1,27 @@
 package catalog
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog/finding"
+	"github.com/fairlead-go/fairlead/catalog/gofunc"
+	"github.com/fairlead-go/fairlead/catalog/internal/layers"
+	"github.com/fairlead-go/fairlead/catalog/internal/listing"
+	"github.com/fairlead-go/fairlead/catalog/internal/meter"
+	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// List returns the tools that the caller may use, sorted by server and name; a Catalog returns all.
-// The slice is the caller's.
+// List returns a new slice of the tools that the caller may use, sorted by server and name.
 func (v *caller) List() []*middleware.Tool {
 	return slices.DeleteFunc(slices.Clone(v.c.current.Load().list), func(t *middleware.Tool) bool { return !v.sees(t) })
 }
@@ -22,11 +35,9 @@ func (v *caller) Lookup(server, tool string) (*middleware.Tool, bool) {
 	return t, true
 }
 
-// Find returns the tool, of those that the caller may use, that a model or a person means: the name that the model was given (see
-// middleware.Tool.ModelName), "server/tool", or the tool's own name if only one server has it. A
-// name with two underscores in a row is never a tool's own: it names a server, and if that has no
-// such tool, no other server's is found. The error is an [*AmbiguousError] or an
-// [*UnknownToolError].
+// Find returns the visible tool of a name: the one that a model was given (see middleware.Tool.ModelName),
+// "server/tool", or the tool's own name if only one server has it. A name with two underscores in a row is
+// never a tool's own. The error is an [*AmbiguousError] or an [*UnknownToolError].
 func (v *caller) Find(text string) (*middleware.Tool, error) {
 	now := v.c.current.Load()
 	server, tool, qualified := strings.Cut(text, "/")
@@ -49,4 +60,272 @@ func (v *caller) Find(text string) (*middleware.Tool, error) {
 		return same[0], nil
 	}
 	return nil, &AmbiguousError{Name: text, Tools: same}
+}
+
+// A Scope is a permission, or a pattern of them, up to a security level. A permission is a resource and an
+// action, with the last dot between them: "customers.read" covers itself alone, "*.read" this action of every
+// resource, "customers.*" and "customers.all" every action of this resource, and "*.all" everything.
+type Scope = scope.Scope
+
+// A View is the catalogue as one caller may see it. A tool that its scopes do not cover is neither listed nor
+// found, and a call of it ends as that of an unknown tool. A View has no state: it shows the catalogue as it
+// is now. The zero value is not ready; use [Catalog.View].
+type View struct{ *caller }
+
+// View returns the catalogue for a caller with these scopes. A tool is visible if one scope covers its
+// permission (see [Options.Permission]) and reaches its security level. Make a View for each caller, and never
+// use it for another one. An error names each scope that is not valid.
+func (c *Catalog) View(scopes ...Scope) (*View, error) {
+	set, err := scope.New(scopes...)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: the scopes of a view: %w", err)
+	}
+	return &View{newCaller(c, func(tool *middleware.Tool) bool {
+		return set.Covers(c.permission(tool), tool.Annotations.SecurityLevel)
+	}, true)}, nil
+}
+
+// misfits returns a finding for each tool whose permission is not valid. It calls the host without the mutex.
+func (c *Catalog) misfits(tools []*middleware.Tool) (found []finding.Finding) {
+	for _, tool := range tools {
+		if permission := c.permission(tool); permission != "" {
+			if err := scope.Check(permission); err != nil {
+				found = append(found, finding.Finding{
+					Server: tool.Server, Tool: tool.Name(), Kind: finding.Permission,
+					Text: safetext.Line("Options.Permission: " + err.Error() + `; only "*.all" covers it`),
+				})
+			}
+		}
+	}
+	return found
+}
+
+// Statistics are the numbers of a catalogue at one moment.
+type Statistics struct {
+	Total      int                       // tools
+	ByServer   map[string]int            // tools of each server
+	ByCategory map[string]int            // tools of each category; those without one are left out
+	BySafety   map[annotation.Safety]int // tools of each class
+	// Calls are those of all tools, and ByTool those of each that was called, also if it is gone, by "server/tool".
+	Calls  Calls
+	ByTool map[string]Calls
+}
+
+// Calls are the attempts that reached a server; a call that was refused, cached or not sent does not count.
+type Calls = meter.Calls
+
+// Statistics counts the tools of the catalogue and what it saw of their calls.
+func (c *Catalog) Statistics() Statistics {
+	list := c.current.Load().list
+	s := Statistics{
+		Total: len(list), ByServer: make(map[string]int), ByCategory: make(map[string]int),
+		BySafety: make(map[annotation.Safety]int), ByTool: c.meter.Read(),
+	}
+	for _, t := range list {
+		s.ByServer[t.Server]++
+		s.ByCategory[t.Annotations.Category]++
+		s.BySafety[t.Safety()]++
+	}
+	delete(s.ByCategory, "")
+	for _, calls := range s.ByTool {
+		s.Calls.Add(calls)
+	}
+	return s
+}
+
+// An Event is a change of the catalogue. Events come one at a time, in order. A listener that is slow or
+// panics delays nothing: it falls behind, and beyond 50,000 waiting events the rest are dropped and counted.
+type Event struct {
+	Kind   EventKind
+	Server string
+	// Before and After are the tool as it was and is, nil if there was or is none. Both are read-only.
+	Before, After *middleware.Tool
+	// Err is why a list failed, for EventRefreshFailed.
+	Err error
+	// Dropped is how many events were lost, for EventsDropped.
+	Dropped int
+}
+
+// EventKind is what an [Event] tells.
+type EventKind string
+
+// The kinds.
+const (
+	EventDiscovered    EventKind = "tool discovered"
+	EventChanged       EventKind = "tool changed" // its definition
+	EventRemoved       EventKind = "tool removed"
+	EventUpdated       EventKind = "annotations updated" // of the same definition: by trust, a rule, an override
+	EventRefreshFailed EventKind = "refresh failed"      // what was known before counts
+	EventsDropped      EventKind = "events dropped"      // look at List
+)
+
+// String returns the event on one line.
+func (e Event) String() string {
+	switch {
+	case e.Kind == EventRefreshFailed:
+		return fmt.Sprintf("%s: %s: %s", e.Server, e.Kind, listing.Line(e.Err))
+	case e.Kind == EventsDropped:
+		return fmt.Sprintf("%s: %d", e.Kind, e.Dropped)
+	case e.After == nil:
+		return fmt.Sprintf("%s: %s", e.Before, e.Kind)
+	case e.Before == nil || e.Before.Safety() == e.After.Safety():
+		return fmt.Sprintf("%s: %s, %s", e.After, e.Kind, e.After.Safety())
+	}
+	return fmt.Sprintf("%s: %s, %s → %s", e.After, e.Kind, e.Before.Safety(), e.After.Safety())
+}
+
+const maxEvents = 50_000
+
+// report reports what is different in the next snapshot.
+func (c *Catalog) report(before, next *snapshot) {
+	if c.events.Listener == nil {
+		return
+	}
+	for _, after := range next.list {
+		was := before.tools[name{after.Server, after.Name()}].tool
+		switch {
+		case was == after:
+		case was == nil:
+			c.events.Add(Event{Kind: EventDiscovered, Server: after.Server, After: after})
+		case was.Digest != after.Digest:
+			c.events.Add(Event{Kind: EventChanged, Server: after.Server, Before: was, After: after})
+		case !reflect.DeepEqual(was.Annotations, after.Annotations):
+			c.events.Add(Event{Kind: EventUpdated, Server: after.Server, Before: was, After: after})
+		}
+	}
+	for _, was := range before.list {
+		if _, there := next.tools[name{was.Server, was.Name()}]; !there {
+			c.events.Add(Event{Kind: EventRemoved, Server: was.Server, Before: was})
+		}
+	}
+}
+
+// AddTools adds tools that no MCP server lists, all called by the executor, under an id that the host chooses.
+// They are inferred, merged and checked as those of a server; what they declare only raises until
+// [Catalog.Trust]. The executor needs no guard, since the catalogue has one. After an error, such as a
+// declaration that contradicts itself, nothing was added.
+func (c *Catalog) AddTools(id string, executor middleware.ToolCaller, tools ...*mcp.Tool) error {
+	return c.addTools(id, executor, false, tools)
+}
+
+// AddFuncs adds Go funcs, made by gofunc.New, as the tools of one server, as [Catalog.AddTools] does. Their
+// annotations are trusted. After an error, which names all faults, nothing was added.
+func (c *Catalog) AddFuncs(id string, funcs ...gofunc.Func) error {
+	tools, byName := make([]*mcp.Tool, 0, len(funcs)), make(functions, len(funcs))
+	var errs []error
+	for i, f := range funcs {
+		tool, err := f.Tool()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", listing.Which(i, tool.Name), err))
+		}
+		tools, byName[tool.Name] = append(tools, tool), f
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("catalog: the funcs of %q: %w", id, err)
+	}
+	return c.addTools(id, byName, true, tools)
+}
+
+func (c *Catalog) addTools(id string, executor middleware.ToolCaller, own bool, tools []*mcp.Tool) error {
+	if executor == nil {
+		return fmt.Errorf("catalog: the tools of %q have no executor", id)
+	}
+	if err := listing.Check(tools); err != nil {
+		return fmt.Errorf("catalog: the tools of %q: %w", id, err)
+	}
+	return c.add(context.Background(), id, local(tools), executor, own)
+}
+
+// functions are the executor of Go funcs, by their names.
+type functions map[string]gofunc.Func
+
+func (fs functions) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	f, ok := fs[call.Tool.Name()]
+	if !ok {
+		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
+	}
+	return f.CallTool(ctx, call)
+}
+
+// local lists what it was given, again and again.
+type local []*mcp.Tool
+
+func (l local) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	return &mcp.ListToolsResult{Tools: l}, nil
+}
+
+// CallTool is not the way to them; their executor is.
+func (l local) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	return nil, errors.New("catalog: these tools have an executor of their own")
+}
+
+// Trust makes a server's declarations count, now and later; without it they can only raise the class of a tool.
+func (c *Catalog) Trust(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.server(id)
+	entry.trusted = true
+	entry.forget(func(string) bool { return true })
+	c.rebuild(context.Background())
+}
+
+// Trusted reports whether what a server declares counts.
+func (c *Catalog) Trusted(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.servers[id]
+	return s != nil && s.believed()
+}
+
+func (s *server) believed() bool { return s.trusted || s.own }
+
+// Override sets annotations for one tool, which win over all others. After an error (a contradiction) nothing changed.
+func (c *Catalog) Override(id, tool string, a annotation.Annotations) error {
+	if err := a.Validate(); err != nil {
+		return fmt.Errorf("catalog: the override of %s/%s: %w", id, tool, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.server(id)
+	if s.overrides = maps.Clone(s.overrides); s.overrides == nil {
+		s.overrides = make(map[string]annotation.Annotations)
+	}
+	s.overrides[tool] = a.Attribute(annotation.Host, "")
+	s.forget(func(name string) bool { return name == tool })
+	c.rebuild(context.Background())
+	return nil
+}
+
+// OverrideMatching sets annotations for every tool whose "server/tool" matches the pattern of [path.Match],
+// now and after a refresh: "github/*", "*/list_*". It returns the tools that match now. It raises freely, but
+// does not lower a tool that inference calls dangerous: use [Catalog.Override] for that, which also wins over
+// any pattern. Of two patterns the later call wins.
+func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error) {
+	r, err := layers.NewRule(pattern, a)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rules = append(slices.Clip(c.rules), r)
+	for id, s := range c.servers {
+		s.forget(func(name string) bool { return r.Matches(id, name) })
+	}
+	c.rebuild(context.Background())
+	for _, t := range c.current.Load().known() {
+		if r.Matches(t.Server, t.Name()) {
+			matched = append(matched, t.String())
+		}
+	}
+	slices.Sort(matched)
+	return matched, nil
+}
+
+// forget makes the tools of these names be worked out again.
+func (s *server) forget(names func(string) bool) {
+	for _, d := range s.definitions {
+		if names(d.Tool.Name()) {
+			d.shown = nil
+		}
+	}
 }

@@ -27,8 +27,7 @@ const (
 // ErrClosed is in the tree of what Add and Refresh return after Close.
 var ErrClosed = errors.New("the catalogue is closed; make a new one")
 
-// A lister lists the session of a server or a replica, when the host asks for it and by itself. The
-// catalogue's mutex guards all but the first three fields and the numbers of changes.
+// A lister lists a server or a replica. The catalogue's mutex guards all but the first three fields and the changes.
 type lister struct {
 	session Session
 	reader  *listing.Reader
@@ -73,8 +72,7 @@ func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, its 
 	return l, its, err
 }
 
-// take makes a list the one that counts, once what it holds can be looked up; the caller holds the
-// mutex.
+// take makes a list the one that counts, once what it holds can be looked up; the caller holds the mutex.
 func (n *lister) take(its turn) {
 	n.taken = its.number
 	n.read.Store(max(n.read.Load(), its.seen))
@@ -83,13 +81,12 @@ func (n *lister) take(its turn) {
 // changing reports whether the server has announced a change that no list has yet.
 func (n *lister) changing() bool { return n.announced.Load() != n.read.Load() }
 
-// Refresh lists the tools of a server again. After an error its tools are what they were, and a
-// finding says so. Of several at once, the list that was asked for last counts.
+// Refresh lists the tools of a server again. After an error its tools stay as they were, with a finding. Of
+// several concurrent calls, the list that was requested last counts.
 //
-// The catalogue refreshes by itself when a client that was made with mount.Options receives notice
-// that a list has changed, and when the time is over for which the server called its list fresh
-// (ttlMs), at most once a minute. An SDK session that was not prepared by mount.Transport answers
-// from its own cache for that time.
+// The catalogue refreshes by itself when a client that was made with mount.Options receives notice of a
+// change, and when the server's ttlMs is over, at most once a minute. An SDK session that was not prepared by
+// mount.Transport answers from its own cache for that time.
 func (c *Catalog) Refresh(ctx context.Context, id string) error {
 	c.mu.Lock()
 	entry := c.servers[id]
@@ -155,9 +152,8 @@ func same(a, b *listing.Definition) bool {
 		reflect.DeepEqual(a.Declared, b.Declared) && reflect.DeepEqual(a.Inferred, b.Inferred)
 }
 
-// Watch returns what mcp.ClientOptions.ToolListChangedHandler has to call for the catalogue to
-// receive notice of changes; mount.Options sets it. A storm of them costs few lists: the first is
-// followed by one after 200 ms, and the others by one every five seconds at most.
+// Watch returns the func for mcp.ClientOptions.ToolListChangedHandler; mount.Options sets it. Many notices
+// cause few lists: one after 200 ms, and then one every five seconds at most.
 func (c *Catalog) Watch() func(context.Context, *mcp.ToolListChangedRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,9 +165,8 @@ func (c *Catalog) Watch() func(context.Context, *mcp.ToolListChangedRequest) {
 	}
 }
 
-// Changed notes that a session has announced a change of its tools, for a host that receives the
-// notice itself. From then on until the new list is read, no approved call of them is handed over:
-// it waits for the list. The catalogue lists them soon by itself.
+// Changed records that a session has announced a change of its tools, for a host that receives the notice
+// itself. Approved calls of them wait until the catalogue has read the new list, which it does soon.
 func (c *Catalog) Changed(s Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,10 +243,9 @@ func (n *lister) stop() {
 	}
 }
 
-// Close ends what the catalogue does by itself: no server is listed any more, and no event is sent
-// once it has returned, except to a listener that is at work just then. Lookups and calls go on with
-// what is known; the sessions are the host's to close. It waits for the lists under way, which end at
-// once, and may be called more than once.
+// Close ends the catalogue's own work: no server is listed and no event is sent after it has returned, except
+// to a listener at work. Lookups and calls go on with what is known, and sessions stay open. It waits for
+// the lists in flight, which end at once, and may be called more than once.
 func (c *Catalog) Close() error {
 	c.mu.Lock()
 	c.closed = true

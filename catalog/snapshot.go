@@ -47,8 +47,7 @@ type held struct {
 	err  error
 }
 
-// A definition is one that a server lists, and what the catalogue makes of it; nil if that has to be
-// worked out again.
+// A definition is one that a server lists, and what the catalogue makes of it; nil if that must be computed.
 type definition struct {
 	*listing.Definition
 
@@ -67,12 +66,8 @@ func build(servers map[string]*server, rules []layers.Rule, lock Lock) *snapshot
 		size += len(known.definitions)
 	}
 	s := &snapshot{
-		rules:   rules,
-		lock:    lock,
-		tools:   make(map[name]entry, size),
-		models:  make(map[string]*middleware.Tool, size),
-		list:    make([]*middleware.Tool, 0, size),
-		sources: make(map[string]source),
+		rules: rules, lock: lock, sources: make(map[string]source), tools: make(map[name]entry, size),
+		models: make(map[string]*middleware.Tool, size), list: make([]*middleware.Tool, 0, size),
 	}
 	for _, id := range slices.Sorted(maps.Keys(servers)) {
 		if known := servers[id]; known.lister != nil {
@@ -138,8 +133,7 @@ func (s *snapshot) find(server, tool string, kind finding.Kind, text string) {
 	s.findings = append(s.findings, finding.Finding{Server: server, Tool: tool, Kind: kind, Text: text})
 }
 
-// hold takes out of a snapshot what the lock does not accept. It is not listed, since its words may
-// be the attack.
+// hold takes out of a snapshot what the lock does not accept. It is not listed, since its words may be the attack.
 func (s *snapshot) hold() {
 	if s.lock == nil {
 		return

@@ -1,11 +1,12 @@
-// Package chain puts middlewares in order. Most callers fill in a [Standard], whose
-// order is argued; [New] composes any middlewares in an order of one's own, which
-// [Verify] checks.
+// Package chain puts middlewares in order. Most callers fill in a [Standard]; [New] composes any middlewares
+// in an order of one's own, which [Verify] checks.
 package chain
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -15,12 +16,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Chain is a list of middlewares, the first one outermost. It never changes; the zero
-// value passes every call through.
+// A Chain is a list of middlewares, the first one outermost. The zero value passes every call through.
 type Chain struct{ links []middleware.Middleware }
 
-// New returns a chain of the middlewares in the order given: the first one sees the call
-// first and the result last. It panics on a nil middleware.
+// New returns a chain of the middlewares, the first one outermost. It panics on a nil middleware.
 func New(links ...middleware.Middleware) Chain {
 	if slices.ContainsFunc(links, func(m middleware.Middleware) bool { return m == nil }) {
 		panic("chain: New was given a nil middleware")
@@ -28,11 +27,9 @@ func New(links ...middleware.Middleware) Chain {
 	return Chain{links: slices.Clone(links)}
 }
 
-// Then puts the chain in front of an executor, which should be guarded (see [Guard]).
-// The result may be used by any number of goroutines; state that a middleware keeps
-// belongs to what Then returned, unless its documentation says otherwise (a rate limit
-// holds for all), so call it once and keep the result. c.Then is itself a
-// [middleware.Middleware].
+// Then puts the chain in front of an executor, which should be guarded (see [Guard]). The result is safe for
+// concurrent use. The state of a middleware belongs to it unless its documentation states otherwise, so call
+// Then once and keep the result. c.Then is itself a [middleware.Middleware].
 func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
@@ -43,15 +40,13 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	return assemble(c.links, executor, entry{guards: guarded(executor)})
 }
 
-// assemble puts the middlewares in front of an executor. The entry stands outside of them
-// if it has something to do.
+// assemble puts the middlewares in front of an executor, and the entry outside of them if it is needed.
 func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
 	e.first = executor
 	asks, tells := e.judge != nil, false
 	for _, link := range slices.Backward(links) {
 		e.first = link(e.first)
-		// A link that describes no kind, or telemetry, may call RecordOf; of the others
-		// there is something to record.
+		// A middleware without a kind, and telemetry, may call RecordOf; the others have something to record.
 		d, ok := e.first.(middleware.Describer)
 		if !ok || d.Describe().Kind == "" || d.Describe().Kind == "telemetry" {
 			asks = true
@@ -65,8 +60,7 @@ func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e e
 	return &e
 }
 
-// An entry begins the state of a call that enters a chain, so that its record can be
-// asked for.
+// An entry begins the state of a call that enters a chain, for RecordOf.
 type entry struct {
 	first  middleware.ToolCaller
 	kind   string
@@ -74,7 +68,6 @@ type entry struct {
 	judge  callstate.Judge // of the chain's Preflight, nil without one
 }
 
-// Describe implements [middleware.Describer].
 func (e *entry) Describe() middleware.Description {
 	return middleware.Description{Kind: e.kind, Next: e.first, Guards: e.guards}
 }
@@ -83,26 +76,22 @@ func (e *entry) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	return e.first.CallTool(callstate.Enter(ctx, &call, e.judge), call)
 }
 
-// Recover returns a middleware that returns a panic further in as a [*PanicError], and
-// neither or both of result and error as an error alone. The outcome of an unsafe call
-// that panicked is unknown. A [Standard] has it already.
+// Recover returns a middleware that turns a panic further in into a [*PanicError], and neither or both of result
+// and error into an error. The outcome of an unsafe call that panicked is unknown. A [Standard] has it already.
 func Recover() middleware.Middleware {
 	return fault.Recover
 }
 
-// A PanicError is a panic further in. Its text does not repeat what panicked; Value and
-// Stack are for the log.
+// A PanicError is a panic further in. Its text does not repeat the value; Value and Stack are for the log.
 type PanicError = fault.PanicError
 
 // ErrRefused is in the tree of every error by which a guard refused a call.
 var ErrRefused = guard.ErrRefused
 
-// Guard stands in front of an executor of the host's own. A catalog and package mount
-// have guards of their own, and [Standard.Then] puts one in front of an executor that has
-// none. It refuses a Dangerous or Unknown call that carries no person's approval of
-// exactly this tool, these arguments and this scope, whatever stands outside it. A tool's
-// class is the one that infer.New gave it further out; a tool that infer.New has not seen
-// is Unknown.
+// Guard returns the executor behind a guard, which a catalog and package mount have already and which
+// [Standard.Then] adds if it is missing. It refuses a Dangerous or Unknown call without a person's approval of
+// exactly this tool, these arguments and this scope, whatever is outside it. A tool has the class that
+// infer.New gave it further out, and otherwise is Unknown.
 func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.Classified(executor)
 }
@@ -115,4 +104,67 @@ func guarded(executor middleware.ToolCaller) bool {
 		}
 	}
 	return false
+}
+
+// A Record is what has happened to a call so far.
+type Record struct {
+	// Tool is the tool as it was classified furthest in, with these arguments; nil if nothing has classified it.
+	Tool *middleware.Tool
+	// Cached is true if the result is an earlier one, or that of a call in flight.
+	Cached bool
+	// Age is how old a cached result is, 0 for that of a call in flight.
+	Age time.Duration
+	// Approval is how the call was approved; the zero value is not approved.
+	Approval Approval
+	// Attempts is how often the call was handed on by retry, 0 without one.
+	Attempts int
+	// Replica is the one that was called last, "" without routing.
+	Replica string
+	// Waited is how long the call waited for people.
+	Waited time.Duration
+	// Sources are where the arguments came from, if package flow traced them for a question to a person.
+	Sources []Source
+	// Decisions are what the middlewares decided about the call, in order.
+	Decisions []Decision
+}
+
+// An Approval is how a call was approved.
+type Approval struct {
+	ID       string // of the question, under which the store of approvals has it
+	By       string // who approved, as the confirmer named them
+	Standing bool   // by an approval that was given earlier and stands
+}
+
+// A Decision is one decision of one middleware about the call.
+type Decision struct {
+	Stage string // the kind of the middleware: "cache", "retry"
+	What  string // one of few words, fit for a metric: "hit", "miss"
+	Why   string // for people, "" if What is enough; may repeat arguments
+}
+
+// A Source is where one argument came from. Its texts are safe to show to a person.
+type Source = callstate.Source
+
+// RecordOf returns what has happened so far to the call that ctx belongs to. A middleware of the host's own
+// calls it when next has returned, with the context that it passed to next or was given:
+//
+//	res, err := next.CallTool(ctx, call)
+//	record, ok := chain.RecordOf(ctx)
+//
+// It is false outside of a chain, and for what an executor does.
+func RecordOf(ctx context.Context) (Record, bool) {
+	state := callstate.Of(ctx)
+	if !state.HasRecord() {
+		return Record{}, false
+	}
+	r := state.Record()
+	record := Record{
+		Tool: r.Tool, Cached: r.Cached, Age: r.Age, Approval: Approval(r.Approval), Attempts: r.Attempts,
+		Replica: r.Replica, Waited: r.Waited, Sources: r.Sources, Decisions: make([]Decision, len(r.Decisions)),
+	}
+	for i, d := range r.Decisions {
+		d.Why = cmp.Or(d.Why, r.Memory(d))
+		record.Decisions[i] = Decision(d)
+	}
+	return record, true
 }

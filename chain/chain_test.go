@@ -391,7 +391,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 			add(asks, "ask first")
 			add(class.must && !want.Confirms, "refuse, nobody can be asked")
 			add(!class.must && !asks, "run")
-			add(want.Caches && class.reads, "remember for 5m0s")
+			add(want.Caches && class.reads, "cache for 5m0s")
 			add(want.Caches && !class.reads, "never cache")
 			add(want.Retries && class.repeats, "retry")
 			add(want.Retries && !class.repeats, "retry if not sent")

@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/fairlead-go/fairlead/chain"
 )
 
 // The guard costs nothing for a Safe call and at most two allocations for one that

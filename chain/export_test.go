@@ -8,3 +8,6 @@ func Order() []string {
 	}
 	return names
 }
+
+// Kinds returns the kinds of what a chain is made of, outermost first.
+var Kinds = kinds

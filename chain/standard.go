@@ -11,21 +11,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Standard is the chain in its argued order, with one slot for each middleware. The order
-// does not depend on the order of writing, and an empty slot is left out:
+// Standard is the chain in its argued order, with one slot for each middleware. An empty slot is left out:
 //
-//	Outermost → Output → Telemetry → Audit (record) → recover → Infer → Budget → Preflight → admission →
-//	Confirm → PerCall → Audit (intent) → Cache → Retry → RateLimit → PerAttempt → Timeout → Route → executor
+//	Outermost → Output → Telemetry → Audit (record) → recover → Infer → Budget → Preflight →
+//	admission → Flow → Doubt → Confirm → PerCall → Audit (intent) → Cache → Retry → RateLimit → PerAttempt → Timeout → Route → executor
 //
-// Only Output turns errors into results and truncates them, so that the cache holds whole
-// results and records see errors as errors. A person is asked once, about the class that
-// these arguments have, outside the cache and retries. A cached result costs no token of
-// the rate limit; every attempt pays for its own, has a time limit of its own, and may go
-// to another replica. Without Confirm, dangerous calls are refused by the guard at the
-// executor. What the executor would refuse anyway is refused at admission, before a
-// person is asked and the cache is looked up. The calls of one batch (package batch) are
-// kept in their order behind Confirm. A panic further in than recover becomes an error
-// there.
+// Only Output turns errors into results and truncates them, so the cache holds whole results and records see
+// errors as errors. A person is asked once, about the class that these arguments have, outside the cache and
+// retries. A cached result costs no token of the rate limit; every attempt pays for its own, has its own
+// time limit, and may go to another replica. Without Confirm, the guard at the executor refuses dangerous
+// calls. What the executor would refuse anyway is refused at admission. The calls of one batch (package
+// batch) are kept in their order behind Confirm. A panic further in than recover becomes an error there.
 type Standard struct {
 	// Outermost middlewares see every call and its final result, as the model will see it.
 	Outermost []middleware.Middleware
@@ -39,9 +35,12 @@ type Standard struct {
 	Infer middleware.Middleware
 	// Budget bounds what a session may use, and ends loops (budget.New).
 	Budget middleware.Middleware
-	// Preflight classifies the call by its arguments (preflight.New). Arguments that a
-	// person edits in Confirm are classified by it as well.
+	// Preflight classifies the call by its arguments, also those that a person edits (preflight.New).
 	Preflight middleware.Middleware
+	// Flow traces where arguments came from, and asks about those of untrusted results (flow.New).
+	Flow middleware.Middleware
+	// Doubt holds the repetition of a call that may have happened (doubt.New).
+	Doubt middleware.Middleware
 	// Confirm asks a person (hitl.New).
 	Confirm middleware.Middleware
 	// PerCall middlewares see what was approved, before the cache is looked up.
@@ -68,9 +67,8 @@ type Auditor interface {
 	Intent(next middleware.ToolCaller) middleware.ToolCaller // what is about to be done
 }
 
-// An Admitter is an executor that can refuse a call before anything is done about it.
-// Admit is a middleware that passes what the executor would not refuse. [Standard] puts
-// it in front of Confirm. The executor itself checks again.
+// An Admitter is an executor that can refuse a call early. Admit is a middleware that passes what the executor
+// would not refuse; [Standard] puts it in front of Confirm. The executor itself checks again.
 type Admitter interface {
 	Admit(next middleware.ToolCaller) middleware.ToolCaller
 }
@@ -88,11 +86,9 @@ func (s *Standard) links() []middleware.Middleware {
 	return links
 }
 
-// Then puts the chain in front of an executor: a catalog, one of package mount's, or one
-// of the host's own, which is guarded as by [Guard] unless it describes itself as guarded
-// ([middleware.Description]). Call it once and keep the result, which is safe for
-// concurrent use. If the executor is an [Admitter], such as a catalog or a view of one,
-// it is asked at admission.
+// Then puts the chain in front of an executor: a catalog, one of package mount's, or one of the host's own,
+// which gets a [Guard] unless it describes itself as guarded ([middleware.Description]). Call it once and keep
+// the result, which is safe for concurrent use. An [Admitter], such as a catalog, is asked at admission.
 func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
@@ -118,12 +114,10 @@ func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
 	return assemble(s.links(), next, e)
 }
 
-// Middleware returns the chain as a middleware, for an executor that is guarded, or as a
-// part of a longer chain.
+// Middleware returns the chain as a middleware, for an executor that is guarded, or as a part of a longer chain.
 func (s Standard) Middleware() middleware.Middleware { return s.before }
 
-// Describe returns what the whole chain enforces and does with the calls of a tool. It
-// counts on the guard at the executor.
+// Describe returns what the whole chain, with a guard at the executor, does with the calls of a tool.
 func (s Standard) Describe() middleware.Description {
 	all := middleware.Description{Kind: "chain", Guards: true}
 	var will []func(*middleware.Tool) string
@@ -168,8 +162,7 @@ var nowhere = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (
 	return nil, errors.New("chain: this chain was built to be looked at")
 })
 
-// Explain returns what class the tool has, why, and what this chain will do with a call
-// of it.
+// Explain returns what class the tool has, why, and what this chain will do with a call of it.
 func (s Standard) Explain(tool *middleware.Tool) string {
 	return tool.Explain() + "  will: " + s.Describe().Will(tool) + "\n"
 }

@@ -18,7 +18,7 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 	s := chain.Standard{
 		Route: telling("route"), Timeout: telling("timeout"), PerAttempt: list("per attempt"), RateLimit: telling("ratelimit"),
 		Retry: telling("retry"), Cache: telling("cache"), PerCall: list("per call"),
-		Confirm: telling("hitl"), Preflight: telling("preflight"), Budget: telling("budget"), Infer: telling("infer"),
+		Confirm: telling("hitl"), Doubt: telling("doubt"), Preflight: telling("preflight"), Budget: telling("budget"), Infer: telling("infer"),
 		Audit: auditing{}, Telemetry: telling("telemetry"), Output: telling("output"), Outermost: list("outermost"),
 	}
 	var got []string
@@ -28,7 +28,7 @@ func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
 		caller = d.Next
 	}
 	want := []string{
-		"turn", "outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl", "per call",
+		"turn", "outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "doubt", "hitl", "per call",
 		"intent", "cache", "retry", "ratelimit", "per attempt", "timeout", "route", "guard",
 	}
 	if !slices.Equal(got, want) {

@@ -15,8 +15,7 @@ import (
 type Problem struct {
 	// Text says what breaks, and what to move.
 	Text string
-	// Warning is true where it costs questions, places in the rate or time, and
-	// nothing worse can come of it.
+	// Warning is true where it costs questions, places in the rate or time, and nothing worse can come of it.
 	Warning bool
 }
 
@@ -28,53 +27,31 @@ func (p Problem) String() string {
 	return p.Text
 }
 
-// Verify says in words which promises a hand-made order breaks, the worst first,
-// and nothing where it finds none. A [Chain] and a [Standard] may be handed in, and
-// anything else that hangs in front of an executor in the same way.
+// Verify reports in words which promises a hand-made order breaks, the worst first. It takes a [Chain], a
+// [Standard], or anything else that is put in front of an executor in the same way; it panics on nil.
 //
-// Alone it reads: it lets the chain be built before an executor that notes what is
-// hung before it, and makes no call. It sees whatever describes itself
-// ([middleware.Describer]), in nested chains too. A middleware that does not is passed
-// over; what one builds inside itself with no chain is seen as far as each link
-// describes its next.
+// Verify makes no call: it builds the chain and reads what describes itself ([middleware.Describer]), in
+// nested chains too. A middleware without a description is passed over; what it builds inside itself without
+// a chain is seen as far as each middleware describes its next. To check what one middleware does with its
+// calls, use middlewaretest.Run.
 //
-// With doubles it also makes a dozen calls, with tools of its own on a server that
-// is called "fairlead.verify", and looks at what reaches the executor. So it sees
-// what the middlewares that tell nothing do: call next twice, change what was
-// agreed to, answer from memory what a person must be asked about. It takes
-// microseconds where nothing in the chain waits; a failed call says that it has a
-// millisecond left, so a retry whose repetitions are to be seen needs a Rand that
-// returns 0. A call that is not answered within 5 seconds is a problem and the last.
-//
-// What it cannot see is the executor that the chain will hang before: whether a
-// guard stands there is up to the one who writes Then (see [Guard]). An empty chain
-// breaks no promise, since the guard refuses what nobody was asked about.
-//
-// Verify panics on a nil chain and on more than one Doubles.
+// Verify cannot see the executor: whether that is guarded is up to the caller of Then (see [Guard]). An empty
+// chain breaks no promise, since the guard refuses what was not approved.
 func Verify(c interface {
 	Then(executor middleware.ToolCaller) middleware.ToolCaller
-}, doubles ...Doubles) []Problem {
-	switch {
-	case c == nil:
+}) []Problem {
+	if c == nil {
 		panic("chain: Verify was given a nil chain")
-	case len(doubles) > 1:
-		panic("chain: Verify was given more than one Doubles")
 	}
-	order := kinds(c.Then)
-	problems := broken(order)
-	if len(doubles) == 1 {
-		problems = append(problems, driven(c.Then, doubles[0], slices.Contains(order, kindRecord))...)
-	}
+	problems := broken(kinds(c.Then))
 	warnings := slices.Clone(problems)
 	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Warning })
 	return append(problems, slices.DeleteFunc(warnings, func(p Problem) bool { return !p.Warning })...)
 }
 
-// A reader is the executor of a chain that is read. [Chain.Then] hands it each
-// link, so that the ones in a nested chain are seen whatever stands around them.
+// A reader is the executor of a chain that is read. [Chain.Then] passes it each link, also of a nested chain.
 type reader struct{ kinds []string }
 
-// kinds returns the kinds of what the chain is made of, outermost first.
 func kinds(whole middleware.Middleware) []string {
 	r := new(reader)
 	r.add(whole(r))
@@ -89,8 +66,7 @@ func (r *reader) read(links []middleware.Middleware) middleware.ToolCaller {
 	return r
 }
 
-// add notes what a link has built, up to the reader itself: all further in than
-// that has been noted already.
+// add notes what a link has built, up to the reader itself: all further in than that has been noted already.
 func (r *reader) add(built middleware.ToolCaller) {
 	var found []string
 	for d := range turn.Described(built) { // the reader does not describe itself
@@ -109,36 +85,156 @@ func (*reader) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, 
 // broken judges an order by its kinds.
 func broken(order []string) []Problem {
 	var problems []Problem
-	for _, slot := range slots {
-		for _, b := range slot.before {
-			outer, inner := slices.Index(order, slot.kind), slices.Index(order, b.kind)
-			if inner >= 0 && inner < outer {
-				problems = append(problems, Problem{
-					Text:    fmt.Sprintf("%s stands outside %s: %s; put %s further out", b.kind, slot.kind, b.breaks, slot.kind),
-					Warning: b.warning,
-				})
-			}
-		}
+	add := func(warning bool, format string, args ...any) {
+		problems = append(problems, Problem{Text: fmt.Sprintf(format, args...), Warning: warning})
 	}
 	for _, slot := range slots {
-		if first := slices.Index(order, slot.kind); slot.twice.breaks != "" && first >= 0 && slices.Contains(order[first+1:], slot.kind) {
-			problems = append(problems, Problem{
-				Text:    fmt.Sprintf("%s stands in the chain more than once: %s; leave one out", slot.kind, slot.twice.breaks),
-				Warning: slot.twice.warning,
-			})
+		outer := slices.Index(order, slot.kind)
+		for _, b := range slot.breaks {
+			inner := slices.Index(order, b.kind)
+			switch {
+			case b.kind == slot.kind && outer >= 0 && slices.Contains(order[outer+1:], b.kind):
+				add(b.warning, "%s stands in the chain more than once: %s; leave one out", b.kind, b.breaks)
+			case inner >= 0 && inner < outer:
+				add(b.warning, "%s stands outside %s: %s; put %s further out", b.kind, slot.kind, b.breaks, slot.kind)
+			}
 		}
 	}
 	for _, p := range pairs {
 		if slices.Contains(order, p.one) && !slices.Contains(order, p.other) {
-			problems = append(problems, Problem{
-				Text: fmt.Sprintf("%s stands in the chain without %s: %s; put both links of one trail into the chain", p.one, p.other, p.breaks),
-			})
+			add(false, "%s stands in the chain without %s: %s; put both links of one trail into the chain", p.one, p.other, p.breaks)
 		}
 	}
-	if guard := slices.Index(order, kindGuard); guard >= 0 && guard < len(order)-1 {
-		problems = append(problems, Problem{
-			Text: fmt.Sprintf("guard stands outside %s: what it has let through can still be changed or repeated; put it innermost, around the executor", order[guard+1]),
-		})
+	if guard := slices.Index(order, "guard"); guard >= 0 && guard < len(order)-1 {
+		add(false, "guard stands outside %s: what it has let through can still be changed or repeated; put it innermost, around the executor",
+			order[guard+1])
 	}
 	return problems
+}
+
+// A slot is one place of [Standard]. The order of the slots is the order of the chain.
+type slot struct {
+	name string // as the documentation of Standard has it
+	kind string // of what belongs there (see [middleware.Description]), "" if that may be anything
+	in   func(s *Standard) list
+	// breaks lists what breaks if a kind further in is outside of it, or its own kind is there twice.
+	breaks []breach
+}
+
+type list = []middleware.Middleware
+
+// A breach says what an order breaks.
+type breach struct {
+	kind    string
+	breaks  string
+	warning bool // it costs questions, tokens or time, and nothing worse can come of it
+}
+
+func one(m middleware.Middleware) list { return list{m} }
+
+// slots are the places of Standard, outermost first, from which assembly, [Verify] and the documented order follow.
+var slots = []slot{
+	{name: "Outermost", in: func(s *Standard) list { return s.Outermost }},
+	{name: "Output", kind: "output", in: func(s *Standard) list { return one(s.Output) }, breaks: []breach{
+		{"record", "a failure is recorded as a result, and a result as it was truncated", false},
+		{"hitl", "a denial reaches the model as a failure of the host", false},
+		{"cache", "what is cached was truncated for one model", false},
+		{"retry", "a failure is a result before it can be repeated", false},
+	}},
+	{name: "Telemetry", in: func(s *Standard) list { return one(s.Telemetry) }},
+	{name: "Audit (record)", kind: "record", in: func(s *Standard) list { return s.audit(Auditor.Record) }, breaks: []breach{
+		{"recover", "a panic is not recorded", false},
+		{"hitl", "what a person denies is not recorded", false},
+		{"intent", "the end of what was begun is not recorded", false},
+		{"record", "each call is recorded twice", false}, // twice
+	}},
+	{name: "recover", kind: "recover", in: func(*Standard) list { return one(Recover()) }},
+	{name: "Infer", kind: "infer", in: func(s *Standard) list { return one(s.Infer) }, breaks: []breach{
+		{"hitl", "a person is asked about every tool, since nothing has classified it yet", false},
+		{"cache", "no read is cached, and each counts as a write, since nothing has classified it yet", false},
+		{"retry", "no read is retried, since nothing has classified it yet", false},
+		{"preflight", "the arguments of a tool are judged before anything has classified the tool", false},
+	}},
+	{name: "Budget", kind: "budget", in: func(s *Standard) list { return one(s.Budget) }, breaks: []breach{
+		{"hitl", "a person is asked about a call that the budget then stops", true},
+		{"cache", "a loop that the cache answers goes on", true},
+		{"retry", "each attempt counts as a call", true},
+		{"budget", "each call is counted twice", true}, // twice
+	}},
+	{name: "Preflight", kind: "preflight", in: func(s *Standard) list { return one(s.Preflight) }, breaks: []breach{
+		{"hitl", "a person is asked about the tool and not about these arguments", false},
+		{"cache", "the cache does not know what the arguments make of the call", false},
+		{"retry", "the arguments are judged again for each attempt", true},
+	}},
+	{name: "admission", kind: "admit", in: func(s *Standard) list { return one(s.admit) }},
+	{name: "Flow", kind: "flow", in: func(s *Standard) list { return one(s.Flow) }, breaks: []breach{
+		{"hitl", "a person is asked before the sources of the arguments are known", false},
+		{"cache", "a read that sends a value out is answered or sent before its sources are known", false},
+		{"flow", "each result is taken in twice", true}, // twice
+	}},
+	{name: "Doubt", kind: "doubt", in: func(s *Standard) list { return one(s.Doubt) }, breaks: []breach{
+		{"hitl", "a person is asked about a call that may have happened already, and does not see that it may", false},
+		{"intent", "what is held is recorded as begun", true},
+		{"cache", "a result from the cache counts as one that shows whether a call has happened", false},
+		{"retry", "an attempt is held because of the one before it", false},
+		{"doubt", "each of them holds the repetition of a call once", true}, // twice
+	}},
+	{name: "Confirm", kind: "hitl", in: func(s *Standard) list { return one(s.Confirm) }, breaks: []breach{
+		{"cache", "nobody is asked about what the cache answers, and while a person thinks nothing of that server is cached", false},
+		{"retry", "a person is asked again for each attempt", false},
+		{"intent", "what nobody has approved yet is recorded as begun", true},
+		{"ratelimit", "a token of the rate limit is taken before a person has approved, and for what is denied as well", true},
+		{"timeout", "the time in which a person thinks counts as the server's", true},
+		{"hitl", "what is said to one, the other does not know", false}, // twice
+	}},
+	{name: "batch", in: func(s *Standard) list { return one(s.gate()) }},
+	{name: "PerCall", in: func(s *Standard) list { return s.PerCall }},
+	{name: "Audit (intent)", kind: "intent", in: func(s *Standard) list { return s.audit(Auditor.Intent) }, breaks: []breach{
+		{"cache", "what the cache does with a call is not recorded before it", false},
+		{"retry", "each attempt is recorded as a call of its own", false},
+		{"intent", "each call is begun twice", false}, // twice
+	}},
+	{name: "Cache", kind: "cache", in: func(s *Standard) list { return one(s.Cache) }, breaks: []breach{
+		{"retry", "each attempt goes through the cache again, and callers that wait for the call of another get its failure as often as that is retried", true},
+		{"ratelimit", "a cached result costs a token of the rate limit", true},
+		{"cache", "the inner one is asked for what the outer one has dropped on purpose", false}, // twice
+	}},
+	{name: "Retry", kind: "retry", in: func(s *Standard) list { return one(s.Retry) }, breaks: []breach{
+		{"route", "no attempt goes to another replica than the first", true},
+		{"ratelimit", "attempts after the first are sent without a token of the rate limit", false},
+		{"timeout", "all attempts share the time of one", true},
+		{"retry", "the attempts of the two multiply", false}, // twice
+	}},
+	{name: "RateLimit", kind: "ratelimit", in: func(s *Standard) list { return one(s.RateLimit) }, breaks: []breach{
+		{"route", "a replica is chosen before there is a token of the rate limit", true},
+		{"timeout", "the wait for a token of the rate limit counts as the server's time", true},
+		{"ratelimit", "each attempt costs two tokens of the rate limit", true}, // twice
+	}},
+	{name: "PerAttempt", in: func(s *Standard) list { return s.PerAttempt }},
+	{name: "Timeout", kind: "timeout", in: func(s *Standard) list { return one(s.Timeout) }, breaks: []breach{
+		{"route", "choosing a replica and its failures are outside the time limit", true},
+	}},
+	{name: "Route", kind: "route", in: func(s *Standard) list { return one(s.Route) }},
+}
+
+// gate returns what keeps the calls of a batch in order, nil if Confirm does it.
+func (s *Standard) gate() middleware.Middleware {
+	if s.Confirm != nil && turn.Gated(s.Confirm(nowhere)) {
+		return nil
+	}
+	return turn.Gate()
+}
+
+// audit returns one of the two middlewares of the audit trail.
+func (s *Standard) audit(which func(Auditor, middleware.ToolCaller) middleware.ToolCaller) list {
+	if s.Audit == nil {
+		return nil
+	}
+	return one(func(next middleware.ToolCaller) middleware.ToolCaller { return which(s.Audit, next) })
+}
+
+// pairs says which kind is of no use without which other.
+var pairs = []struct{ one, other, breaks string }{
+	{"record", "intent", "a call leaves no trace if the process ends in its middle, and what must be recorded is refused"},
+	{"intent", "record", "the end of what was begun is never recorded, so what must be recorded is refused"},
 }

@@ -240,7 +240,7 @@ func (w *world) verify(t *testing.T) {
 		}
 		w.person.say("fairlead.verify", d)
 	}
-	if problems := chain.Verify(std, chain.Doubles{Asked: w.person.count, Say: say}); len(problems) > 0 {
+	if problems := drive(std, doubles{asked: w.person.count, say: say}); len(problems) > 0 {
 		t.Errorf("driven: %v", problems)
 	}
 }

@@ -2,16 +2,20 @@ package hitl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
+	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -30,7 +34,9 @@ type asker struct {
 	confirmer Confirmer
 	people    *waiting.Queue // of all that one New returned, since it is the same people
 	joins     waiting.Joins
+	held      waiting.Held[query] // by their IDs, or for identical calls
 	groups    waiting.Groups[Request, Decision]
+	habits    habits.Habits
 	drafts    *drafts.Registry
 	session   string // the name under which standing approvals for the session are kept
 }
@@ -67,17 +73,23 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	}
 	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whatever the caller does to its bytes
 	state, began := callstate.Of(ctx), time.Now()
+	state.Asked(call.Arguments)
 	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
 	if _, err := callstate.Extra(&call); err != nil {
 		return nil, err
 	}
+	stop := func() {}
+	if a.Waiting != nil {
+		stop = waiting.Every(ctx, reportEvery, func(ctx context.Context) { a.Waiting(ctx, time.Since(began)) })
+	}
 	yes, err := a.agree(ctx, call)
+	stop()
 	state.Wait(time.Since(began))
 	if err != nil {
 		what, why := "given up", ""
-		if _, pending := errors.AsType[*PendingError](err); pending {
+		if _, pending := errors.AsType[*PendingError](err); pending || isWaiting(err) {
 			what = "pending"
 		} else if errors.Is(err, ErrDenied) {
 			what, why = "denied", err.Error()
@@ -85,7 +97,13 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 		state.Decide("hitl", what, why)
 		return nil, err
 	}
-	state.Approved(callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing})
+	if yes.standing != "" {
+		state.Answered(yes.by, "standing approval")
+	}
+	state.Approved(callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""})
+	if yes.edited {
+		state.Edited(yes.call.Arguments)
+	}
 	state.Classified(yes.call.Tool)
 	state.Decide("hitl", "allowed", "")
 	return a.run(ctx, yes)
@@ -107,7 +125,7 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 // agree returns the call as it was approved, by a standing approval or by a person.
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
-		return nil, &DeniedError{Tool: call.Tool, Err: errNoConfirmer}
+		return nil, &DeniedError{Tool: call.Tool, Err: noConfirmerError{}}
 	}
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
@@ -122,7 +140,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 	if yes, found, err := a.stands(ctx, call); found {
 		return yes, err
 	}
-	place, err := a.people.Enter(call.Scope)
+	place, err := a.enter(ctx, &call)
 	if err != nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: err}
 	}
@@ -138,6 +156,9 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 		case <-ctx.Done():
 			return nil, fault.GivenUp(ctx)
 		}
+		if isWaiting(question.No) {
+			return nil, question.No
+		}
 		if denied, ok := errors.AsType[*DeniedError](question.No); ok {
 			no := *denied
 			a.decided(ctx, &call, outcome{what: "denied with another", by: no.By})
@@ -146,21 +167,56 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 	}
 }
 
+// enter returns a place for a call: that of the question that is open about it, if there is one.
+func (a *asker) enter(ctx context.Context, call *middleware.Call) (*waiting.Place, error) {
+	if held, ok := a.held.Peek(waiting.KeyOf(ctx, call)); ok && held.place.Hold() {
+		return held.place, nil
+	}
+	return a.people.Enter(call.Scope)
+}
+
 // lead asks for all that have joined.
 func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*agreed, error) {
 	defer a.joins.End(question)
 	if yes, found, err := a.stands(ctx, q.call); found {
 		return yes, err // given since the last look
 	}
+	if held, ok := a.held.Take(waiting.KeyOf(ctx, &q.call)); ok {
+		if held.grounds == grounds(ctx, q.call.Tool) {
+			defer held.place.Leave()
+			held.call, held.place = q.call, q.place
+			q = held
+		} else {
+			a.expire(context.WithoutCancel(ctx), held)
+		}
+	}
 	yes, err := a.question(ctx, q)
-	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.own {
-		question.No = denied
+	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.own || isWaiting(err) {
+		question.No = err
 	}
 	return yes, err
 }
 
-// stands approves a call by a standing approval, if there is one. Each such call is an
-// approval of its own.
+// grounds returns why a person is asked, without what only time changes.
+func grounds(ctx context.Context, tool *middleware.Tool) string {
+	var b strings.Builder
+	b.WriteString(tool.Explain())
+	for _, s := range callstate.Of(ctx).Record().Sources {
+		fmt.Fprintf(&b, "%q %q %q %t %q\n", s.Argument, s.From, s.Tool, s.Trusted, s.Rule)
+	}
+	return b.String()
+}
+
+func isWaiting(err error) bool {
+	_, ok := errors.AsType[*WaitingError](err)
+	return ok
+}
+
+// reportEvery is how often the client of a call that waits is told so; many clients give a
+// call up after a minute of silence, and some after ten seconds.
+const reportEvery = 5 * time.Second
+
+// stands approves a call by a standing approval, if there is one. Each such call is an approval of its own.
 func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
 	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
 		return nil, false, nil
@@ -168,18 +224,23 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if extra, err := callstate.Extra(&call); extra != nil || err != nil {
 		return nil, false, nil
 	}
+	if record := callstate.Of(ctx).Record(); record.Raised() { // the approval was given without these sources, or for it to happen once
+		return nil, false, nil
+	}
 	began := time.Now()
 	s, found := a.find(ctx, call)
 	if !found {
 		return nil, false, nil
 	}
-	yes = &agreed{call: call, shown: call.Tool.Safety(), id: rand.Text(), by: s.By, standing: true, until: began.Add(a.Lifetime)}
+	yes = &agreed{call: call, shown: call.Tool.Safety(), id: rand.Text(), by: s.By, standing: s.ID, until: began.Add(a.Lifetime)}
 	if s.Until.Before(yes.until) {
 		yes.until = s.Until
 	}
 	approved := approval(yes.id, &call, nil, nil, yes.until)
 	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
-	if err := a.Store.Add(context.WithoutCancel(ctx), approved); err != nil {
+	if err := a.Store.Add(context.WithoutCancel(ctx), approved); errors.Is(err, approvals.ErrNoEffect) {
+		return nil, false, nil // taken back since it was found
+	} else if err != nil {
 		return nil, true, a.storeFailed(ctx, &call, err)
 	}
 	a.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
@@ -189,34 +250,62 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 // question puts q before a person, and again if an edit made the call stricter. The store
 // has the question of a second leg already.
 func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
+	if a.Patience != nil {
+		q.patience, q.where = a.Patience(ctx)
+	}
 	for {
-		q.began = time.Now()
-		q.deadline = q.began.Add(a.Timeout)
-		q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
-		if q.input == nil {
-			q.id = rand.Text()
-			if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
-				return nil, a.storeFailed(ctx, &q.call, err)
-			}
+		if err := a.open(ctx, &q); err != nil {
+			return nil, err
 		}
 		yes, stricter, err := a.put(ctx, q)
 		if stricter == nil {
 			return yes, err
 		}
-		q.call, q.edited, q.input = *stricter, true, nil
+		q.call, q.edited, q.input, q.asked, q.patience, q.deadline = *stricter, true, nil, nil, 0, time.Time{}
 	}
 }
 
+// open records a question that the store does not have so far.
+func (a *asker) open(ctx context.Context, q *query) error {
+	if q.asked != nil {
+		return nil // it was held
+	}
+	q.began = time.Now()
+	if q.deadline.IsZero() {
+		q.deadline = q.began.Add(a.Timeout)
+	}
+	q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
+	if q.input != nil {
+		return nil
+	}
+	q.id = rand.Text()
+	if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
+		return a.storeFailed(ctx, &q.call, err)
+	}
+	return nil
+}
+
 // put asks a question that the store has, and records the outcome: an approval, a
-// stricter call to ask about, or an error.
+// stricter call to ask about, or an error. A call whose patience is over ends first.
 func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middleware.Call, err error) {
-	over := make(chan struct{})
-	defer close(over)
-	q.over = over
-	got := a.confirm(ctx, q)
-	yes, stricter, err = a.settle(ctx, q, got)
-	if got.late != nil {
-		a.late(ctx, q, *got.late)
+	if q.asked == nil {
+		q.asked = a.confirm(ctx, q)
+	}
+	got, late, err := q.asked.Await(ctx, q.patience)
+	if errors.Is(err, waiting.ErrImpatient) {
+		q.grounds = cmp.Or(q.grounds, grounds(ctx, q.call.Tool))
+		a.park(context.WithoutCancel(ctx), waiting.KeyOf(ctx, &q.call), q)
+		return nil, nil, &WaitingError{Tool: q.call.Tool, Where: q.where, Until: q.deadline}
+	}
+	defer q.asked.Settled()
+	q.asked.Cancel()
+	answered := got
+	if err != nil {
+		answered = answer{err: err}
+	}
+	yes, stricter, err = a.settle(ctx, q, answered)
+	if late {
+		a.late(ctx, q, got)
 	}
 	return yes, stricter, err
 }
@@ -225,8 +314,8 @@ func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middle
 // if the store has the question open, so that an answer is good once, at any replica.
 func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 	q.call.Input = nil
-	if parked := a.people.Unpark(q.id); parked != nil {
-		q.place, q.call.Input = parked.Place, parked.Input
+	if parked, ok := a.held.Take(q.id); ok {
+		q.place, q.call.Input, q.deadline = parked.place, parked.call.Input, parked.deadline
 	} else if place, err := a.people.Enter(q.call.Scope); err != nil {
 		return nil, &DeniedError{Tool: q.call.Tool, Err: err}
 	} else {
@@ -236,8 +325,7 @@ func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
 	return a.question(ctx, q)
 }
 
-// settle makes of an answer an approval, a stricter call to ask about, or an error, and
-// records it.
+// settle makes of an answer an approval, a stricter call to ask about, or an error, and records it.
 func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, stricter *middleware.Call, err error) {
 	call, d := &q.call, got.decision
 	o := outcome{by: d.By, edited: d.Arguments != nil, took: time.Since(q.began)}
@@ -253,18 +341,22 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	failed := func(err error) error {
 		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
 	}
+	if got.err == nil {
+		callstate.Of(ctx).Answered(d.By, d.Via)
+	}
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, end(approvals.Void, "given up", fault.GivenUp(ctx))
 	case pending:
-		a.park(context.WithoutCancel(ctx), q)
+		a.park(context.WithoutCancel(ctx), q.id, q)
 		return nil, nil, &PendingError{Tool: call.Tool, Requests: asked.Requests, State: stateMark + q.id + "." + asked.State}
 	case middleware.NotSent(got.err):
 		return nil, nil, end(approvals.Void, "given up", got.err)
 	case got.err != nil:
 		return nil, nil, failed(got.err)
 	case d.Verdict != Approved:
+		a.habits.Decided(habitOf(*call), false, "", nil)
 		return nil, nil, end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
 	}
 	if now, err := callstate.Extra(call); err != nil || !bytes.Equal(now, q.extra) {
@@ -289,6 +381,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	if err != nil {
 		return nil, nil, end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
 	}
+	a.habits.Decided(habitOf(approved), true, d.By, approved.Arguments)
 	o.what = "approved"
 	a.decided(ctx, call, o)
 	return &agreed{
@@ -296,17 +389,23 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	}, nil, nil
 }
 
-// park leaves a question open while nobody waits here.
-func (a *asker) park(ctx context.Context, q query) {
-	end := func() { // as denied, which takes back no approval that another replica got
-		_ = a.advance(ctx, q.id, approvals.Change{To: approvals.Denied}) // the log has it
-	}
-	a.people.Park(q.id, &waiting.Parked{Place: q.place, Input: q.call.Input, Until: q.deadline, End: end})
+// park leaves a question open while no call waits here.
+func (a *asker) park(ctx context.Context, key any, q query) {
+	q.place.Hold()
+	a.held.Hold(key, q, q.deadline, func() { a.expire(ctx, q) })
 	a.decided(ctx, &q.call, outcome{what: "pending", took: time.Since(q.began)})
 }
 
-// run makes the call with one grant, which is recorded as consumed before the call is
-// handed over.
+// expire ends a question that no call has taken up, as denied, which takes back no approval
+// that another replica got.
+func (a *asker) expire(ctx context.Context, q query) {
+	q.asked.Cancel()
+	_ = a.advance(ctx, q.id, approvals.Change{To: approvals.Denied}) // the log has it
+	q.asked.Settled()
+	q.place.Leave()
+}
+
+// run makes the call with one grant, which is recorded as consumed before the call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
 	if tool := yes.call.Tool; yes.edited { // the guard is told what the edit makes of it
 		ctx = callstate.WithAnswer(ctx, &yes.call, callstate.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
@@ -340,14 +439,34 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 func (a *asker) begin(ctx context.Context, yes *agreed) error {
 	yes.mu.Lock()
 	defer yes.mu.Unlock()
-	if err := a.drafts.Take(&yes.call, yes.drafts, yes.id); err != nil || yes.spent {
+	if err := a.drafts.Take(&yes.call, yes.drafts, yes.id); err != nil {
 		return err
 	}
-	if err := a.advance(ctx, yes.id, approvals.Change{To: approvals.Spent}); err != nil {
+	if yes.spent {
+		return a.remains(ctx, yes)
+	}
+	err := a.advance(ctx, yes.id, yes.change(approvals.Spent))
+	if yes.standing != "" && errors.Is(err, approvals.ErrNoEffect) {
+		return revokedError{}
+	}
+	if err != nil {
 		return fmt.Errorf("its use cannot stand: %w", err)
 	}
 	yes.spent = true
 	return nil
+}
+
+// remains returns an error if the standing approval of a call was taken back, or has expired, since the last
+// attempt.
+func (a *asker) remains(ctx context.Context, yes *agreed) error {
+	if yes.standing == "" {
+		return nil
+	}
+	standing, err := a.Store.Remembered(ctx, yes.call.Scope, yes.call.Tool.Server, yes.call.Tool.Name())
+	if err == nil && !slices.ContainsFunc(standing, func(s approvals.Standing) bool { return s.ID == yes.standing }) {
+		err = revokedError{}
+	}
+	return err
 }
 
 // end runs when the call has returned; the store takes no use after it.
@@ -358,5 +477,9 @@ func (a *asker) end(ctx context.Context, yes *agreed) {
 	if yes.spent {
 		to = approvals.Done
 	}
-	_ = a.advance(ctx, yes.id, approvals.Change{To: to}) // the log has it
+	_ = a.advance(ctx, yes.id, yes.change(to)) // the log has it
+}
+
+func (yes *agreed) change(to approvals.State) approvals.Change {
+	return approvals.Change{To: to, Scope: yes.call.Scope, Standing: yes.standing}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -92,7 +93,7 @@ func TestTheRealNameStandsFirst(t *testing.T) {
 		t.Parallel()
 		out, request := new(screen), asks(t, `{}`)
 		request.Tool.Definition.Name, request.Tool.Definition.Title = "drop_table", "Safe read"
-		_, _ = hitl.Terminal(strings.NewReader("n\n"), out).Confirm(t.Context(), request)
+		_, _ = terminal.New(strings.NewReader("n\n"), out).Confirm(t.Context(), request)
 		if got := strings.TrimSpace(out.String()); !strings.HasPrefix(got, "╭─ files/drop_table: dangerous") {
 			t.Errorf("got\n%s", got)
 		}
@@ -117,7 +118,7 @@ func TestBlankLinesInArgumentsPushNothingOutOfSight(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := new(screen)
-			_, _ = hitl.Terminal(strings.NewReader("n\n"), out).Confirm(t.Context(), asks(t, string(arguments)))
+			_, _ = terminal.New(strings.NewReader("n\n"), out).Confirm(t.Context(), asks(t, string(arguments)))
 			if got := out.String(); !strings.Contains(got, tt.want) || strings.Contains(got, "\n\n\n") {
 				t.Errorf("no %s in\n%s", tt.want, got)
 			}
@@ -126,7 +127,7 @@ func TestBlankLinesInArgumentsPushNothingOutOfSight(t *testing.T) {
 	t.Run("B247: what does not fit is announced", func(t *testing.T) {
 		t.Parallel()
 		out := new(screen)
-		_, _ = hitl.Terminal(strings.NewReader("n\n"), out).Confirm(t.Context(), asks(t, fmt.Sprintf(`{"text":"ok%srm -rf /"}`, strings.Repeat(`\r\n`, 400))))
+		_, _ = terminal.New(strings.NewReader("n\n"), out).Confirm(t.Context(), asks(t, fmt.Sprintf(`{"text":"ok%srm -rf /"}`, strings.Repeat(`\r\n`, 400))))
 		if got := out.String(); !strings.Contains(got, "more lines of arguments; d shows them") {
 			t.Errorf("got\n%s", got)
 		}

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 )
 
 // A person is told of characters that can be taken for others.
@@ -32,11 +34,29 @@ func TestCaution(t *testing.T) {
 	}
 }
 
+// A person sees that the call may have happened, and what they saw is what they approve.
+func TestCautionOfACallInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := asks(t, `{"to":"p\u0430ypal"}`)
+		fresh := r.Digest()
+		r.InDoubt = time.Now().Add(-40 * time.Second)
+		if got := r.Caution(); !strings.HasPrefix(got, "the same call, 40s ago, may have happened") || !strings.Contains(got, "; it has characters") {
+			t.Error(got)
+		}
+		then := r.Digest()
+		time.Sleep(time.Second)
+		if then == fresh || then != r.Digest() {
+			t.Error("the digest does not cover the doubt, or changes with the time")
+		}
+	})
+}
+
 func TestTerminalShowsTheCaution(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := new(screen)
-		_, _ = hitl.Terminal(strings.NewReader("e\n{\"a\":\"p\\u0430y\"}\nn\n"), out).Confirm(t.Context(), asks(t, `{"path":"p\u0430ypal"}`))
+		_, _ = terminal.New(strings.NewReader("e\n{\"a\":\"p\\u0430y\"}\nn\n"), out).Confirm(t.Context(), asks(t, `{"path":"p\u0430ypal"}`))
 		if got := out.String(); strings.Count(got, "│ caution      it has characters") != 2 {
 			t.Errorf("want a caution for each of two questions:\n%s", got)
 		}

@@ -30,14 +30,17 @@ type query struct {
 	place    *waiting.Place
 	began    time.Time
 	deadline time.Time
-	over     <-chan struct{} // closed when the outcome is recorded
+	patience time.Duration          // of the call; 0 until the deadline
+	where    string                 // the question is found when that is over
+	asked    *waiting.Asked[answer] // nil before the confirmer is asked
+	grounds  string                 // for which it was asked, if it is held
 }
 
 type answer struct {
 	decision Decision
 	err      error
 	offers   []Offer // that were shown
-	late     *answer // one that came just when the time was over
+	free     Pattern // as well
 }
 
 // agreed is a call that was approved, as it was approved.
@@ -46,7 +49,7 @@ type agreed struct {
 	shown    annotation.Safety // the class that the person saw; an edit may have lowered it
 	id       string            // of the approval
 	by       string
-	standing bool // by a standing approval
+	standing string // the standing approval that answered, "" for a person
 	until    time.Time
 	drafts   []drafts.Draft // shown with it
 	edited   bool           // by a person
@@ -57,55 +60,24 @@ type agreed struct {
 
 var errSilent = errors.New("no answer in time")
 
-// confirm asks on a goroutine of its own, since a confirmer may ignore its context;
-// that goroutine holds the place too. The answer counts only if it is there before the
-// question ends.
-func (a *asker) confirm(ctx context.Context, q query) answer {
-	ctx, cancel := context.WithDeadlineCause(ctx, q.deadline, errSilent)
-	defer cancel()
-	answered := make(chan answer)
+// confirm puts the question to the confirmer, whose goroutine holds the place too.
+func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 	q.place.Hold()
-	go func() {
-		got := answer{err: errors.New("the confirmer ended its goroutine")}
-		defer func() {
-			if v := recover(); v != nil {
-				a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
-				got = answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
-			}
-			q.place.Leave()
-			select {
-			case answered <- got:
-			case <-q.over:
-				a.late(ctx, q, got)
-			}
-		}()
-		a.asked(ctx, &q.call)
-		request := a.request(ctx, q)
-		decision, err := a.ask(ctx, request)
-		got = answer{decision: decision, err: err, offers: request.Offers}
-	}()
-	select {
-	case got := <-answered:
-		// Both at once: too late is too late, be it the question's end or the caller's.
-		if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {
-			return answer{err: q.ended(ctx), late: &got}
-		}
-		return got
-	case <-ctx.Done():
-		return answer{err: context.Cause(ctx)}
-	}
-}
-
-// ended returns why a question whose deadline has passed is over. The context's own
-// timer may not have run yet.
-func (q query) ended(ctx context.Context) error {
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case !time.Now().Before(q.deadline):
-		return errSilent
-	}
-	return &middleware.NotSentError{Err: context.DeadlineExceeded} // the caller's time, not the question's
+	return waiting.Ask(ctx, waiting.Question[answer]{
+		Deadline: q.deadline, Silent: errSilent, Outlives: q.patience > 0, Done: q.place.Leave,
+		Put: func(ctx context.Context) answer {
+			a.asked(ctx, &q.call)
+			request := a.request(ctx, q)
+			decision, err := a.ask(ctx, request)
+			return answer{decision: decision, err: err, offers: request.Offers, free: request.Free}
+		},
+		Lost: answer{err: errors.New("the confirmer ended its goroutine")},
+		Panicked: func(ctx context.Context, v any) answer {
+			a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
+			return answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
+		},
+		Late: func(ctx context.Context, got answer) { a.late(ctx, q, got) },
+	})
 }
 
 // request returns what the confirmer gets; the bytes are its own.
@@ -117,8 +89,13 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	for _, d := range q.drafts {
 		r.Drafts = append(r.Drafts, Draft(d))
 	}
-	if !a.drafts.Commits(q.call.Tool) && q.extra == nil {
-		r.Offers = a.offers(ctx, q.call)
+	record := callstate.Of(ctx).Record()
+	r.InDoubt = record.InDoubt
+	if !q.edited {
+		r.Sources = record.Sources
+	}
+	if !a.drafts.Commits(q.call.Tool) && q.extra == nil && !record.Raised() {
+		a.offer(ctx, q.call, &r)
 	}
 	r.Deadline, _ = ctx.Deadline()
 	if a.About != nil {
@@ -131,11 +108,9 @@ func (a *asker) request(ctx context.Context, q query) Request {
 // is given to [New], the calls of one batch (package batch) that need an approval are put
 // to it together; one alone still goes to Confirm.
 //
-// ConfirmGroup returns the decision on each request, by its ID. A request that is missing
-// is denied, an ID that was not asked about has no effect, and an error denies all. Each
-// decision is good for its own request and nothing else, in any order. The context ends
-// when no call waits for any of the answers; each request has its own Deadline, after
-// which an answer to it has no effect.
+// ConfirmGroup returns the decision on each request, by its ID. A request that is missing is
+// denied, an ID that was not asked about has no effect, and an error denies all. The context
+// ends when no call waits for an answer; each request has its own Deadline.
 type GroupConfirmer interface {
 	Confirmer
 	ConfirmGroup(ctx context.Context, requests []Request) (map[string]Decision, error)
@@ -158,9 +133,8 @@ func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
 	})
 }
 
-// edit returns the call with the arguments that the person wrote, classified again by
-// what classifies calls by their arguments in this chain. A tool with another name, server
-// or digest, and an error, deny the call.
+// edit returns the call with the arguments that the person wrote, classified again by what classifies calls by
+// their arguments in this chain. A tool with another name, server or digest, and an error, deny the call.
 func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
 	defer func() {
 		if v := recover(); v != nil {

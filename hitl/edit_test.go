@@ -10,6 +10,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -155,6 +157,9 @@ func TestTwoPeopleAreTwo(t *testing.T) {
 		{"one in two cases, with a blank", by("ann"), by("Ann "), 1, 0},
 		{"one with what cannot be seen", by("ann"), by("an\u200bn"), 1, 0},
 		{"one with another blank", by("ann  lee"), by("Ann\tLee"), 1, 0},
+		{"one with an accent, written in two ways", by("Jos\u00e9"), by("jose\u0301"), 1, 0},
+		{"two with other accents", by("Jos\u00e9"), by("Jos\u00e8"), 1, 1},
+		{"one in another script, written in two ways", by("\u0410\u043d\u0434\u0440\u0435\u0439"), by("\u0410\u043d\u0434\u0440\u0435\u0438\u0306"), 1, 0},
 		{"blanks for a name", by("ann"), by(" \t"), 1, 0},
 		{"the first says no", hitl.Decision{By: "ann"}, by("bob"), 0, 0},
 		{"the second says no", by("ann"), hitl.Decision{By: "bob"}, 1, 0},
@@ -211,6 +216,16 @@ func TestTerminalRemembersWhatItOffers(t *testing.T) {
 		{"a2", offers, hitl.Decision{}},
 		{"s3", offers, hitl.Decision{}},
 		{"s0", offers, hitl.Decision{}},
+		{"arguments-always", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}},
+		{"tool-session", append(offers, hitl.Offer{Tool: true, Longest: hitl.Session}), hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 2}},
+		{"f path\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Free: []string{"path"}}},
+		{"f path\na", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always, Free: []string{"path"}}},
+		{"f path\ns2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
+		{"f path\ny", offers, yes},
+		{"f path", offers, hitl.Decision{}},
+		{"f dir\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}},
+		{"f path\ns", nil, hitl.Decision{}},
+		{"e\n{\"path\":\"b\"}\nf path\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Arguments: json.RawMessage(`{"path":"b"}`)}},
 		{"stop", offers, hitl.Decision{}},
 		{"archive it", offers, hitl.Decision{}},
 		{"s", nil, hitl.Decision{}},
@@ -222,12 +237,14 @@ func TestTerminalRemembersWhatItOffers(t *testing.T) {
 			t.Parallel()
 			out := new(screen)
 			r := asks(t, `{"path":"a.txt"}`)
-			r.Offers = tt.offers
-			got, err := hitl.Terminal(strings.NewReader(tt.typed+"\nn\n"), out).Confirm(t.Context(), r)
+			if r.Offers = tt.offers; tt.offers != nil {
+				r.Free = approvals.Free(r.Arguments)
+			}
+			got, err := terminal.New(strings.NewReader(tt.typed+"\nn\n"), out).Confirm(t.Context(), r)
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tt.want) || err != nil {
 				t.Errorf("got %+v and error %v, want %+v", got, err, tt.want)
 			}
-			if want := `remember     2: calls with path like *.txt\n` + "\n"; len(tt.offers) == 2 && !strings.Contains(out.String(), want) {
+			if want := `s2           files/delete with path like *.txt\n, for this session` + "\n"; len(tt.offers) > 1 && !strings.Contains(out.String(), want) {
 				t.Errorf("not shown: %s", out)
 			}
 		})
@@ -242,7 +259,7 @@ func TestTerminalShowsDrafts(t *testing.T) {
 		{ID: `"d1"`, Shown: `{"id":"d1","to":"Ann"}`},
 		{ID: `"d2"`, Shown: "to: Bob\x1b[2J" + strings.Repeat("\n", 200) + "and Mallory" + strings.Repeat("\nmore", 20)},
 	}
-	if _, err := hitl.Terminal(strings.NewReader("d\ny\n"), out).Confirm(t.Context(), r); err != nil {
+	if _, err := terminal.New(strings.NewReader("d\ny\n"), out).Confirm(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -264,7 +281,7 @@ func TestTerminalAnnouncesWhatIsBelowTheFold(t *testing.T) {
 		}
 	}()
 	r := asks(t, `{"text":"hello`+strings.Repeat(`\n`, 200)+`rm -rf /","kept":"a\n\n\nb \\n\\n\\n\\n\\n"}`)
-	if _, err := hitl.Terminal(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
+	if _, err := terminal.New(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), `"text": "hello\{200 newlines}rm -rf /"`) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -43,12 +44,15 @@ func TestNothingIsSaidToWaitThatDoesNot(t *testing.T) {
 			runtime.Goexit()
 			return hitl.Decision{}, nil
 		})},
-		{name: "the end of the input", by: hitl.Terminal(strings.NewReader(""), new(screen))},
+		{name: "the end of the input", by: terminal.New(strings.NewReader(""), new(screen))},
 		{name: "a no", by: by(hitl.Decision{}, nil)},
 		{name: "a no of Ann", by: by(hitl.Decision{By: "ann"}, nil)},
 		{name: "a no with guidance", by: by(hitl.Decision{Reason: "archive it instead"}, nil)},
 		{name: "one person of two", by: hitl.TwoPeople(by(hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil), by(hitl.Decision{Verdict: hitl.Approved, By: "Ann "}, nil))},
 		{name: "an edit that is no object", by: by(hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`[]`)}, nil)},
+		{name: "a question that outlives its call", by: silent, o: hitl.Options{
+			Patience: func(context.Context) (time.Duration, string) { return time.Second, "on the approvals page" },
+		}, waits: true},
 		{name: "a form that the client shows", by: by(hitl.Decision{}, &hitl.PendingError{State: "s"}), waits: true},
 	}
 	var told strings.Builder

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -61,9 +62,7 @@ func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 // Unwrap returns why there was no answer.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// errNoConfirmer is why a chain approves nothing.
-var errNoConfirmer = noConfirmerError{}
-
+// A noConfirmerError is why a chain approves nothing.
 type noConfirmerError struct{}
 
 func (noConfirmerError) Error() string { return "the chain has no confirmer" }
@@ -71,28 +70,33 @@ func (noConfirmerError) ForModel() string {
 	return "it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again"
 }
 
+// A revokedError is why a call that a standing approval answered is not made.
+type revokedError struct{}
+
+func (revokedError) Error() string {
+	return "the approval that answered was taken back, or has ended; call it again to have it asked about"
+}
+func (e revokedError) ForModel() string { return e.Error() }
+
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }
 
 func (storeError) Error() string   { return "it could not be written down; the log of the host says why" }
 func (e storeError) Unwrap() error { return e.err }
 
-// A PendingError ends the first leg of a call about which a person is asked through
-// whoever made it. A [Confirmer] that cannot wait returns one with what is to be
-// asked and with a state of its own. The edge of the host's server makes an
-// input_required result of it, and the same call comes again with the answers: the
-// Confirmer gets them, and its state, as Request.Input, under the same Request.ID.
+// A PendingError ends the first leg of a call whose caller asks the person. A [Confirmer] that
+// cannot wait returns one with what is to be asked and a state of its own. The client gets an
+// input_required result and repeats the call with the answers: the Confirmer gets them, and
+// its state, as Request.Input, under the same Request.ID.
 //
-// Until then the question is open in the store, and holds one of the places of
-// Options.MaxPending, for Options.Timeout. Its first answer is its only one.
+// Until then, for Options.Timeout, the question is open in the store and counts as one of
+// Options.MaxPending. Its first answer is its only one.
 type PendingError struct {
 	fault.Final
 
 	Tool     *middleware.Tool // set by the middleware
 	Requests mcp.InputRequestMap
-	// State comes back with the answers. Whoever made the call can read it and alter
-	// it, so that it must be such as nobody else can make.
-	State string
+	State    string // comes back with the answers; the client can read and alter it, so seal it
 }
 
 func (e *PendingError) Error() string {
@@ -109,19 +113,36 @@ func (e *PendingError) InputRequired() (requests mcp.InputRequestMap, state stri
 	return e.Requests, e.State
 }
 
+// A WaitingError ends a call whose question stays open; see Options.Patience.
+type WaitingError struct {
+	fault.Final
+
+	Tool  *middleware.Tool
+	Where string    // the person finds the question
+	Until time.Time // when the question ends
+}
+
+func (e *WaitingError) Error() string {
+	return fmt.Sprintf("hitl: %s waits for a person's answer %s until %s; the identical call takes the answer, once", e.Tool, e.Where, e.Until.UTC().Format(clock))
+}
+
+// ForModel returns where the question is open, until when, and what takes the answer.
+func (e *WaitingError) ForModel() string {
+	return fmt.Sprintf("%s was not called yet: it waits for the user's approval %s until %s. Tell the user. Once they have decided, make exactly the same call again: it takes their answer.",
+		e.Tool.ModelName(), e.Where, e.Until.UTC().Format(clock))
+}
+
+const clock = "15:04 UTC"
+
 // stateMark tells a state that comes back to us from one that a server's tool sent.
 const stateMark = "fairlead.hitl."
 
 // answered takes apart the state of a call that answers a question of ours: the
 // question's ID, which anybody may have made up, and what the confirmer gets.
 func answered(in *middleware.Input) (id string, input *middleware.Input, ok bool) {
-	if in == nil {
+	if in == nil || !strings.HasPrefix(in.State, stateMark) {
 		return "", nil, false
 	}
-	rest, ok := strings.CutPrefix(in.State, stateMark)
-	if !ok {
-		return "", nil, false
-	}
-	id, state, _ := strings.Cut(rest, ".")
+	id, state, _ := strings.Cut(in.State[len(stateMark):], ".")
 	return id, &middleware.Input{Responses: in.Responses, State: state}, true
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
-	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -41,33 +38,6 @@ func ExampleNew() {
 	// server: list
 	// asked: files/delete {"path":"a.txt"}
 	// hitl: files/delete was denied by the user: archive it instead
-}
-
-func ExampleTerminal() {
-	tool, err := middleware.NewTool("files", &mcp.Tool{Name: "delete", Description: "Delete a file."}, annotation.Destructive())
-	if err != nil {
-		panic(err)
-	}
-	keyboard := strings.NewReader("y\n")
-	decision, err := hitl.Terminal(keyboard, os.Stdout).Confirm(context.Background(), hitl.Request{
-		Tool:      tool,
-		Arguments: json.RawMessage(`{"path":"a.txt"}`),
-		Undo:      "it is kept in .trash/ for a week",
-		Deadline:  time.Now().Add(30 * time.Second),
-	})
-	fmt.Println(decision.Verdict == hitl.Approved, err)
-	// Output:
-	// ╭─ files/delete: dangerous
-	//   │ read-only     no    host
-	//   │ destructive   yes   host
-	//   │ idempotent    no    host
-	//   │ does         Delete a file.
-	//   │ undo         it is kept in .trash/ for a week
-	//   │   {
-	//   │     "path": "a.txt"
-	//   │   }
-	//   ╰─
-	//   Allow? [y]es  [N]o  [i]nstead  [e]dit  [d]etails  [?] (30s left): true <nil>
 }
 
 // In a sandbox that is thrown away afterwards nobody needs to be asked.

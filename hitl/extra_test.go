@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -34,7 +35,7 @@ func TestPersonSeesMetaAndInput(t *testing.T) {
 		var asked hitl.Request
 		e, store := new(executor), approvals.NewMemory()
 		out := new(screen)
-		terminal := hitl.Terminal(strings.NewReader("y\n"), out)
+		terminal := terminal.New(strings.NewReader("y\n"), out)
 		c := hitl.New(hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 			asked = r
 			return terminal.Confirm(ctx, r)

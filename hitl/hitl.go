@@ -7,18 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A Confirmer puts a question to a person and returns the answer. Confirm
-// returns soon after ctx is done; an answer that comes later has no effect. It is
-// safe for concurrent use.
+// A Confirmer puts a question to a person and returns the answer. Confirm returns soon after
+// ctx is done; a later answer has no effect. It is safe for concurrent use.
 type Confirmer interface {
 	Confirm(ctx context.Context, request Request) (Decision, error)
 }
@@ -31,10 +32,9 @@ func (f ConfirmerFunc) Confirm(ctx context.Context, request Request) (Decision, 
 	return f(ctx, request)
 }
 
-// TwoPeople returns a Confirmer for calls that need two people: it asks one and,
-// after a yes, the other. Both have to give their names, of two people (see [safetext.SameName]), and
-// neither may edit, since the other one would not have seen it. Their yes is for
-// one call and is not remembered. It panics where one of them is nil.
+// TwoPeople returns a Confirmer for calls that need two people: it asks one and, after an
+// approval, the other. Both have to give names that differ (see [safetext.SameName]), and
+// neither may edit. Nothing is remembered. It panics if one of them is nil.
 func TwoPeople(first, second Confirmer) Confirmer {
 	if first == nil || second == nil {
 		panic("hitl: TwoPeople was given a nil Confirmer")
@@ -58,10 +58,9 @@ func TwoPeople(first, second Confirmer) Confirmer {
 	})
 }
 
-// DangerouslyApproveEveryCallWithoutAsking says yes to everything in nobody's name:
-// for a sandbox in which nothing can be lost, and for tests. It is the one way to
-// run dangerous calls without a person, and its name is to be found in any search.
-// The guard, the grants and the record stay as they are.
+// DangerouslyApproveEveryCallWithoutAsking approves every call: for a sandbox in which nothing
+// can be lost, and for tests. It is the only way to run dangerous calls without a person. The
+// guard, the grants and the record stay as they are.
 func DangerouslyApproveEveryCallWithoutAsking() Confirmer {
 	return ConfirmerFunc(func(context.Context, Request) (Decision, error) {
 		return Decision{Verdict: Approved, By: "nobody: every call is approved without asking"}, nil
@@ -77,18 +76,29 @@ type Request struct {
 	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
 	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
 	// and what else belongs to the transport are left out. An approval covers the rest.
-	Extra    json.RawMessage
+	Extra json.RawMessage
+	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
+	// none. A call with a source that has a Rule has no Offers, and no standing approval covers it.
+	Sources  []Source
 	CallID   string    // the model's, for display
 	Scope    string    // whose call it is
 	Why      string    // why the call is wanted, if Options.About knows
 	Undo     string    // how it can be taken back, if Options.About knows
 	Deadline time.Time // when silence becomes a no, or the caller has gone
+	// InDoubt is when a call with the same effect was made that may have happened, zero
+	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
+	InDoubt time.Time
 	// Drafts are what the call is to commit, each as its tool answered: the server's
 	// text. A person who is not shown them cannot agree to them.
 	Drafts []Draft
-	// Offers are what may be remembered with a yes, the first one exactly these
-	// arguments; none where nothing may be.
+	// Offers are what may be remembered with an approval, the first one exactly these
+	// arguments; none if nothing may be. Free are the members that the person may leave free
+	// in the first, each with what it may be then.
 	Offers []Offer
+	Free   Pattern
+	// Suggestion is what to remember, if the last approvals of this tool follow a rule, as a
+	// sentence that is safe to show; "" for none.
+	Suggestion string
 	// Input is what came back with the second leg of a question that ended with a
 	// [*PendingError]; nil where the question is new. It is anybody's text, and not sent.
 	Input *middleware.Input
@@ -111,32 +121,75 @@ func (r Request) Digest() string {
 	return hash(form)
 }
 
-// Reasons returns what the call's class rests on, one reason a line, as the tool's
-// [middleware.Tool.Explain] has it without its heading: the tool and its class.
+// Reasons returns what the call's class rests on, one reason a line, as the tool's [middleware.Tool.Explain]
+// has it without its heading: the tool and its class. A line for each of the Sources follows.
 func (r Request) Reasons() []string {
 	// The tool's name is the server's text, so the heading ends by its length.
-	rest := strings.TrimPrefix(r.Tool.Explain(), r.heading()+"\n")
-	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+	rest := strings.TrimPrefix(r.Tool.Explain(), fmt.Sprintf("%s: %s\n", r.Tool, r.Tool.Safety()))
+	reasons := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+	for _, s := range r.Sources {
+		reasons = append(reasons, s.String())
+	}
+	return reasons
 }
 
-func (r Request) heading() string { return fmt.Sprintf("%s: %s", r.Tool, r.Tool.Safety()) }
+// A Choice is an approval that a person may choose.
+type Choice struct {
+	// Name is "once", or what is remembered ("arguments", "members" or "tool") and for how
+	// long ("session" or "always"), such as "arguments-session".
+	Name     string
+	Text     string // a sentence that is safe to show
+	Decision Decision
+}
 
-// Choices returns the approvals that the person may choose from, as decisions: for this
-// call alone, and then each offer, for the session and for always if it may stand so long.
-func (r Request) Choices() []Decision {
-	choices := []Decision{{Verdict: Approved}}
+// Choices returns the approvals that the person may choose from: for this call alone, and
+// then each offer, for the session and for always if it may stand so long.
+func (r Request) Choices() []Choice {
+	choices := []Choice{{"once", "this call alone", Decision{Verdict: Approved}}}
+	named := make(map[string]int)
 	for i, o := range r.Offers {
+		kind, arguments, _ := o.describe()
+		if named[kind]++; named[kind] > 1 {
+			kind = fmt.Sprintf("%s-%d", kind, named[kind])
+		}
+		what := approvals.Standing{Server: r.Tool.Server, Tool: r.Tool.Name(), Pattern: o.Pattern, Arguments: arguments}.String()
 		for remember := Session; remember <= o.Longest; remember++ {
-			choices = append(choices, Decision{Verdict: Approved, Remember: remember, Offer: i})
+			until := "for this session"
+			if remember == Always {
+				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006")
+			}
+			choices = append(choices, Choice{kind + "-" + remember.String(), what + ", " + until, Decision{Verdict: Approved, Remember: remember, Offer: i}})
 		}
 	}
 	return choices
 }
 
-// Caution returns why the arguments may not run as they read, on one line that is safe
-// to show, and "" if nothing is known against it: characters that can be taken for
-// others, which [safetext.Line] escapes.
+// Leave returns the request with the named members left free in its first offer, for a
+// dialog that shows what is remembered then. It is false if one of them cannot be.
+func (r Request) Leave(names []string) (Request, bool) {
+	p := approvals.Freed(r.Arguments, names)
+	if p == nil || len(r.Free) == 0 || len(r.Offers) == 0 {
+		return r, false
+	}
+	r.Offers = slices.Clone(r.Offers)
+	r.Offers[0].Pattern = p
+	return r, true
+}
+
+// Caution returns what is known against the call, on one line that is safe to show, and "" for nothing: that
+// the same call may have happened already, and that the arguments may not run as they read, since they have
+// characters that can be taken for others, which [safetext.Line] escapes.
 func (r Request) Caution() string {
+	more := r.misread()
+	if r.InDoubt.IsZero() {
+		return more
+	}
+	ago := time.Since(r.InDoubt).Round(time.Second)
+	said := fmt.Sprintf("the same call, %v ago, may have happened: its outcome is unknown, and this one may do it again; %s", ago, more)
+	return strings.TrimSuffix(said, "; ")
+}
+
+func (r Request) misread() string {
 	form, err := canonical.AppendObject(nil, r.Arguments)
 	if err != nil {
 		return "" // such arguments are not sent
@@ -147,8 +200,10 @@ func (r Request) Caution() string {
 	return ""
 }
 
-// A Verdict is a person's answer. The zero value, and any that is not listed
-// here, is a no.
+// A Source is where one argument came from.
+type Source = callstate.Source
+
+// A Verdict is a person's answer. The zero value, and any that is not listed here, is a no.
 type Verdict uint8
 
 // The verdicts.
@@ -162,37 +217,33 @@ type Decision struct {
 	Verdict Verdict
 	// Reason is guidance for the model after a no: what to do instead.
 	Reason string
-	// Arguments replace those of the call, where the person edited them before
-	// saying yes. Nil means as asked.
+	// Arguments replace those of the call, where the person edited them before saying yes. Nil means as asked.
 	Arguments json.RawMessage
-	// By names the person or the policy, for the record.
-	By string
+	// By names the person or the policy, and Via how they were reached, such as "terminal", for the record.
+	By, Via string
 	// Remember is how long a yes stands; the zero value is for this call alone. More
 	// than the offer's Longest, or what is not listed, is for this call alone too.
 	Remember Remember
-	// Offer is which of Request.Offers is remembered; the zero value is the first:
-	// exactly these arguments, as edited. One that was not shown, or that does not
-	// cover the arguments as edited, remembers nothing.
+	// Offer is which of Request.Offers is remembered; the zero value is the first: exactly these arguments, as
+	// edited. One that was not shown, or that does not cover the arguments as edited, remembers nothing.
 	Offer int
+	// Free are the members that are left free in the first offer. One that is not among
+	// Request.Free remembers nothing.
+	Free []string
 }
 
 // A Store keeps what was asked, what came of it and what is remembered.
 // Package approvals has one in memory and one in a file.
 type Store = approvals.Store
 
-// A TwoStep pairs a tool that makes a draft with the one that commits it. A commit that
-// names drafts is refused unless this chain saw each of them being made, in the same
-// scope; then a person is shown what the draft's tool answered and asked, whatever the
-// class. The approval is bound to the drafts as they were shown: it ends once one of them
-// has changed or was committed, and is never remembered.
-//
-// A commit that names no draft at all is a direct one, and is asked about.
+// A TwoStep pairs a tool that makes a draft with the one that commits it. A commit that names
+// drafts is refused unless each was made in this chain and scope. A person is shown them and
+// asked, whatever the class, and about a commit without drafts too. The approval ends once a
+// draft has changed or was committed, and is never remembered.
 type TwoStep struct {
 	Server        string // the id that the host gave it
 	Draft, Commit string // names of its tools
-	// ID is the member of the draft's answer, a JSON object, that holds its id; "" means
-	// "id".
-	ID string
+	ID            string // the member of the draft's answer with its id; "" means "id"
 	// Names is the member of the commit's arguments that holds the draft's id, or a
 	// list of them; "" means "draft_id".
 	Names string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
+	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -19,18 +20,23 @@ import (
 type Options struct {
 	// Timeout is how long a person has; 0 means 30 seconds. Silence is a no.
 	Timeout time.Duration
-	// Lifetime is how long a yes may wait before it is used, for example for the
-	// rate limit; 0 means 5 minutes.
+	// Lifetime is how long an approval may wait for its use; 0 means 5 minutes.
 	Lifetime time.Duration
-	// Writes asks before Moderate calls too. The default is to ask before
-	// Dangerous and Unknown ones.
+	// Writes asks before Moderate calls too, not only before Dangerous and Unknown ones.
 	Writes bool
+	// Patience returns how long a call waits for its answer, and where the person finds the
+	// question then, such as "on the approvals page". After that time the call ends with a
+	// [*WaitingError], and the question stays open until Timeout is over: the identical call
+	// takes the answer, once. Nil, and a time of 0, mean that a call waits until Timeout.
+	Patience func(ctx context.Context) (wait time.Duration, where string)
+	// Waiting is called every five seconds while a call waits for an answer, with the time that it has waited,
+	// so that a host can report it to its client: elicit.Progress does. Nil reports nothing.
+	Waiting func(ctx context.Context, waited time.Duration)
 	// MaxPending is how many calls may wait for an answer at once; 0 means 100. The
 	// call after that is denied at once.
 	MaxPending int
-	// MaxPendingPerScope is how many of them may be of one scope; 0 means as many as
-	// MaxPending allows, so that one scope can fill the places of all: a host of several
-	// tenants sets it.
+	// MaxPendingPerScope is how many of them may be of one scope; 0 means as many as MaxPending allows, so that
+	// one scope can fill the places of all: a host of several tenants sets it.
 	MaxPendingPerScope int
 	// Remember is the most that a person may choose: [Session] or [Always]. The zero
 	// value, [Once], means that every call is asked about.
@@ -41,20 +47,20 @@ type Options struct {
 	// AlwaysLifetime is how long a yes for always stands; 0 means 30 days. It ends
 	// with the tool's definition, in any case.
 	AlwaysLifetime time.Duration
-	// Patterns offers more than exactly these arguments for being remembered. One that
-	// does not cover the call is not offered. It is asked within the time of the
-	// question; a panic is a no. Nil offers nothing more.
+	// Patterns returns what else to offer for being remembered, if it covers the call, within
+	// the time of the question. A panic denies the call. Nil offers nothing more.
 	Patterns func(ctx context.Context, call middleware.Call) []Pattern
-	// About says more of a call than the chain can know: why it is wanted and how
-	// it can be undone. It is asked within the time of the question; a panic is a
-	// no. Nil means that neither is shown.
+	// OfferMembers offers that members of the arguments be left free, and suggests it once
+	// one person has approved three such calls in a row. OfferTool offers any arguments, for
+	// the session. By default these are not offered.
+	OfferMembers, OfferTool bool
+	// About returns why a call is wanted and how it can be undone, within the time of the
+	// question. A panic denies the call. Nil means that neither is shown.
 	About func(ctx context.Context, call middleware.Call) (why, undo string)
-	// Validate says what is wrong with arguments that a person edited, for example by
-	// the tool's schema, once somebody has checked that the schema itself is sound. An
-	// error is a no. Nil means that they only have to be one unambiguous JSON object.
+	// Validate checks arguments that a person edited, for example by the tool's schema. An
+	// error denies the call. Nil means that they only have to be one unambiguous JSON object.
 	Validate func(ctx context.Context, tool *middleware.Tool, arguments json.RawMessage) error
-	// TwoSteps pair tools that make a draft with those that commit it. Nil means that
-	// there are none.
+	// TwoSteps pair tools that make a draft with those that commit it; nil means none.
 	TwoSteps []TwoStep
 	// Store keeps what was asked and what is remembered; nil means a memory of its own
 	// for each application of the middleware. What it cannot write down is a no.
@@ -80,16 +86,13 @@ func (o Options) check() {
 	}
 }
 
-// New returns a middleware that asks confirmer before every Dangerous or Unknown
-// call, and hands a yes on to the guard at the executor: good for one execution of
-// exactly this tool with exactly these arguments. Silence, an error, a panic, the
-// zero Decision, a full queue and a store that fails are a no, and the call ends
-// with a [*DeniedError]. A call that already carries such a yes, from a chain
-// further out, is not asked about again.
+// New returns a middleware that asks confirmer before every Dangerous or Unknown call, and hands a yes on to
+// the guard at the executor: good for one execution of exactly this tool with exactly these arguments. Silence,
+// an error, a panic, the zero Decision, a full queue and a store that fails are a no, and the call ends with a
+// [*DeniedError]. A call that already carries such a yes, from a chain further out, is not asked about again.
 //
-// Identical calls that come while a question is open wait for its answer. A no is
-// theirs too, and so is a yes that the person wanted remembered; a plain yes is
-// for one call, and the next of them is asked about.
+// Identical calls that come while a question is open wait for its answer. A no is theirs too, and so is a yes
+// that the person wanted remembered; a plain yes is for one call, and the next of them is asked about.
 //
 // A nil confirmer denies everything that needs a yes. New panics on a negative
 // number and on a value that has no meaning.
@@ -115,6 +118,6 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 		if o.Store == nil {
 			o.Store = approvals.NewMemory()
 		}
-		return &asker{Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs), session: rand.Text()}
+		return &asker{Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs), habits: habits.New(), session: rand.Text()}
 	}
 }

@@ -172,6 +172,7 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 			t.Errorf("after an answer: %v", err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for i := range 3 {
 			if _, err := ask(6+i, fmt.Sprint(i)); !isQuestion(err) {
 				t.Errorf("when the time of the others is over: %v", err)

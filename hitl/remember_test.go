@@ -95,6 +95,17 @@ func TestNothingIsRememberedThatWasNotOffered(t *testing.T) {
 		{"a negative offer", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: -1}, 2},
 		{"a pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 1},
 		{"a pattern that does not fit is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 2}, 2},
+		{"the tool", hitl.Options{Remember: hitl.Session, OfferTool: true}, hitl.Decision{Remember: hitl.Session, Offer: 1}, 1},
+		{"the tool for always", hitl.Options{Remember: hitl.Always, OfferTool: true}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
+		{"the tool, which is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Session, Offer: 1}, 2},
+		{"a free member", hitl.Options{Remember: hitl.Always, OfferMembers: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"path"}}, 1},
+		{"a free member, which is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Free: []string{"path"}}, 2},
+		{"a free member that is not there", hitl.Options{Remember: hitl.Always, OfferMembers: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"dir"}}, 2},
+		{"a free member of the tool", hitl.Options{Remember: hitl.Always, OfferMembers: true, OfferTool: true}, hitl.Decision{Remember: hitl.Session, Offer: 1, Free: []string{"path"}}, 2},
+		{
+			"a free member of what was edited", hitl.Options{Remember: hitl.Always, OfferMembers: true},
+			hitl.Decision{Remember: hitl.Always, Free: []string{"path"}, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, 2,
+		},
 		{"as edited", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, 2},
 		{"an edit out of the pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1, Arguments: json.RawMessage(`{"path":"b"}`)}, 2},
 		{"a no is not remembered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Verdict: 7, Remember: hitl.Always}, 2},
@@ -126,6 +137,126 @@ func TestNothingIsRememberedThatWasNotOffered(t *testing.T) {
 	})
 }
 
+// What is remembered with members left free, or for the tool, holds for the next call that
+// fits, and one that is taken back holds for none, not even for a call that it answered.
+func TestRememberedRules(t *testing.T) {
+	t.Parallel()
+	store := approvals.NewMemory()
+	e, p := new(executor), remembering(hitl.Always)
+	p.decision.Free = []string{"path"}
+	var revoke func()
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, OfferMembers: true, Store: store})(middleware.ToolCallerFunc(
+		func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			if revoke != nil {
+				revoke() // while the call waits for its turn
+			}
+			return guarded(e).CallTool(ctx, call)
+		}))
+	call := func(path string) error {
+		_, err := c.CallTool(t.Context(), with(deletes(t), fmt.Sprintf(`{"path":%q}`, path)))
+		return err
+	}
+	for i, tt := range []struct {
+		path  string
+		asked int64
+	}{{"drafts/a", 1}, {"drafts/b", 1}, {"drafts-old/b", 2}, {"drafts/../b", 3}, {"drafts/c/d", 4}, {"drafts/c", 4}} {
+		if err := call(tt.path); err != nil {
+			t.Fatal(err)
+		}
+		p.want(t, tt.asked)
+		e.want(t, i+1)
+		p.decision.Remember = hitl.Once
+	}
+	all, err := store.List(t.Context())
+	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].String() != "files/delete with path under drafts/, any name" || all[0].Since.IsZero() {
+		t.Fatalf("got %v, %v; want one that was used twice", all, err)
+	}
+	revoke = func() { _ = store.Forget(t.Context(), all[0].Scope, all[0].ID) }
+	if err := call("drafts/e"); err == nil || !strings.Contains(middleware.ForModel(err), "taken back") {
+		t.Errorf("what was taken back while the call waited: %v, %q", err, middleware.ForModel(err))
+	}
+	e.want(t, 6)
+	revoke = nil
+	if err := call("drafts/e"); err != nil {
+		t.Error(err)
+	}
+	p.want(t, 5)
+}
+
+// An attempt that was not sent leaves the call to the next, unless the standing approval was taken back meanwhile.
+func TestTakenBackBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	store := approvals.NewMemory()
+	e, p := new(executor), remembering(hitl.Always)
+	unsent := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, &middleware.NotSentError{Err: errors.New("no line")}
+	})
+	revoked := false
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, Store: store})(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if _, err := guarded(unsent).CallTool(ctx, call); !middleware.NotSent(err) {
+			t.Errorf("the first attempt ended with %v", err)
+		}
+		if revoked {
+			all, err := store.List(ctx)
+			if err = errors.Join(err, store.Forget(ctx, all[0].Scope, all[0].ID)); err != nil {
+				t.Error(err)
+			}
+		}
+		return guarded(e).CallTool(ctx, call)
+	}))
+	for i := range 3 {
+		revoked = i == 2
+		if _, err := c.CallTool(t.Context(), with(deletes(t), `{"path":"a"}`)); (err != nil) != revoked {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	p.want(t, 1)
+	e.want(t, 2)
+}
+
+// After three equal approvals of one person in a row a rule is suggested, and none is made.
+func TestSuggestions(t *testing.T) {
+	t.Parallel()
+	var suggested string
+	answer := yes
+	ask := hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		suggested = r.Suggestion
+		return answer, nil
+	})
+	const rule = "Ann approved the last calls of this tool and denied none; you may remember: path under drafts/, any name"
+	c := hitl.New(ask, hitl.Options{Remember: hitl.Always, OfferMembers: true})(guarded(new(executor)))
+	for i, tt := range []struct {
+		by, path string
+		deny     bool
+		want     string
+	}{
+		{"ann", "drafts/a", false, ""},
+		{"ANN ", "drafts/b", false, ""},
+		{"Ann", "drafts/c", false, ""},
+		{"Ann", "drafts/d", false, rule},
+		{"Ann", "drafts/e", false, rule},
+		{"Ann", "other/e", false, ""}, // not in that folder
+		{"Ann", "drafts/f", false, ""},
+		{"Ann", "drafts/f", false, ""},
+		{"Ann", "drafts/g", false, ""}, // the other folder is among the last three
+		{"Ann", "drafts/h", true, rule},
+		{"Ann", "drafts/i", false, ""}, // after a denial it begins anew
+		{"Ann", "drafts/j", false, ""},
+		{"Ann", "drafts/j", false, ""},
+		{"Bob", "drafts/k", false, rule},
+		{"Bob", "drafts/k", false, ""}, // another person
+	} {
+		if answer = yes; tt.deny {
+			answer = hitl.Decision{}
+		}
+		answer.By = tt.by
+		_, _ = c.CallTool(t.Context(), with(deletes(t), fmt.Sprintf(`{"path":%q}`, tt.path)))
+		if suggested != tt.want {
+			t.Errorf("call %d: got %q, want %q", i, suggested, tt.want)
+		}
+	}
+}
+
 func TestOffersAreShown(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -141,7 +272,7 @@ func TestOffersAreShown(t *testing.T) {
 	if _, err := hitl.New(ask, o)(guarded(new(executor))).CallTool(t.Context(), deletes(t)); err != nil {
 		t.Fatal(err)
 	}
-	if want := "exactly these arguments|calls with path like *.txt"; strings.Join(got, "|") != want {
+	if want := "exactly these arguments|path like *.txt"; strings.Join(got, "|") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	undigested := deletes(t)

@@ -1,14 +1,19 @@
 package hitl
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Remember is for how long an approval stands. The zero value is for one call.
@@ -17,49 +22,80 @@ type Remember uint8
 // How long an approval stands.
 const (
 	Once    Remember = iota // for this call alone
-	Session                 // until Optiona.SessionLifetime is over or the process ends
-	Always                  // until Optiona.AlwaysLifetime is over or the tool's definition changes
+	Session                 // until Options.SessionLifetime is over or the process ends
+	Always                  // until Options.AlwaysLifetime is over or the tool's definition changes
 )
 
 // String returns "once", "session" or "always".
 func (r Remember) String() string { return [...]string{"once", "session", "always"}[min(r, Always)] }
 
-// A Pattern says which arguments a standing approval covers: it names every member and
-// its value, or a glob that fits it.
+// A Pattern is which arguments a standing approval covers: it names every member, with its
+// value, a glob that fits it, or as one that may be anything.
 type Pattern = approvals.Pattern
 
 // An Offer is something that may be remembered with an approval. It holds for calls of
 // this scope, of this tool, while its definition and its class are the ones that were
 // shown; each such call still gets an approval of its own, for one execution.
 type Offer struct {
-	Pattern Pattern  // nil means exactly these arguments
-	Longest Remember // Session or Always
+	Pattern  Pattern // nil means exactly these arguments, unless Tool is set
+	Tool     bool    // any arguments
+	Longest  Remember
+	Lifetime time.Duration // of Always
 }
 
 // String describes the offer, safe to show to a person.
 func (o Offer) String() string {
-	if o.Pattern == nil {
-		return "exactly these arguments"
-	}
-	return "calls with " + o.Pattern.String()
+	_, _, text := o.describe()
+	return text
 }
 
-// offers returns what may be remembered of a call: nothing if the host allows nothing,
-// or if its definition has no digest.
-func (a *asker) offers(ctx context.Context, call middleware.Call) []Offer {
+// describe returns the word for what is remembered, the Arguments of a [approvals.Standing]
+// as far as the offer fixes them, and the text.
+func (o Offer) describe() (kind, arguments, text string) {
+	switch {
+	case o.Tool:
+		return "tool", approvals.AnyArguments, "any arguments"
+	case o.Pattern == nil:
+		return "arguments", "", "exactly these arguments"
+	}
+	return "members", "", o.Pattern.String()
+}
+
+// offer puts into a request what may be remembered of a call: nothing if the host allows
+// nothing, or if its definition has no digest.
+func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 	if a.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
-		return nil
+		return
 	}
-	offers := []Offer{{Longest: a.Remember}}
-	if a.Patterns == nil {
-		return offers
-	}
-	for _, p := range a.Patterns(ctx, call) {
-		if p.Covers(call.Arguments) {
-			offers = append(offers, Offer{Pattern: slices.Clone(p), Longest: a.Remember})
+	r.Offers = []Offer{{Longest: a.Remember, Lifetime: a.AlwaysLifetime}}
+	if a.Patterns != nil {
+		for _, p := range a.Patterns(ctx, call) {
+			if p.Covers(call.Arguments) {
+				r.Offers = append(r.Offers, Offer{Pattern: slices.Clone(p), Longest: a.Remember, Lifetime: a.AlwaysLifetime})
+			}
 		}
 	}
-	return offers
+	if a.OfferTool {
+		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session})
+	}
+	if a.OfferMembers {
+		r.Free = approvals.Free(call.Arguments)
+		r.Suggestion = a.suggestion(call)
+	}
+}
+
+// suggestion describes the rule that covers a call and the last ones, "" for none.
+func (a *asker) suggestion(call middleware.Call) string {
+	calls, by := a.habits.Last(habitOf(call))
+	rule := approvals.Rule(call.Arguments, calls)
+	if rule == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s approved the last calls of this tool and denied none; you may remember: %s", cmp.Or(safetext.Line(by), "A person"), rule)
+}
+
+func habitOf(call middleware.Call) habits.Tool {
+	return habits.Tool{Scope: call.Scope, Server: call.Tool.Server, Name: call.Tool.Name(), Definition: call.Tool.Digest.String(), Class: call.Tool.Safety().String()}
 }
 
 // remember records an approval that is to stand. What was not offered is not
@@ -69,27 +105,50 @@ func (a *asker) remember(ctx context.Context, approved middleware.Call, got answ
 	if d.Remember == Once || len(got.offers) == 0 {
 		return nil
 	}
-	if d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest ||
-		got.offers[d.Offer].Pattern != nil && !got.offers[d.Offer].Pattern.Covers(approved.Arguments) {
-		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
-			slog.String("tool", approved.Tool.String()))
-		return nil
-	}
 	kept := approvals.Standing{
 		ID: rand.Text(), Scope: approved.Scope, Server: approved.Tool.Server, Tool: approved.Tool.Name(), By: d.By,
-		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Until: time.Now().Add(a.AlwaysLifetime),
-		Pattern: got.offers[d.Offer].Pattern,
+		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Since: time.Now(), Until: time.Now().Add(a.AlwaysLifetime),
 	}
 	if d.Remember == Session {
 		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
 	}
-	if kept.Pattern == nil {
-		var err error
-		if kept.Arguments, err = approvals.ExactArguments(approved.Arguments); err != nil {
-			return err
-		}
+	err := got.fill(&kept, approved)
+	if err == nil && !kept.Covers(approved) {
+		err = errNotOffered
+	}
+	if errors.Is(err, errNotOffered) {
+		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
+			slog.String("tool", approved.Tool.String()))
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return a.Store.Remember(context.WithoutCancel(ctx), kept)
+}
+
+var errNotOffered = errors.New("it was not offered")
+
+// fill sets what a standing approval covers to what the person chose.
+func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err error) {
+	d := got.decision
+	if d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
+		return errNotOffered
+	}
+	switch o := got.offers[d.Offer]; {
+	case len(d.Free) > 0:
+		if d.Offer != 0 || d.Arguments != nil || len(got.free) == 0 { // the folders that were shown are those of the call
+			return errNotOffered
+		}
+		kept.Pattern = approvals.Freed(approved.Arguments, d.Free)
+	case o.Pattern != nil:
+		kept.Pattern = o.Pattern
+	case o.Tool:
+		kept.Arguments = approvals.AnyArguments
+	default:
+		kept.Arguments, err = approvals.ExactArguments(approved.Arguments)
+	}
+	return err
 }
 
 // find returns a standing approval that covers the call. It ends those of a definition

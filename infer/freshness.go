@@ -43,8 +43,7 @@ var keepings = map[string]keeping{
 	"teaches": teaches, "seeks": seeks, "lists": lists, "record": record, "reveals": reveals, "passing": passing, "bound": bound,
 }
 
-// freshWords is a list of words in the singular, each line after the name of their keeping. A hyphen is
-// between words that follow each other.
+// freshWords lists words in the singular by their keeping. A hyphen is between words that follow each other.
 //
 //go:embed freshness.txt
 var freshWords string
@@ -85,7 +84,6 @@ type look struct {
 // maxWord is how many bytes of a word are looked at. No longer one has a keeping.
 const maxWord = 24
 
-// add takes the next word, alone and with the one before it.
 func (l *look) add(w string) {
 	if l.end > 0 {
 		copy(l.pair[:], l.pair[l.begin:l.end])
@@ -122,7 +120,6 @@ func (l *look) add(w string) {
 	l.all |= k
 }
 
-// read takes the words of a text.
 func (l *look) read(text string) {
 	for text != "" {
 		end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -136,8 +133,7 @@ func (l *look) read(text string) {
 	}
 }
 
-// singular returns how long a noun is without the ending of its plural. It may write
-// another letter there. Statuses are definitions, and stay.
+// singular returns the length of a noun without its plural ending; it may write another letter there.
 func singular(w []byte) int {
 	n := len(w)
 	if n < 4 || w[n-1] != 's' || string(w) == "statuses" || bytes.HasSuffix(w, []byte("ics")) {
@@ -158,8 +154,7 @@ func singular(w []byte) int {
 	return n - 1
 }
 
-// withFreshness adds to what was found of a tool how long its result stays true. That of a
-// write matters only if it is a secret.
+// withFreshness adds how long the result of a tool stays true; for a write only whether it is a secret.
 func withFreshness(a annotation.Annotations, def *mcp.Tool, name []word) annotation.Annotations {
 	says, secret, why := freshness(def, name)
 	if says == "" || a.ReadOnly == annotation.No && !secret {
@@ -177,8 +172,7 @@ func withFreshness(a annotation.Annotations, def *mcp.Tool, name []word) annotat
 	return a
 }
 
-// freshness returns how long the result of a read stays true, "" if that is not understood, whether it is a
-// secret, and why.
+// freshness returns how long the result of a read stays true ("" if unknown), whether it is a secret, and why.
 func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret bool, why finding) {
 	var name, first, rest, parameters look
 	for i := range words {
@@ -237,5 +231,4 @@ func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret b
 	return "", false, finding{}
 }
 
-// unfamiliar reports whether a character is of a script in which words are not told apart.
 func unfamiliar(r rune) bool { return r >= 0x2E80 }

@@ -1,25 +1,25 @@
-// Package infer reads from a tool's name, title, description and schema what the
-// tool does, and returns it as annotations, each with its evidence and the rule
-// that decided. Most callers use [Tools] for all the tools of one server.
+// Package infer reads from a tool's name, title, description and schema what the tool does, and returns it as
+// annotations, each with its evidence and the rule that decided. Most callers use [Tools]. All functions are pure.
 //
-// The evidence is asymmetric. A verb that reads and leads the name makes a tool
-// Safe, as does, for a name without a verb, the main verb of the description's
-// first sentence; a verb that adds or changes makes it Moderate; every other
-// word only raises. Where nothing is found, and where the language is not
-// understood, the tool stays Unknown.
-//
-// All functions are pure: the same definition always gives the same answer.
+// The evidence is asymmetric. A read verb that leads the name makes a tool Safe, as does, for a name without a
+// verb, the main verb of the description; a verb that adds or changes makes it Moderate; every other word only
+// raises. What is not understood stays Unknown.
 package infer
 
 import (
+	"cmp"
+	"context"
+	"unicode/utf8"
+
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Tool returns what the words of one definition give away. The annotations that
-// it declares are ignored. Evidence for the complexity is always there, so an
-// answer can be told from no answer even where the class is Unknown; only a nil
-// definition gives the zero value.
+// Tool returns what the words of one definition imply, without the annotations that it declares. Evidence for the
+// complexity is always there; only a nil definition gives the zero value.
 func Tool(def *mcp.Tool) annotation.Annotations {
 	if def == nil {
 		return annotation.Annotations{}
@@ -27,9 +27,7 @@ func Tool(def *mcp.Tool) annotation.Annotations {
 	return infer(def, cut(def.Name), 0)
 }
 
-// Tools is [Tool] for all the tools of one server. Words that every name begins
-// with, such as browser_ or notion-, say nothing about any of them and are
-// passed over.
+// Tools is [Tool] for all tools of one server. It passes over words that begin every name, such as browser_.
 func Tools(defs []*mcp.Tool) []annotation.Annotations {
 	names := make([][]word, 0, len(defs))
 	for _, def := range defs {
@@ -48,8 +46,6 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 	return out
 }
 
-// infer looks at one definition whose name begins with shared words that say
-// nothing.
 func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	t := tool{title: def.Title, v: judge(name[shared:])}
 	t.r.name = def.Name
@@ -62,9 +58,8 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	return withFreshness(t.annotate(def, name), def, name)
 }
 
-// sharedPrefix counts the words that all names begin with. A plain verb is not
-// counted, since a catalogue may well do one thing only, nor is the last word of
-// any name.
+// sharedPrefix counts the words that all names begin with, without a plain verb, since a catalogue may do one
+// thing only, and without the last word of any name.
 func sharedPrefix(names [][]word) int {
 	for n := 0; len(names) > 1; n++ {
 		for _, name := range names {
@@ -77,4 +72,175 @@ func sharedPrefix(names [][]word) int {
 		}
 	}
 	return 0
+}
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Size is how many definitions are remembered, at least 1. Zero means 4096.
+	Size int
+}
+
+const defaultSize = 4096
+
+// New returns a middleware that classifies tools without evidence in their annotations. The call goes on with a
+// copy of the tool that has a digest and the inferred annotations, over which those that the host wrote win. Any
+// other tool passes unchanged, and so does one without a definition that can be written as JSON, which stays
+// Unknown. Without a catalogue, chain.Guard takes the class from here. New panics on a negative size.
+func New(opts Options) middleware.Middleware {
+	size := cmp.Or(opts.Size, defaultSize)
+	if size < 0 {
+		panic("infer: Options.Size is negative; it is how many definitions are remembered")
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		known, _ := lru.New[key, *classified](size) // which fails only for a size below 1
+		return &caller{next: next, known: known}
+	}
+}
+
+type caller struct {
+	next  middleware.ToolCaller
+	known *lru.Cache[key, *classified]
+}
+
+// A key names a definition by its pointer, which keeps another one from taking the same place.
+type key struct {
+	server     string
+	definition *mcp.Tool
+	digest     middleware.Digest
+}
+
+// A classified tool is what was made from the last tool with a definition.
+type classified struct {
+	from, to *middleware.Tool
+	inferred annotation.Annotations
+}
+
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "infer", Next: c.next}
+}
+
+func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if tool := call.Tool; tool != nil && tool.Definition != nil && len(tool.Annotations.Evidence) == 0 {
+		if classed := c.classed(tool); classed != nil {
+			call.Tool = classed
+			ctx = callstate.WithClass(ctx, classed)
+			callstate.Of(ctx).Classified(classed)
+		}
+	}
+	return c.next.CallTool(ctx, call)
+}
+
+func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
+	k := key{tool.Server, tool.Definition, tool.Digest}
+	last, ok := c.known.Get(k)
+	if ok && last.from == tool {
+		return last.to
+	}
+	if !ok {
+		if last = fresh(tool); last == nil {
+			return nil
+		}
+	}
+	to := *last.to
+	to.Annotations = annotation.Merge(last.inferred, tool.Annotations)
+	c.known.Add(k, &classified{from: tool, to: &to, inferred: last.inferred})
+	return &to
+}
+
+// fresh infers a definition, and gives it a digest if it has none.
+func fresh(tool *middleware.Tool) *classified {
+	to := tool
+	if tool.Digest == (middleware.Digest{}) {
+		digested, err := middleware.NewTool(tool.Server, tool.Definition, annotation.Annotations{})
+		if err != nil {
+			return nil
+		}
+		to = digested
+	}
+	return &classified{to: to, inferred: Tool(to.Definition)}
+}
+
+// longDescription is the longest description, in characters, of a simple tool.
+const longDescription = 100
+
+// annotate writes what was found as hints, with one piece of evidence for each.
+func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
+	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
+	f, rule := t.so, t.rule
+	say := func(field annotation.Field, value string, why finding) {
+		a.Evidence = append(a.Evidence, annotation.Evidence{
+			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: string(why.place), Strength: why.place.strength(), Rule: rule,
+		})
+	}
+	switch {
+	case f.effect == unknown:
+		say(annotation.ReadOnlyHint, "unset", f)
+	case f.effect == reads:
+		a.ReadOnly = annotation.Yes
+		say(annotation.ReadOnlyHint, "yes", f)
+	default:
+		a.ReadOnly, a.Destructive = annotation.No, annotation.HintOf(f.effect >= takes)
+		say(annotation.ReadOnlyHint, "no", f)
+		say(annotation.DestructiveHint, a.Destructive.String(), f)
+	}
+	if f.effect == leaves || f.gives != "" {
+		a.RequiresConfirmation = annotation.Yes
+		say(annotation.RequiresConfirmation, "yes", f)
+		a.Evidence[len(a.Evidence)-1].Given = t.rests
+		if f.gives != "" {
+			a.Evidence[len(a.Evidence)-1].Place += " and " + string(f.gives)
+		}
+	}
+	rule = "" // those below follow from words alone
+	if t.idempotent(f) {
+		a.Idempotent = annotation.Yes
+		say(annotation.IdempotentHint, "yes", t.v.finding)
+	}
+	open, why := t.openWorld(name)
+	if a.OpenWorld = open; open != annotation.Unset {
+		say(annotation.OpenWorldHint, open.String(), why)
+	}
+	a.Complexity, why = t.complexity(def, name)
+	say(annotation.ComplexityHint, string(a.Complexity), why)
+	return a
+}
+
+// idempotent reports whether a settled verb leads the name of a change that takes nothing away and creates
+// nothing. An update counts if a parameter names its target.
+func (t *tool) idempotent(f finding) bool {
+	created := t.r.main.effect == adds || t.r.also.effect == adds
+	if t.v.verb.sense&settled == 0 || !f.effect.writes() || f.effect.dangerous() || created {
+		return false
+	}
+	return t.c.named || t.v.word != "update"
+}
+
+// openWorld returns whether the tool reaches outside, by the name before the description and outside before inside.
+func (t *tool) openWorld(name []word) (annotation.Hint, finding) {
+	out, in := first(name, outside), first(name, inside)
+	switch {
+	case out != "":
+		return annotation.Yes, finding{place: inName, word: out}
+	case in != "":
+		return annotation.No, finding{place: inName, word: in}
+	case t.r.open != "":
+		return annotation.Yes, finding{place: inDescription, word: t.r.open}
+	case t.v.verb.sense&(compute|weak) == compute:
+		return annotation.No, t.v.finding
+	}
+	return annotation.Unset, finding{}
+}
+
+// complexity returns complex for one of seven stems, and otherwise medium for a long description.
+func (t *tool) complexity(def *mcp.Tool, name []word) (annotation.Complexity, finding) {
+	stem := first(name, involved)
+	switch {
+	case stem != "":
+		return annotation.Complex, finding{place: inName, word: stem}
+	case t.r.stem != "":
+		return annotation.Complex, finding{place: inDescription, word: t.r.stem}
+	case utf8.RuneCountInString(def.Description) > longDescription:
+		return annotation.Medium, finding{place: longText}
+	}
+	return annotation.Simple, finding{place: shortText}
 }

@@ -15,8 +15,7 @@ type verdict struct {
 	last finding // what a grave verb at the end of the name does, which may be a noun
 }
 
-// judge finds the verb that speaks for the name and what it does, and whether
-// another one makes it worse.
+// judge finds the verb that speaks for the name and what it does, and whether another one makes it worse.
 func judge(ws []word) verdict {
 	v, last := verdict{head: headVerb(ws)}, len(ws)-1
 	if last < 0 {
@@ -56,8 +55,7 @@ func judge(ws []word) verdict {
 	return v
 }
 
-// others looks at the other verbs of the name. A plain one that takes away or sends,
-// at the end behind one that looks, may be a noun.
+// others looks at the other verbs of the name. A plain one at the end, behind one that reads, may be a noun.
 func (v *verdict) others(ws []word) {
 	for i := v.head + 1; i < len(ws); i++ {
 		w := &ws[i]
@@ -74,8 +72,7 @@ func (v *verdict) others(ws []word) {
 	}
 }
 
-// with reports whether a word is a deed beside the head verb: chat_post, two nouns that
-// may be verbs, run_purge_job, request_deletion, and what "and", "or" or "then" joins.
+// with reports whether a word is a deed beside the head verb: chat_post, run_purge_job, and what "and" joins.
 func (v *verdict) with(w, before *word) bool {
 	switch {
 	case v.effect == reads && v.verb.sense&noun != 0, v.verb.sense&run != 0 && !v.told && w.grave():
@@ -86,7 +83,6 @@ func (v *verdict) with(w, before *word) bool {
 	return before.is(and) && w.form != past && w.sense&(produce|weak) != produce|weak
 }
 
-// looks reports whether the verb is a plain one that only looks.
 func (v *verdict) looks() bool {
 	return v.verb.is(read) && v.verb.sense&(weak|noun|either) == 0
 }
@@ -106,8 +102,7 @@ func headVerb(ws []word) int {
 // A phrase is a name in which the head verb is looked for.
 type phrase []word
 
-// head is the first word; else the one after a prefix; else any plain verb; else one
-// that may be a noun.
+// head is the first word; else the one after a prefix; else any plain verb; else one that may be a noun.
 func (n phrase) head() int {
 	last := len(n) - 1
 	const manager = manage | noun // ops, admin: several things
@@ -128,8 +123,7 @@ func (n phrase) head() int {
 	return at
 }
 
-// rank tells how well the word at i does as the head verb, 0 for not at all. The last
-// word may name what the first one makes another of: copy_snapshot.
+// rank returns how well the word at i does as the head verb, 0 for not at all.
 func (n phrase) rank(i int) int {
 	w, last := &n[i], len(n)-1
 	switch {
@@ -147,8 +141,7 @@ func (n phrase) rank(i int) int {
 	return 0
 }
 
-// plain reports whether the word at i can hardly be a noun, and has the form that a
-// verb has in a name.
+// plain reports whether the word at i can hardly be a noun, and has the form that a verb has in a name.
 func (n phrase) plain(i int) bool {
 	last := len(n) - 1
 	if i > last || !n[i].is(verbs) || n[i].sense&noun != 0 || n[i].sense&agent != 0 && i < last {
@@ -160,8 +153,7 @@ func (n phrase) plain(i int) bool {
 // sure is plain of a verb that is never a noun.
 func (n phrase) sure(i int) bool { return n.plain(i) && n[i].sense&either == 0 }
 
-// object reports whether the plain verb that leads is what a plainer one at the end is
-// done to: survey_create, screen_reload.
+// object reports whether the leading plain verb is the object of a plainer one at the end: survey_create.
 func (n phrase) object() bool {
 	last, s := len(n)-1, n[0].sense
 	if s&(either|weak) == 0 || s&(supposes|take) != 0 || last == 0 || !n.sure(last) {
@@ -170,16 +162,14 @@ func (n phrase) object() bool {
 	return s&n[last].sense&weak == 0 && !n[last-1].is(prep)
 }
 
-// deed reports whether the noun that leads may be the verb of the name: post_item, as
-// against posts_history.
+// deed reports whether the noun that leads may be the verb of the name: post_item, as against posts_history.
 func (n phrase) deed() bool {
 	last := len(n) - 1
 	return n[0].is(verbs) && n[0].sense&manage == 0 && (n[0].form == base || last > 0 && !n[last].is(report))
 }
 
-// objectOf collects what the verb is done to: what follows it up to a
-// preposition, or, where nothing does, what stands before it. What is run "in a
-// shell" is run by it.
+// objectOf collects what the verb is done to: what follows it up to a preposition, or otherwise what is before
+// it.
 func objectOf(ws []word, at int) (o object) {
 	for i := at + 1; i < len(ws) && (!ws[i].is(prep) || ws[at].is(run|seals)); i++ {
 		o.add(&ws[i])

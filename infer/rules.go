@@ -10,6 +10,7 @@ type tool struct {
 	title string
 	so    finding // what the rules before found
 	rule  string  // the rule that found it, "" before one did
+	rests string  // the optional parameters on which that rests, "" if on none
 }
 
 // A kind is when the finding of a rule counts.
@@ -28,7 +29,9 @@ type rule struct {
 	find func(t *tool) finding
 }
 
-// rules are applied in order.
+// written is the name of the rule that looks at parameters for people.
+const written = "people who are written to"
+
 var rules = [...]rule{
 	{leading, "several things", (*tool).several},
 	{leading, "a verb alone", func(t *tool) finding {
@@ -79,7 +82,7 @@ var rules = [...]rule{
 	}},
 	{raise, "a parameter of a write", func(t *tool) finding { return t.c.tried.when(t.reads()) }},
 	{raise, "a body of a write", func(t *tool) finding { return t.c.body.when(t.reads() && !t.v.firm) }},
-	{raise, "people who are written to", func(t *tool) finding { return t.c.people.when(t.so.effect.writes()) }},
+	{raise, written, func(t *tool) finding { return t.c.people.when(t.so.effect.writes()) }},
 	{raise, "a protection overridden", func(t *tool) finding { return t.c.forced.when(t.so.effect.writes()) }},
 
 	{doubt, "another language", func(t *tool) finding { return finding{place: notUnderstood}.when(t.r.strange) }},
@@ -99,7 +102,6 @@ var rules = [...]rule{
 	}},
 }
 
-// decide applies the rules.
 func (t *tool) decide() {
 	t.so = finding{place: notUnderstood}
 	for i := range rules {
@@ -113,17 +115,19 @@ func (t *tool) decide() {
 			counts = t.reads() && f.place != ""
 		}
 		if counts {
+			t.rests = ""
+			if rules[i].name == written && t.so.gives == "" {
+				t.rests = t.c.optional // without them the call does what was found before
+			}
 			t.so, t.rule = f, rules[i].name
 		}
 	}
 	t.rule = cmp.Or(t.rule, "nothing is understood")
 }
 
-// reads reports whether the rules before found a read.
 func (t *tool) reads() bool { return t.so.effect == reads }
 
-// soft reports whether what decided is a verb that may leave something behind, as
-// extracting and rendering do and getting does not.
+// soft reports whether the verb that decided may leave something behind, as rendering does and getting does not.
 func (t *tool) soft() bool {
 	verb := t.v.verb.sense
 	if t.so.place == mainOfDescription {
@@ -132,9 +136,7 @@ func (t *tool) soft() bool {
 	return verb&read == 0 || verb&(weak|noun|bends) != 0
 }
 
-// several is for a verb such as "manage": the gravest of what the parameters let one
-// choose or the description lists; and where neither tells, the gravest that it may
-// be.
+// several is for a verb such as "manage": the gravest of what the parameters or the description offer, or of all.
 func (t *tool) several() finding {
 	switch v := &t.v; {
 	case v.verb.sense&manage == 0:
@@ -150,8 +152,7 @@ func (t *tool) several() finding {
 	}
 }
 
-// described is the main verb of the description, for a name that does not stand on its
-// own. A phrase without a verb lowers no verb, and a shell that opens something is one.
+// described is the main verb of the description, for a name that is not clear alone. A phrase lowers no verb.
 func (t *tool) described() finding {
 	v, main := &t.v, t.r.main
 	if t.r.vague && (v.effect.dangerous() || v.effect.writes() && v.verb.sense&noun == 0) {
@@ -166,8 +167,7 @@ func (t *tool) described() finding {
 	return main.when(main.word != v.word || main.effect.dangerous() || main.effect == reads && !v.obj.some)
 }
 
-// given is a parameter that is itself a command, for a tool that runs what it is given,
-// whose name does not stand on its own, or that only looks at something else.
+// given is a parameter that is a command, for a tool that runs it, only looks, or has an unclear name.
 func (t *tool) given() finding {
 	switch v := &t.v; {
 	case t.r.claimsHarmless:
@@ -179,6 +179,5 @@ func (t *tool) given() finding {
 	}
 }
 
-// runs reports whether the verb runs what it is given: "run", and a "query", which
-// is itself a thing that is run.
+// runs reports whether the verb runs what it is given: "run", and a "query", which is itself a thing that is run.
 func (v *verdict) runs() bool { return v.verb.sense&(run|code) != 0 }

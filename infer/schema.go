@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
@@ -26,6 +27,8 @@ type cues struct {
 	forced   finding // a parameter that overrides a protection
 	switched finding // a switch that takes something away
 	people   finding // a parameter that names people who are written to
+	optional string  // all such parameters, "" if one is required
+	required bool    // one of them is
 	body     finding // a required parameter that holds what is to be written
 	tried    finding // a parameter that only a tool which changes something has
 	said     finding // the gravest of what the description of a parameter says to happen
@@ -35,8 +38,7 @@ type cues struct {
 	nodes    int
 }
 
-// decoded is a schema as an object, nil if it is none. A schema may be anything that can
-// be written as JSON; what cannot gives no cues.
+// decoded returns a schema as an object, nil if it is none.
 func decoded(schema any) (object map[string]any) {
 	defer func() {
 		if recover() != nil { // a MarshalJSON of somebody else's
@@ -53,9 +55,7 @@ func decoded(schema any) (object map[string]any) {
 	return object
 }
 
-// walk goes through the properties of a schema and of those nested in it, by their
-// names, so that the answer does not depend on the order of a map. References are
-// not followed.
+// walk goes through the properties of a schema, by name, and of those nested in it. It follows no references.
 func (c *cues) walk(schema any, depth int) {
 	object, _ := schema.(map[string]any)
 	if c.nodes++; depth > maxSchemaDepth || c.nodes > maxSchemaNodes {
@@ -66,7 +66,11 @@ func (c *cues) walk(schema any, depth int) {
 	for _, label := range slices.Sorted(maps.Keys(properties)) {
 		property, _ := properties[label].(map[string]any)
 		if ws := cut(label); len(ws) > 0 {
-			c.property(ws, property, depth == 0, slices.ContainsFunc(required, func(v any) bool { return v == label }))
+			must := slices.ContainsFunc(required, func(v any) bool { return v == label })
+			c.property(ws, property, depth == 0, must)
+			if depth == 0 && ws[0].may(addressee) {
+				c.addressed(label, must)
+			}
 		}
 		c.walk(property, depth+1)
 	}
@@ -78,8 +82,7 @@ func (c *cues) walk(schema any, depth int) {
 	}
 }
 
-// property looks at a parameter: at any depth what it may choose, carry or say, at the
-// top what it is as well.
+// property looks at a parameter: at any depth what it may choose, carry or say, at the top what it is as well.
 func (c *cues) property(ws []word, property map[string]any, top, required bool) {
 	first, last := &ws[0], &ws[len(ws)-1]
 	kind, _ := property["type"].(string)
@@ -120,8 +123,15 @@ func (c *cues) property(ws []word, property map[string]any, top, required bool) 
 	}
 }
 
-// listen reads the description of a parameter. That of a switch says what is done when
-// it is on, and that of code may say that it is run.
+func (c *cues) addressed(label string, required bool) {
+	c.required = c.required || required || strings.ContainsAny(label, " \t\n")
+	c.optional = strings.TrimLeft(c.optional+" "+label, " ")
+	if c.required {
+		c.optional = ""
+	}
+}
+
+// listen reads the description of a parameter: what a switch does when it is on, and whether code is run.
 func (c *cues) listen(description string, isSwitch, isCode bool) {
 	var r reading
 	p := parser{scan: text.Scanner{Text: description}}

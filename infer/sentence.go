@@ -31,7 +31,6 @@ type reading struct {
 	strange        bool   // the first sentence is in another language, which is not understood
 }
 
-// read reads a whole description.
 func (r *reading) read(description string) {
 	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest/2)}
 	for p.next() {
@@ -45,8 +44,7 @@ func (r *reading) read(description string) {
 	}
 }
 
-// sentence reads one sentence. One that says that the tool itself goes away counts
-// for nothing.
+// sentence reads one sentence. One that says that the tool itself goes away counts for nothing.
 func (r *reading) sentence(ws []word, odd bool) {
 	r.open = cmp.Or(r.open, first(ws, outside))
 	r.stem = cmp.Or(r.stem, first(ws, involved))
@@ -73,10 +71,8 @@ func (r *reading) sentence(ws []word, odd bool) {
 	r.strange = r.another(ws, odd)
 }
 
-// another reports whether a sentence is in another language: it has more small words
-// of others than of English, or none of English, and few words that are known. A few
-// words of which the first could be a verb, and none is of the tool's name, need not
-// be English.
+// another reports whether a sentence is in another language: it has more small words of others than of English,
+// or none of English and few known words. Three words may be, unless one is of the tool's name.
 func (r *reading) another(ws []word, odd bool) bool {
 	small, englishes, known, all := 0, 0, 0, 0
 	for i := range ws {
@@ -92,13 +88,11 @@ func (r *reading) another(ws []word, odd bool) bool {
 	return small > englishes || englishes == 0 && (odd || few || brief && !r.named(ws))
 }
 
-// named reports whether one of the words is of the tool's name.
 func (r *reading) named(ws []word) bool {
 	name, _ := text.Letters(r.name)
 	return slices.ContainsFunc(ws, func(w word) bool { return len(w.base) > 2 && strings.Contains(name, w.base) })
 }
 
-// count is 1 for what holds.
 func count(holds bool) int {
 	if holds {
 		return 1
@@ -106,9 +100,8 @@ func count(holds bool) int {
 	return 0
 }
 
-// first reads the first sentence, behind labels in brackets that say nothing grave,
-// "[Maps] Find a way": its main verb, and the verbs beside it. A verb that only says
-// when to use the tool is passed over: "call once", "call with each message".
+// first reads the main verb of the first sentence, behind labels in brackets, and the verbs beside it. It passes
+// over a verb that tells only when to use the tool: "call once".
 func (r *reading) first(ws []word) {
 	for len(ws) > 2 && ws[1].mark == text.Unparen && !ws[0].is(take|out|power) {
 		ws = ws[2:]
@@ -131,8 +124,7 @@ func (r *reading) first(ws []word) {
 	r.main = r.leading(ws, i)
 }
 
-// mainVerb returns the verb that a clause begins with, past the words that may
-// stand before it ("this tool will", "use this to", "Step 1:", "deep-"), or -1.
+// mainVerb returns the verb that a clause begins with, past "this tool will", "use this to", "Step 1:", or -1.
 func mainVerb(ws []word) int {
 	for i := 0; i < len(ws); i++ {
 		w := &ws[i]
@@ -159,9 +151,8 @@ func mainVerb(ws []word) int {
 	return -1
 }
 
-// leading is the finding for the main verb at i. One that only tells does nothing,
-// "report whether", "note which", "reports limits"; one that says nothing by itself
-// gives way to those that it lists, "perform actions like …".
+// leading returns the finding for the main verb at i. One that only tells does nothing: "report whether"; one
+// without a meaning of its own yields to those that it lists: "perform actions like …".
 func (r *reading) leading(ws []word, i int) finding {
 	w, o := &ws[i], objectIn(ws, i)
 	r.verb, r.object = w.sense, o.some
@@ -185,8 +176,7 @@ func (r *reading) leading(ws []word, i int) finding {
 	return f
 }
 
-// nominal reads a first sentence that has no verb in front: "Paginated list of
-// assets", or a subject of its own: "The search API returns …".
+// nominal reads a first sentence that begins without a verb: "Paginated list of assets", "The search API returns …".
 func (r *reading) nominal(ws []word) finding {
 	if len(ws) > 1 && ws[0].is(question) {
 		return finding{effect: reads, place: mainOfDescription, word: ws[0].base}
@@ -211,16 +201,12 @@ func (r *reading) nominal(ws []word) finding {
 	return r.phrase(ws)
 }
 
-// unread reports whether an unknown word that begins a sentence is a verb by what
-// comes next: an article, or, for one with the ending of a third person, a word
-// that it can be done to.
+// unread reports whether an unknown word that begins a sentence is a verb, by the word after it.
 func (w *word) unread(next *word) bool {
 	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
 }
 
-// phrase reads a phrase in which nothing is done: "All jobs by account", "Current
-// prices", "Deleted items", "Open hours, closing days". A thing that acts, and one
-// that is not information, says nothing: "A REST client", "Creation of orders".
+// phrase reads a phrase without a verb: "Current prices". A thing that acts implies nothing: "A REST client".
 func (r *reading) phrase(ws []word) finding {
 	for i := range ws {
 		w := &ws[i]
@@ -246,9 +232,8 @@ func (r *reading) phrase(ws []word) finding {
 	return finding{effect: reads, place: saysNoDeed, word: begins.entry()}
 }
 
-// things reports whether a phrase begins with the name of some things, in few
-// words up to a preposition: "Open hours of a shop". One unknown word that has no
-// plural may be a verb, unless what is before it told that the phrase only tells.
+// things reports whether a phrase begins with the name of some things, in few words up to a preposition. One
+// unknown word in the singular may be a verb, unless told.
 func things(ws []word, told bool) bool {
 	end := slices.IndexFunc(ws, func(w word) bool { return w.is(english | prep | and) })
 	switch {
@@ -262,14 +247,12 @@ func things(ws []word, told bool) bool {
 	return ws[end-1].tells(told || end > 1)
 }
 
-// tells reports whether the last word of a phrase names information: several things,
-// or one such as a report, that is behind others.
+// tells reports whether the last word of a phrase names information: several things, or one such as a report.
 func (w *word) tells(behind bool) bool {
 	return w.sense&acting == 0 && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || w.sense&verbs == 0))
 }
 
-// beside reads the verbs that stand beside the one at i, "create or overwrite", and
-// those that tell how it is done, or what comes of it, ", replacing the old one".
+// beside reads the verbs beside the one at i: "create or overwrite", ", replacing the old one".
 func (r *reading) beside(ws []word, i int) {
 	under := false
 	careful := ws[i].does(object{}, inDescription).effect == reads
@@ -303,8 +286,7 @@ func (r *reading) beside(ws []word, i int) {
 	}
 }
 
-// joins reports whether the word at k is a verb like the one at i: a plain one, or
-// one that may be a noun, before an article or "it": "and charge the card".
+// joins reports whether the word at k is a verb like the one at i, by its form or the next word.
 func joins(ws []word, i, k int) bool {
 	w := &ws[k]
 	made := w.sense&weak != 0 && w.sense&(produce|says) != 0
@@ -315,8 +297,7 @@ func joins(ws []word, i, k int) bool {
 	return w.form == ws[i].form && used && !made && isVerb(ws, k)
 }
 
-// listed reports whether the word at k, after a verb that reads, is rather one of a
-// list of things: "get targets, rules, and rollouts".
+// listed reports whether the word at k is one of a list of things: "get targets, rules, and rollouts".
 func listed(ws []word, i, j, k int) bool {
 	if ends(ws, k) || ws[k+1].is(english) {
 		return ends(ws, k)
@@ -328,7 +309,6 @@ func listed(ws []word, i, j, k int) bool {
 	return w.sense&weak != 0 || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && w.sense&(take|out) == 0
 }
 
-// claim takes it that the tool does what the verb at i says.
 func (r *reading) claim(ws []word, i int) {
 	if r.verb&settled != 0 && ws[i].base == "replace" {
 		return // it is set
@@ -340,8 +320,7 @@ func (r *reading) claim(ws []word, i int) {
 	}
 }
 
-// parted finds the verb at i with a particle behind its object: "rolls a release
-// back", "checks a guest in".
+// parted finds the verb at i with a particle behind its object: "rolls a release back", "checks a guest in".
 func parted(ws []word, i int) word {
 	for j := i + 1; j < min(len(ws), i+6); j++ {
 		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].is(and)) {
@@ -351,8 +330,7 @@ func parted(ws []word, i int) word {
 	return word{}
 }
 
-// clauses reads the clauses of a sentence after the first: what stands in front,
-// and behind "note that" or a colon.
+// clauses reads the clauses of a sentence after the first: what stands in front, and behind "note that" or a colon.
 func (r *reading) clauses(ws []word) {
 	r.later(ws)
 	for i := 1; i < len(ws)-1; i++ {
@@ -362,11 +340,9 @@ func (r *reading) clauses(ws []word) {
 	}
 }
 
-// warned reports whether the word at i ends "note that" or "be aware that".
 func warned(ws []word, i int) bool { return ws[i].base == "that" && i < 4 }
 
-// freshSecret finds what says that credentials are made, or handed out, for this call:
-// "a set of temporary credentials", "the address and password".
+// freshSecret finds credentials that are made for the call: "a set of temporary credentials".
 func freshSecret(ws []word) finding {
 	made := 0
 	for i := range ws {
@@ -382,9 +358,7 @@ func freshSecret(ws []word) finding {
 	return finding{}
 }
 
-// later reads a clause after the first sentence. It counts only what it states of the
-// tool, "also deletes …", "it will overwrite …": an imperative there is advice, and
-// what people do is not what the tool does.
+// later reads a clause after the first sentence. Only what it states of the tool counts; an imperative is advice.
 func (r *reading) later(ws []word) {
 	stated := false
 	for i := range ws {
@@ -411,10 +385,8 @@ func (r *reading) later(ws []word) {
 	}
 }
 
-// passing finds what a sentence says in passing: that there is no way back, that
-// nothing is changed, that the outcome stays, "reports are saved to a folder", and
-// what is done to something, "older files are overwritten", "your card will be
-// charged", and not what was, may or would be.
+// passing finds what a sentence mentions: that there is no way back, that nothing is changed, that the outcome
+// stays, and what is done to something, but not what was, may or would be done.
 func (r *reading) passing(ws []word) {
 	negated, aside, held, done := false, false, false, false
 	for i := range ws {
@@ -438,8 +410,7 @@ func (r *reading) passing(ws []word) {
 	}
 }
 
-// saved reports whether the word at i says that the outcome stays: "are saved to",
-// ", persisted with".
+// saved reports whether the word at i says that the outcome stays: "are saved to", ", persisted with".
 func saved(ws []word, i int) bool {
 	if i == 0 || i+1 == len(ws) || !ws[i].is(add) || !ws[i+1].is(prep|and) {
 		return false
@@ -447,9 +418,8 @@ func saved(ws []word, i int) bool {
 	return ws[i-1].is(modal|and|aux) || ws[i-1].mark == text.Comma
 }
 
-// undergone returns what a verb does to what undergoes it, behind a form of "to be".
-// What is paid or sold may have been so before; a field that is cleared may be filled
-// again.
+// undergone returns what a verb does to its subject after a form of "to be". What is paid may have been so
+// before.
 func (w *word) undergone(before string) finding {
 	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
 	if w.form != past && w.sense&sweep == 0 || !w.is(take) && !(w.is(out) && now) {
@@ -474,8 +444,7 @@ func happens(ws []word) bool {
 	return ws[last].base == "is" || ws[last].base == "are" || ws[last].base == "get"
 }
 
-// goesInto finds what the outcome goes into, unless that is handed back: "into a
-// folder", "to a file", not "into markdown".
+// goesInto finds what the outcome goes into: "into a folder", "to a file", not "into markdown".
 func (r *reading) goesInto(ws []word) {
 	for i := range ws {
 		w := &ws[i]
@@ -491,9 +460,7 @@ func (r *reading) goesInto(ws []word) {
 	}
 }
 
-// isVerb reports whether the word at i is used as a verb where a verb can stand, and
-// not as a subject, "updates will …", as a noun, "access to", "spending by month", or
-// as part of a name, "Event Manager".
+// isVerb reports whether the word at i is a verb, not a subject, a noun ("access to") or part of a name.
 func isVerb(ws []word, i int) bool {
 	w := &ws[i]
 	if !w.is(verbs) || w.form == past || i+1 == len(ws) {
@@ -511,7 +478,6 @@ func isVerb(ws []word, i int) bool {
 	return w.form != third || next.is(english) || i == 0 && w.sense&says != 0
 }
 
-// infinitive reports whether the word at i is a verb after "to".
 func infinitive(ws []word, i int) bool {
 	if !ws[i].is(verbs) {
 		return false
@@ -521,11 +487,9 @@ func infinitive(ws []word, i int) bool {
 	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
 }
 
-// ends reports whether a phrase ends at i. A verb there has no object, and after one
-// that reads it is more likely a noun: "get targets, rules, and rollouts".
+// ends reports whether a phrase ends at i, so that a verb there has no object.
 func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep) }
 
-// objectIn collects the object of the verb at i of a sentence.
 func objectIn(ws []word, i int) (o object) {
 	for j := i + 1; j < len(ws); j++ {
 		w := &ws[j]

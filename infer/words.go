@@ -2,6 +2,7 @@ package infer
 
 import (
 	"cmp"
+	_ "embed" // for lexicon.txt
 	"strings"
 	"sync"
 
@@ -34,11 +35,9 @@ func (w *word) may(c cue) bool {
 	return w.flags&text.Opaque == 0 && w.form <= third && cuesOf()[w.base]&c != 0
 }
 
-// holds reports whether the last word of an object is a place where an outcome
-// stays: a file, a disk.
+// holds reports whether the last word of an object is a place where an outcome stays: a file, a disk.
 func (w *word) holds() bool { return w.sense&storage != 0 || w.may(location) }
 
-// entry returns the entry of the lexicon that the word is a form of, or nothing.
 func (w *word) entry() string {
 	if w.sense == 0 {
 		return ""
@@ -61,19 +60,15 @@ func first(ws []word, s sense) string {
 	return ""
 }
 
-// words holds the words of the lexicon in all their forms, by their letters.
 var words = sync.OnceValue(func() map[string]word { return index(entries(lexicon)) })
 
-// lookup returns the word of these letters. It has no sense if the lexicon does not
-// have it.
 func lookup(letters string) word {
 	w := words()[letters]
 	w.base = cmp.Or(w.base, letters)
 	return w
 }
 
-// phrasal returns the verb that a word is with a particle: shut down, checks out.
-// It is not a verb if the lexicon does not have the two as one.
+// phrasal returns the verb that a word is with a particle, if the lexicon has the two as one: shut down.
 func (w *word) phrasal(particle string) word {
 	both := words()[w.base+particle]
 	both.form = w.form
@@ -91,7 +86,6 @@ var cuesOf = sync.OnceValue(func() map[string]cue {
 	return m
 })
 
-// An entry is one word of one group of the lexicon.
 type entry struct {
 	base  string
 	group int
@@ -127,8 +121,7 @@ func index(all []entry) map[string]word {
 	return out
 }
 
-// formsOf returns every spelling of an entry with its form. Small words have no
-// forms; a British spelling has forms of its own.
+// formsOf returns every spelling of an entry with its form. Small words have no forms.
 func formsOf(spellings []string, s sense) map[string]form {
 	forms := make(map[string]form)
 	for i, written := range spellings {
@@ -154,18 +147,15 @@ func formsOf(spellings []string, s sense) map[string]form {
 }
 
 const (
-	// maxWords is how many words of a name are looked at. Names have at most 128
-	// characters; of longer ones the rest is not needed to find the verb.
+	// maxWords is how many words of a name are looked at.
 	maxWords = 24
 	// maxCompound is how many letters a word may have in which two are looked for.
 	maxCompound = 12
-	// longest is how many words and marks of a sentence are looked at together; the
-	// rest of a longer one is looked at as another sentence.
+	// longest is how many words and marks of a sentence are looked at together; the rest is another sentence.
 	longest = 48
 )
 
-// cut returns the words of a name. A particle joins the verb before it if the lexicon
-// has the two as one: check_out, shut_down.
+// cut returns the words of a name, with a verb and its particle as one: check_out, shut_down.
 func cut(name string) []word {
 	ws := make([]word, 0, min(len(name), 8))
 	scan := text.Scanner{Text: name, Name: true}
@@ -190,8 +180,7 @@ func cut(name string) []word {
 	return ws
 }
 
-// compound cuts an unknown word that hides one that takes away or sends:
-// bulkdelete, deleteall. Both halves have to be words of the lexicon.
+// compound cuts an unknown word in two words of the lexicon, one of which takes away or sends: bulkdelete.
 func compound(w *word) (first, second word, ok bool) {
 	if w.sense != 0 || len(w.base) > maxCompound || cuesOf()[w.base] != 0 {
 		return first, second, false
@@ -213,8 +202,7 @@ type parser struct {
 	words []word
 }
 
-// next reads the next sentence and reports whether there is one. The words of the
-// one before are overwritten.
+// next reads the next sentence and reports whether there is one. The words of the one before are overwritten.
 func (p *parser) next() bool {
 	p.words = p.words[:0]
 	for len(p.words) < longest {
@@ -232,8 +220,7 @@ func (p *parser) next() bool {
 	return true
 }
 
-// emit appends a word. Two words that a hyphen binds, and a verb with its
-// particle, are one if the lexicon has them so: read-only, shut down.
+// emit appends a word, joined to the one before if the lexicon has the two as one: read-only, shut down.
 func (p *parser) emit(t text.Token) {
 	w := lookup(t.Text)
 	w.flags = t.Flag
@@ -256,3 +243,177 @@ func (p *parser) emit(t text.Token) {
 	p.last = t.Text
 	p.words = append(p.words, w)
 }
+
+// Version names the lexicon and the rules together. It changes whenever a tool may get another class.
+const Version = "5"
+
+// A sense is what a word can mean. It is a set: "report" is a verb and a noun.
+type sense uint64
+
+// Verbs, by what they do.
+const (
+	read    sense = 1 << iota // looks, and changes nothing
+	compute                   // works something out and hands it back
+	produce                   // makes something: a chart that is handed back, or a thing that stays
+	run                       // carries something out: a search, a workflow, a script
+	add                       // adds
+	change                    // changes what can be set back
+	take                      // takes away, or overwrites
+	out                       // goes to others, or cannot be taken back
+	power                     // does whatever it is told
+	manage                    // several of these, and the name does not say which
+)
+
+// Verbs, by how far they can be relied on.
+const (
+	weak    sense = 1 << (iota + 10) // says little: the main verb of the description is asked first
+	either                           // may be a noun; where it leads the name it is a verb
+	noun                             // more often a noun; any plainer verb of the name goes before it
+	settled                          // may be repeated
+	retire                           // a change that is as good as a loss once it is done to many
+	sweep                            // a loss, unless it is a view that is cleared
+	agent                            // a noun that tells what the tool is, at the end of its name: a reader
+	fills                            // replaces what was in a file
+	seals                            // of money or a message, it is for good
+)
+
+// Nouns, by what they turn a verb into.
+const (
+	view      sense = 1 << (iota + 19) // clearing it loses nothing: a filter, a selection
+	code                               // running it can do anything: a command, a script
+	artefact                           // making it changes nothing: a chart, a summary
+	report                             // heads a phrase that only tells: details, status
+	message                            // making it sends it
+	money                              // making it moves money
+	access                             // closing or making one is no small thing: an account, a key
+	storage                            // formatting it loses what is on it
+	tentative                          // a message or payment that is only prepared
+	wire                               // with the outside in it, it can do what its method says: an HTTP request
+	number                             // adding it is arithmetic
+	many                               // done to all at once
+)
+
+// Small words.
+const (
+	and      sense = 1 << (iota + 31) // what follows does as what went before
+	not                               // turns it round
+	subord                            // what follows is about something else
+	lead                              // may stand before the main verb: "this tool will"
+	aux                               // what follows is stated of the tool: "also", "will"
+	prep                              // ends the object
+	particle                          // belongs to the verb before it: "check out"
+	warning                           // says that there is no way back
+	unmade                            // says so after a negation: "cannot be undone"
+	harmless                          // says that nothing is changed
+	english                           // a small word of English
+	foreign                           // a small word of another language
+	outside                           // the world outside
+	inside                            // the server's own state
+	involved                          // one of the seven stems of a complex tool
+	modal                             // what stands before it is a subject: "updates will"
+	article                           // what follows is a noun
+	says                              // what a tool does where a description says so; at the head of a name it says little
+	supposes                          // what comes after it is only supposed
+	bends                             // what is left behind hangs on the object: a snapshot of a page, or of a volume
+	kept                              // an object of which something is left behind, and which is overwritten when written: a volume, a file
+	revision                          // a line of work: to check out a branch only goes there
+	picture                           // what a picture is taken of, and handed back
+	question                          // a sentence that begins with it says what is told
+	pact                              // what one is bound by: an offer, a contract
+	tells                             // begins a phrase that only tells: "current prices"
+)
+
+// Nouns, by what it means to change or to hand them out.
+const (
+	secret   sense = 1 << (iota + 57) // whoever has it is let in: a password
+	right                             // what one may do: a role; of a verb, it gives some
+	shield                            // what keeps others out: a firewall
+	physical                          // a thing in the world that moves, heats or locks: a door
+	public                            // where everybody can see it: a website
+	bookable                          // reserving it costs money: a room
+	acting                            // a thing that does what it is told: a client, an agent
+)
+
+const (
+	verbs = read | compute | produce | run | add | change | take | out | power | manage
+	nouns = view | code | artefact | report | message | money | access | storage | tentative | wire | number | many | kept | revision | picture |
+		secret | right | shield | physical | public | bookable | acting
+)
+
+// senseNames are the senses as lexicon.txt has them, in their order.
+const senseNames = `read compute produce run add change take out power manage weak either noun settled retire sweep agent fills seals view code
+	artefact report message money access storage tentative wire number many and not subord lead aux prep particle warning unmade
+	harmless english foreign outside inside involved modal article says supposes bends kept revision picture question pact tells secret
+	right shield physical public bookable acting`
+
+//go:embed lexicon.txt
+var lexiconText string
+
+type group struct {
+	sense sense
+	words string
+}
+
+// lexicon is everything that is known of words. lexicon.txt explains its form.
+var lexicon = func() (groups []group) {
+	senses := make(map[string]sense)
+	for i, name := range strings.Fields(senseNames) {
+		senses[name] = 1 << i
+	}
+	for line := range strings.Lines(lexiconText) {
+		switch names, words, ok := strings.Cut(line, ":"); {
+		case strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "\t"):
+			groups[len(groups)-1].words += line
+		case ok:
+			g := group{words: words}
+			for name := range strings.FieldsSeq(names) {
+				g.sense |= senses[name]
+			}
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}()
+
+// A cue is what the name of a parameter can mean.
+type cue uint16
+
+// The cues.
+const (
+	chooser   cue = 1 << iota // chooses what is done
+	namer                     // names what is acted on
+	location                  // says where something is
+	outlet                    // with a location behind it, says where the outcome is to stay
+	force                     // overrides a protection
+	body                      // holds what is to be written
+	trial                     // only a tool which changes something has it: a dry run
+	switcher                  // switched on, takes something away
+	strict                    // is run
+	asked                     // is run, or looked for
+	addressee                 // names people who are written to, or paid
+)
+
+// parameters is what is known of the names of parameters.
+var parameters = []struct {
+	cue   cue
+	words string
+}{
+	{chooser, `actions operations modes action operation op method command subcommand verb mode task event`},
+	{namer, `id uid uuid key name slug number sha path file filename filepath folder dir directory`},
+	{location, `path file filename filepath folder dir directory`},
+	{outlet, `output out dest destination save`},
+	{force, `overwrite cascade permanent permanently hard`},
+	{body, `body payload patch`},
+	{trial, `dry confirm commit persist append save`},
+	{switcher, `reset delete remove purge erase wipe`},
+	{asked, `query statement`},
+	{addressee, `recipient recipients attendees participants invitees`},
+	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
+}
+
+// abroadReads and abroadWrites are all that is known of other languages: Chinese words for reading, and for deeds.
+const (
+	abroadReads  = `查询 获取 列出 搜索 读取 查看 检索 只读`
+	abroadWrites = `删 移除 清空 清除 清理 销毁 发送 发布 支付 付款 扣 转账 覆盖 撤销 取消 创建 新建 新增 添加 修改 更新 写入 重置 停止 终止 授予 抹 擦`
+)

@@ -1,24 +1,24 @@
-// Package middleware holds the contract of the chain: what a call is, who calls
-// it, and what may wrap it.
-//
-// Every room of Fairlead imports this package and the annotations; this package
-// imports none of them.
+// Package middleware holds the contract of the chain: what a call is, what calls it, and what may wrap it.
+// Every package of Fairlead imports this one and the annotations; this package imports none of the others.
 package middleware
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A ToolCaller calls a tool.
 //
-// CallTool returns exactly one of result and error. A failure that the tool
-// itself reported is a result with IsError set. The call, its Tool and its
-// Arguments are only read; a result belongs to the caller once it is returned.
-// CallTool returns soon after ctx is done, with an error that says so. It is
-// safe for concurrent use and leaves no goroutine behind.
+// CallTool returns exactly one of result and error. A failure that the tool itself reported is a result with
+// IsError set. The call, its Tool and its Arguments are only read; a result belongs to the caller once it is
+// returned. CallTool returns soon after ctx is done, with an error that says so. It is safe for concurrent use and
+// leaves no goroutine behind.
 //
 // package middlewaretest checks these sentences.
 type ToolCaller interface {
@@ -33,30 +33,25 @@ func (f ToolCallerFunc) CallTool(ctx context.Context, call Call) (*mcp.CallToolR
 	return f(ctx, call)
 }
 
-// A Middleware wraps a ToolCaller. It may answer by itself, refuse, change a
-// copy of the call, or call next, more than once if that is harmless, but never
-// after it has returned.
+// A Middleware wraps a ToolCaller. It may answer by itself, refuse, change a copy of the call, or
+// call next, more than once if that is harmless, but never after it has returned.
 type Middleware func(next ToolCaller) ToolCaller
 
-// A Call is one call of a tool on its way through the chain. It travels by
-// value and costs no allocation; change the copy that you were given and hand
-// it on.
+// A Call is one call of a tool on its way through the chain. It travels by value and costs no allocation;
+// change the copy and pass it on.
 type Call struct {
-	// ID is one per call that the model asked for; all attempts share it. It is
-	// for people and records; no rule rests on it.
+	// ID is one per call that the model asked for; all attempts share it. No rule rests on it.
 	ID string
-	// Scope says whose call it is: tenant, user or session. Nothing is shared
-	// across scopes. The empty scope is one scope of its own, fit for one user.
+	// Scope names the tenant, user or session. Nothing is shared across scopes. The empty scope is one of its
+	// own, for a single user.
 	Scope string
 	// Tool is shared and read-only: replace it, never write to it.
 	Tool *Tool
-	// Arguments is a JSON object, or nil for {}. The exact bytes that were
-	// approved are the bytes that are sent.
+	// Arguments is a JSON object, or nil for {}. The exact bytes that were approved are sent.
 	Arguments json.RawMessage
 	// Meta is sent as the request's _meta. Read-only.
 	Meta mcp.Meta
-	// Input is the second leg of an input_required exchange, nil for nearly
-	// every call.
+	// Input is the second leg of an input_required exchange, nil for nearly every call.
 	Input *Input
 }
 
@@ -71,16 +66,14 @@ type Describer interface {
 	Describe() Description
 }
 
-// A Description is what a ToolCaller, or a whole chain, does. Package chain verifies an
-// order by it, and the system prompt claims nothing else.
+// A Description is what a ToolCaller, or a whole chain, does. Package chain and the system prompt rely on it.
 type Description struct {
 	// Kind names the middleware: "hitl", "cache", "retry" and so on.
 	Kind string
-	// Next is the ToolCaller that it wraps, nil if that is not to be called. A guard has
-	// none, nor has an executor.
+	// Next is the ToolCaller that it wraps; nil for a guard and an executor.
 	Next ToolCaller
-	// Will returns in a few words what it does with the calls of a tool, such as "ask
-	// first", or "" for nothing worth a word. Nil means nothing.
+	// Will returns in a few words what it does with the calls of a tool, such as "ask first", or "". Nil
+	// means nothing.
 	Will func(tool *Tool) string
 
 	Guards         bool // Dangerous and Unknown calls are refused without an approval
@@ -91,3 +84,98 @@ type Description struct {
 	Limits         bool // calls are limited in rate
 	Deadlines      bool // every attempt has a time limit
 }
+
+// An error reports facts about its call by these methods. A package reads them through the functions below and
+// needs none of the types of others:
+//
+//	NotSent() bool              the call was certainly not sent
+//	Refused() bool              the server rejected it before executing it
+//	Permanent() bool            the same call would only fail again
+//	RetryAfter() time.Duration  how long calling again is of no use
+//	ForModel() string           what a model may read about it
+//	InputRequired() (mcp.InputRequestMap, string)
+//	                            what must be asked, and the state that comes back as [Call.Input]
+
+// NotSent reports whether the call was certainly not sent. Whatever its class, it may be made again.
+func NotSent(err error) bool {
+	var e interface{ NotSent() bool }
+	return errors.As(err, &e) && e.NotSent()
+}
+
+// Refused reports whether the server rejected the call before executing it, as with HTTP 429.
+func Refused(err error) bool {
+	var e interface{ Refused() bool }
+	return errors.As(err, &e) && e.Refused()
+}
+
+// Permanent reports whether the same call would only fail again.
+func Permanent(err error) bool {
+	var e interface{ Permanent() bool }
+	return errors.As(err, &e) && e.Permanent()
+}
+
+// RetryAfter returns how long calling again is of no use, and whether the error reports it.
+func RetryAfter(err error) (time.Duration, bool) {
+	var e interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	d := e.RetryAfter()
+	return d, d > 0
+}
+
+// ForModel returns what a model may read about the error: what happened and what the model can do now. It
+// reveals nothing of the host (no paths, addresses, stacks or keys, and no text of another error). It is ""
+// for an error whose text is for the log alone.
+func ForModel(err error) string {
+	if e := interface{ ForModel() string }(nil); errors.As(err, &e) {
+		return e.ForModel()
+	}
+	return ""
+}
+
+// A NotSentError marks the error of a call that was given up before it was sent.
+type NotSentError struct{ Err error }
+
+func (e *NotSentError) Error() string { return "middleware: the call was not sent: " + e.Err.Error() }
+
+// Unwrap returns why the call was given up.
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call was not sent.
+func (e *NotSentError) NotSent() bool { return true }
+
+// An OutcomeUnknownError reports that a call may have happened: it was sent, and no result came back.
+type OutcomeUnknownError struct {
+	Tool *Tool
+	// Check tells the model what to look at before it does anything else.
+	Check string
+	Err   error
+}
+
+// OutcomeUnknown returns err as the error of an attempt at call: an [*OutcomeUnknownError] if the call may have
+// happened and repeating it is not harmless, and err itself otherwise.
+func OutcomeUnknown(call Call, err error) error {
+	if err == nil || call.Tool.Safety() == annotation.Safe || NotSent(err) || Refused(err) || Permanent(err) {
+		return err
+	}
+	if _, ok := errors.AsType[*OutcomeUnknownError](err); ok {
+		return err
+	}
+	return &OutcomeUnknownError{
+		Tool: call.Tool,
+		Check: fmt.Sprintf("%s may or may not have happened. Do not call it again now. Look first, with a tool that only reads, "+
+			"whether what it was to change has changed, and tell the user if you cannot see it.", call.Tool.ModelName()),
+		Err: err,
+	}
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("middleware: the outcome of %s is unknown: %v", e.Tool, e.Err)
+}
+
+// ForModel returns Check.
+func (e *OutcomeUnknownError) ForModel() string { return e.Check }
+
+// Unwrap returns what happened to the attempt, often the error of a context.
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }

@@ -13,18 +13,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Tool is what is known about one tool of one server. It is shared between
-// calls and read-only: to change something, copy it.
+// A Tool is one tool of one server. It is shared between calls and read-only: copy it to change it.
 type Tool struct {
-	// Server is the id that the host gave the server, never the name that the
-	// server gives itself, never a replica's.
+	// Server is the id that the host gave the server, never the server's own name or a replica's.
 	Server string
 	// Definition is the tool as the server sent it, a private copy.
 	Definition *mcp.Tool
 	// Annotations are the effective ones: inferred, declared and set by the host.
 	Annotations annotation.Annotations
-	// Digest is over the whole definition, declared annotations included. The
-	// zero value means that nobody computed it.
+	// Digest is over the whole definition, declared annotations included; zero if it was not computed.
 	Digest Digest
 }
 
@@ -34,8 +31,7 @@ type Digest [sha256.Size]byte
 // String returns the digest as lower-case hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// NewTool returns a tool with a private copy of the definition and its digest.
-// The error is not nil where the definition cannot be written as JSON.
+// NewTool returns a tool with a private copy of the definition, which must be valid JSON, and its digest.
 func NewTool(server string, definition *mcp.Tool, a annotation.Annotations) (*Tool, error) {
 	digest, err := digestOf(definition)
 	if err != nil {
@@ -126,8 +122,7 @@ func (t *Tool) Safety() annotation.Safety {
 	return annotation.SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
 }
 
-// maxModelName is the longest name that the common model APIs take; they allow
-// letters, digits, the underscore and the hyphen.
+// maxModelName is the longest name that common model APIs accept.
 const maxModelName = 64
 
 // maxModelPrefix leaves room for two underscores and the digits of a hash.
@@ -136,11 +131,9 @@ const maxModelPrefix = maxModelName - len("__") - hashed
 // hashed is how much a hash adds to a name that it tells apart.
 const hashed = len("_01234567")
 
-// ModelName returns the name that a model is given: "server__tool". What stands before
-// the first two underscores in a row follows from the server's id alone, so no name
-// that a server chooses for a tool leads to a tool of another. What model APIs refuse
-// is replaced, and an id or a name that had to be changed or cut ends in a few digits
-// of a hash.
+// ModelName returns the name that a model is given: "server__tool". The part before the first two underscores
+// follows from the server's id alone, so a server cannot name a tool like that of another. Characters that
+// model APIs refuse are replaced, and a name that had to be changed or cut ends in digits of a hash.
 func (t *Tool) ModelName() string {
 	server := ""
 	if t != nil {
@@ -161,8 +154,7 @@ func (t *Tool) ModelName() string {
 	return name[:min(len(name), maxModelName-hashed)] + shortHash(server+"\x00"+t.Name())
 }
 
-// modelPrefix returns the id where it can be told from what comes behind it: no two
-// underscores in a row are in it or begin in it. Any other gets a form of its own.
+// modelPrefix returns the id if it has no two underscores in a row and none at its end, and otherwise another form.
 func modelPrefix(server string) string {
 	if len(server) <= maxModelPrefix && !strings.ContainsFunc(server, foreignToModels) &&
 		!strings.Contains(server, "__") && !strings.HasSuffix(server, "_") {
@@ -183,8 +175,7 @@ func shortHash(of string) string {
 	return "_" + hex.EncodeToString(sum[:(hashed-1)/2])
 }
 
-// Explain says what class the tool has and why, one line for each hint that is
-// known:
+// Explain returns the class of the tool and why, one line for each hint that is known:
 //
 //	files/delete_file: dangerous
 //	  destructive   yes   inferred: "delete" leads the name

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The server is busy. The error says so, and when to come back.

@@ -1,10 +1,8 @@
-// Package output decides how much of an answer the model sees. It is the outermost
-// link of a chain: what is remembered and recorded further in is whole, and a Go
-// error is an error there; only here it becomes a result that the model can read.
+// Package output decides how much of a result the model sees. It is the outermost middleware: further in, results
+// are whole and errors are Go errors; here they become results that the model can read.
 //
-// An answer that is too long is cut so that its JSON stays valid, its output schema
-// stays satisfied and its cursor goes on where the cut was. Members outside the output
-// schema are stripped, and what is for the user alone is withheld from the model.
+// A result that is too long is cut so that its JSON stays valid, its output schema satisfied and its cursor
+// right. Members outside the output schema are stripped, and content for the user alone is withheld.
 package output
 
 import (
@@ -26,32 +24,23 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Limit is the most that a model sees of one answer, in characters (Unicode's code
-	// points): all the texts of its content together, and by itself the structured
-	// content, since a host shows a model the one or the other. Images and sounds do not
-	// count. 0 means 25,000.
+	// Limit is the most that a model sees of one result, in characters (Unicode's code points): of all texts
+	// together, and of the structured content. Images and sounds do not count. 0 means 25,000.
 	Limit int
-	// Paging says, by "server/tool", how a tool that lists something is asked for the
-	// rest, so that a cut answer can be read on. Empty means that the answer says how
-	// much is missing and offers no way to it.
+	// Paging describes, by "server/tool", how to ask a tool for the rest of a list, so that the model can read
+	// on.
 	Paging map[string]Paging
-	// Fallback is what the model reads where a tool failed and the error has nothing to
-	// say to a model. Nil, and "", mean a sentence that names the tool and what can be
-	// tried. The error's own text never reaches the model.
+	// Fallback returns what the model reads if a tool failed with an error that has no text for it. Nil and ""
+	// mean a sentence that names the tool.
 	Fallback func(tool *middleware.Tool) string
-	// KeepUnnamed says of which tools the members stay that the output schema allows
-	// (additionalProperties: true, or nothing said of it) and does not name. Nil means
-	// of none.
+	// KeepUnnamed reports for which tools members outside the output schema stay. Nil means for none.
 	KeepUnnamed func(tool *middleware.Tool) bool
-	// ForUser is handed what an answer holds for the user and not for the model. It
-	// only reads. Nil means that nobody sees it.
+	// ForUser gets the content that is for the user alone, and only reads it. Nil drops it.
 	ForUser func(ctx context.Context, call middleware.Call, contents []mcp.Content)
-	// Fence says of which tools the answer is put between two lines that tell the model
-	// that it is data. What stands between cannot forge them, and structured content that
-	// no text says stands there as one text more. Nil means of none.
+	// Fence reports for which tools the result is put between two lines that mark it as data and that it cannot
+	// forge. Structured content is added as a text. Nil means for none.
 	Fence func(tool *middleware.Tool) bool
-	// Logger gets what the model does not: why a call failed, and what was withheld; nil
-	// is silent.
+	// Logger gets what the model does not: why a call failed, and what was withheld; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -63,13 +52,11 @@ const (
 
 // New returns the middleware. Put it outside all others.
 //
-// Every error and every panic becomes a result with IsError set, save where ctx is
-// done: then nobody waits for a result, and the error is returned as it is. What
-// such an error would say to a model, [middleware.ForModel] tells. A result that asks
-// for input passes, without content, since it is no answer yet; and so does an error
-// that asks for it ([middleware.InputRequired]), for the edge that can put it on the wire.
+// Every error and every panic becomes a result with IsError set and the text of [middleware.ForModel], unless ctx
+// is done: then the error is returned as it is. A request for input passes without content, as a result or an
+// error.
 //
-// New panics where Limit is too small to say anything in, or a Paging is not usable.
+// New panics if Limit is too small for a note, or a Paging is not usable.
 func New(opts Options) middleware.Middleware {
 	if opts.Limit != 0 && opts.Limit < leastLimit {
 		panic(fmt.Sprintf("output: Options.Limit is %d; it must be at least %d, or 0", opts.Limit, leastLimit))
@@ -80,10 +67,7 @@ func New(opts Options) middleware.Middleware {
 	for tool, p := range opts.Paging {
 		pagers[tool] = newPager(tool, p)
 	}
-	promises, err := lru.New[middleware.Digest, promise](maxPromises)
-	if err != nil {
-		panic("output: " + err.Error()) // only for a size below 1
-	}
+	promises, _ := lru.New[middleware.Digest, promise](maxPromises) // fails only for a size below 1
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return &caller{Options: opts, next: next, pagers: pagers, promises: promises}
 	}
@@ -97,7 +81,6 @@ type caller struct {
 	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
 }
 
-// Describe implements [middleware.Describer].
 func (c *caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "output", Next: c.next}
 }
@@ -130,8 +113,6 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return shown, nil
 }
 
-// question returns a request for input without what is no part of one: content that
-// nobody has cut or checked.
 func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 	if len(res.Content) == 0 && res.StructuredContent == nil {
 		return res
@@ -141,17 +122,15 @@ func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 	return &out
 }
 
-// present returns what the model sees of a result, which it does not write to.
 func (c *caller) present(ctx context.Context, call middleware.Call, page *page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
-			err = withheld(call.Tool, "could not be prepared",
-				&fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+			err = &withheldError{call.Tool, "could not be prepared", &fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()}}
 		}
 	}()
 	a := answer{limit: c.Limit, call: call, res: res, page: page}
 	if a.contract, err = c.contract(call.Tool); err != nil {
-		return nil, withheld(call.Tool, "cannot be checked", err)
+		return nil, &withheldError{call.Tool, "cannot be checked", err}
 	}
 	if a.contract != nil {
 		a.shape = a.contract.Shape()

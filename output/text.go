@@ -1,18 +1,26 @@
 package output
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Text returns a result as one text, for a model's API that takes nothing else. The
-// structured content is part of it, unless a text says the same. What is no text is
-// named in square brackets, so that the model knows that it is missing.
+// Text returns a result as one text, for a model's API that takes nothing else. It includes structured content
+// that no text repeats, and names other content in square brackets.
 func Text(res *mcp.CallToolResult) string {
 	if res == nil {
 		return ""
@@ -29,9 +37,7 @@ func Text(res *mcp.CallToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-// StructuredText returns the structured content of a result as JSON, and "" where it
-// has none or one of its texts says the same. It is for an adapter that hands a
-// model the contents one by one.
+// StructuredText returns the structured content of a result as JSON, and "" if it has none or a text repeats it.
 func StructuredText(res *mcp.CallToolResult) string {
 	if res.StructuredContent == nil {
 		return ""
@@ -76,15 +82,13 @@ func ContentText(content mcp.Content) string {
 	return fmt.Sprintf("[content of a kind that is not known here: %T]", content)
 }
 
-// Failure returns what a model reads of an error that ended a call, as the middleware
-// of [New] with zero Options words it: for a host without one, and for errors from
-// outside a chain. The error's own text is not in it. The tool may be nil.
+// Failure returns what a model reads of an error, as [New] with zero Options words it, without the error's own
+// text. The tool may be nil.
 func Failure(tool *middleware.Tool, err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: told(tool, err, sorry)}}, IsError: true}
 }
 
-// told is what a model reads of an error; what an error says that has nothing to say
-// to a model, sorry knows.
+// told is what a model reads of an error: its text for a model, else that of sorry.
 func told(tool *middleware.Tool, err error, sorry func(*middleware.Tool) string) string {
 	err = middleware.OutcomeUnknown(middleware.Call{Tool: tool}, err)
 	if text := middleware.ForModel(err); text != "" {
@@ -100,3 +104,77 @@ func sorry(tool *middleware.Tool) string {
 	}
 	return name + " failed. Try other arguments or another tool, or tell the user that it does not work."
 }
+
+// failed returns the result for an error, whose text goes to the log.
+func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
+	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
+	if p, ok := errors.AsType[*fault.PanicError](err); ok {
+		attrs = append(attrs, slog.Any("panic", redact.Said{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
+	}
+	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)
+
+	text := told(call.Tool, err, func(tool *middleware.Tool) string { return c.fallback(ctx, tool) })
+	if trim.Text(text, c.Limit) > c.Limit {
+		text = trim.CutText(text, c.Limit)
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
+}
+
+func (c *caller) fallback(ctx context.Context, tool *middleware.Tool) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.Logger.LogAttrs(ctx, slog.LevelError, "output: Options.Fallback panicked",
+				slog.String("tool", tool.String()), slog.Any("panic", redact.Said{Value: v}))
+		}
+		text = cmp.Or(text, sorry(tool))
+	}()
+	if c.Fallback != nil {
+		text = c.Fallback(tool)
+	}
+	return text
+}
+
+func facts(err error) string {
+	text := ""
+	switch {
+	case middleware.NotSent(err):
+		text = " Nothing has happened: the call did not leave."
+	case middleware.Refused(err):
+		text = " Nothing has happened: the server turned the call away."
+	}
+	if after, ok := middleware.RetryAfter(err); ok {
+		text += fmt.Sprintf(" It is of no use to try again within %v.", max(after.Round(time.Second), time.Second))
+	} else if middleware.Permanent(err) {
+		text += " The same call would only fail again."
+	}
+	return text
+}
+
+// A withheldError reports that a call has been made, and why the model does not see its result.
+type withheldError struct {
+	tool *middleware.Tool
+	what string
+	err  error
+}
+
+func (e *withheldError) Error() string {
+	return fmt.Sprintf("output: the answer of %s %s and is withheld from the model: %v", e.tool, e.what, e.err)
+}
+
+func (e *withheldError) Unwrap() error { return e.err }
+
+// Permanent reports that the call was made and answered.
+func (e *withheldError) Permanent() bool { return true }
+
+func (e *withheldError) ForModel() string {
+	text := fmt.Sprintf("%s answered, but its answer %s, so it is withheld.", e.tool.ModelName(), e.what)
+	if e.tool.Safety() != annotation.Safe {
+		text += " The call was made: do not make it again."
+	}
+	if errors.Is(e.err, errTooLong) {
+		return text + " Ask for less at a time."
+	}
+	return text + " Use another tool, or tell the user."
+}
+
+var errTooLong = errors.New("it cannot be cut to fit; raise output.Options.Limit, or let the tool answer with less")

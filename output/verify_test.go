@@ -28,9 +28,6 @@ func TestOrder(t *testing.T) {
 	for _, problem := range chain.Verify(standard) {
 		t.Errorf("the standard order: %v", problem)
 	}
-	for _, problem := range chain.Verify(standard, chain.Doubles{}) {
-		t.Errorf("the standard order, driven: %v", problem)
-	}
 	wrong := chain.New(cache.New(cache.Options{}), output.New(output.Options{}))
 	if problems := chain.Verify(wrong); len(problems) == 0 {
 		t.Error("nothing is said of a cache that remembers what was cut")

@@ -1,14 +1,12 @@
-// Package preflight classes a call by its arguments: a tool that reads and deletes
-// is as dangerous as what it is asked to do this time.
+// Package preflight classifies a call by its arguments: a tool that reads and deletes is as dangerous as what it is
+// to do this time.
 //
-// The host's own rules come first, and they alone decide where they speak. For other
-// calls a [Resolver] asks the tool's server, if it has offered to answer: by
-// tools/annotations or the extension io.modelcontextprotocol/tool-resolution. A trusted server's answer may lower the
-// class for exactly these arguments; anyone else's can only raise it. No answer is
-// used a second time, and none is taken on trust for arguments that a person edits.
+// The host's own rules come first and decide alone. For other calls a [Resolver] asks the tool's server, if it has
+// offered to answer by tools/annotations or the extension io.modelcontextprotocol/tool-resolution. A trusted
+// server's answer may lower the class for exactly these arguments; any other answer can only raise it. No answer is
+// used twice, and none lowers the class of arguments that a person edits.
 //
-// The class goes on with the call and reaches the guard at the executor bound to
-// the exact bytes of the arguments.
+// The class reaches the guard at the executor bound to the exact bytes of the arguments.
 package preflight
 
 import (
@@ -17,12 +15,11 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/bounded"
@@ -30,48 +27,40 @@ import (
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Options are the settings of [New]. The zero value is ready and changes no class.
+// Options are the settings of [New]. The zero value is ready, and changes the class of one kind of call: if a tool
+// needs approval only because an optional parameter names people that it writes to (see
+// [annotation.Evidence].Given), a call without it is Moderate.
 type Options struct {
-	// Rules are the host's word on calls by their arguments; nil means that there are
-	// none. Where a rule speaks, no server is asked.
+	// Rules are the host's rules for calls by their arguments, which decide before any server; nil means none.
 	Rules Rules
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
-	// Trusted reports whether a server's answer may lower a class, by the id that the host
-	// gave the server. Like a [Rule] it has no bound. Nil means that no server is trusted.
+	// Trusted reports, by id, whether a server's answer may lower a class. Nil means that none may.
 	Trusted func(server string) bool
-	// Timeout is how long one answer may take, also of a Resolver that ignores its
-	// context; 0 means 2 seconds. A question that failed is asked once more.
+	// Timeout is how long one answer may take; 0 means 2 seconds. A failed question is asked once more.
 	Timeout time.Duration
-	// Logger gets a line for each answer that failed, contradicts what its server
-	// declares, or differs from an earlier one; nil is silent.
+	// Logger gets a line for each answer that failed, exceeds its declaration, or changed; nil is silent.
 	Logger *slog.Logger
 }
 
 const defaultTimeout = 2 * time.Second
 
-// New returns the middleware for the Preflight slot of a chain. It lets each call go on
-// with the class that its arguments have; arguments that a person edits are classified
-// by the same rules. A call whose arguments are not one unambiguous JSON object, or which
-// its server calls invalid ([*InvalidArgumentsError]), ends here.
-//
-// New panics on a negative timeout and on a rule that is nil or whose name is not
-// "server/tool".
+// New returns the middleware for the Preflight slot of a chain. It gives each call the class of its arguments, also
+// of those that a person edits. A call whose arguments are not one unambiguous JSON object, or which its server
+// calls invalid ([*InvalidArgumentsError]), ends here. New panics on a negative timeout and on a rule that is nil or
+// whose name is not "server/tool".
 func New(o Options) middleware.Middleware {
-	if o.Timeout < 0 {
-		panic("preflight: Options.Timeout is negative")
-	}
+	fault.RefuseNegative("preflight: Options.Timeout", o.Timeout)
 	if o.Trusted == nil {
 		o.Trusted = func(string) bool { return false }
 	}
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	answers, err := lru.New[callstate.Binding, annotation.Annotations](maxEarlier)
-	if err != nil {
-		panic("preflight: " + err.Error()) // only for a size below one
-	}
+	answers, _ := lru.New[callstate.Binding, annotation.Annotations](maxEarlier) // fails only for a size below 1
 	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers}
 	j.asking = &bounded.Bound{Limit: o.Timeout, Name: "preflight: the resolver", Logger: o.Logger, Late: new(atomic.Uint64)}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
@@ -98,12 +87,10 @@ type caller struct {
 	next middleware.ToolCaller
 }
 
-// Describe implements [middleware.Describer].
 func (c *caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "preflight", Next: c.next, Will: c.will}
 }
 
-// will reports that the class depends on the arguments if there is a rule.
 func (c *caller) will(tool *middleware.Tool) string {
 	if _, ok := c.rule(tool); ok {
 		return "judge the arguments"
@@ -141,7 +128,7 @@ type finding struct {
 // mayJudge reports whether the class of a tool's calls may depend on their arguments.
 func (j *judge) mayJudge(tool *middleware.Tool) bool {
 	_, ok := j.rule(tool)
-	return ok || j.Resolver != nil
+	return ok || j.Resolver != nil || tool != nil && optional(tool.Annotations) != nil
 }
 
 func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
@@ -166,6 +153,15 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 			return finding{v.over(), "rule", v.Why}, nil
 		}
 	}
+	if given := optional(call.Tool.Annotations); given != nil {
+		arguments, err := parse(ctx, call)
+		if err != nil {
+			return finding{what: "refused"}, err
+		}
+		if !slices.ContainsFunc(given, arguments.given) {
+			return finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}, nil
+		}
+	}
 	if j.Resolver == nil {
 		return finding{}, nil
 	}
@@ -177,6 +173,31 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 		return finding{what: "refused"}, err
 	}
 	return j.resolve(ctx, call, trusted)
+}
+
+// optional returns the parameters on which alone a confirmation rests, nil if it rests on anything else as well.
+func optional(a annotation.Annotations) (names []string) {
+	if a.RequiresConfirmation != annotation.Yes || a.Destructive != annotation.No {
+		return nil
+	}
+	for _, e := range a.Evidence {
+		if e.Field != annotation.RequiresConfirmation {
+			continue
+		}
+		if e.Given == "" || e.Source != annotation.Inferred {
+			return nil
+		}
+		names = append(names, strings.Fields(e.Given)...)
+	}
+	return names
+}
+
+// unaddressed takes back the confirmation of a call without these parameters.
+func unaddressed(a annotation.Annotations) annotation.Annotations {
+	if optional(a) == nil {
+		return a
+	}
+	return a.Without(annotation.RequiresConfirmation)
 }
 
 // apply asks a rule.
@@ -226,9 +247,8 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	return finding{over(strictest), "answer", why}, nil
 }
 
-// strictest returns the stricter of this answer and an earlier one to the same call, by
-// the class that each gives it, and whether these differ. An earlier answer spares no
-// question and lowers nothing.
+// strictest returns the stricter of this answer and an earlier one to the same call, by the class that each gives it,
+// and whether these differ.
 func (j *judge) strictest(call callstate.Binding, now annotation.Annotations, class func(annotation.Annotations) annotation.Safety) (_ annotation.Annotations, differs bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,9 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"pgregory.net/rapid"
-
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
@@ -22,6 +19,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"pgregory.net/rapid"
 )
 
 // stateless answers without counting, for many goroutines.

@@ -4,23 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A Resolver asks a tool's server what a call with exactly these arguments would
-// do. ok is false where the server has not offered to answer, and then it has not
-// been asked. Hints that the server left out are unset. It returns soon after ctx is
-// done; mount.Resolver is one.
+// A Resolver asks a tool's server what a call with exactly these arguments would do. ok is false if the server has not
+// offered to answer, and then it was not asked. Missing hints are unset. It returns soon after ctx is done;
+// mount.Resolver is one.
 //
-// An error with a method InvalidArguments() bool that says yes ends the call: the
-// server called the arguments invalid. One with a method Permanent() bool that says
-// yes is not asked again.
+// An error with a method InvalidArguments() bool that returns true ends the call. One with a method Permanent() bool
+// that returns true is not asked again.
 type Resolver interface {
 	Resolve(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error)
 }
@@ -63,4 +64,145 @@ func (j *judge) once(ctx context.Context, call middleware.Call) (annotation.Anno
 		return annotation.Annotations{}, false, fmt.Errorf("no answer within %v", j.Timeout)
 	}
 	return a.answer, a.ok, err
+}
+
+// An InvalidArgumentsError reports that the tool's server called the arguments invalid. The call was not sent.
+type InvalidArgumentsError struct {
+	fault.Final
+
+	Tool *middleware.Tool
+	Err  error
+}
+
+func (e *InvalidArgumentsError) Error() string {
+	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, cut(e.Err.Error(), maxMessage))
+}
+
+// ForModel leaves out the server's own words, which may tell of its inside.
+func (e *InvalidArgumentsError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: its server says that the arguments are invalid. Compare them with what the tool takes, and call it again with others."
+}
+
+// Unwrap returns what the server said.
+func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
+
+func invalid(err error) bool {
+	var e interface{ InvalidArguments() bool }
+	return errors.As(err, &e) && e.InvalidArguments()
+}
+
+// deciding are the fields that arguments decide. The others are the tool's.
+var deciding = []annotation.Field{
+	annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.IdempotentHint, annotation.RequiresConfirmation,
+}
+
+// over lays a verdict of the host's over what is known of the tool. What the verdict leaves open nobody knows.
+func (v Verdict) over() callstate.Over {
+	layer := hints(v.Annotations)
+	if layer.Safety() == annotation.Unknown {
+		layer.RequiresConfirmation = annotation.Yes // so that the reason is shown
+	}
+	layer = layer.Attribute(annotation.Rule, "")
+	for i := range layer.Evidence {
+		layer.Evidence[i].Word, layer.Evidence[i].Place = cut(v.Why, maxReason), "among the arguments"
+	}
+	return func(a annotation.Annotations) annotation.Annotations {
+		return annotation.Merge(a.Without(deciding...), layer)
+	}
+}
+
+// hints returns what decides the class, and the open world.
+func hints(a annotation.Annotations) annotation.Annotations {
+	return annotation.Annotations{
+		ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
+		RequiresConfirmation: a.RequiresConfirmation,
+	}
+}
+
+// layer completes a server's answer by MCP's defaults, the strictest there are. It returns the hints in which the
+// answer is worse than what the tool declares for every call.
+func layer(tool *middleware.Tool, answer annotation.Annotations) (complete annotation.Annotations, worse []annotation.Field) {
+	a := hints(answer)
+	if a.RequiresConfirmation == annotation.No { // it is no hint of MCP's, and can only be added
+		a.RequiresConfirmation = annotation.Unset
+	}
+	declared, _ := annotation.FromTool(tool.Definition) // what it cannot say it does not promise
+	worse = resolution.Exceeds(declared, a)
+	d := a.Defaults()
+	complete = a
+	complete.ReadOnly, complete.OpenWorld = d.ReadOnly, d.OpenWorld
+	if a.ReadOnly != annotation.Yes { // of a read the other two say nothing
+		complete.Destructive, complete.Idempotent = d.Destructive, d.Idempotent
+	}
+	said := a.Attribute(annotation.Resolved, tool.Server)
+	complete = complete.Attribute(annotation.Resolved, tool.Server)
+	for i := range complete.Evidence {
+		e := &complete.Evidence[i]
+		_, spoken := said.EvidenceOf(e.Field)
+		switch {
+		case slices.Contains(worse, e.Field):
+			e.Place = "for these arguments, against what it declares of all"
+		case spoken:
+			e.Place = "for these arguments"
+		default:
+			e.Place = "left it out, so MCP's default counts"
+		}
+	}
+	return complete, worse
+}
+
+// raising lays an answer over what is known, to the stricter side only.
+func raising(layer annotation.Annotations) callstate.Over {
+	return func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, layer) }
+}
+
+// believing merges a trusted server's answer, which does not lower what the host set of the tool.
+func believing(layer annotation.Annotations) callstate.Over {
+	return func(a annotation.Annotations) annotation.Annotations {
+		return annotation.Raise(annotation.Merge(a, layer), hosts(a))
+	}
+}
+
+// hosts returns what the host said of the deciding fields.
+func hosts(a annotation.Annotations) annotation.Annotations {
+	var others []annotation.Field
+	for _, f := range append(slices.Clone(deciding), annotation.OpenWorldHint) {
+		if source := a.SourceOf(f); source != annotation.Host && source != annotation.Rule {
+			others = append(others, f)
+		}
+	}
+	word := hints(a)
+	word.Evidence = a.Evidence
+	return word.Without(others...)
+}
+
+// unanswered returns what applies to a call whose server failed to answer: the static class if it was stated; if it
+// was only inferred, a person is asked and sees what happened.
+func unanswered(tool *middleware.Tool, said string) callstate.Over {
+	declared, _ := annotation.FromTool(tool.Definition)
+	if stated(declared) || stated(hosts(tool.Annotations)) {
+		return nil
+	}
+	ask := annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, tool.Server)
+	ask.Evidence[0].Word, ask.Evidence[0].Place = said, "came instead of an answer"
+	return raising(ask)
+}
+
+// stated reports whether a says anything of what a call does.
+func stated(a annotation.Annotations) bool {
+	return a.ReadOnly != annotation.Unset || a.Destructive != annotation.Unset || a.RequiresConfirmation != annotation.Unset
+}
+
+// How long a text of another may be: among the reasons, and in an error for the model.
+const (
+	maxReason  = 200
+	maxMessage = 2000
+)
+
+// cut returns the beginning of a text, marked as such.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -1,12 +1,16 @@
 package preflight
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/toolname"
+	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // Rules are the host's word on calls by their arguments, by "server/tool":
@@ -14,17 +18,15 @@ import (
 //	preflight.Rules{"github/issue_write": preflight.When("method", "get", "list").Safe()}
 type Rules map[string]Rule
 
-// A Rule judges the arguments of one call, or says that it has nothing to say, and
-// then the tool keeps its class. It is asked concurrently. A rule that panics has
-// said that the call is dangerous, and so has every rule on arguments with two members
-// of one object whose names differ only in case: which of them counts is the server's affair.
+// A Rule judges the arguments of one call, or returns false, and then the tool keeps its class. It is called
+// concurrently. A rule that panics counts as dangerous, and so does every rule on arguments with two members of one
+// object whose names differ only in case.
 //
-// A rule computes its verdict from the arguments alone and returns at once: it has no
-// context, and nothing bounds it. What has to ask somewhere is a [Resolver].
+// A rule depends on the arguments alone and returns at once: it has no context and no time limit. To ask elsewhere, use
+// a [Resolver].
 type Rule func(Arguments) (v Verdict, ok bool)
 
-// A Probe reads the text of one argument and says what a call with it would do.
-// What it cannot read with certainty it must call destructive. Package probe has some.
+// A Probe reads the text of one argument and judges the call. What it cannot read with certainty is destructive.
 type Probe func(text string) Verdict
 
 // A Verdict is what a probe or a rule found. The zero Verdict is dangerous.
@@ -54,8 +56,7 @@ func Strictest(rules ...Rule) Rule {
 	}
 }
 
-// Argument has a probe read one argument. Where that is missing or null the rule says
-// nothing; where it is no text, or has its name in another case, the call is dangerous.
+// Argument applies a probe to one argument, if it is not missing or null. One that is not a text is dangerous.
 func Argument(name string, probe Probe) Rule {
 	if name == "" || probe == nil {
 		panic("preflight: Argument needs a name and a probe")
@@ -83,9 +84,8 @@ type test struct {
 	values []any
 }
 
-// When is met where the argument is one of the values, each a text or a bool. It is
-// not met by another case, another type, or an argument that is not there: a schema's
-// default is the server's affair.
+// When holds if the argument is one of the values, each a text or a bool. It does not hold for another case or type, or
+// without the argument, whatever a schema's default is.
 func When(argument string, values ...any) Condition { return Condition{}.And(argument, values...) }
 
 // And is met where both are.
@@ -109,9 +109,8 @@ func (c Condition) Safe() Rule { return c.rule(annotation.ReadOnly(), certain) }
 // Moderate says that such a call adds something and takes nothing away.
 func (c Condition) Moderate() Rule { return c.rule(annotation.Write(), certain) }
 
-// Dangerous says that such a call takes away or cannot be taken back. Since it
-// raises, it speaks as well where the condition may be met: by a value in another
-// case or of another type, or by a name in another case.
+// Dangerous declares such a call destructive. Since it raises, it also counts if the condition may hold: for a value in
+// another case or of another type, or a name in another case.
 func (c Condition) Dangerous() Rule { return c.rule(annotation.Destructive(), likely) }
 
 // How sure it is that a condition is met, surest last.
@@ -209,4 +208,75 @@ func splitName(name string) (toolKey, error) {
 		return toolKey{}, fmt.Errorf(`there can be no such tool: %w; write "server/tool"`, err)
 	}
 	return toolKey{server, tool}, nil
+}
+
+// Arguments are the arguments of one call, one JSON object in which no member is given twice, for all rules.
+type Arguments struct {
+	members map[string]json.RawMessage
+}
+
+// parse refuses arguments that two readers could read differently.
+func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
+	form, err := callstate.Form(callstate.Of(ctx), &call)
+	if err != nil {
+		return Arguments{}, err
+	}
+	var a Arguments
+	return a, json.Unmarshal(form, &a.members) // it is an object
+}
+
+// Text returns an argument that is a text. It does not where the argument is missing or of another type.
+func (a Arguments) Text(name string) (string, bool) {
+	return textOf(a.members[name])
+}
+
+// Bool returns an argument that is true or false, as [Arguments.Text] does a text.
+func (a Arguments) Bool(name string) (value, ok bool) {
+	return flagOf(a.members[name])
+}
+
+// Raw returns the JSON of an argument, with sorted members and without white space, and whether it is there.
+func (a Arguments) Raw(name string) (json.RawMessage, bool) {
+	raw, ok := a.members[name]
+	return slices.Clone(raw), ok
+}
+
+func (a Arguments) absent(name string) bool {
+	return !a.has(name) || string(a.members[name]) == "null"
+}
+
+// given reports whether an argument may be there and hold something.
+func (a Arguments) given(name string) bool {
+	switch string(a.members[name]) {
+	case "[]", `""`:
+		return false
+	}
+	return !a.absent(name)
+}
+
+func textOf(raw json.RawMessage) (text string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return text, json.Unmarshal(raw, &text) == nil
+}
+
+func flagOf(raw json.RawMessage) (value, ok bool) {
+	switch string(raw) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// has reports whether there is an argument of that name in any case.
+func (a Arguments) has(name string) bool {
+	for have := range a.members {
+		if strings.EqualFold(have, name) {
+			return true
+		}
+	}
+	return false
 }

@@ -36,6 +36,12 @@ func TestBoundedNumberOfBuckets(t *testing.T) {
 			try(t, c, scope("2"), true)
 			try(t, c, scope("3"), false)
 			try(t, c, scope("1"), false) // its own was not forgotten
+			for name, full := range map[string]bool{"3": true, "1": false} {
+				_, err := c.CallTool(t.Context(), scope(name))
+				if limited, ok := errors.AsType[*ratelimit.LimitedError](err); !ok || limited.Full != full || limited.Wait > time.Second {
+					t.Errorf("scope %s: got %v, want it to be refused for the host's room: %v", name, err, full)
+				}
+			}
 			if got := count(); got != 2 {
 				t.Errorf("got %d buckets, want 2", got)
 			}

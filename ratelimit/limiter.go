@@ -51,9 +51,8 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.maxWaiters, Buckets: slices.Clone(buckets)})
 }
 
-// buckets appends the buckets that a call of the tool takes a token from: the tool's own
-// before its server's. It reports false if the tool's hint allows no calls, or is not a
-// number that could be kept.
+// buckets appends the buckets that a call takes a token from, the tool's own first. It reports false if the
+// tool's hint allows no calls, or is not a number that could be kept.
 func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 	if hint := tool.Annotations.RateLimitHint; hint != nil {
 		if !(*hint > 0) || math.IsInf(*hint, 1) {
@@ -80,8 +79,7 @@ func (l Limit) bucket(server, tool string) Bucket {
 	return Bucket{Server: server, Tool: tool, PerSecond: perSecond, Burst: burst}
 }
 
-// wait returns when the tokens are taken, or when the wait would be too long or the call
-// is given up.
+// wait returns when the tokens are taken, the wait would be too long, or the call is given up.
 func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) error {
 	if l.shared == nil {
 		w.awake = make(chan struct{}, 1)
@@ -110,6 +108,8 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 			return &LimitedError{Tool: tool, Wait: time.Second}
 		case wait <= 0:
 			return nil
+		case !inLine && wait == noRoom:
+			return &LimitedError{Tool: tool, Wait: time.Second, Full: true} // it is swept once a second
 		case !inLine:
 			return &LimitedError{Tool: tool, Wait: max(wait, time.Millisecond)}
 		}
@@ -134,8 +134,8 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 	}
 }
 
-// take asks all replicas' limiter, and this replica's share if that gives no answer. A
-// waiter asks in this order again, so that none waits for a share after the outage.
+// take asks all replicas' limiter, and this replica's share if that gives no answer. A waiter asks in this order
+// again.
 func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
 	if l.shared == nil {
 		return l.local.enter(ctx, w)
@@ -173,7 +173,6 @@ func (l *limiter) leave(ctx context.Context, w Waiter) {
 	}
 }
 
-// share returns the waiter for one of n parts of each bucket.
 func (w Waiter) share(n int) Waiter {
 	w.Buckets = slices.Clone(w.Buckets)
 	for i := range w.Buckets {
@@ -183,8 +182,7 @@ func (w Waiter) share(n int) Waiter {
 	return w
 }
 
-// over reports whether the context is done, or its deadline has come although its
-// own timer has not run yet.
+// over reports whether the context is done, or its deadline has come and its timer has not run yet.
 func over(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) <= 0 || ctx.Err() != nil

@@ -10,16 +10,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxLines is how many buckets a memory holds. The bound never weakens a limit: only a
-// bucket that is as good as new is dropped.
+// maxLines is how many buckets a memory holds. Only a bucket that is as good as new is dropped.
 const maxLines = 100_000
 
 // waiterLease is how long a waiter counts that has to ask again and does not.
 const waiterLease = 2 * time.Second
 
-// Memory is a [Shared] limiter in this process, for middlewares that keep one
-// quota, and the measure of others. It holds 100,000 buckets that are not full, and
-// refuses a waiter that needs one more. The zero value is not ready; use [NewMemory].
+// Memory is a [Shared] limiter in this process. It holds 100,000 buckets that are not full, and refuses a waiter
+// that needs one more. Use [NewMemory].
 type Memory struct {
 	born  time.Time
 	since time.Time // when its buckets were empty; zero if they have always been full
@@ -71,6 +69,9 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	return wait, err
 }
 
+// noRoom is the wait for a bucket that does not fit. It ends when another is full again.
+const noRoom = time.Duration(math.MaxInt64)
+
 // beyond is a wait that is too long for a waiter that would wait up to longest.
 func beyond(longest time.Duration) time.Duration {
 	return min(max(longest, 0), math.MaxInt64-1) + 1
@@ -99,10 +100,9 @@ func (m *Memory) allow(scope string, buckets []Bucket) bool {
 	return wait == 0
 }
 
-// take takes one token of each bucket if it is the waiter's turn at all of them. Else it
-// returns how long that takes, and has the waiter stand in line if it may. A waiter
-// stands in the tool's line first, and in the server's only once it is first there and
-// the tool's token is there: a slow tool never holds up its server.
+// take takes one token of each bucket if it is the waiter's turn at all of them, and else returns how long that
+// takes, in line if it may. A waiter is in the tool's line first, and in the server's only once the tool's token
+// is there: a slow tool never holds up its server.
 func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Duration, most int) (wait time.Duration, stands bool) {
 	m.sweep(w.seen)
 	var room [2]*line
@@ -110,7 +110,7 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 	for _, b := range buckets {
 		l := m.line(scope, b, w)
 		if l == nil {
-			return beyond(longest), false
+			return noRoom, false
 		}
 		lines = append(lines, l)
 	}
@@ -164,8 +164,7 @@ func (m *Memory) leave(w Waiter) {
 
 func (b Bucket) key(scope string) key { return key{scope, b.Server, b.Tool} }
 
-// line returns the line of a bucket, nil if there is no room for it. A limit that has
-// changed, as when a host corrects a hint, holds from the next call that brings it.
+// line returns the line of a bucket, nil if there is no room for it. A changed limit holds from the next call on.
 func (m *Memory) line(scope string, b Bucket, w place) *line {
 	k := b.key(scope)
 	l := m.last
@@ -192,9 +191,8 @@ func (m *Memory) line(scope string, b Bucket, w place) *line {
 	return l
 }
 
-// until returns how long it takes until there are n tokens, if nobody takes any;
-// n may be more than the burst. It computes as package rate does, so that AllowN
-// agrees: what rounds to 0 is there.
+// until returns how long it takes until there are n tokens, which may be more than the burst. It computes as
+// package rate does, so that AllowN agrees: what rounds to 0 is there.
 func (l *line) until(now time.Time, n int) time.Duration {
 	missing := float64(n) - l.TokensAt(now)
 	if missing <= 0 {
@@ -206,12 +204,10 @@ func (l *line) until(now time.Time, n int) time.Duration {
 	return math.MaxInt64
 }
 
-// index returns the place of a waiter, -1 if it has none.
-func (l *line) index(id string) int {
+func (l *line) index(id string) int { // -1 for none
 	return slices.IndexFunc(l.waiters, func(p place) bool { return p.id == id })
 }
 
-// ahead returns how many stand before the waiter.
 func (l *line) ahead(w place) int {
 	l.waiters = slices.DeleteFunc(l.waiters, func(p place) bool { return p.id != w.id && p.gone(w.seen) })
 	if at := l.index(w.id); at >= 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Shared limiter keeps one quota for several replicas of a host. [NewMemory] has
-// one in this process; storetest says whether another keeps these promises:
+// A Shared limiter keeps one quota for several replicas of a host. [NewMemory] has one in this process; storetest
+// checks that another keeps these promises:
 //
 //   - All replicas together get what a bucket holds and no more, by one clock.
 //   - Who came first goes first, whichever replica it waits at.
@@ -16,13 +16,11 @@ import (
 //   - What came in while it gave no answer is not there afterwards: the replicas had
 //     it as their shares.
 //
-// It is safe for concurrent use, never waits for a token, and returns soon after
-// its context is done, which ends after two seconds. A method that does not return is
-// given up, as if it gave no answer.
+// It is safe for concurrent use, never waits for a token, and returns soon after its context is done, which ends
+// after two seconds. A method that does not return counts as one that gave no answer.
 type Shared interface {
-	// Take takes one token of each bucket, or none, and returns 0 then. Else it
-	// returns how long that takes as things stand. Up to w.Longest the waiter stands in
-	// line after that, and asks again within a second; beyond, it does not.
+	// Take takes one token of each bucket and returns 0, or takes none and returns how long that takes. If that
+	// is at most w.Longest, the waiter is in line then, and asks again within a second.
 	Take(ctx context.Context, w Waiter) (time.Duration, error)
 	// Leave takes the waiter out of the line.
 	Leave(ctx context.Context, w Waiter)

@@ -1,14 +1,20 @@
 package redact
 
 import (
+	_ "embed" // for words.txt
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// What stands between a name and its value. Each match is looked at by what is on its
-// left, so that every way of writing a name counts as it does in JSON.
+// What is between a name and its value. What is on the left of a match decides whether it is a secret.
 var (
 	between = regexp.MustCompile(`(?i)[ \t]*(?:\|\||\?=|:{1,3}=|=>|=\\+u003e|[=:：＝]|%3[ad])|\s(?:is|was|set to|changed to|reset to)(?:[ \t]*[:=])?[ \t]`)
 	option  = regexp.MustCompile(`(?:^|[\s"'\x60\[(=,])(--?[A-Za-z][\w.\-]*)(?:["'\\]*,)?[ \t]+(?:\\+(?:\r?\n|n)[ \t]*)?`)
@@ -20,9 +26,18 @@ var (
 	secret = regexp.MustCompile(`(?m)(?:^|\\n)["' \t]*kind["']?:[ \t]*["']?Secret\b`) // of Kubernetes
 )
 
-// unclear are names that stand for much else in running text; there they count only
-// before an equals sign.
-var unclear = map[string]bool{"pass": true, "session": true, "auth": true, "signature": true, "sig": true, "sid": true}
+//go:embed words.txt
+var wordsText string
+
+// words holds the lists of words.txt by their names.
+var words = func() map[string][]string {
+	lists := make(map[string][]string)
+	for line := range strings.SplitSeq(strings.ReplaceAll(wordsText, "\n\t", " "), "\n") {
+		name, list, _ := strings.Cut(line, ":")
+		lists[name] = strings.Fields(list)
+	}
+	return lists
+}()
 
 // said are words that say something of a secret and are none.
 var said = regexp.MustCompile(`(?i)^(?:a|already|always|an|at|being|correct|empty|encrypted|expired|for|hashed|in|incorrect|invalid|missing|must|needed|never|no|none|not|now|null|nil|of|on|only|optional|required|revoked|set|still|stored|that|the|there|too|true|false|unset|used|valid|what|wrong)[.,;:!?)]*$`)
@@ -38,7 +53,7 @@ func assigned(s string, found func(string)) string {
 		case kubernetes && (p == "data" || p == "stringdata"):
 		case !IsSecret(n.text) && !IsSecret(n.two):
 			return 0, 0
-		case unclear[p] && !IsSecret(n.two) && !strings.HasPrefix(sign, "=") && !quoteAt(s, n.end).is:
+		case slices.Contains(words["unclear"], p) && !IsSecret(n.two) && !strings.HasPrefix(sign, "=") && !quoteAt(s, n.end).is:
 			return 0, 0
 		}
 		from, to = n.value(s, m[1], sign)
@@ -58,8 +73,7 @@ func assigned(s string, found func(string)) string {
 	return s
 }
 
-// cut puts the mark in the place of what value returns of each match; kept is where
-// what was taken out last ends.
+// cut puts the mark in the place of what value returns of each match; kept is where what was taken out last ends.
 func cut(s string, matches [][]int, found func(string), value func(m []int, kept int) (from, to int)) string {
 	var out strings.Builder
 	kept := 0
@@ -117,3 +131,107 @@ func wordBefore(s string, least, end int) int {
 	}
 	return at
 }
+
+// Of returns a Redactor that knows the secrets among the arguments of a call.
+func Of(call middleware.Call) *Redactor {
+	var schema any
+	if call.Tool != nil && call.Tool.Definition != nil {
+		schema = call.Tool.Definition.InputSchema
+	}
+	r := new(Redactor)
+	r.JSON(call.Arguments, schema)
+	return r
+}
+
+// Said is the text of an error or of a panic without secrets, those of the call included. It is computed when a
+// log line is written.
+type Said struct {
+	Call  middleware.Call
+	Value any
+}
+
+func (s Said) String() string { return Of(s.Call).Text(fmt.Sprint(s.Value)) }
+
+// LogValue returns the text for a log.
+func (s Said) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Error returns an error with the text of err without recognizable secrets, such as a key in an address.
+func Error(err error) error { return &redacted{err} }
+
+type redacted struct{ err error }
+
+func (e *redacted) Error() string { return new(Redactor).Text(e.err.Error()) }
+func (e *redacted) Unwrap() error { return e.err }
+
+// secretName reports whether a member is a secret by its name and not empty, a switch or a count of tokens.
+func secretName(name string, member any) bool {
+	switch member := member.(type) {
+	case nil, bool:
+		return false
+	case string:
+		if member == "" {
+			return false
+		}
+	case json.Number:
+		if strings.HasSuffix(plain(name), "tokens") {
+			return false
+		}
+	}
+	return IsSecret(name)
+}
+
+// IsSecret reports whether a secret stands under a name, or is what a text speaks of.
+func IsSecret(name string) bool {
+	p := plain(name)
+	if slices.Contains(words["names"], p) {
+		return true
+	}
+	ends := func(end string) bool { return strings.HasSuffix(p, end) }
+	return slices.ContainsFunc(words["parts"], func(part string) bool { return strings.Contains(p, part) }) ||
+		!slices.ContainsFunc(words["others"], ends) && slices.ContainsFunc(words["endings"], ends)
+}
+
+// plain returns a name without case, separators, full-width letters and invisible characters.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '！' && r <= '～' {
+			r -= '！' - '!'
+		}
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// isPair reports whether the member is the value of a pair such as {"name": "Authorization", "value": "…"}.
+func isPair(object map[string]any, member string) bool {
+	switch plain(member) {
+	case "value", "val", "v", "values", "content", "data", "stringdata":
+	default:
+		return false
+	}
+	for key, v := range object {
+		switch plain(key) {
+		case "name", "key", "header", "field", "k", "variable", "option", "kind", "type":
+			if name, ok := v.(string); ok && IsSecret(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isFlag reports whether the item is an option of a command line whose value comes next.
+func isFlag(item any) bool {
+	s, ok := item.(string)
+	return ok && strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && IsSecret(s)
+}
+
+// isHeader reports whether the item names a header whose value comes next in a list.
+func isHeader(item any) bool {
+	s, ok := item.(string)
+	return ok && header.MatchString(s) && IsSecret(s)
+}
+
+var header = regexp.MustCompile(`(?i)^(?:(?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)$`)

@@ -1,37 +1,18 @@
 package redact
 
 import (
+	_ "embed" // for shapes.txt
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// prefixes begin the tokens of issuers. Behind one, in any case, stand at least 16
-// characters of a token, or as many as the number behind the colon.
-var prefixes = strings.Fields(`
-ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glptt- glrt- gldt- glsoat- glcbt- glffct- glft- glimt- glagent- gloas- gr1348941
-sk_live_:8 sk_test_:8 sk_prod_:8 rk_live_:8 rk_test_:8 rk_prod_:8 pk_live_:8 pk_test_:8 whsec_:8 sk-:12 gsk_:20 xai-:20 pplx-:20
-ops_eyj a3-rmss age-secret-key-1 api_org_ atatt3 bedrock-api-key- clojars_:40 dapi:32 dckr_pat_ dnkey-:32 doo_v1_ dop_v1_ dor_v1_
-dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. dt0c01. duffel_live_ duffel_test_ ezak:40 eztk:40 figd_ fio-u-:40 flwpubk_test-
-flwseck_test-:12 fm1a_:40 fm1r_:40 fm2_:40 fo1_:40 gocspx- glc_:32 glsa_:32 hf_:20 hrku-aa:40 hvb.:40 hvs. ico-:32 lin_api_ npm_:30
-nrak- nrii- nrjs- ntn_:20 p8e-:32 pmak- pnu_:32 pscale_oauth_ pscale_pw_ pscale_tkn_ pul-:40 pypi- rdme_:32 rubygems_:40 s-s4t2af-
-s-s4t2ud- sgp_:32 sha256~:40 shippo_live_ shippo_test_ shpat_ shpca_ shppa_ shpss_ sm_aat_ sm_pat_ sm_sat_ sntrys_ sntryu_ sqa_:32
-sqp_:32 squ_:32 sq0atp- sq0csp- sq0idp- tfp_:32 tk-us-:32 tskey- xkeysib- ya29.`)
-
-// issuers are names next to which a value that looks random is a secret.
-var issuers = strings.Fields(`
-adafruit adobe airtable algolia alibaba artifactory asana atlassian beamer bintray bitbucket bittrex cloudflare codecov cohere
-coinbase confluence confluent contentful contribsys__com datadog discord dnkey droneci dropbox etsy facebook fastly finicity finnhub
-flickr freshbooks gitter gocardless heroku hubspot intercom jfrog jira kraken kucoin launchdarkly linear linkedin linked_in linked-in
-lob looker mailchimp mailgun mapbox mattermost meraki messagebird message_bird message-bird netlify new-relic new_relic newrelic
-new-york-times, newyorktimes nytimes okta plaid private-ai private_ai privateai rapidapi sendbird sentry snyk sonar squarespace sumo
-telegram telegr travis twitch twitter typeform xray yandex zendesk`)
-
 var (
 	prefixed, prefixHints = tokens()
 
-	issued = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:` + alternatives(issuers) + `)([ \t\w.\-]{0,20})["'\s]{0,3}` +
+	issued = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:` + strings.Join(words["issuers"], "|") + `)([ \t\w.\-]{0,20})["'\s]{0,3}` +
 		`(?:=>|\|\||\?=|:{1,3}=|[=>:,])[\x60'"\s=]{0,5}([\w\-=.+/%:]{14,})`)
 	// The numbers that issuers of cards give out, in one piece or in groups.
 	card = regexp.MustCompile(`\b(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|35[2-8]\d|6011|64[4-9]\d|65\d{2})(?:\d{12}|(?:[ \-]\d{4}){3})` +
@@ -39,18 +20,10 @@ var (
 	iban = regexp.MustCompile(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`)
 )
 
-func alternatives(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = regexp.QuoteMeta(text)
-	}
-	return strings.Join(quoted, "|")
-}
-
 // tokens returns the shape of what begins with a prefix, and the prefixes in plain text.
 func tokens() (shape *regexp.Regexp, hints []string) {
 	var all []string
-	for _, p := range prefixes {
+	for _, p := range words["prefixes"] {
 		text, least, ok := strings.Cut(p, ":")
 		if !ok {
 			least = "16"
@@ -61,14 +34,13 @@ func tokens() (shape *regexp.Regexp, hints []string) {
 	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)`), hints
 }
 
-// formats takes out tokens by the issuers that they name, and the numbers of cards
-// and accounts, which hold a checksum.
+// formats takes out tokens by their issuers' names, and card and account numbers by their checksum.
 func formats(s string, found func(string)) string {
 	lower := strings.ToLower(s)
 	if containsAny(lower, prefixHints) {
 		s = cut(s, prefixed.FindAllStringIndex(s, -1), found, whole)
 	}
-	if containsAny(lower, issuers) {
+	if containsAny(lower, words["issuers"]) {
 		s = cut(s, issued.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
 			if public.MatchString(s[m[2]:m[3]]) || !opaque(s[m[4]:m[5]]) {
 				return 0, 0
@@ -104,8 +76,7 @@ func whole(m []int, _ int) (from, to int) { return m[0], m[1] }
 // public ends the name of a value that may be read, whatever it looks like.
 var public = regexp.MustCompile(`(?i)(?:commit|digest|etag|hash|(?:^|[ _.\-])id|image|ref|revision|sha\d*|tag|uuid|version)[ \t]*$`)
 
-// opaque reports whether letters and digits take turns in a long run, as in no word,
-// date or version.
+// opaque reports whether letters and digits take turns in a long run, as in no word, date or version.
 func opaque(value string) bool {
 	length, turns := 0, 0
 	was := ' '
@@ -159,4 +130,125 @@ func mod97(account string) bool {
 		}
 	}
 	return rest == 1
+}
+
+// keys holds the shapes of private keys, cut short at either end.
+var keys = regexp.MustCompile(`(?is)-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}|$)` +
+	`|(?:[A-Za-z0-9+/=]+(?:\s|\\+[rn])+)+-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}` +
+	`|\bPrivate-Lines: *\d+.*?(?:Private-MAC|$)`) // PuTTY's
+
+//go:embed shapes.txt
+var shapesText string
+
+// A row is one shape of shapes.txt, which has a tab only between the hints and the shape.
+type row struct {
+	hints []string
+	shape *regexp.Regexp
+}
+
+var table = func() (rows []row) {
+	for line := range strings.SplitSeq(shapesText, "\n") {
+		if hints, shape, ok := strings.Cut(strings.TrimSuffix(line, "\r"), "\t"); ok {
+			rows = append(rows, row{strings.Fields(hints), regexp.MustCompile(shape)})
+		}
+	}
+	return rows
+}()
+
+// shapes takes out what looks like a secret, and looks again at the rest.
+func shapes(s string, found func(secret string)) string {
+	for range maxTries {
+		clean := once(s, found)
+		if clean == s {
+			return s
+		}
+		s = clean
+	}
+	return Mark
+}
+
+func once(s string, found func(secret string)) string {
+	s = cut(s, keys.FindAllStringIndex(s, -1), found, whole)
+	s = elements(s, found)
+	s = assigned(s, found)
+	lower := strings.ToLower(strings.ToUpper(s)) // as (?i) folds, ſ and K too
+	for _, row := range table {
+		if containsAny(lower, row.hints) {
+			s = replace(s, row.shape, found)
+		}
+	}
+	return random(formats(s, found), found)
+}
+
+// replace puts the mark in the place of all but the first group.
+func replace(s string, shape *regexp.Regexp, found func(string)) string {
+	return cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
+		if strings.HasPrefix(s[m[3]:], Mark) || withPort.MatchString(s[m[0]:m[1]]) {
+			return 0, 0
+		}
+		return m[3], m[1]
+	})
+}
+
+// withPort is what only looks as if a user and a password stood before a host.
+var withPort = regexp.MustCompile(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\]|[\w\-]+(?:\.[\w\-]+)+):\d{1,5}\\*/[^:]*@$`)
+
+var run = regexp.MustCompile(`[\w+\-=]{32,}`)
+
+// random takes out long runs of letters of both cases and digits without a word in them. Digests in hexadecimal and UUIDs
+// have one case, and stay.
+func random(s string, found func(string)) string {
+	const entropy = 4.0 // bits a byte; a word of that length has less
+	return cut(s, run.FindAllStringIndex(s, -1), found, func(m []int, _ int) (from, to int) {
+		if run := s[m[0]:m[1]]; mixed(run) && bits(run) >= entropy {
+			return m[0], m[1]
+		}
+		return 0, 0
+	})
+}
+
+func mixed(run string) bool {
+	return strings.ContainsAny(run, "0123456789") && strings.ToLower(run) != run && strings.ToUpper(run) != run
+}
+
+// bits is Shannon's entropy of the bytes.
+func bits(run string) float64 {
+	var count [256]float64
+	for i := range len(run) {
+		count[run[i]]++
+	}
+	sum := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := n / float64(len(run))
+			sum -= p * math.Log2(p)
+		}
+	}
+	return sum
+}
+
+var element = regexp.MustCompile(`(?:<|\\+u003c)(/?)((?:[\w.\-]+:)?[\w.\-]+)(?:\s[^<>]*?)?(?:>|\\+u003e)`)
+
+// elements takes out what stands in elements of XML that a secret is the name of.
+func elements(s string, found func(string)) string {
+	if !strings.Contains(s, "</") && !strings.Contains(s, "u003c/") {
+		return s
+	}
+	tags := element.FindAllStringSubmatchIndex(s, -1)
+	ends := make(map[string][]int)
+	for _, m := range tags {
+		if m[2] < m[3] {
+			ends[s[m[4]:m[5]]] = append(ends[s[m[4]:m[5]]], m[0])
+		}
+	}
+	return cut(s, tags, found, func(m []int, _ int) (from, to int) {
+		tag := s[m[4]:m[5]]
+		if m[2] < m[3] || strings.HasSuffix(strings.TrimRight(s[:m[1]], `u03e\>`), "/") || !IsSecret(tag) {
+			return 0, 0
+		}
+		if i, _ := slices.BinarySearch(ends[tag], m[1]); i < len(ends[tag]) {
+			return m[1], ends[tag][i]
+		}
+		return 0, 0
+	})
 }

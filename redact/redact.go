@@ -1,12 +1,8 @@
-// Package redact takes secrets out of what is written down: by what a schema says
-// of a value, by the name that it stands under, and by its shape; at every depth,
-// and in text that holds JSON too. A value that was taken out once is taken out
-// wherever else the same [Redactor] meets it, so that an answer cannot repeat what
-// the arguments hid.
+// Package redact takes secrets out of what is written down: by a value's schema, by its name and by its shape, at every
+// depth, and in text that holds JSON too. A value that was taken out once is taken out wherever the same [Redactor] finds
+// it again, so that a result cannot repeat what the arguments hid.
 //
-// It knows secrets by their marks and cannot know them all: what must not be
-// written down at all is best not recorded. Where it is in doubt, or at a limit, it
-// takes out more.
+// It cannot recognize every secret. In doubt, or at a limit, it takes out more.
 package redact
 
 import (
@@ -33,8 +29,7 @@ const (
 	minEcho   = 4        // bytes of a secret that is looked for elsewhere; what is shorter is everywhere
 )
 
-// A Redactor takes the secrets out of what belongs together, such as one call. The
-// zero value is ready. It is not safe for concurrent use.
+// A Redactor takes secrets out of related values, such as one call. The zero value is ready, for one goroutine.
 type Redactor struct {
 	seen    map[string]bool
 	echoes  *strings.Replacer // of what was seen, nil where that has changed
@@ -42,15 +37,13 @@ type Redactor struct {
 	looking bool              // for what is to be hidden; nothing is written yet
 }
 
-// JSON returns a JSON value without its secrets, in any order of members. Schema is
-// that of the value, as a tool's definition has it, nil where there is none. What is
-// no JSON, or too long, comes back as a text that says so.
+// JSON returns a JSON value without its secrets. The schema is that of the value, nil for none. What is not JSON,
+// or too long, is replaced by a text.
 func (r *Redactor) JSON(raw []byte, schema any) json.RawMessage {
 	return r.json(raw, shapeOf(schema))
 }
 
-// Result is [Redactor.JSON] for the result of a call, whose structured content has
-// the schema, and whose text may repeat it.
+// Result is [Redactor.JSON] for the result of a call whose structured content has the schema.
 func (r *Redactor) Result(raw []byte, schema any) json.RawMessage {
 	return r.json(raw, resultShape(schema))
 }
@@ -135,7 +128,6 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	return v
 }
 
-// text looks into a text that holds JSON, and for shapes in any other.
 func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 	if len(s) < minEcho {
 		return s
@@ -172,8 +164,7 @@ func (r *Redactor) hide(v any) any {
 	return Mark
 }
 
-// noteParts notes a text and what it is made of, such as the second word of
-// "Bearer …" and the password before a host.
+// noteParts notes a text and its parts, such as the second word of "Bearer …".
 func (r *Redactor) noteParts(s string) {
 	r.note(strings.Trim(s, "\"'\\ "))
 	for _, part := range strings.FieldsFunc(s, func(c rune) bool { return strings.ContainsRune(" \t\r\n\"'\\:@,;", c) }) {
@@ -193,8 +184,7 @@ func (r *Redactor) note(secret string) {
 	r.seen[secret], r.echoes = true, nil
 }
 
-// echo takes out what was seen before, the longest first, as it is and as Go and
-// JSON quote it.
+// echo takes out what was seen before, the longest first, as it is and as Go and JSON quote it.
 func (r *Redactor) echo(s string) string {
 	if r.echoes == nil {
 		var forms []string
@@ -213,14 +203,11 @@ func (r *Redactor) echo(s string) string {
 	return r.echoes.Replace(s)
 }
 
-// shapeOf returns what a schema states about a value, nil where it states nothing. A
-// schema comes from a server: what it states can only take more out.
 func shapeOf(root any) *schema.Shape {
 	root = decoded(root)
 	return schema.NewShape(root, root, true)
 }
 
-// resultShape is shapeOf for a result whose structured content has the schema.
 func resultShape(root any) *schema.Shape {
 	root = decoded(root)
 	return schema.NewShape(root, map[string]any{"properties": map[string]any{
@@ -241,7 +228,6 @@ func decoded(root any) (v any) {
 	return v
 }
 
-// isSecretBySchema reports whether a schema states that the value is a secret.
 func isSecretBySchema(s map[string]any) bool {
 	return s["writeOnly"] == true || s["format"] == "password"
 }

@@ -1,13 +1,15 @@
-// Package retry makes a failed call again where that can do no harm: the tool is
-// safe to repeat, or the call is known not to have been carried out.
+// Package retry repeats a failed call if that is harmless or if the call was certainly not carried out.
 package retry
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -22,28 +24,22 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Attempts is how often a call is made at most, the first time included;
-	// 0 means 3.
+	// Attempts is how often a call is made at most, the first time included; 0 means 3.
 	Attempts int
-	// First bounds the wait after the first failure; 0 means the tool's estimated
-	// duration, between 50 ms and 5 s, and 200 ms where that is not known.
+	// First bounds the wait after the first failure; 0 means the tool's estimated duration, between 50 ms and
+	// 5 s, and 200 ms if that is not known.
 	First time.Duration
-	// Max bounds every wait; 0 means 10 seconds. A server that asks to be left
-	// alone for longer is not called again.
+	// Max bounds every wait; 0 means 10 seconds. If a server asks for a longer one, the call is not repeated.
 	Max time.Duration
-	// Budget is how many tokens there are for repeating the calls of one server, all
-	// its calls together; 0 means 500. Making a call again takes 5, or 10 if the
-	// attempt ran out of time, and gives them back if it succeeds; a call that
-	// succeeds at once gives 1. What the server refused before execution (HTTP 429)
-	// is paced by its answer and takes none. Without tokens a call is not repeated,
-	// so that a server in trouble is left alone. The numbers are those of the AWS
-	// SDKs. Each application of the middleware has its own.
+	// Budget is the number of tokens for repeating the calls of one server; 0 means 500. A repetition takes 5,
+	// or 10 if the attempt ran out of time, and gives them back if it succeeds; a call that succeeds at once
+	// gives 1. A call that the server refused before execution (HTTP 429) takes none. Without tokens a call is
+	// not repeated. The numbers are those of the AWS SDKs. Each application of the middleware has its own.
 	Budget int
-	// Rand returns numbers in [0, 1) and must be safe for concurrent use; nil means
-	// math/rand/v2. Each wait is a random part of its bound ("full jitter").
+	// Rand returns numbers in [0, 1) and must be safe for concurrent use; nil means math/rand/v2. Each wait is
+	// a random part of its bound ("full jitter").
 	Rand func() float64
-	// Inferred also repeats Moderate tools whose idempotence was only inferred
-	// from their name. The default is to believe the host and trusted servers.
+	// Inferred also repeats Moderate tools whose idempotence was only inferred from their name.
 	Inferred bool
 	// Logger gets a line for each repetition; nil is silent.
 	Logger *slog.Logger
@@ -57,23 +53,14 @@ const (
 	defaultMax      = 10 * time.Second
 )
 
-// New returns a middleware that makes a failed call again.
+// New returns a middleware that repeats failed calls. A call that was not sent or was refused before execution
+// is repeated whatever its class, and one that failed otherwise only if the tool is safe to repeat (see
+// annotation.Annotations.SafeToRetry). If it is not, and the call may have happened, the error is an
+// [*OutcomeUnknownError]. A result is never repeated, and neither is a final error such as a denial.
 //
-// A call that was not sent or was refused before execution is repeated whatever
-// its class. One that failed otherwise is repeated only if the tool is safe to
-// repeat (see annotation.Annotations.SafeToRetry); if it is not, and nobody knows
-// whether it happened, the error is an [*OutcomeUnknownError]. A result is never
-// repeated, one with IsError included, and neither is a final error such as a
-// person's no.
-//
-// A server that fails too much is not burdened further: each has a budget for
-// repetitions (see Options.Budget), and where it is spent the error comes at once,
-// as an [*ExhaustedError].
-//
-// The bounds of the waits double from First up to Max. A wait that would not end
-// before the context's deadline is not begun: the error comes at once, and it is
-// an [*ExhaustedError] like that of the last attempt. New panics on a negative
-// number.
+// The bounds of the waits double from First up to Max. If the wait would not end before the context's
+// deadline, or the server's budget is used up, the error comes at once, as an [*ExhaustedError] like that of
+// the last attempt. New panics on a negative number.
 func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("retry: Options.Attempts", o.Attempts)
 	fault.RefuseNegative("retry: Options.First", o.First)
@@ -81,19 +68,15 @@ func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("retry: Options.Budget", o.Budget)
 	tokens := cmp.Or(o.Budget, defaultBudget)
 	r := retrier{
-		attempts: cmp.Or(o.Attempts, defaultAttempts),
-		first:    o.First,
-		most:     cmp.Or(o.Max, defaultMax),
-		inferred: o.Inferred,
-		random:   o.Rand,
-		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		attempts: cmp.Or(o.Attempts, defaultAttempts), first: o.First, most: cmp.Or(o.Max, defaultMax),
+		inferred: o.Inferred, random: o.Rand, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}
 	if r.random == nil {
 		r.random = rand.Float64
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := r
-		mine.next, mine.budget = next, newBudget(tokens)
+		mine.next, mine.budget = next, &budget{tokens: tokens, spent: make(map[string]int)}
 		return &mine
 	}
 }
@@ -108,12 +91,10 @@ type retrier struct {
 	log         *slog.Logger
 }
 
-// Describe implements [middleware.Describer].
 func (r *retrier) Describe() middleware.Description {
 	return middleware.Description{Kind: "retry", Next: r.next, Will: r.will, Retries: true}
 }
 
-// Will says which failures are repeated.
 func (r *retrier) will(tool *middleware.Tool) string {
 	if r.harmless(tool) {
 		return "retry"
@@ -121,7 +102,7 @@ func (r *retrier) will(tool *middleware.Tool) string {
 	return "retry if not sent"
 }
 
-// serverOf names whose budget a call draws on; calls without a tool share one.
+// serverOf returns whose budget a call uses; calls without a tool share one.
 func serverOf(call middleware.Call) string {
 	if call.Tool == nil {
 		return ""
@@ -176,9 +157,8 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	}
 }
 
-// outcome returns how a call ends whose last attempt ended with err. That this one
-// was not sent, or refused, or had a final answer, says nothing about an earlier one
-// that may have changed something.
+// outcome returns how a call ends whose last attempt ended with err. If an earlier attempt may have changed
+// something, a later one that was not sent, or refused, does not make that undone.
 func outcome(call middleware.Call, doubt, err error) error {
 	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {
 		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
@@ -197,8 +177,7 @@ func (r *retrier) repeatable(call middleware.Call, err error) bool {
 	return r.harmless(call.Tool)
 }
 
-// harmless reports whether a call of the tool that may have happened can be made
-// once more.
+// harmless reports whether a call of the tool that may have happened can be repeated.
 func (r *retrier) harmless(tool *middleware.Tool) bool {
 	return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())
 }
@@ -222,8 +201,7 @@ func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
 	)
 }
 
-// wait returns how long to wait before the next attempt, and whether there is
-// time for it at all.
+// wait returns how long to wait before the next attempt, and whether there is time for it.
 func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
 	wait := time.Duration(r.random() * float64(bounds.NextBackOff()))
 	if after, ok := middleware.RetryAfter(err); ok {
@@ -238,9 +216,8 @@ func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, 
 	return wait, true
 }
 
-// sleep waits, and returns why the context has ended meanwhile, nil where it has
-// not. The deadline is looked at again since a timer and a context that end at the
-// same moment are told apart by chance.
+// sleep waits, and returns why the context has ended meanwhile, or nil. It looks at the deadline again, since
+// a timer and a context that end at the same moment are chosen between by chance.
 func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -255,4 +232,107 @@ func sleep(ctx context.Context, wait time.Duration) error {
 		return context.DeadlineExceeded
 	}
 	return nil
+}
+
+// OutcomeUnknownError is the end of a call that may have happened.
+type OutcomeUnknownError = middleware.OutcomeUnknownError
+
+// ErrExhausted is in the tree of the error of a call that has no attempt, or no time, left.
+var ErrExhausted = errors.New("retry: no attempt is left")
+
+// An ExhaustedError is the end of a call that has no attempt, or no time, left. It is final, so that a second
+// retry further out does not multiply the attempts of the first.
+type ExhaustedError struct {
+	Tool     *middleware.Tool
+	Attempts int
+	Err      error // of the last attempt
+	// OverBudget is true if another attempt was left and the server's budget was used up.
+	OverBudget bool
+}
+
+func (e *ExhaustedError) Error() string {
+	if e.OverBudget {
+		return fmt.Sprintf("retry: %s failed and is not repeated, since too many calls of its server fail; leave the server alone for a while: %v", e.Tool, e.Err)
+	}
+	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
+}
+
+// ForModel returns that trying again failed, and what the last error has for the model.
+func (e *ExhaustedError) ForModel() string {
+	text := fmt.Sprintf("%s failed %d times. Leave it alone for a while, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
+	if e.OverBudget {
+		text = fmt.Sprintf("%s failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user.", e.Tool.ModelName())
+	}
+	return strings.TrimSpace(text + " " + middleware.ForModel(e.Err))
+}
+
+// Is reports whether target is [ErrExhausted].
+func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
+
+// Unwrap returns the error of the last attempt.
+func (e *ExhaustedError) Unwrap() error { return e.Err }
+
+// Permanent reports that the call is not to be made once more.
+func (e *ExhaustedError) Permanent() bool { return true }
+
+// The numbers of the AWS SDKs' standard retryer (aws-sdk-go-v2, aws/retry: DefaultRetryRateTokens,
+// DefaultRetryCost, DefaultRetryTimeoutCost, DefaultNoRetryIncrement). A server that is down thus gets a
+// hundred repetitions in a row, and after that one for every five calls that succeed at once.
+const (
+	defaultBudget = 500
+	retryCost     = 5  // for making a call again, given back if that succeeds
+	timeoutCost   = 10 // the same after an attempt that ran out of time
+	successGain   = 1  // for a call that succeeds at once
+)
+
+// budget counts the used tokens of each server. A server that has used none is not in the map.
+type budget struct {
+	tokens int
+
+	mu    sync.Mutex
+	spent map[string]int
+}
+
+// costOf returns what repeating a call costs that failed with err: nothing if the server or a limiter refused
+// it before execution and reported when there is room again.
+func costOf(err error) int {
+	if middleware.Refused(err) {
+		return 0
+	}
+	if _, paced := middleware.RetryAfter(err); paced && middleware.NotSent(err) {
+		return 0
+	}
+	var timeout interface{ Timeout() bool }
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return timeoutCost
+	}
+	return retryCost
+}
+
+// take draws on the server's tokens, and reports false if they do not suffice.
+func (b *budget) take(server string, cost int) bool {
+	if cost == 0 {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent[server]+cost > b.tokens {
+		return false
+	}
+	b.spent[server] += cost
+	return true
+}
+
+// give puts tokens back.
+func (b *budget) give(server string, tokens int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	spent, known := b.spent[server]
+	switch {
+	case !known:
+	case spent > tokens:
+		b.spent[server] = spent - tokens
+	default:
+		delete(b.spent, server)
+	}
 }

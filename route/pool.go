@@ -1,7 +1,10 @@
 package route
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,15 +18,12 @@ import (
 type Replica struct {
 	// ID names the replica in errors, logs and records.
 	ID string
-	// Caller calls the tool on this replica. It must be guarded, as every executor:
-	// Catalog.Replica returns one that is. Where it has a method Offers(*middleware.Tool)
-	// bool, a tool that it does not offer in the accepted definition is not sent there.
+	// Caller calls the tool on this replica. It must be guarded; Catalog.Replica returns one that is. If it has a method
+	// Offers(*middleware.Tool) bool, a tool for which that returns false is not sent there.
 	Caller middleware.ToolCaller
-	// Weight is the share of the calls under [Weighted], 1 to 100; 0 means 1. A replica
-	// of 50 and more is a primary, and only primaries get what is dangerous or unknown.
+	// Weight is the share of the calls under [Weighted], 1 to 100; 0 means 1. From 50 on a replica is a primary.
 	Weight int
-	// Categories say what the replica is for. "caching" draws what is idempotent, and
-	// "high-compute" what is complex or costs more than 100.
+	// Categories are labels: "caching" attracts idempotent tools, "high-compute" complex ones or those above cost 100.
 	Categories []string
 	// Capabilities are the tags of tools that the replica is fit for (see [Capability]).
 	Capabilities []string
@@ -50,13 +50,11 @@ func (m *member) primary() bool { return m.Weight >= primary }
 
 func (m *member) is(category string) bool { return slices.Contains(m.Categories, category) }
 
-// keep returns the members for which ok reports true.
 func keep(among []*member, ok func(*member) bool) []*member {
 	return slices.DeleteFunc(slices.Clone(among), func(m *member) bool { return !ok(m) })
 }
 
-// A Pool is the replicas of one server, with their health. It is safe for
-// concurrent use.
+// A Pool is the replicas of one server, with their health. It is safe for concurrent use.
 type Pool struct {
 	server   string
 	strategy Strategy
@@ -68,9 +66,8 @@ type Pool struct {
 	turn uint64     // of the strategies that go round
 }
 
-// NewPool returns the pool of a server, by the id that the host gave it. It panics
-// on what cannot be meant: no replica, two with one ID, one without an ID or a caller,
-// a weight below 0 or above 100, an unknown strategy.
+// NewPool returns the pool of a server, by the id that the host gave it. It panics without a replica, on two with one ID,
+// on one without an ID or a caller, on a weight below 0 or above 100, and on an unknown strategy.
 func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 	switch {
 	case server == "":
@@ -112,9 +109,8 @@ func (p *Pool) use(o Options) {
 	p.o = o
 }
 
-// Candidates returns the IDs of the replicas that a call of the tool may go to now,
-// in the order of the pool, without calling any: what safety allows and health,
-// narrowed by what is preferred. The error is a [*NoReplicaError].
+// Candidates returns the IDs of the replicas to which a call of the tool may go now, in the order of the pool, without
+// calling any. The error is a [*NoReplicaError].
 func (p *Pool) Candidates(tool *middleware.Tool) ([]string, error) {
 	if tool == nil {
 		tool = new(middleware.Tool) // of which nothing is known
@@ -147,8 +143,7 @@ func (p *Pool) pick(call middleware.Call, tried []*member) (chosen *member, why 
 	return chosen, why, nil
 }
 
-// narrow applies the rules in their order: what safety demands, what health
-// allows, then what is preferred if there is a choice.
+// narrow applies the rules in their order: safety, health, then preferences if there is a choice.
 func (p *Pool) narrow(tool *middleware.Tool, tried []*member, at time.Time) (found []*member, why string) {
 	allowed, why := p.allowed(tool)
 	allowed = keep(allowed, func(m *member) bool { return !slices.Contains(tried, m) })
@@ -161,7 +156,7 @@ func (p *Pool) narrow(tool *middleware.Tool, tried []*member, at time.Time) (fou
 	case !safe && tool.Annotations.Idempotent == annotation.Yes && !tool.Safety().MustConfirm():
 		found, why = prefer(found, Caching, why, "idempotent: a caching replica")
 	}
-	if demanding(&tool.Annotations) {
+	if a := &tool.Annotations; a.Complexity == annotation.Complex || a.CostHint != nil && *a.CostHint > 100 {
 		found, why = prefer(found, HighCompute, why, "complex or costly: a high-compute replica")
 	}
 	return found, why
@@ -176,7 +171,6 @@ func (p *Pool) allowed(tool *middleware.Tool) ([]*member, string) {
 	return keep(found, func(m *member) bool { return m.offers == nil || m.offers(tool) }), why
 }
 
-// prefer returns those of the category, or all if there are none.
 func prefer(found []*member, category, why, because string) ([]*member, string) {
 	if preferred := keep(found, func(m *member) bool { return m.is(category) }); len(preferred) > 0 {
 		return preferred, because
@@ -184,7 +178,97 @@ func prefer(found []*member, category, why, because string) ([]*member, string) 
 	return found, why
 }
 
-// demanding reports whether a tool belongs on hardware for heavy work.
-func demanding(a *annotation.Annotations) bool {
-	return a.Complexity == annotation.Complex || a.CostHint != nil && *a.CostHint > 100
+// A Strategy chooses among the replicas that safety and health leave. The zero value goes round.
+type Strategy uint8
+
+const (
+	// RoundRobin gives each its turn.
+	RoundRobin Strategy = iota
+	// Weighted gives each its share by weight.
+	Weighted
+	// LeastConnections takes the one with the fewest calls under way.
+	LeastConnections
+	// Category takes those of the tool's category where there are any, in turns.
+	Category
+	// Capability takes those that have most of the tool's tags as capabilities, in turns.
+	Capability
+	// Affinity keeps a scope at one replica; replicas that come and go move only their own scopes.
+	Affinity
+)
+
+// String returns the strategy as the article names it.
+func (s Strategy) String() string {
+	names := [...]string{"round-robin", "weighted", "least-connections", "category", "capability", "affinity"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "no strategy"
+}
+
+// choose returns one of the replicas found; the caller holds the mutex.
+func (p *Pool) choose(call middleware.Call, found []*member) *member {
+	p.turn++
+	switch p.strategy {
+	case Weighted:
+		return p.byWeight(found)
+	case LeastConnections:
+		found = best(found, func(m *member) int { return -m.busy })
+	case Category:
+		found = best(found, func(m *member) int { return m.inCategory(call.Tool) })
+	case Capability:
+		found = best(found, func(m *member) int { return m.capable(call.Tool) })
+	case Affinity:
+		// Rendezvous hashing: each scope ranks the replicas in its own order, the same in every process.
+		return slices.MaxFunc(found, func(a, b *member) int { return bytes.Compare(a.rank(call.Scope), b.rank(call.Scope)) })
+	case RoundRobin:
+	}
+	return found[p.turn%uint64(len(found))]
+}
+
+// best returns those whose score is highest.
+func best(found []*member, score func(*member) int) []*member {
+	most := math.MinInt
+	for _, m := range found {
+		most = max(most, score(m))
+	}
+	return keep(found, func(m *member) bool { return score(m) == most })
+}
+
+func (m *member) inCategory(tool *middleware.Tool) int {
+	if c := tool.Annotations.Category; c != "" && m.is(c) {
+		return 1
+	}
+	return 0
+}
+
+func (m *member) capable(tool *middleware.Tool) int {
+	n := 0
+	for _, tag := range tool.Annotations.Tags {
+		if slices.Contains(m.Capabilities, tag) {
+			n++
+		}
+	}
+	return n
+}
+
+// golden spreads consecutive numbers evenly over a uint64, so that the shares alternate.
+const golden = 0x9E3779B97F4A7C15
+
+func (p *Pool) byWeight(found []*member) *member {
+	total := 0
+	for _, m := range found {
+		total += m.Weight
+	}
+	at := int((p.turn * golden >> 32) * uint64(total) >> 32)
+	for _, m := range found {
+		if at -= m.Weight; at < 0 {
+			return m
+		}
+	}
+	return found[len(found)-1]
+}
+
+func (m *member) rank(scope string) []byte {
+	sum := sha256.Sum256([]byte(m.ID + "\x00" + scope))
+	return sum[:]
 }

@@ -11,13 +11,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/route"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A server is a replica that notes its calls and answers with its name.

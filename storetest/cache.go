@@ -31,7 +31,6 @@ func write(id, server string, names ...string) cache.Write {
 // lead is how long one who leads may be silent and has the lead all the same.
 const lead = 500 * time.Millisecond
 
-// look fails the case where the memory does not answer.
 func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
 	t.Helper()
 	f, err := c.Look(t.Context(), q)
@@ -39,8 +38,7 @@ func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
 	return f
 }
 
-// steady looks until there is a word: one that was cut off for a while believes nothing
-// and lets nothing be kept.
+// steady looks until there is a word: one that was cut off for a while believes nothing and lets nothing be kept.
 func steady(t *testing.T, c cache.Remote, q cache.Question) (f cache.Found) {
 	t.Helper()
 	eventually(t, patience, "a look says something", func() bool {
@@ -50,7 +48,6 @@ func steady(t *testing.T, c cache.Remote, q cache.Question) (f cache.Found) {
 	return f
 }
 
-// fill asks as one who leads and keeps the value.
 func fill(t *testing.T, c cache.Remote, q cache.Question, value string) {
 	t.Helper()
 	f := steady(t, c, q)
@@ -76,10 +73,17 @@ func forgot(t *testing.T, c cache.Remote, q cache.Question, why string) {
 	c.Drop(t.Context(), q, f.Ticket)
 }
 
-func change(t *testing.T, c cache.Remote, w cache.Write) {
+func change(t *testing.T, c cache.Remote, w cache.Write) (ticket string) {
 	t.Helper()
 	must(t, c.Begin(t.Context(), w))
-	must(t, c.End(t.Context(), w))
+	return end(t, c, w)
+}
+
+func end(t *testing.T, c cache.Remote, w cache.Write) (ticket string) {
+	t.Helper()
+	ticket, err := c.End(t.Context(), w)
+	must(t, err)
+	return ticket
 }
 
 var cacheCases = []testCase{
@@ -110,11 +114,11 @@ var cacheCases = []testCase{
 		knows(t, r.a.Cache, q, "old")
 		must(t, r.b.Cache.Begin(t.Context(), w))
 		forgot(t, r.a.Cache, q, "while a write is under way")
-		must(t, r.b.Cache.End(t.Context(), w))
+		end(t, r.b.Cache, w)
 		forgot(t, r.a.Cache, q, "after the write")
 		fill(t, r.a.Cache, q, "new")
 		knows(t, r.b.Cache, q, "new")
-		must(t, r.b.Cache.End(t.Context(), write("v", "crm")))
+		end(t, r.b.Cache, write("v", "crm"))
 		forgot(t, r.a.Cache, q, "after the end of a write whose beginning was lost")
 	}},
 	{name: "a fill from before a write is never found", run: func(t *testing.T, r replicas) {
@@ -143,21 +147,46 @@ var cacheCases = []testCase{
 		for _, when := range []string{"during the write", "after the write"} {
 			forgot(t, r.a.Cache, before, "asked before and kept in a write: "+when)
 			forgot(t, r.b.Cache, during, "asked and kept in a write: "+when)
-			must(t, r.b.Cache.End(t.Context(), w))
+			end(t, r.b.Cache, w)
 		}
 	}},
 	{name: "the end of one write does not open what another still changes", run: func(t *testing.T, r replicas) {
 		q, first, second := ask("crm", "a"), write("1", "crm"), write("2", "crm")
 		must(t, r.a.Cache.Begin(t.Context(), first))
 		must(t, r.b.Cache.Begin(t.Context(), second))
-		must(t, r.b.Cache.End(t.Context(), second)) // the later one first
+		end(t, r.b.Cache, second) // the later one first
 		f := look(t, r.a.Cache, q)
 		must(t, r.a.Cache.Keep(t.Context(), q, f.Ticket, []byte("half"), time.Minute))
 		forgot(t, r.b.Cache, q, "the first write is still under way")
-		must(t, r.a.Cache.End(t.Context(), first))
+		end(t, r.a.Cache, first)
 		forgot(t, r.b.Cache, q, "after both")
 		fill(t, r.b.Cache, q, "new")
 		knows(t, r.a.Cache, q, "new")
+	}},
+	{name: "what a write has returned is found until another, if none overlapped it", run: func(t *testing.T, r replicas) {
+		for _, names := range [][]string{nil, {"one"}, {"one", "two"}} {
+			q, set, other := ask("crm", fmt.Sprint(names), names...), write("set", "crm", names...), write("other", "crm")
+			eventually(t, patience, "it is kept", func() bool {
+				steady(t, r.a.Cache, q)
+				return r.a.Cache.Keep(t.Context(), q, change(t, r.a.Cache, set), []byte("done"), time.Minute) == nil && look(t, r.b.Cache, q).Value != nil
+			})
+			for _, order := range []string{"s o -o -s", "o s -s -o", "s o -s -o", "o s -o -s", "s -s o -o"} {
+				tickets := make(map[string]string)
+				for step := range strings.FieldsSeq(order) {
+					c, w := r.a.Cache, set
+					if strings.HasSuffix(step, "o") {
+						c, w = r.b.Cache, other
+					}
+					if strings.HasPrefix(step, "-") {
+						tickets[step] = end(t, c, w)
+					} else {
+						must(t, c.Begin(t.Context(), w))
+					}
+				}
+				must(t, r.a.Cache.Keep(t.Context(), q, tickets["-s"], []byte("done"), time.Minute))
+				forgot(t, r.b.Cache, q, "another write came in the order "+order)
+			}
+		}
 	}},
 	{name: "a write is over by itself when its time is", run: func(t *testing.T, r replicas) {
 		q, w := ask("crm", "a"), write("w", "crm")
@@ -261,7 +290,7 @@ var cacheCases = []testCase{
 		}
 		within, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		_ = r.a.Cache.End(done(), write("w", "crm"))
+		_, _ = r.a.Cache.End(done(), write("w", "crm"))
 		if within.Err() != nil {
 			t.Error("the end of a write held up a call whose time was over")
 		}

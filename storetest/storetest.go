@@ -1,9 +1,5 @@
-// Package storetest says whether a store that replicas of a host share keeps its
-// promises: a memory (cache.Remote), a limiter (ratelimit.Shared), a record of
-// approvals (approvals.Store) and a board of questions (approvals.Board).
-//
-// Who writes one for another engine calls [Run] in a test. It runs as well over
-// what Fairlead has in memory and over contrib/redis.
+// Package storetest checks what replicas of a host share: a cache (cache.Remote), a limiter (ratelimit.Shared), a record
+// of approvals (approvals.Store) and a board of questions (approvals.Board). Call [Run] in the test of another engine.
 package storetest
 
 import (
@@ -17,8 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
-// Stores are what one replica has of an engine: each a value of its own, on what all
-// replicas share. What is nil is not tested.
+// Stores are what one replica has of a shared engine. What is nil is not tested.
 type Stores struct {
 	Cache     cache.Remote
 	Limiter   ratelimit.Shared
@@ -26,14 +21,12 @@ type Stores struct {
 	Board     approvals.Board
 }
 
-// Run runs all cases. For each it calls open, which returns two replicas of one
-// engine that is empty, or at least holds nothing of other calls of open.
+// Run runs all cases. open returns two replicas of one engine without anything of other calls of open.
 func Run(t *testing.T, open func(t *testing.T) (a, b Stores)) {
 	t.Helper()
 	play(t, open, func(t *testing.T, one func(t *testing.T)) { one(t) })
 }
 
-// A replicas is the pair that a case plays with.
 type replicas struct{ a, b Stores }
 
 // A testCase names the sentence that is broken if it fails.
@@ -69,15 +62,11 @@ func play(t *testing.T, open func(t *testing.T) (a, b Stores), in func(t *testin
 	}
 }
 
-// patience is how long a case waits for what is promised soon, on a machine with much
-// else to do as well: it says that something never comes.
+// patience is how long a case waits for what must come, on a busy machine too.
 const patience = time.Minute
 
 // soon is the time of what is to end within a case.
 const soon = time.Second
-
-// passes waits until soon is over, by every replica's clock.
-func passes() { time.Sleep(soon + 40*time.Millisecond) }
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -86,7 +75,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually looks until ok says yes.
 func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(within); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -96,9 +84,8 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 	}
 }
 
-// undisturbed plays a part of a case whose steps have to follow one another within a
-// time, with things of its own each time. Where the machine stood still for longer, what
-// came of it says nothing, and it is played again.
+// undisturbed runs a part of a case whose steps must follow one another within a time. If the machine paused for
+// longer, its result means nothing, and it runs again with new things.
 func undisturbed(t *testing.T, within time.Duration, part func(try string) (wrong string)) {
 	t.Helper()
 	for i := range 10 {
@@ -115,8 +102,7 @@ func undisturbed(t *testing.T, within time.Duration, part func(try string) (wron
 	t.Errorf("ten times in a row it took more than %v", within)
 }
 
-// race calls f n times at once, one half at each replica, and returns how many
-// said yes.
+// race calls f n times at once, one half at each replica, and returns how many said yes.
 func race(t *testing.T, n int, f func(i int) bool) int {
 	t.Helper()
 	begin, said := make(chan struct{}), make(chan bool, n)

@@ -1,13 +1,9 @@
-// Package timeout says how long one attempt of a call may take.
+// Package timeout limits how long one attempt of a call may take: a tool that has an EstimatedDuration gets
+// that time times a factor, within a floor and a cap; any other gets the default. An earlier deadline of
+// the caller wins, and bounds all attempts together.
 //
-// A tool that tells how long it usually takes (EstimatedDuration among its
-// annotations) gets that time times a factor, within a floor and a cap; any other
-// gets the default. A caller's own deadline wins where it is earlier, and bounds
-// all attempts together.
-//
-// Put it inside retry, so that each attempt has its own limit, and inside the rate
-// limit and the confirmation, so that no time is counted while a call waits or a
-// person thinks. The chain's Standard order does that.
+// Put it inside retry, the rate limit and the confirmation, as chain.Standard does, so that each attempt has
+// its own limit and waiting for a token or a person does not count.
 package timeout
 
 import (
@@ -25,36 +21,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Options say how long an attempt may take. The zero value is ready.
+// Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Default is for a tool that does not say how long it takes. 0 means 60 s, as
-	// long as the MCP SDK for TypeScript waits for an answer.
+	// Default is for a tool without an estimate. 0 means 60 s, as in the MCP SDK for TypeScript.
 	//
-	// It is also what keeps an untrusted server from buying time: its estimate
-	// counts for at most 10 s, and 10 s times a factor of 5 is less than 60 s. With a
-	// smaller Default, set Cap to it if that matters.
+	// It also keeps an untrusted server from gaining time: its estimate counts for at most 10 s, and 10 s times
+	// a factor of 5 is less than 60 s. With a smaller Default, set Cap to it as well.
 	Default time.Duration
-	// Factor is what the estimated duration is multiplied by. 0 means 5: an estimate
-	// is a usual time, and the slowest call in a hundred often takes a few times as long.
+	// Factor multiplies the estimate. 0 means 5: the slowest call in a hundred often takes a few times as long.
 	Factor float64
-	// Floor is the least that an estimate leads to, so that a tool which says 1 ms
-	// survives a cold start. 0 means 10 s, or Cap where that is less.
+	// Floor is the least limit of a tool with an estimate. 0 means 10 s, or Cap if that is less.
 	Floor time.Duration
-	// Cap is the most that an estimate leads to. 0 means 10 minutes, or Floor where
-	// that is more.
+	// Cap is the greatest limit of a tool with an estimate. 0 means 10 minutes, or Floor if that is more.
 	Cap time.Duration
 }
 
-// New returns a middleware that ends an attempt when its time is over. The context
-// that it hands on is done then; the attempt itself runs in the caller's goroutine,
-// so an executor that ignores its context is waited for, and an answer that
-// arrives late all the same is returned.
+// New returns a middleware that ends an attempt when its time is over: the context of next is done then. The
+// attempt runs in the caller's goroutine, so an executor that ignores its context is waited for, and its
+// late result is returned.
 //
-// An attempt that ran out ends with an [*Error]. Where the caller's context ended
-// first, the error holds that context's cause. In both cases it is also a
-// [*middleware.OutcomeUnknownError] if the call may have happened and repeating it
-// is not harmless. New panics where a number is negative or not finite, or Floor is
-// more than Cap.
+// An attempt that ran out ends with an [*Error]; if the caller's context ended first, the error holds that
+// context's cause. Both are also a [*middleware.OutcomeUnknownError] if the call may have happened and
+// repeating it is not harmless. New panics if a number is negative or not finite, or Floor exceeds Cap.
 func New(opts Options) middleware.Middleware {
 	check(opts)
 	t := limits{
@@ -99,8 +87,7 @@ type caller struct {
 	lately [64]atomic.Pointer[Error] // by the tool's digest
 }
 
-// ending is what an attempt will end with if it runs out. Until then it says the same of
-// every attempt at the tool, so that one serves them all.
+// ending returns the cause for an attempt that runs out. All attempts at a tool share it until one does.
 func (c *caller) ending(tool *middleware.Tool, after time.Duration) *Error {
 	lately := &c.lately[0]
 	if tool != nil {
@@ -114,7 +101,6 @@ func (c *caller) ending(tool *middleware.Tool, after time.Duration) *Error {
 	return e
 }
 
-// Describe implements [middleware.Describer].
 func (c *caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "timeout", Next: c.next, Deadlines: true}
 }
@@ -144,9 +130,8 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return nil, ended(ctx, call, err)
 }
 
-// ranOut returns how an attempt ended whose own time was over. That it may have happened
-// comes before that, also where a room further in has said so already: it is what the
-// model must hear.
+// ranOut returns how an attempt ended whose own time was over. That it may have happened comes first, since
+// the model must read it.
 func ranOut(call middleware.Call, own *Error) error {
 	if said, ok := errors.AsType[*middleware.OutcomeUnknownError](own.err); ok {
 		return &middleware.OutcomeUnknownError{Tool: said.Tool, Check: said.Check, Err: own}
@@ -154,12 +139,38 @@ func ranOut(call middleware.Call, own *Error) error {
 	return middleware.OutcomeUnknown(call, own)
 }
 
-// ended returns err, with the cause in front where the caller's context is done.
-// What err says of itself, that the call was not sent for one, stays true; what the
-// cause says is about something else.
+// ended returns err, with the cause in front if the caller's context is done. The facts of err stay readable;
+// those of the cause are about something else.
 func ended(ctx context.Context, call middleware.Call, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
 	return middleware.OutcomeUnknown(call, cause.Of(ctx, err))
 }
+
+// An Error is the end of an attempt that got no answer in its time. errors.Is finds [context.DeadlineExceeded].
+type Error struct {
+	Tool *middleware.Tool
+	// After is how long the attempt was given.
+	After time.Duration
+
+	err error // how the attempt ended
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("timeout: %s gave no answer within %v; if it usually takes longer, raise its estimated duration or timeout.Options.Default", e.Tool, e.After)
+}
+
+// ForModel returns how long the attempt took.
+func (e *Error) ForModel() string {
+	return fmt.Sprintf("%s gave no answer within %v. Ask it for less, use another tool, or tell the user.", e.Tool.ModelName(), e.After)
+}
+
+// Is reports whether target is [context.DeadlineExceeded].
+func (e *Error) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Timeout reports true, as net.Error has it.
+func (e *Error) Timeout() bool { return true }
+
+// Unwrap returns the error with which the attempt ended, nil while it runs.
+func (e *Error) Unwrap() error { return e.err }

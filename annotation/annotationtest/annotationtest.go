@@ -1,7 +1,6 @@
-// Package annotationtest checks what the author of an MCP server says of its tools:
-// that each one is tagged and says nothing that contradicts itself, that it says
-// what its author meant, and that a tool which is declared read-only or idempotent
-// behaves so. It is for the tests of the server, and calls its tools for real.
+// Package annotationtest checks the annotations of an MCP server in the server's own tests: each tool has
+// some, they are consistent and as its author meant, and a tool that is declared read-only or idempotent
+// behaves so. It calls the tools for real.
 package annotationtest
 
 import (
@@ -17,20 +16,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Options say what the tools should declare and how they can be tried. The zero
-// value checks the declarations alone.
+// Options are the settings of [Run]. The zero value checks the declarations alone.
 type Options struct {
-	// Want is what each tool should declare, by its name, mostly one of the presets; nil
-	// means any preset. Hints that are unset in it are not compared.
+	// Want is what each tool should declare, by its name; nil means any preset. Unset hints are not compared.
 	Want map[string]annotation.Annotations
-	// Calls are arguments by the tool's name with which it can be called. A tool that is
-	// declared read-only or idempotent and has none is skipped, and said so.
+	// Calls are arguments by tool name. A tool declared read-only or idempotent that has none is skipped.
 	Calls map[string]json.RawMessage
-	// State is a fingerprint of everything that the tools may change: a dump of the
-	// database, a hash over the files. Nil means that no tool is called.
+	// State is a fingerprint of everything that the tools may change; nil means that no tool is called.
 	State func() string
-	// Reset brings the state back to where it was, before each tool is tried; nil means
-	// that the tools may be tried one after the other.
+	// Reset restores the state before each tool is tried; nil means that this is not necessary.
 	Reset func()
 }
 
@@ -140,8 +134,7 @@ func differ(declared, want annotation.Annotations) string {
 	return ""
 }
 
-// behaves calls a tool that claims to change nothing, or nothing more by a second
-// call, and looks at the state.
+// behaves calls a tool that claims to change nothing, or nothing more by a second call, and looks at the state.
 func behaves(ctx context.Context, session *mcp.ClientSession, name string, declared annotation.Annotations, o Options) (faults []string, skipped string) {
 	if o.State == nil || declared.ReadOnly != annotation.Yes && declared.Idempotent != annotation.Yes {
 		return nil, ""

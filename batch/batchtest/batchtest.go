@@ -26,8 +26,7 @@ const (
 	Picture    = "\x89PNG pixels" // get_picture
 )
 
-// A Desk is a catalog of a server "notes" behind a chain. The tools get_note and
-// get_picture read, create_note writes, and delete_note needs an approval.
+// A Desk is a catalog of a server "notes" behind a chain. Of its tools, only delete_note needs an approval.
 type Desk struct {
 	Tools  *catalog.Catalog
 	Caller middleware.ToolCaller

@@ -1,5 +1,4 @@
-// Package finding names what stands out about a server or a tool, as catalog.Catalog.Findings
-// reports it.
+// Package finding names what stands out about a server or a tool, as catalog.Catalog.Findings reports it.
 package finding
 
 // A Finding is something about a server or a tool that its owner or the host should know.

@@ -1,5 +1,4 @@
-// Package gofunc makes tools of Go funcs, for catalog.Catalog.AddFuncs: the schema follows from the
-// func's argument, and nothing of MCP stands between the chain and the func.
+// Package gofunc makes tools of Go funcs, for catalog.Catalog.AddFuncs. The schema follows from the argument.
 package gofunc
 
 import (
@@ -30,20 +29,18 @@ type Func struct {
 	err   error // why it is no tool
 }
 
-// New makes a tool of a Go func. In is a struct (or a map with string keys), from which the input
-// schema follows: the members' names from their json tags, their descriptions from jsonschema tags.
-// What own says of the tool is trusted, and wins over what its words imply: the presets of package
-// annotation say it in one. The zero value says nothing. An override of the catalogue's has the last
-// word.
+// New makes a tool of a Go func. In is a struct (or a map with string keys), from which the input schema follows:
+// names from json tags, descriptions from jsonschema tags. The annotations in own are trusted and win over what the
+// tool's words imply; use a preset of package annotation. An override of the catalogue wins over them.
 //
-// Arguments that the schema does not allow never reach f. What f returns is the result's text, as
-// JSON unless Out is a string, and its structured content if Out is a struct or a map; a
-// *mcp.CallToolResult is the result itself.
+// Arguments that the schema does not allow never reach f. The result's text is what f returns, as JSON unless
+// Out is a string, and it is also the structured content if Out is a struct or a map. A *mcp.CallToolResult
+// is the result itself.
 //
-// An error of f that has something to say to a model ([middleware.ForModel]; [Failed] makes one)
-// becomes a result that reports the failure. Any other is an error in the chain: the model does not
-// see its text, a read may be repeated, and of anything else the outcome is unknown. What an error of
-// a call that f itself made says of that call, as that it was not sent, it does not say of f.
+// An error of f with a text for the model ([middleware.ForModel]; [Failed] makes one) becomes a result that
+// reports the failure. Any other is an error in the chain: the model does not see its text, a read may be
+// repeated, and of anything else the outcome is unknown. The facts of an error of a call that f itself made,
+// such as that it was not sent, do not hold for f.
 //
 // [Func.Tool] reports what is wrong with a Func.
 func New[In, Out any](name, description string, own annotation.Annotations, f func(ctx context.Context, in In) (Out, error)) Func {
@@ -62,7 +59,8 @@ func New[In, Out any](name, description string, own annotation.Annotations, f fu
 	}
 	t.tool.InputSchema = input
 	output, err := jsonschema.For[Out](nil)
-	structured := err == nil && output.Type == "object" && !isResult[Out]()
+	_, isResult := any(*new(Out)).(*mcp.CallToolResult)
+	structured := err == nil && output.Type == "object" && !isResult
 	if structured {
 		allowNil(output)
 		t.tool.OutputSchema = output
@@ -98,8 +96,7 @@ func (f Func) Tool() (*mcp.Tool, error) {
 	return annotation.Declare(f.tool, f.own), errors.Join(f.err, f.own.Validate())
 }
 
-// allowNil lets the maps within a schema be null, which a nil one is written as. That of
-// a slice says so already.
+// allowNil lets the maps within a schema be null, which a nil one is written as. That of a slice says so already.
 func allowNil(s *jsonschema.Schema) {
 	within := slices.Collect(maps.Values(s.Properties))
 	for _, inner := range append(within, s.Items, s.AdditionalProperties) {
@@ -111,11 +108,6 @@ func allowNil(s *jsonschema.Schema) {
 		}
 		allowNil(inner)
 	}
-}
-
-func isResult[Out any]() bool {
-	_, is := any(*new(Out)).(*mcp.CallToolResult)
-	return is
 }
 
 func failed(err error) (*mcp.CallToolResult, error) {
@@ -147,8 +139,7 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// Failed returns an error by which a func of [New] tells the model that it failed,
-// and why: words that hold nothing of the host's inside.
+// Failed returns an error by which a func of [New] tells the model why it failed, without internals of the host.
 func Failed(format string, args ...any) error { return &failedError{fmt.Sprintf(format, args...)} }
 
 type failedError struct{ text string }
@@ -180,8 +171,7 @@ func (f Func) decode(call middleware.Call, in any) error {
 
 type refused = fault.Final
 
-// An invalidError is about arguments that the schema of a func does not allow. The model can correct
-// its own, and not those that a person made of them.
+// An invalidError reports arguments that the schema does not allow; a person may have edited them.
 type invalidError struct {
 	refused
 

@@ -58,9 +58,8 @@ func (l *Lock) MarshalText() ([]byte, error) {
 // shortEscapes has the backslash first, so that one that was escaped begins none.
 var shortEscapes = strings.NewReplacer(`\\`, `\\`, `\u000a`, `\n`, `\u000d`, `\r`, `\u0009`, `\t`)
 
-// Load reads a lock file, see [Parse]. If there is none, the error is [fs.ErrNotExist] and nothing
-// is trusted. A host that wants to accept what it meets the first time begins with an empty Lock
-// and calls [Lock.Accept].
+// Load reads a lock file, see [Parse]. If there is none, the error is [fs.ErrNotExist]; begin with an empty Lock
+// then.
 func Load(path string) (*Lock, error) {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
@@ -73,8 +72,7 @@ func Load(path string) (*Lock, error) {
 	return l, nil
 }
 
-// Save writes the lock to a file, all of it or nothing: a reader finds the old text or the new
-// one, even if the host ends in between.
+// Save writes the whole lock to a file, or nothing, even if the host ends meanwhile.
 func (l *Lock) Save(path string) error {
 	text, err := l.MarshalText()
 	if err != nil {
@@ -86,7 +84,6 @@ func (l *Lock) Save(path string) error {
 	return nil
 }
 
-// replaceFile puts a file with the text in the place of path.
 func replaceFile(path string, text []byte) error {
 	mode := fs.FileMode(0o644) // it is reviewed like code, and holds no secret
 	if info, err := os.Stat(path); err == nil {
@@ -112,8 +109,7 @@ func replaceFile(path string, text []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Parse reads the text of a lock file. It refuses a text with anything that it does not
-// understand, or with a definition that is not that of its digest; the error names line and key.
+// Parse reads the text of a lock file, and refuses anything unknown and a wrong digest; the error names line and key.
 func Parse(text []byte) (*Lock, error) {
 	if len(text) > maxLock {
 		return nil, fmt.Errorf("pins: the lock has %d bytes, more than %d", len(text), maxLock)
@@ -213,7 +209,6 @@ func pinOf(block strictjson.Value, tool string) (p pin, err error) {
 	return p, nil
 }
 
-// definitionOf returns the canonical form of a tool's definition.
 func definitionOf(v strictjson.Value, tool string) ([]byte, error) {
 	text := v.Raw()
 	if len(text) > canonical.MaxBytes { // most of it is indentation

@@ -1,6 +1,5 @@
-// Package pins remembers which definitions of tools were accepted, in a file that is reviewed like
-// code. A [Lock] is the value of catalog.Options.Lock: the catalogue neither lists nor calls a tool
-// that is not as it was accepted.
+// Package pins records which definitions of tools were accepted, in a file that is reviewed like code. With a
+// [Lock] in catalog.Options.Lock the catalogue neither lists nor calls any other tool.
 package pins
 
 import (
@@ -18,9 +17,8 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value
-// accepts none; a nil Lock accepts all. As text it is JSON, sorted, one block for each tool, so
-// that a review shows what changes in it:
+// A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value accepts none;
+// a nil Lock accepts all. As text it is sorted JSON, in which a review can see each change:
 //
 //	{
 //	  "version": 1,
@@ -28,12 +26,9 @@ import (
 //	    "crm/list_customers": {
 //	      "class": "safe",
 //	      "digest": "5b8a…",
-//	      "definition": {
-//	        "description": "Lists customers.",
-//	        …
+//	      "definition": {"description": "Lists customers.", …
 //
-// The definition is there so that a later one can be shown beside it; the digest is over its
-// canonical form.
+// The definition serves to show a later one beside it; the digest is over its canonical form.
 type Lock struct {
 	mu   sync.RWMutex
 	pins map[name]pin
@@ -43,7 +38,6 @@ type name struct{ server, tool string }
 
 func (n name) String() string { return n.server + "/" + n.tool }
 
-// A pin is one accepted definition.
 type pin struct {
 	class    annotation.Safety
 	digest   middleware.Digest
@@ -51,9 +45,8 @@ type pin struct {
 	decision *Decision // of a review, nil for none; never changed
 }
 
-// Check returns a [*NotAcceptedError] if the tool is not as it was accepted, and nil if it is. A
-// class that has become less strict counts as a change: other tools of the server, or another
-// version of this module, may have lowered it.
+// Check returns a [*NotAcceptedError] unless the tool is as it was accepted. A less strict class counts as a
+// change: other tools of the server, or another version of this module, may lower it.
 func (l *Lock) Check(tool *middleware.Tool, form []byte) error {
 	if l == nil {
 		return nil
@@ -73,7 +66,6 @@ func (l *Lock) Check(tool *middleware.Tool, form []byte) error {
 	return &NotAcceptedError{Change: c}
 }
 
-// pin returns what was accepted under a name, the zero value for nothing.
 func (l *Lock) pin(id name) pin {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -99,15 +91,13 @@ func (l *Lock) Accepted(server string) []string {
 
 // A Catalog is what a [Lock] is compared with; *catalog.Catalog is one.
 type Catalog interface {
-	// Held returns what Lock.Check said of each tool that is held back, and by server the accepted
-	// tools that are no longer listed.
+	// Held returns the error of Lock.Check for each held tool, and by server the accepted tools that are gone.
 	Held() (held []error, gone map[string][]string)
 	// Recheck asks the catalogue's lock about every tool again.
 	Recheck()
 }
 
-// Changes returns what differs from the accepted definitions, sorted. The catalogue neither lists
-// nor calls a new or changed tool until it is accepted.
+// Changes returns what differs from the accepted definitions, sorted. Until Accept, no such tool is listed or called.
 func (l *Lock) Changes(c Catalog) []Change {
 	var changes []Change
 	held, gone := c.Held()
@@ -128,10 +118,8 @@ func (l *Lock) Changes(c Catalog) []Change {
 	return changes
 }
 
-// Accept accepts the definitions that the changes show, and no others. If a server has changed a
-// tool again since [Lock.Changes] was called, Accept fails and accepts none of them. Accepting a
-// tool that was removed deletes its entry. Call [Lock.Save] afterwards: what is accepted is lost
-// with the process otherwise.
+// Accept accepts the definitions that the changes show, and deletes removed tools. If one has changed again
+// since, it fails and accepts none. Call [Lock.Save] afterwards.
 //
 //	lock.Accept(tools, lock.Changes(tools)...) // trust on first use
 func (l *Lock) Accept(c Catalog, changes ...Change) error {
@@ -184,9 +172,9 @@ func (d Decision) check() error {
 	return nil
 }
 
-// Decide keeps a decision on the tool, which c lists or holds back, until its definition changes. A
-// person's decision accepts that definition as well. A model alone can neither accept one nor
-// replace a person's decision. Call [Lock.Save] afterwards.
+// Decide keeps a decision on the tool, which c lists or holds back, until its definition changes. A person's
+// decision also accepts the definition; a model's neither does that nor replaces a person's. Call [Lock.Save]
+// afterwards.
 func (l *Lock) Decide(c Catalog, tool *middleware.Tool, d Decision) error {
 	id := name{tool.Server, tool.Name()}
 	p, err := l.pin(id), d.check()
@@ -212,8 +200,7 @@ func (l *Lock) Decide(c Catalog, tool *middleware.Tool, d Decision) error {
 	return nil
 }
 
-// Decided returns what was decided of the definition: a person's decision as the host's word, that of
-// a model alone as a claim.
+// Decided returns what was decided of the definition: by a person as the host's word, by a model alone as a claim.
 func (l *Lock) Decided(tool *middleware.Tool) (word, claim annotation.Annotations) {
 	if l == nil {
 		return word, claim

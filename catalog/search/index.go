@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"crypto/sha256"
+	_ "embed" // for words.txt
 	"fmt"
 	"maps"
 	"slices"
@@ -17,16 +18,14 @@ import (
 // A Lister lists tools, sorted by server and name; *catalog.Catalog and *catalog.View are.
 type Lister interface{ List() []*middleware.Tool }
 
-// An Index finds tools in a list. It is built by the first search, and again by the first one after
-// the list has changed. It is safe for concurrent use. The zero value is not ready; use [New].
+// An Index finds tools in a list, by words that it reads again when the list changes. It is safe for concurrent use.
 type Index struct {
 	in      Lister
 	mu      sync.Mutex
 	current *state
 }
 
-// New returns an index of what the lister lists. Make one for each catalogue, and one for each view:
-// what a view does not list is neither found nor selected, nor does it count in what is rare.
+// New returns an index of what the lister lists. Make one for each catalogue, and one for each view.
 func New(in Lister) *Index { return &Index{in: in} }
 
 // A state is the words of one list.
@@ -56,8 +55,7 @@ var fields = []bm25.Field{
 	{Weight: 2, B: 0},     // server
 }
 
-// maxSearched is how many bytes of a description are searched. What a server writes
-// beyond that is not for a reader who chooses a tool.
+// maxSearched is how many bytes of a description are searched.
 const maxSearched = 8 << 10
 
 func newState(tools []*middleware.Tool) *state {
@@ -89,7 +87,6 @@ func arguments(t *middleware.Tool) string {
 	return strings.Join(slices.Sorted(maps.Keys(properties)), " ")
 }
 
-// scores returns how well each tool fits a text, 0 for not at all.
 func (s *state) scores(text string) []float64 { return s.words.Scores(terms(s.words, text)) }
 
 func (s *state) at(places []int32) []*middleware.Tool {
@@ -100,8 +97,7 @@ func (s *state) at(places []int32) []*middleware.Tool {
 	return tools
 }
 
-// ranked returns the places of the scores above 0 that keep holds for, the best first, and of equals
-// the first.
+// ranked returns the places of the scores above 0 that keep holds for, the best first, and of equals the first.
 func ranked(scores []float64, keep func(at int32) bool) []int32 {
 	var places []int32
 	for at, score := range scores {
@@ -122,8 +118,99 @@ func Classes(in Lister) map[annotation.Safety][]*middleware.Tool {
 	return classes
 }
 
-// MustConfirm returns the tools that a person must approve before each call, the Dangerous and the
-// Unknown, sorted by server and name.
+// MustConfirm returns the tools that need an approval, the Dangerous and the Unknown, sorted by server and name.
 func MustConfirm(in Lister) []*middleware.Tool {
 	return slices.DeleteFunc(in.List(), func(t *middleware.Tool) bool { return !t.Safety().MustConfirm() })
+}
+
+//go:embed words.txt
+var wordLists string
+
+// vocabulary is words.txt in the form in which it is used.
+type vocabulary struct {
+	idle map[string]bool     // by word
+	same map[string][]string // stems by stem
+}
+
+var words = sync.OnceValue(func() vocabulary {
+	v := vocabulary{idle: make(map[string]bool), same: make(map[string][]string)}
+	for line := range strings.Lines(wordLists) {
+		group := strings.Fields(line)
+		switch {
+		case len(group) == 0 || group[0] == "#":
+		case group[0] == "idle:":
+			for _, word := range group[1:] {
+				v.idle[word] = true
+			}
+		default:
+			for i := range group {
+				group[i] = bm25.Stem(group[i])
+			}
+			for _, stem := range group {
+				v.same[stem] = append(v.same[stem], group...)
+			}
+		}
+	}
+	return v
+})
+
+// synonymWeight is what a synonym is worth beside the word itself.
+const synonymWeight = 0.6
+
+// terms returns the words of a text and their synonyms, without idle words unless there are no others.
+func terms(x *bm25.Index, text string) []bm25.Term {
+	var all, telling []bm25.Term
+	seen := make(map[string]bool)
+	for _, word := range spoken(x, kinds(text)) {
+		stem := bm25.Stem(word)
+		if seen[stem] {
+			continue
+		}
+		seen[stem] = true
+		term := bm25.Term{{Stem: stem, Weight: 1}}
+		for _, other := range words().same[stem] {
+			term = append(term, bm25.Name{Stem: other, Weight: synonymWeight})
+		}
+		all = append(all, term)
+		if !words().idle[word] {
+			telling = append(telling, term)
+		}
+	}
+	if len(telling) == 0 {
+		return all
+	}
+	return telling
+}
+
+// spoken returns the words of a question, and the parts of those in camelCase that no tool has as one word.
+func spoken(x *bm25.Index, text string) (all []string) {
+	for run := range bm25.Runs(text) {
+		word := strings.ToLower(run)
+		if all = append(all, word); !x.Has(bm25.Stem(word)) {
+			all = slices.AppendSeq(all, bm25.Parts(run))
+		}
+	}
+	return all
+}
+
+// kinds replaces an address, whose own words tell little, by its kind: a URL, an email address, a path.
+func kinds(text string) string {
+	if !strings.ContainsAny(text, "/@") {
+		return text
+	}
+	var b strings.Builder
+	for token := range strings.FieldsSeq(text) {
+		scheme, _, isURL := strings.Cut(token, "://")
+		switch at := strings.IndexByte(token, '@'); {
+		case isURL:
+			token = scheme + " url"
+		case at > 0 && strings.IndexByte(token[at:], '.') > 1:
+			token = "email"
+		case strings.HasPrefix(token, "/") && len(token) > 1, strings.HasPrefix(token, "./"), strings.HasPrefix(token, "~/"):
+			token = "path"
+		}
+		b.WriteString(token)
+		b.WriteByte(' ')
+	}
+	return b.String()
 }

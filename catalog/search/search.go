@@ -1,11 +1,11 @@
-// Package search finds tools in what a catalogue or a view of it lists: those that a person looks
-// for, a page at a time, and those that fit a message, for a model to choose from. It decides nothing
-// about calls.
+// Package search finds tools in a catalogue or a view of it: for a person, a page at a time, and for a model,
+// those that fit a message. It decides nothing about calls.
 package search
 
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -18,11 +18,9 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A Query says which tools are looked for: those that everything that is set holds
-// for. The zero value looks for all.
+// A Query selects the tools for which every set field holds. The zero value selects all.
 type Query struct {
-	// Text is looked for in names, titles, descriptions, categories, tags, names of
-	// arguments and ids of servers; one of its words is enough. Empty means any.
+	// Text is searched in names, titles, descriptions, categories, tags, arguments and servers; one word suffices.
 	Text string
 	// Category is the tool's, in any case; empty means any.
 	Category string
@@ -31,10 +29,8 @@ type Query struct {
 	// Safety are the classes, one of which is the tool's; nil means any.
 	Safety []annotation.Safety
 
-	// The hints find what is known: No finds the tools of which it is known that
-	// they are not, and never those of which nobody said. A tool that is called
-	// read-only and destructive is known to be destructive and nothing else. Unset
-	// means any.
+	// The hints find what is known: No finds the tools that are known not to be so, and never those without
+	// the hint. A tool that is called read-only and destructive is known to be destructive. Unset means any.
 	ReadOnly, Destructive, Idempotent, OpenWorld, RequiresConfirmation annotation.Hint
 
 	// Where is whatever else must hold; nil means nothing.
@@ -44,15 +40,13 @@ type Query struct {
 	Sort Sort
 	// Limit is how many tools a page has at most; 0 means 20.
 	Limit int
-	// Cursor is the NextCursor of the page before, with the same query; empty means
-	// the first page.
+	// Cursor is the NextCursor of the page before, with the same query; empty means the first page.
 	Cursor string
 }
 
 const defaultLimit = 20
 
-// Sort is an order of tools. Where it leaves two equal, the server and then the
-// name decide.
+// Sort is an order of tools. Where it leaves two equal, the server and then the name decide.
 type Sort uint8
 
 // The orders.
@@ -72,13 +66,11 @@ type Page struct {
 	NextCursor string
 }
 
-// ErrCursor is in the tree of the error about a cursor that does not belong to
-// this query and these tools. Nothing is wrong with the tools: search again from the first page.
+// ErrCursor is in the tree of the error about a cursor of another query or of an earlier list of tools.
 var ErrCursor = errors.New("search: the cursor is out of date: the tools or the query have changed since it was given; search again without a cursor")
 
-// Search returns the tools that the query finds, a page at a time. A cursor is good as long as the
-// tools stay what they were; after that it is an [ErrCursor] and never a page on which something is
-// missing or stands twice.
+// Search returns the tools that the query finds, a page at a time. A cursor holds as long as the tools do not
+// change; after that the error is an [ErrCursor], never a page with a tool missing or repeated.
 func (x *Index) Search(q Query) (Page, error) {
 	switch {
 	case q.Limit < 0:
@@ -112,8 +104,7 @@ const (
 	digestSize = 12
 )
 
-// digest is over what the pages depend on: all the tools, since the rarity of a word is over all of
-// them; text and order; and which tools were found, since what Where does cannot be known.
+// digest is over what the pages depend on: all the tools, text and order, and which tools were found.
 func (s *state) digest(q *Query, found []int32) []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%x %q %d ", s.sum, q.Text, q.Sort)
@@ -172,8 +163,7 @@ func (q *Query) holds(t *middleware.Tool) bool {
 	return q.Where == nil || q.Where(t)
 }
 
-// known returns two hints, each with what the other implies: what only reads destroys
-// nothing, and what destroys does not only read.
+// known returns two hints, each with what the other implies.
 func known(a *annotation.Annotations) (readOnly, destructive annotation.Hint) {
 	switch {
 	case a.Destructive == annotation.Yes:
@@ -182,4 +172,96 @@ func known(a *annotation.Annotations) (readOnly, destructive annotation.Hint) {
 		return annotation.Yes, annotation.No
 	}
 	return a.ReadOnly, a.Destructive
+}
+
+// A Ranker returns one score for each tool, how well it fits a message, for example by the distance of
+// embeddings. A tool that is not above 0 does not fit. It only gets tools that may be selected.
+type Ranker func(ctx context.Context, message string, tools []*middleware.Tool) ([]float64, error)
+
+// SelectOptions are the settings of [Index.Select]. The zero value is ready.
+type SelectOptions struct {
+	// Max is how many tools are selected at most; 0 means 20.
+	Max int
+	// Always are the tools, as "server/tool", that are selected whatever the message. It cannot bring back
+	// what is kept out, and an unknown tool is passed over; nil means none.
+	Always []string
+	// Named are the tools, as "server/tool", that the host wants in this turn, whatever their class; nil means
+	// none. Put in what a person asked for by name, and never what a model or a server wrote.
+	Named []string
+	// WithDangerous lets in tools whose class is Dangerous or Unknown; false keeps them out unless they are named.
+	WithDangerous bool
+	// Where keeps out every tool that it does not hold for, named or not; nil keeps none out.
+	Where func(*middleware.Tool) bool
+	// Rank scores the tools; nil means by the words that they share with the message.
+	Rank Ranker
+}
+
+const defaultMax = 20
+
+// allows reports whether a tool that nobody named may be selected.
+func (o *SelectOptions) allows(t *middleware.Tool) bool {
+	return (o.WithDangerous || !t.Annotations.MustConfirm()) && o.holds(t)
+}
+
+func (o *SelectOptions) holds(t *middleware.Tool) bool { return o.Where == nil || o.Where(t) }
+
+// Select returns the tools to give to a model for a user's message: the named ones, those of Always, and then
+// those that fit the message, the best first, at most Max. It only shortens a list: the chain and the guard
+// decide what the model may call.
+func (x *Index) Select(ctx context.Context, message string, o SelectOptions) ([]*middleware.Tool, error) {
+	if o.Max < 0 {
+		return nil, fmt.Errorf("search: SelectOptions.Max is %d; use 0 for %d, or a number above it", o.Max, defaultMax)
+	}
+	s, most := x.now(), cmp.Or(o.Max, defaultMax)
+	selected, err := s.picked(&o)
+	if err != nil {
+		return nil, err
+	}
+	if len(selected) > most {
+		return nil, fmt.Errorf("search: %d tools are named or always selected and SelectOptions.Max is %d; raise it or name fewer", len(selected), most)
+	}
+	may := func(t *middleware.Tool) bool { return !slices.Contains(selected, t) && o.allows(t) }
+	fitting, err := s.fitting(ctx, message, o.Rank, may)
+	if err != nil {
+		return nil, err
+	}
+	return append(selected, fitting[:min(len(fitting), most-len(selected))]...), nil
+}
+
+// picked returns the tools that are selected without a look at the message.
+func (s *state) picked(o *SelectOptions) (picked []*middleware.Tool, err error) {
+	for _, list := range []struct {
+		field string
+		names []string
+		may   func(*middleware.Tool) bool
+	}{{"Named", o.Named, o.holds}, {"Always", o.Always, o.allows}} {
+		for _, full := range list.names {
+			server, tool, ok := strings.Cut(full, "/")
+			if !ok {
+				return nil, fmt.Errorf(`search: SelectOptions.%s has %q; write "server/tool"`, list.field, full)
+			}
+			for _, t := range s.tools {
+				if t.Server == server && t.Name() == tool && list.may(t) && !slices.Contains(picked, t) {
+					picked = append(picked, t)
+				}
+			}
+		}
+	}
+	return picked, nil
+}
+
+// fitting returns the tools that may be selected and fit the message, the best first.
+func (s *state) fitting(ctx context.Context, message string, rank Ranker, may func(*middleware.Tool) bool) ([]*middleware.Tool, error) {
+	if rank == nil {
+		return s.at(ranked(s.scores(message), func(at int32) bool { return may(s.tools[at]) })), nil
+	}
+	those := state{tools: slices.DeleteFunc(slices.Clone(s.tools), func(t *middleware.Tool) bool { return !may(t) })}
+	scores, err := rank(ctx, message, slices.Clone(those.tools))
+	if err != nil {
+		return nil, fmt.Errorf("search: SelectOptions.Rank could not rank the tools; leave it out to go on without it: %w", err)
+	}
+	if len(scores) != len(those.tools) {
+		return nil, fmt.Errorf("search: SelectOptions.Rank returned %d scores for %d tools; it must return one for each", len(scores), len(those.tools))
+	}
+	return those.at(ranked(scores, func(int32) bool { return true })), nil
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/bm25"
 )
 
-// What a question asks for: words that tell something, in the pieces in which the
-// tools know them; what an address is in place of its words; what else a word is
+// What a question asks for: words that tell something, in parts if no tool has them whole; what an address is in place of its words; what else a word is
 // called, for less.
 func TestTerms(t *testing.T) {
 	t.Parallel()
@@ -19,8 +18,8 @@ func TestTerms(t *testing.T) {
 		{"please delete it", "delet"},
 		{"what is it", "what is it"}, // there is nothing else
 		{"delete, deleted, DELETING", "delet"},
-		{"web page", "web pag webpag"},
-		{"screenshot", "screenshot screen shot"},
+		{"screenShot", "screenshot screen shot"},
+		{"webPage", "webpag"},
 		{"https://example.com/delete", "url"},
 		{"ann@example.com", "email"},
 		{"/etc/passwd", "path"},

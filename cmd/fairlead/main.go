@@ -1,5 +1,4 @@
-// Command fairlead shows what the tools of MCP servers can do and why it thinks so,
-// and serves MCP with a chain in front of such tools.
+// Command fairlead shows what the tools of MCP servers can do and why, and is a proxy with a chain.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Package anthropic lets the tool runner of anthropic-sdk-go call tools through a
-// chain.
+// Package anthropic lets the tool runner of anthropic-sdk-go call tools through a chain.
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 package anthropic
@@ -19,13 +18,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// NewRunner returns the SDK's tool runner with the tools of the host, each under its
-// ModelName. The runner makes the calls of one turn all at once and tells none its id;
-// here they are gathered, and go through the chain as one batch, each with the id that
-// the model gave it. The error names a tool whose schema the SDK does not take.
+// NewRunner returns the SDK's tool runner with the tools of the host, each under its ModelName. The
+// runner makes the calls of one turn at once and without their ids; here they go through the chain
+// as one batch, each with its id. The error names a tool whose schema the SDK does not accept.
 //
-// Tools of the host's own that the runner is given afterwards (AddTools) are called as
-// the SDK calls them.
+// Tools that are added to the runner afterwards (AddTools) are called as the SDK calls them.
 func NewRunner(client anthropic.Client, host *batch.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunner, error) {
 	t, tools, err := turnsOf(host)
 	if err != nil {
@@ -75,9 +72,8 @@ func converted(tool *middleware.Tool) (anthropic.BetaTool, error) {
 	return out, nil
 }
 
-// Tools returns the tools as a request takes them, for a loop of one's own without the
-// SDK's runner (a [batch.Host] makes the calls). The error names a tool whose schema the
-// SDK does not take.
+// Tools returns the tools as a request takes them, for a loop without the SDK's runner. The error
+// names a tool whose schema the SDK does not accept.
 func Tools(tools []*middleware.Tool) ([]anthropic.BetaToolUnionParam, error) {
 	out := make([]anthropic.BetaToolUnionParam, len(tools))
 	for i, one := range tools {
@@ -100,8 +96,7 @@ type tool struct {
 	turns *turns
 }
 
-// Execute implements anthropic.BetaTool. A failure is an error, whose text the runner
-// hands to the model as one.
+// Execute implements anthropic.BetaTool. The runner gives the text of an error to the model.
 func (t *tool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
 	res, err := t.turns.answer(ctx, t.Name(), input)
 	if err == nil {
@@ -113,9 +108,9 @@ func (t *tool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.
 	return Blocks(res), nil
 }
 
-// Blocks returns what the model sees of a result: texts, images and documents as such,
-// structured content as text unless a text says the same, and a name in square brackets
-// for what this API does not take. What is blank is left out, since the API refuses it.
+// Blocks returns what the model sees of a result: texts, images and documents as such, structured
+// content as text unless a text repeats it, and a name in brackets for anything else. Blank texts,
+// which the API rejects, are left out.
 func Blocks(res *mcp.CallToolResult) []anthropic.BetaToolResultBlockParamContentUnion {
 	blocks := make([]anthropic.BetaToolResultBlockParamContentUnion, 0, len(res.Content)+1)
 	for _, content := range res.Content {

@@ -13,12 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// gatherFor is how long the calls of a turn wait for those that the runner may not
-// make after all, such as one of a tool that was taken away.
+// gatherFor is how long the calls of a turn wait for those that the runner may not make after all.
 const gatherFor = 100 * time.Millisecond
 
-// turns gathers the calls that a runner makes at once, since it says neither which
-// turn they are of nor what their ids are.
+// turns gathers the calls that a runner makes at once, since it reports neither their turn nor ids.
 type turns struct {
 	host *batch.Host
 	last func() *anthropic.BetaMessage
@@ -31,7 +29,6 @@ type turns struct {
 	open    *turn
 }
 
-// A turn is calls that go through the chain together.
 type turn struct {
 	requests []batch.ToolCall
 	places   []int         // of each in the message
@@ -66,8 +63,7 @@ func (t *turns) answer(ctx context.Context, name string, input json.RawMessage) 
 	}
 }
 
-// join adds a call to the turn that is open, and returns its number there. A call that
-// is alone needs no turn, and gets none.
+// join adds a call to the open turn, and returns its number there. A call alone needs no turn.
 func (t *turns) join(name string, input json.RawMessage) (joined *turn, n int, alone batch.ToolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,8 +94,7 @@ func (t *turns) join(name string, input json.RawMessage) (joined *turn, n int, a
 	return joined, len(joined.requests) - 1, request
 }
 
-// begin notes what a message asks for of our tools. What stands before the last
-// fallback is of an attempt that was given up, as the runner has it.
+// begin records which of our tools a message asks for, after its last fallback.
 func (t *turns) begin(message *anthropic.BetaMessage) {
 	t.message, t.asked, t.open = message, nil, nil
 	if message != nil {
@@ -133,7 +128,6 @@ func (t *turns) lead(joined *turn) bool {
 	return true
 }
 
-// run makes the calls in the order of the message.
 func (j *turn) run(ctx context.Context, host *batch.Host) {
 	defer close(j.over)
 	order := make([]int, len(j.requests))

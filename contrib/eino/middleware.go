@@ -18,16 +18,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Middleware hangs a chain around tools that Eino has already, of MCP or not: it adds
-// them to the catalogue under the id, by what they say of themselves, and returns the
-// middleware for compose.ToolsNodeConfig.ToolCallMiddlewares. What a tool of yours does
-// that its words do not say, Catalog.Override says.
+// Middleware puts a chain around tools that Eino has already: it adds them to the catalog under the
+// id, and returns the middleware for compose.ToolsNodeConfig.ToolCallMiddlewares. Catalog.Override
+// declares what the words of a tool do not.
 //
-// A tool that streams is read to its end and answers at once. One that answers in parts
-// is refused behind a chain, since the chain would not see its answer; give such tools by
-// [MultimodalTools]. A call of a tool that was not given here is refused too. Set
-// ExecuteSequentially where the order of the calls of one message matters, since Eino
-// starts them in any.
+// A tool that streams is read to its end and answers at once. One that answers in parts, which the
+// chain would not see, is refused; use [MultimodalTools]. A call of any other tool is refused too.
+// Eino starts the calls of one message in any order; ExecuteSequentially keeps it.
 func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain middleware.Middleware, o batch.HostOptions, own ...tool.BaseTool) (compose.ToolMiddleware, error) {
 	if tools == nil || chain == nil {
 		panic("eino: Middleware needs a catalogue and a chain")
@@ -76,7 +73,6 @@ func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain mi
 	}, nil
 }
 
-// all reads a stream to its end.
 func all(r *schema.StreamReader[string]) (string, error) {
 	defer r.Close()
 	var text strings.Builder
@@ -136,7 +132,6 @@ func (g guarded) call(ctx context.Context, in *compose.ToolInput, run compose.In
 	return output.Text(g.host.Call(context.WithValue(ctx, nextKey{}, next{in, run}), tool, in.CallID, json.RawMessage(in.Arguments)))
 }
 
-// execute makes the call as Eino would have.
 func execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	to, ok := ctx.Value(nextKey{}).(next)
 	if !ok {

@@ -20,9 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Config returns a tools node with the tools of the host. Eino starts the calls of one
-// message in any order, or one after the other: here it does the latter, since it gives
-// a tool no sight of the others. A tool that is not there is an answer to that call.
+// Config returns a tools node with the tools of the host. It makes the calls of one message one after
+// the other, since Eino otherwise starts them in any order. A missing tool answers its call.
 func Config(host *batch.Host) (*compose.ToolsNodeConfig, error) {
 	tools, err := Tools(host)
 	if err != nil {
@@ -37,15 +36,13 @@ func Config(host *batch.Host) (*compose.ToolsNodeConfig, error) {
 	}, nil
 }
 
-// Tools returns the host's tools as those of Eino, each under its ModelName, with
-// answers that are text. What fails is text as well, since an error would end the graph.
-// The error names a tool whose schema Eino does not take.
+// Tools returns the host's tools as those of Eino, each under its ModelName. Answers are text, errors
+// too, since an error would end the graph. The error names a tool whose schema Eino does not accept.
 func Tools(host *batch.Host) ([]tool.BaseTool, error) {
 	return convert(host, func(b base) tool.BaseTool { return invokable{b} })
 }
 
-// MultimodalTools is [Tools] with answers in parts: images and sounds as such. The chat
-// model has to take them.
+// MultimodalTools is [Tools] with answers in parts, such as images, which the chat model must accept.
 func MultimodalTools(host *batch.Host) ([]tool.BaseTool, error) {
 	return convert(host, func(b base) tool.BaseTool { return multimodal{b} })
 }
@@ -78,7 +75,6 @@ type base struct {
 	info *schema.ToolInfo
 }
 
-// Info implements tool.BaseTool.
 func (b base) Info(context.Context) (*schema.ToolInfo, error) { return b.info, nil }
 
 func (b base) call(ctx context.Context, arguments string) *mcp.CallToolResult {
@@ -87,14 +83,12 @@ func (b base) call(ctx context.Context, arguments string) *mcp.CallToolResult {
 
 type invokable struct{ base }
 
-// InvokableRun implements tool.InvokableTool.
 func (t invokable) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
 	return output.Text(t.call(ctx, arguments)), nil
 }
 
 type multimodal struct{ base }
 
-// InvokableRun implements tool.EnhancedInvokableTool.
 func (t multimodal) InvokableRun(ctx context.Context, argument *schema.ToolArgument, _ ...tool.Option) (*schema.ToolResult, error) {
 	return &schema.ToolResult{Parts: parts(t.call(ctx, argument.Text))}, nil
 }

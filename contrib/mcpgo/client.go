@@ -17,11 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Session makes of a client of mcp-go, once it is initialized, a session that a
-// catalogue takes (catalog.Catalog.Add), and one that mount.Session takes for a host
-// without a catalogue. The two SDKs share the form of the wire, so nothing of a
-// definition or an answer is lost but what mcp-go itself does not read. It panics on a
-// nil client.
+// Session makes an initialized client of mcp-go a session for catalog.Catalog.Add or mount.Session. Nothing of
+// a definition or an answer is lost but what mcp-go does not read. It panics on a nil client.
 func Session(c *client.Client) catalog.Session {
 	if c == nil {
 		panic("mcpgo: Session was given a nil client")
@@ -61,8 +58,7 @@ func (s session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 	return out, convert(res, out)
 }
 
-// coded gives an error that a server answered with its code back, by which the chain
-// knows what is final. Of any other nobody knows whether the call was made.
+// coded returns a server's error with its code, which shows what is final. The outcome of any other is unknown.
 func coded(err error) error {
 	for sentinel, code := range map[error]int64{
 		other.ErrParseError: jsonrpc.CodeParseError, other.ErrInvalidRequest: jsonrpc.CodeInvalidRequest,

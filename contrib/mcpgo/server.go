@@ -9,23 +9,23 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	other "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// AddTools adds the tools of a host to a server of mcp-go, each under its ModelName and
-// with its annotations: whoever calls them there calls through the chain. A call that
-// ends in an error is answered with a result that says so. Where a server has more
-// users than one, batch.HostOptions.Scope has to say whose call it is, by what the host put
-// into the context (server.WithHTTPContextFunc): mcp-go has no user, and since
-// revision 2026-07-28 no session either.
+// AddTools adds the tools of a host to a server of mcp-go, each under its ModelName and with its annotations.
+// Calls go through the chain, and an error is a result with its text. mcp-go has no users: if the server has
+// several, batch.HostOptions.Scope must read from the context whose call it is (server.WithHTTPContextFunc).
 //
-// A server that there is already is guarded in the same way: put a client in front of
-// it (client.NewInProcessClient), its [Session] into a catalogue, and the catalogue's
-// tools onto a second server, which is the one that is reached from outside.
+// To guard an existing server, put a client in front of it (client.NewInProcessClient), its
+// [Session] into a catalog, and the catalog's tools onto a second server for the outside.
 func AddTools(s *server.MCPServer, host *batch.Host) error {
 	var all []server.ServerTool
 	for _, tool := range host.Tools() {
-		in, out, err := schemas(tool.Definition)
+		// The schemas go as they are, with what mcp-go's own types have no place for.
+		var out json.RawMessage
+		in, err := json.Marshal(tool.Definition.InputSchema)
+		if err == nil && tool.Definition.OutputSchema != nil {
+			out, err = json.Marshal(tool.Definition.OutputSchema)
+		}
 		if err != nil {
 			return fmt.Errorf("mcpgo: a schema of %s: %w", tool, err)
 		}
@@ -40,14 +40,6 @@ func AddTools(s *server.MCPServer, host *batch.Host) error {
 	}
 	s.AddTools(all...)
 	return nil
-}
-
-// schemas returns a tool's schemas as they are, with what mcp-go's own types have no place for.
-func schemas(t *mcp.Tool) (in, out json.RawMessage, err error) {
-	if in, err = json.Marshal(t.InputSchema); err == nil && t.OutputSchema != nil {
-		out, err = json.Marshal(t.OutputSchema)
-	}
-	return in, out, err
 }
 
 func handler(host *batch.Host, tool *middleware.Tool) server.ToolHandlerFunc {

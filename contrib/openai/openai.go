@@ -17,8 +17,8 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// Tools returns the tools as a request for a completion takes them, each under its
-// ModelName. The error names a tool whose schema is no JSON object.
+// Tools returns the tools as a request for a completion takes them, each under its ModelName. The
+// error names a tool whose schema is not a JSON object.
 func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, error) {
 	out := make([]openai.ChatCompletionToolUnionParam, len(tools))
 	for i, tool := range tools {
@@ -42,9 +42,8 @@ func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, err
 // usual is how many calls one turn has at most, nearly always.
 const usual = 8
 
-// Answer makes the calls that a message of the model asks for, as one batch, and
-// returns the messages that answer them, each to the id of its call. This API takes
-// text alone: what a tool returned beside it is named, and structured content is text.
+// Answer makes the calls that a message of the model asks for, as one batch, and returns the messages
+// that answer them. This API takes text alone: structured content is text, anything else is named.
 func Answer(ctx context.Context, host *batch.Host, calls []openai.ChatCompletionMessageToolCallUnion) []openai.ChatCompletionMessageParamUnion {
 	if len(calls) == 0 {
 		return nil

@@ -92,8 +92,7 @@ func (t *Telemetry) explain(tool *middleware.Tool) []attribute.KeyValue {
 	return words
 }
 
-// whys puts decisions into words. The reasons are of servers and of the host's own
-// parts, which repeat what the call was made with.
+// whys puts decisions into words, without reasons of servers or the host, which repeat arguments.
 func whys(call middleware.Call, facts []chain.Decision) []string {
 	out := make([]string, len(facts))
 	var secrets *redact.Redactor
@@ -110,8 +109,8 @@ func whys(call middleware.Call, facts []chain.Decision) []string {
 	return out
 }
 
-// reserved reports whether JSON-RPC or MCP says what a code means. Any other is the
-// server's own, and a time series for each is what a server may not make.
+// reserved reports whether JSON-RPC or MCP defines a code. A server must not make a time series for
+// each of its own.
 func reserved(code int64) bool {
 	return code == jsonrpc.CodeParseError || -32603 <= code && code <= -32600 || -32099 <= code && code <= -32000
 }
@@ -139,9 +138,7 @@ var kinds = []struct {
 	{audit.ErrRefused, "not_recorded"},
 }
 
-// faultOf says how a call ended. A tool that failed answers with a result that says
-// so, and counts as an error here: a dashboard that looks at protocol errors alone
-// does not see it.
+// faultOf reports how a call ended. A result of a tool that failed counts as an error too.
 func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult, err error) fault {
 	if err == nil {
 		if res != nil && res.IsError {

@@ -21,8 +21,7 @@ func capped(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// content returns the arguments and the result without secrets. What the arguments
-// hid, the result cannot repeat.
+// content returns the arguments and the result without secrets; the result repeats none of the former.
 func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue {
 	var secrets redact.Redactor
 	out := []attribute.KeyValue{attribute.String(attrArguments, capped(secrets.JSON(call.Arguments, definition(call.Tool).InputSchema)))}
@@ -36,7 +35,6 @@ func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue
 // message returns what a server said, without the secrets that it was sent.
 func message(call middleware.Call, said string) string { return redact.Of(call).Text(said) }
 
-// definition returns a tool's definition, an empty one where there is none.
 func definition(t *middleware.Tool) *mcp.Tool {
 	if t == nil || t.Definition == nil {
 		return new(mcp.Tool)

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// metrics are the instruments.
 type metrics struct {
 	duration  metric.Float64Histogram
 	attempts  metric.Int64Counter
@@ -43,7 +42,6 @@ func newMetrics(m metric.Meter) metrics {
 	return out
 }
 
-// record counts one call.
 func (m *metrics) record(ctx context.Context, common metric.MeasurementOption, said chain.Record, took time.Duration) {
 	m.duration.Record(ctx, took.Seconds(), common)
 	if said.Attempts > 0 {

@@ -1,15 +1,13 @@
-// Package otel makes spans and metrics of tool calls, by OpenTelemetry's
-// conventions for MCP and generative AI, with what the chain decided on the span:
-// the class and its evidence, and why the call was routed, repeated, remembered or
-// not.
+// Package otel makes spans and metrics of tool calls, by OpenTelemetry's conventions for MCP and
+// generative AI, with the decisions of the chain on the span: the class and its evidence, and why the
+// call was routed, repeated or cached.
 //
-// The conventions are in development; the names here are those of
-// semantic-conventions-genai as of November 2026. What they have no name for begins
-// with "fairlead.". Arguments and results are recorded only on request, and then
-// with secrets removed.
+// The conventions are in development; the names are those of semantic-conventions-genai as of November 2026,
+// others begin with "fairlead.". Arguments and results are recorded only on request, and without secrets.
 package otel
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -27,7 +25,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scope is the instrumentation's name.
 const scope = "github.com/fairlead-go/fairlead/contrib/otel"
 
 // Options are the settings of [New]. The zero value is ready.
@@ -36,17 +33,14 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	// MeterProvider makes the metrics; nil means the global one.
 	MeterProvider metric.MeterProvider
-	// Propagator writes the trace's context into the _meta of each attempt; nil means
-	// the global one.
+	// Propagator writes the trace's context into the _meta of each attempt; nil means the global one.
 	Propagator propagation.TextMapPropagator
-	// Content records arguments and results too, as gen_ai.tool.call.arguments and
-	// gen_ai.tool.call.result, each up to 16 KiB and without what its schema, its name or
-	// its shape marks as secret. The default is to record neither.
+	// Content records arguments and results, as gen_ai.tool.call.arguments and gen_ai.tool.call.result,
+	// each up to 16 KiB and without secrets. The default is to record neither.
 	Content bool
 }
 
-// Telemetry measures calls. Its methods are middlewares for the places of
-// chain.Standard; it is safe for concurrent use.
+// Telemetry measures calls. Its methods are middlewares for chain.Standard; safe for concurrent use.
 type Telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -58,46 +52,33 @@ type Telemetry struct {
 // maxExplained is how many tools' words are kept; the others' are written anew.
 const maxExplained = 1024
 
-// New returns a telemetry. It panics where the meter does not take one of the
-// metrics, which no provider of OpenTelemetry does.
+// New returns a telemetry. It panics if the meter rejects a metric, as no OpenTelemetry provider does.
 func New(o Options) *Telemetry {
-	if o.TracerProvider == nil {
-		o.TracerProvider = global.GetTracerProvider()
-	}
-	if o.MeterProvider == nil {
-		o.MeterProvider = global.GetMeterProvider()
-	}
-	if o.Propagator == nil {
-		o.Propagator = global.GetTextMapPropagator()
-	}
 	explained, err := lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)
 	if err != nil {
 		panic("otel: " + err.Error()) // the size is none
 	}
 	return &Telemetry{
 		explained:  explained,
-		tracer:     o.TracerProvider.Tracer(scope),
-		propagator: o.Propagator,
+		tracer:     cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
+		propagator: cmp.Or(o.Propagator, global.GetTextMapPropagator()),
 		content:    o.Content,
-		metrics:    newMetrics(o.MeterProvider.Meter(scope)),
+		metrics:    newMetrics(cmp.Or(o.MeterProvider, global.GetMeterProvider()).Meter(scope)),
 	}
 }
 
-// Call is the middleware for the Telemetry slot: a span for the whole call, and its
-// metrics.
+// Call is the middleware for the Telemetry slot: a span for the whole call, and its metrics.
 func (t *Telemetry) Call(next middleware.ToolCaller) middleware.ToolCaller {
 	return &wholeCall{t, next}
 }
 
-// Attempt is a middleware for PerAttempt: a span for each attempt, whose context
-// travels in the request's _meta.
+// Attempt is a middleware for PerAttempt: a span for each attempt, propagated in its _meta.
 func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return &attempt{t, next}
 }
 
-// Confirmer returns the confirmer with a span for the wait, so that the time in
-// which a person thinks is told from the server's. One that takes several questions at
-// once still does.
+// Confirmer returns the confirmer with a span for the wait for a person. One that takes several
+// questions at once still does.
 func (t *Telemetry) Confirmer(c hitl.Confirmer) hitl.Confirmer {
 	one := &confirmer{t, c}
 	if group, ok := c.(hitl.GroupConfirmer); ok {
@@ -117,7 +98,6 @@ func (c *confirmer) Confirm(ctx context.Context, r hitl.Request) (decision hitl.
 	return c.next.Confirm(ctx, r)
 }
 
-// wait begins the span of one question.
 func (c *confirmer) wait(ctx context.Context, r hitl.Request) (context.Context, func(hitl.Decision, error)) {
 	ctx, span := c.tracer.Start(ctx, "confirm "+r.Tool.Name(), trace.WithAttributes(tool(r.Tool), class(r.Tool)))
 	began := time.Now()
@@ -153,13 +133,11 @@ func decided(d hitl.Decision, err error) string {
 	return "denied"
 }
 
-// wholeCall is the link of one call.
 type wholeCall struct {
 	*Telemetry
 	next middleware.ToolCaller
 }
 
-// Describe implements [middleware.Describer].
 func (c *wholeCall) Describe() middleware.Description {
 	return middleware.Description{Kind: "telemetry", Next: c.next}
 }
@@ -178,7 +156,6 @@ func (c *wholeCall) CallTool(ctx context.Context, call middleware.Call) (*mcp.Ca
 	return res, err
 }
 
-// ended writes down what came of a call.
 func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.Call, said chain.Record, took time.Duration, res *mcp.CallToolResult, err error) {
 	if said.Tool == nil {
 		said.Tool = call.Tool
@@ -208,13 +185,11 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 	}
 }
 
-// attempt is the link of one attempt.
 type attempt struct {
 	*Telemetry
 	next middleware.ToolCaller
 }
 
-// Describe implements [middleware.Describer].
 func (a *attempt) Describe() middleware.Description {
 	return middleware.Description{Next: a.next}
 }
@@ -237,8 +212,7 @@ func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return res, err
 }
 
-// inject returns a copy of the _meta with the trace's context, unprefixed as the
-// conventions have it.
+// inject returns a copy of the _meta with the trace's context, unprefixed by convention.
 func (t *Telemetry) inject(ctx context.Context, meta mcp.Meta) mcp.Meta {
 	carrier := make(propagation.MapCarrier)
 	t.propagator.Inject(ctx, carrier)

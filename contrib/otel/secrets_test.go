@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	fairleadotel "github.com/fairlead-go/fairlead/contrib/otel"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -19,6 +21,37 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
+
+// A presigned URL and a token reach the server each time, and are on no span, also where
+// contents are.
+func TestSecretResultIsOnNoSpan(t *testing.T) {
+	t.Parallel()
+	hour := func(*middleware.Tool, time.Duration) time.Duration { return time.Hour } // for all but secrets
+	for _, content := range []bool{false, true} {
+		l, calls := newLab(fairleadotel.Options{Content: content}), 0
+		std := standard(l, nil)
+		std.Infer, std.Cache = infer.New(infer.Options{}), cache.New(cache.Options{Lifetime: hour})
+		caller := std.Then(chain.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			calls++
+			return text(fmt.Sprint("https://files.example/a?X-Amz-Signature=s3ntinel-", calls)), nil
+		})))
+		for _, tool := range []*mcp.Tool{{Name: "get_download_url", Description: "Returns a presigned URL."}, {Name: "get_upload_token", Description: "Returns a token."}} {
+			tool.InputSchema = json.RawMessage(`{"type":"object"}`)
+			for range 2 {
+				if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: &middleware.Tool{Server: "files", Definition: tool}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all := ""
+		for _, s := range l.spans.GetSpans() {
+			all += fmt.Sprintf("%s %v %+v %+v\n", s.Name, attributes(s), s.Events, s.Status)
+		}
+		if calls != 4 || !strings.Contains(all, "its result is a secret") || strings.Contains(all, "s3ntinel") {
+			t.Errorf("content %v: %d calls, want 4; the spans are %s", content, calls, all)
+		}
+	}
+}
 
 // Whatever the rooms say of a call stands on its span: without what the call hides.
 func TestNoSecretStandsOnASpan(t *testing.T) {

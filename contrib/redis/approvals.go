@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 const (
@@ -16,58 +19,36 @@ const (
 	keepEnded = time.Hour
 	// maxStanding is how many yeses of one scope are remembered.
 	maxStanding = 10_000
+	// uses and its ID is the field that counts the calls of a standing approval.
+	uses = "#"
 )
 
-// Approvals returns the record of what people were asked, for hitl.Options.Store:
-// the first answer and the first use count, at whichever replica, by Redis' clock.
-// It holds how far each approval has come and nothing of what it is about. What
-// Redis knew before it started again is over, a yes that stands too. To remember
-// one it needs [Options.Key] or [Options.Plain], and replicas whose clocks agree.
-func (s *Store) Approvals() approvals.Store { return (*record)(s) }
+// Approvals returns the record of what people were asked, for hitl.Options.Store: the first answer
+// and the first use count, at whichever replica, by Redis' clock. It holds how far each approval has
+// come, and nothing of the call. A restart of Redis ends all of them. Standing approvals need
+// [Options.Key] or [Options.Plain], and replicas whose clocks agree.
+func (s *Store) Approvals() approvals.Store { return record{s} }
 
-type record Store
+type record struct{ *Store }
 
 var (
-	add = newScript(`#!lua
-if redis.call('EXISTS',KEYS[1])==1 then return 0 end
-local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
-redis.call('HSET',KEYS[1],'v','1','state',ARGV[1],'until',string.format('%.0f',now+ARGV[2]),
-  'run',string.match(redis.call('INFO','server'),'run_id:(%x+)'))
-redis.call('PEXPIRE',KEYS[1],math.max(0,tonumber(ARGV[2]))+ARGV[3])
-return 1`)
-
-	// What stands in a yes of before a restart may have been used since.
-	advance = script(`
-local steps={pending={approved=1,denied=1,void=1},approved={spent=1,void=1},spent={done=1,void=1}}
-local a=redis.call('HMGET',KEYS[1],'v','state','until','run')
-if a[1]~='1' or a[4]~=string.match(redis.call('INFO','server'),'run_id:(%x+)') then return {0,''} end
-local to=ARGV[1]
-if not (steps[a[2]] and steps[a[2]][to]) then return {0,a[2]} end
-local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
-if (to=='approved' or to=='spent') and not (now<(tonumber(a[3]) or 0)) then return {0,a[2]} end
-redis.call('HSET',KEYS[1],'state',to)
-if to=='approved' then
-  redis.call('HSET',KEYS[1],'until',string.format('%.0f',now+ARGV[2]))
-  redis.call('PEXPIRE',KEYS[1],math.max(0,tonumber(ARGV[2]))+ARGV[3])
-end
-return {1,''}`)
-
-	// That a yes was taken back may have been lost with a restart, so it bears the run too.
-	rememberYes = newScript(`#!lua
-if redis.call('HLEN',KEYS[1])>=tonumber(ARGV[3]) then return 0 end
-local run=string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)
-redis.call('HSET',KEYS[1],ARGV[1],run..ARGV[2])
-if redis.call('PTTL',KEYS[1])<tonumber(ARGV[4]) then redis.call('PEXPIRE',KEYS[1],ARGV[4]) end
-return 1`)
+	add         = strictScript("add")
+	advance     = script("advance")
+	rememberYes = strictScript("remember")
 )
 
-func (r *record) key(id string) string {
-	s := (*Store)(r)
-	return s.key("a", s.seal.name("approval", id))
+// keys are those of an approval. One that a standing approval answered is beside that one,
+// in its slot of a cluster.
+func (r record) keys(id, scope, standing string) []string {
+	name := r.seal.name("approval", id)
+	if standing == "" {
+		return []string{r.key("a", name)}
+	}
+	about := r.seal.name("standing", scope)
+	return []string{r.key("a", about, name), r.key("s", about)}
 }
 
-// Add implements [approvals.Store].
-func (r *record) Add(ctx context.Context, a approvals.Approval) error {
+func (r record) Add(ctx context.Context, a approvals.Approval) error {
 	switch {
 	case a.ID == "":
 		return errors.New("redis: an approval needs an ID")
@@ -75,29 +56,23 @@ func (r *record) Add(ctx context.Context, a approvals.Approval) error {
 	default:
 		return fmt.Errorf("redis: an approval cannot begin as %q", a.State)
 	}
-	s := (*Store)(r)
-	fresh := false
-	err := s.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
-		fresh, err = add.Run(ctx, s.client, []string{r.key(a.ID)}, string(a.State), time.Until(a.Until).Milliseconds(), keepEnded.Milliseconds()).Bool()
-		return err
-	})
-	if err == nil && !fresh {
+	lasts := time.Until(a.Until).Milliseconds()
+	got, err := r.run(ctx, ofApprovals, add, r.keys(a.ID, a.Scope, a.Standing), string(a.State), lasts, keepEnded.Milliseconds(), a.Standing).Int()
+	if err == nil && got < 0 {
+		return &approvals.NoEffectError{ID: a.Standing, Was: approvals.Void, To: a.State}
+	}
+	if err == nil && got == 0 {
 		return fmt.Errorf("redis: the approval %s is known already", a.ID)
 	}
 	return err
 }
 
-// Advance implements [approvals.Store].
-func (r *record) Advance(ctx context.Context, id string, change approvals.Change) error {
+func (r record) Advance(ctx context.Context, id string, change approvals.Change) error {
 	if change.To == approvals.Approved && change.Until.IsZero() {
 		return errors.New("redis: a yes needs a time when it expires")
 	}
-	s := (*Store)(r)
-	var got []any
-	err := s.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
-		got, err = advance.Run(ctx, s.client, []string{r.key(id)}, string(change.To), time.Until(change.Until).Milliseconds(), keepEnded.Milliseconds()).Slice()
-		return err
-	})
+	lasts := time.Until(change.Until).Milliseconds()
+	got, err := r.run(ctx, ofApprovals, advance, r.keys(id, change.Scope, change.Standing), string(change.To), lasts, keepEnded.Milliseconds(), change.Standing).Slice()
 	if err != nil {
 		return err
 	}
@@ -111,48 +86,75 @@ func (r *record) Advance(ctx context.Context, id string, change approvals.Change
 	return &approvals.NoEffectError{ID: id, Was: approvals.State(was), To: change.To}
 }
 
-func (r *record) standingKey(scope string) string {
-	s := (*Store)(r)
-	return s.key("s", s.seal.name("standing", scope))
+func (r record) standingKey(scope string) string {
+	return r.key("s", r.seal.name("standing", scope))
 }
 
-// Remember implements [approvals.Store].
-func (r *record) Remember(ctx context.Context, y approvals.Standing) error {
-	s, key := (*Store)(r), r.standingKey(y.Scope)
-	switch {
-	case y.ID == "" || y.Tool == "" || y.Definition == "" || y.Class == "":
-		return errors.New("redis: a standing yes needs an ID, a tool, its definition and its class")
-	case (y.Arguments == "") == (y.Pattern == nil):
-		return errors.New("redis: a standing yes is to exact arguments or to a pattern")
+func (r record) Remember(ctx context.Context, y approvals.Standing) error {
+	if err := y.Check(); err != nil {
+		return err
 	}
+	key := r.standingKey(y.Scope)
 	form, err := json.Marshal(y)
 	if err != nil {
 		return fmt.Errorf("redis: %w", err)
 	}
-	sealed, err := s.seal.seal(nil, key+"/"+y.ID, form)
+	sealed, err := r.seal.seal(nil, key+"/"+y.ID, form)
 	if err != nil {
 		return err
 	}
-	kept := false
-	err = s.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
-		kept, err = rememberYes.Run(ctx, s.client, []string{key}, y.ID, sealed, maxStanding, max(time.Until(y.Until).Milliseconds(), 1)).Bool()
-		return err
+	// The list has a scope before its first approval, so that none is missing there.
+	err = r.do(ctx, ofApprovals, func(ctx context.Context) error {
+		return r.client.ZAddGT(ctx, r.scopes(), goredis.Z{Score: float64(y.Until.UnixMilli()), Member: key}).Err()
 	})
+	if err != nil {
+		return err
+	}
+	lasts := max(time.Until(y.Until).Milliseconds(), 1)
+	kept, err := r.run(ctx, ofApprovals, rememberYes, []string{key}, y.ID, sealed, maxStanding, lasts).Bool()
 	if err == nil && !kept {
 		return fmt.Errorf("redis: %d yeses of this scope are remembered already; forget some", maxStanding)
 	}
 	return err
 }
 
-// Remembered implements [approvals.Store].
-func (r *record) Remembered(ctx context.Context, scope, server, tool string) ([]approvals.Standing, error) {
-	s, key := (*Store)(r), r.standingKey(scope)
-	if !s.seal.allowed() {
+// scopes is the key of the list of the scopes that have standing approvals.
+func (r record) scopes() string {
+	return r.key("l", "standing", r.seal.name("standing"))
+}
+
+func (r record) Remembered(ctx context.Context, scope, server, tool string) ([]approvals.Standing, error) {
+	all, err := r.standing(ctx, r.standingKey(scope))
+	return slices.DeleteFunc(all, func(y approvals.Standing) bool {
+		return y.Scope != scope || (server != "" || tool != "") && (y.Server != server || y.Tool != tool)
+	}), err
+}
+
+// List implements [approvals.Store].
+func (r record) List(ctx context.Context) (all []approvals.Standing, err error) {
+	var keys []string
+	err = r.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
+		if err = r.client.ZRemRangeByScore(ctx, r.scopes(), "-inf", strconv.FormatInt(time.Now().UnixMilli(), 10)).Err(); err != nil {
+			return err
+		}
+		keys, err = r.client.ZRange(ctx, r.scopes(), 0, -1).Result()
+		return err
+	})
+	for _, key := range keys {
+		found, failed := r.standing(ctx, key)
+		all, err = append(all, found...), errors.Join(err, failed)
+	}
+	return all, err
+}
+
+// standing returns the standing approvals under a key.
+func (r record) standing(ctx context.Context, key string) ([]approvals.Standing, error) {
+	if !r.seal.allowed() {
 		return nil, nil
 	}
 	var all map[string]string
-	err := s.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
-		all, err = s.client.HGetAll(ctx, key).Result()
+	err := r.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
+		all, err = r.client.HGetAll(ctx, key).Result()
 		return err
 	})
 	if err != nil {
@@ -161,29 +163,33 @@ func (r *record) Remembered(ctx context.Context, scope, server, tool string) ([]
 	var found []approvals.Standing
 	var over []string
 	for id, entry := range all {
-		if !s.runs.live(entry) {
-			over = append(over, id)
+		if strings.HasPrefix(id, uses) {
+			continue
+		}
+		if !r.runs.live(entry) {
+			over = append(over, id, uses+id)
 			continue
 		}
 		var y approvals.Standing
-		form, ok := s.seal.open(key+"/"+id, []byte(entry[runSize:]))
-		if !ok || json.Unmarshal(form, &y) != nil || y.ID != id || y.Scope != scope || !time.Now().Before(y.Until) {
-			over = append(over, id)
+		form, ok := r.seal.open(key+"/"+id, []byte(entry[runSize:]))
+		if !ok || json.Unmarshal(form, &y) != nil || y.ID != id || r.standingKey(y.Scope) != key || !time.Now().Before(y.Until) {
+			over = append(over, id, uses+id)
 			continue
 		}
-		if server == "" && tool == "" || y.Server == server && y.Tool == tool {
-			found = append(found, y)
-		}
+		y.Uses, _ = strconv.Atoi(all[uses+id]) // one that is missing is 0
+		found = append(found, y)
 	}
 	if len(over) > 0 {
-		_ = s.do(ctx, ofApprovals, func(ctx context.Context) error { return s.client.HDel(ctx, key, over...).Err() })
+		_ = r.delete(ctx, key, over...)
 	}
 	slices.SortFunc(found, func(x, y approvals.Standing) int { return x.Until.Compare(y.Until) })
 	return found, nil
 }
 
-// Forget implements [approvals.Store].
-func (r *record) Forget(ctx context.Context, scope, id string) error {
-	s := (*Store)(r)
-	return s.do(ctx, ofApprovals, func(ctx context.Context) error { return s.client.HDel(ctx, r.standingKey(scope), id).Err() })
+func (r record) Forget(ctx context.Context, scope, id string) error {
+	return r.delete(ctx, r.standingKey(scope), id, uses+id)
+}
+
+func (r record) delete(ctx context.Context, key string, ids ...string) error {
+	return r.do(ctx, ofApprovals, func(ctx context.Context) error { return r.client.HDel(ctx, key, ids...).Err() })
 }

@@ -21,99 +21,51 @@ const (
 	maxID    = 200
 )
 
-// Board returns where questions hang that people answer at whichever replica, for
-// inbox.Options.Board. It panics where contents may not be stored: without
-// [Options.Key] and [Options.Plain]. With a Key, only who has it can answer.
+// Board returns a board of questions that people answer at whichever replica, for inbox.Options.Board. It
+// panics without [Options.Key] and [Options.Plain]. With a Key, only its owners can answer.
 func (s *Store) Board() approvals.Board {
 	if !s.seal.allowed() {
 		panic("redis: the board holds arguments and answers; give Options.Key, or say with Options.Plain that they may stand in Redis as they are")
 	}
-	return (*board)(s)
+	return board{s}
 }
 
-type board Store
+type board struct{ *Store }
 
 var (
-	post = newScript(`#!lua
-if redis.call('EXISTS',KEYS[1])==1 then return 0 end
-local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
-redis.call('HSET',KEYS[1],'v','1','q',ARGV[2],'until',string.format('%.0f',now+ARGV[3]),
-  'run',string.match(redis.call('INFO','server'),'run_id:(%x+)'))
-redis.call('PEXPIRE',KEYS[1],math.max(0,tonumber(ARGV[3]))+ARGV[4])
-redis.call('SET',KEYS[2],'1','PX',ARGV[5])
-redis.call('ZADD',KEYS[3],now,ARGV[1])
-return 1`)
-
-	// state says what a question is: unknown, over, done, left, or open for so long.
-	state = `
-local function state(key,alive)
-  local q=redis.call('HMGET',key,'v','until','run','over','a')
-  if q[1]~='1' or q[3]~=string.match(redis.call('INFO','server'),'run_id:(%x+)') then return 'unknown' end
-  if q[5] then return 'done',q[5] end
-  local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
-  local left=(tonumber(q[2]) or 0)-now
-  if q[4] or left<=0 then return 'over' end
-  if redis.call('EXISTS',alive)==0 then return 'left',nil,left end
-  return 'open',nil,left
-end
-`
+	post = strictScript("post")
 	// What comes back within the time of an answer, one who waits may have been away.
-	await = script(state + `
-local what,answer,left=state(KEYS[1],KEYS[2])
-if what=='open' or what=='left' then redis.call('SET',KEYS[2],'1','PX',ARGV[1]) return {'open','',left} end
-return {what,answer or '',0}`)
-
-	answer = newScript("#!lua\n" + state + `
-local what=state(KEYS[1],KEYS[2])
-if what=='open' then
-  redis.call('HSET',KEYS[1],'a',ARGV[2]) redis.call('ZREM',KEYS[3],ARGV[1])
-end
-return what`)
-
-	takeDown = script(state + `
-local what=state(KEYS[1],KEYS[2])
-if what=='open' or what=='left' then redis.call('HSET',KEYS[1],'over','1') end
-redis.call('ZREM',KEYS[3],ARGV[1])
-return 1`)
+	await    = script("await")
+	answer   = strictScript("answer")
+	takeDown = script("takedown")
 )
 
-func (b *board) keys(id string) []string {
-	s := (*Store)(b)
-	name := s.seal.name("question", id)
-	return []string{s.key("q", "board", name), s.key("w", "board", name), b.list()}
+func (b board) keys(id string) []string {
+	name := b.seal.name("question", id)
+	return []string{b.key("q", "board", name), b.key("w", "board", name), b.list()}
 }
 
-// list is the key of what hangs. Hosts with another secret have another one: they could
-// not read what it is about, and would take it down.
-func (b *board) list() string {
-	s := (*Store)(b)
-	return s.key("l", "board", s.seal.name("board"))
-}
+// list is the key of the open questions. Hosts with another secret, which could not read them, have
+// another one.
+func (b board) list() string { return b.key("l", "board", b.seal.name("board")) }
 
-// Post implements [approvals.Board].
-func (b *board) Post(ctx context.Context, n approvals.Notice) error {
+func (b board) Post(ctx context.Context, n approvals.Notice) error {
 	if n.ID == "" || len(n.ID) > maxID {
 		return fmt.Errorf("redis: a notice needs an ID of at most %d bytes", maxID)
 	}
-	s := (*Store)(b)
-	sealed, err := s.seal.seal(nil, "question/"+n.ID, n.Question)
+	sealed, err := b.seal.seal(nil, "question/"+n.ID, n.Question)
 	if err != nil {
 		return err
 	}
-	fresh := false
-	err = s.do(ctx, ofBoard, func(ctx context.Context) (err error) {
-		fresh, err = post.Run(ctx, s.client, b.keys(n.ID), n.ID, sealed, time.Until(n.Until).Milliseconds(), keepEnded.Milliseconds(), attendance.Milliseconds()).Bool()
-		return err
-	})
+	lasts := time.Until(n.Until).Milliseconds()
+	fresh, err := b.run(ctx, ofBoard, post, b.keys(n.ID), n.ID, sealed, lasts, keepEnded.Milliseconds(), attendance.Milliseconds()).Bool()
 	if err == nil && !fresh {
 		return fmt.Errorf("redis: the question %s hangs already", n.ID)
 	}
 	return err
 }
 
-// Wait implements [approvals.Board].
-func (b *board) Wait(ctx context.Context, id string) ([]byte, error) {
-	s := (*Store)(b)
+func (b board) Wait(ctx context.Context, id string) ([]byte, error) {
 	heard := time.Now()
 	for {
 		pause := askEvery
@@ -125,7 +77,7 @@ func (b *board) Wait(ctx context.Context, id string) ([]byte, error) {
 			return nil, err
 		case err != nil:
 		case what == "done":
-			given, ok := s.seal.open("answer/"+id, []byte(sealed))
+			given, ok := b.seal.open("answer/"+id, []byte(sealed))
 			if !ok {
 				return nil, fmt.Errorf("redis: the answer to %s was not written by a replica of this host, so it is none", id)
 			}
@@ -146,13 +98,8 @@ func (b *board) Wait(ctx context.Context, id string) ([]byte, error) {
 }
 
 // look says what a question is, and that somebody waits for it.
-func (b *board) look(ctx context.Context, id string) (what, sealed string, left time.Duration, err error) {
-	s := (*Store)(b)
-	var got []any
-	err = s.do(ctx, ofBoard, func(ctx context.Context) (err error) {
-		got, err = await.Run(ctx, s.client, b.keys(id)[:2], attendance.Milliseconds()).Slice()
-		return err
-	})
+func (b board) look(ctx context.Context, id string) (what, sealed string, left time.Duration, err error) {
+	got, err := b.run(ctx, ofBoard, await, b.keys(id)[:2], attendance.Milliseconds()).Slice()
 	if err != nil {
 		return "", "", 0, err
 	}
@@ -165,18 +112,12 @@ func (b *board) look(ctx context.Context, id string) (what, sealed string, left 
 	return what, sealed, time.Duration(millis) * time.Millisecond, nil
 }
 
-// Answer implements [approvals.Board].
-func (b *board) Answer(ctx context.Context, id string, given []byte) error {
-	s := (*Store)(b)
-	sealed, err := s.seal.seal(nil, "answer/"+id, given)
+func (b board) Answer(ctx context.Context, id string, given []byte) error {
+	sealed, err := b.seal.seal(nil, "answer/"+id, given)
 	if err != nil {
 		return err
 	}
-	what := ""
-	err = s.do(ctx, ofBoard, func(ctx context.Context) (err error) {
-		what, err = answer.Run(ctx, s.client, b.keys(id), id, sealed).Text()
-		return err
-	})
+	what, err := b.run(ctx, ofBoard, answer, b.keys(id), id, sealed).Text()
 	was := approvals.Void
 	switch {
 	case err != nil:
@@ -191,17 +132,15 @@ func (b *board) Answer(ctx context.Context, id string, given []byte) error {
 	return &approvals.NoEffectError{ID: id, Was: was, To: approvals.Approved}
 }
 
-// Open implements [approvals.Board].
-func (b *board) Open(ctx context.Context) ([]approvals.Notice, error) {
-	s := (*Store)(b)
+func (b board) Open(ctx context.Context) ([]approvals.Notice, error) {
 	var open []approvals.Notice
-	err := s.do(ctx, ofBoard, func(ctx context.Context) error {
+	err := b.do(ctx, ofBoard, func(ctx context.Context) error {
 		list := b.list()
-		ids, err := s.client.ZRange(ctx, list, 0, maxOpen-1).Result()
+		ids, err := b.client.ZRange(ctx, list, 0, maxOpen-1).Result()
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		pipe := s.client.Pipeline()
+		pipe := b.client.Pipeline()
 		hanging := make([]*goredis.SliceCmd, len(ids))
 		living := make([]*goredis.DurationCmd, len(ids))
 		attended := make([]*goredis.IntCmd, len(ids))
@@ -225,16 +164,15 @@ func (b *board) Open(ctx context.Context) ([]approvals.Notice, error) {
 			}
 		}
 		if len(gone) > 0 {
-			return s.client.ZRem(ctx, list, gone...).Err()
+			return b.client.ZRem(ctx, list, gone...).Err()
 		}
 		return nil
 	})
 	return open, err
 }
 
-// notice reads a question that has so much time left; false where it is over, or none
-// of ours.
-func (b *board) notice(id string, fields []any, left time.Duration) (approvals.Notice, bool) {
+// notice reads a question with so much time left; false if it is over, or not of this host.
+func (b board) notice(id string, fields []any, left time.Duration) (approvals.Notice, bool) {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
 		texts[i], _ = f.(string)
@@ -246,10 +184,6 @@ func (b *board) notice(id string, fields []any, left time.Duration) (approvals.N
 	return approvals.Notice{ID: id, Until: time.Now().Add(left), Question: question}, ok
 }
 
-// TakeDown implements [approvals.Board].
-func (b *board) TakeDown(ctx context.Context, id string) error {
-	s := (*Store)(b)
-	return s.do(ctx, ofBoard, func(ctx context.Context) error {
-		return takeDown.Run(ctx, s.client, b.keys(id), id).Err()
-	})
+func (b board) TakeDown(ctx context.Context, id string) error {
+	return b.run(ctx, ofBoard, takeDown, b.keys(id), id).Err()
 }

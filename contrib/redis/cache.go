@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// tokenLife is how long a token is known after the last write: a value whose
-	// tokens are gone is not believed any more.
+	// tokenLife is how long a token lasts after the last write. Without its tokens a value is a miss.
 	tokenLife = 24 * time.Hour
 	// writeLease is how long a write counts whose replica may have died.
 	writeLease = 10 * time.Minute
@@ -31,96 +30,40 @@ const (
 	mostOwed     = 4096
 )
 
-// Cache returns the memory of all replicas, for cache.Options.Remote. It panics
-// where contents may not be stored: without [Options.Key] and [Options.Plain].
+// Cache returns the cache of all replicas, for cache.Options.Remote. It panics without [Options.Key]
+// and [Options.Plain].
 //
-// A value bears the tokens of all that it is about, as they were when it was asked
-// for, and is believed while these are the present ones. A write changes them when
-// it begins, to such as nothing is kept under, and when it ends. A token holds the
-// id that Redis has since its start, so that what it knew before a restart is not
-// believed.
+// A value has the tokens of everything that it is about, as they were when it was asked for, and
+// counts while these are the present ones. A write changes them when it begins, to such as nothing is
+// kept under, and when it ends. A token has the id of Redis' run, so that a restart ends its values.
 func (s *Store) Cache() cache.Remote {
 	if !s.seal.allowed() {
 		panic("redis: the cache holds results; give Options.Key, or say with Options.Plain that they may stand in Redis as they are")
 	}
-	return (*remote)(s)
+	return remote{s}
 }
 
-type remote Store
+type remote struct{ *Store }
 
 var (
-	look = script(`
-local v=redis.call('MGET',unpack(KEYS))
-local run=string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)
-local busy=false
-for i=3,#KEYS do
-  local t=v[i]
-  local open=t and string.sub(t,1,16)==run
-  if t and string.sub(t,1,17)=='!'..run then
-    busy=true
-  elseif not open then
-    v[i]=run..ARGV[1]
-    redis.call('SET',KEYS[i],v[i],'PX',ARGV[3])
-  end
-end
-if busy then return {} end
-local h='1'..table.concat(v,',',3)
-if v[1] and string.sub(v[1],1,#h+1)==h..'\n' then return {h,v[1]} end
-if v[2]==h then return {h,'','busy'} end
-redis.call('SET',KEYS[2],h,'PX',ARGV[2])
-return {h}`)
-
-	// keep is refused when memory is full.
-	keep = newScript(`#!lua
-local h='1'..table.concat(redis.call('MGET',unpack(KEYS,3)),',')
-if h==ARGV[3] then redis.call('SET',KEYS[1],ARGV[1],'PX',ARGV[2]) end
-if redis.call('GET',KEYS[2])==ARGV[3] then redis.call('DEL',KEYS[2]) end
-return 1`)
-
-	drop = script(`if redis.call('GET',KEYS[1])==ARGV[1] then redis.call('DEL',KEYS[1]) end return 1`)
-
-	renew = script(`if redis.call('GET',KEYS[1])==ARGV[1] then redis.call('PEXPIRE',KEYS[1],ARGV[2]) end return 1`)
-
-	begin = script(`
-local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
-local run=string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)
-for i=1,#KEYS,2 do
-  redis.call('ZADD',KEYS[i+1],now+ARGV[3],ARGV[1])
-  local top=redis.call('ZREVRANGE',KEYS[i+1],0,0,'WITHSCORES')
-  local left=math.max(1,math.floor(tonumber(top[2])-now))
-  redis.call('PEXPIRE',KEYS[i+1],left)
-  redis.call('SET',KEYS[i],'!'..run..ARGV[2],'PX',left)
-end
-return 1`)
-
-	end = script(`
-local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
-local run=string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)
-for i=1,#KEYS,2 do
-  redis.call('ZREM',KEYS[i+1],ARGV[1])
-  redis.call('ZREMRANGEBYSCORE',KEYS[i+1],'-inf',now)
-  local top=redis.call('ZREVRANGE',KEYS[i+1],0,0,'WITHSCORES')
-  if top[2] then
-    redis.call('SET',KEYS[i],'!'..run..ARGV[2],'PX',math.max(1,math.floor(tonumber(top[2])-now)))
-  else
-    redis.call('SET',KEYS[i],run..ARGV[2],'PX',ARGV[3])
-  end
-end
-return 1`)
+	look  = script("look")
+	keep  = strictScript("keep")
+	drop  = script("drop")
+	renew = script("renew")
+	begin = script("begin")
+	end   = script("end")
 )
 
-// keys are those of a question: its value, its flight, and the tokens of all that
-// it is about.
-func (m *remote) keys(q cache.Question) []string {
-	s := (*Store)(m)
-	about, id := s.about(q.Server), s.seal.name("question", string(q.ID[:]))
-	keys := append(make([]string, 0, 3+len(q.Names)), s.key("c", about, id), s.key("f", about, id))
+// keys are those of a question: its value, its flight, and the tokens of everything it is about.
+func (m remote) keys(q cache.Question) []string {
+	about, id := m.about(q.Server), m.seal.name("question", string(q.ID[:]))
+	keys := append(make([]string, 0, 3+len(q.Names)), m.key("c", about, id), m.key("f", about, id))
 	if len(q.Names) == 0 {
-		return append(keys, s.key("t", about, "last"))
+		return append(keys, m.key("t", about, "last"))
 	}
-	keys = append(keys, s.key("t", about, "whole"))
+	keys = append(keys, m.key("t", about, "whole"))
 	for _, name := range q.Names {
-		keys = append(keys, s.key("t", about, m.entity(name)))
+		keys = append(keys, m.key("t", about, m.entity(name)))
 	}
 	return keys
 }
@@ -135,14 +78,13 @@ func (s *Store) about(server string) string {
 	return about
 }
 
-func (m *remote) entity(name cache.Name) string {
+func (m remote) entity(name cache.Name) string {
 	return "e" + m.seal.name("entity", string(name[:]))
 }
 
 // writeKeys are a token and the writes under way, for all that a write may change.
-func (m *remote) writeKeys(w cache.Write) []string {
-	s := (*Store)(m)
-	about := s.about(w.Server)
+func (m remote) writeKeys(w cache.Write) []string {
+	about := m.about(w.Server)
 	things := []string{"last"}
 	if len(w.Names) == 0 {
 		things = append(things, "whole")
@@ -152,7 +94,7 @@ func (m *remote) writeKeys(w cache.Write) []string {
 	}
 	keys := make([]string, 0, 2*len(things))
 	for _, thing := range things {
-		keys = append(keys, s.key("t", about, thing), s.key("b", about, thing))
+		keys = append(keys, m.key("t", about, thing), m.key("b", about, thing))
 	}
 	return keys
 }
@@ -163,36 +105,30 @@ func nonce() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Look implements [cache.Remote]. What was found before is looked for by a plain
-// read; else one script looks and takes the lead.
-func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
-	s := (*Store)(m)
+// Look implements [cache.Remote]. A recent hit is one plain read; else a script looks or leads.
+func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
 	switch {
-	case s.contact.isDown():
+	case m.contact.isDown():
 		return cache.Found{}, errGone
-	case m.owed.has(q.Server) || s.contact.settling():
+	case m.owed.has(q.Server) || m.contact.settling():
 		return cache.Found{}, nil // a write is known of that others have not heard of, here or there
 	}
 	if h := m.found.of(q); h != nil {
 		if f, ok, err := m.peek(ctx, h); ok || err != nil {
 			return f, err
 		}
-		m.found.forget(q.ID)
+		m.found.slot(q.ID).Store(nil)
 	}
 	keys := m.keys(q)
-	var got []any
-	err := s.do(ctx, ofCache, func(ctx context.Context) (err error) {
-		got, err = look.Run(ctx, s.client, keys, nonce(), flightLease.Milliseconds(), tokenLife.Milliseconds()).Slice()
-		return err
-	})
+	got, err := m.run(ctx, ofCache, look, keys, nonce(), flightLease.Milliseconds(), tokenLife.Milliseconds()).Slice()
 	if err != nil || len(got) == 0 {
 		return cache.Found{}, err
 	}
 	ticket, _ := got[0].(string)
 	if len(got) == 1 {
-		m.leads.add(keys[1], ticket)
+		m.leads.tickets.Store(keys[1], ticket)
 	}
-	if s.contact.settling() || !m.alive(ticket) { // or Redis has started again since
+	if m.contact.settling() || !m.alive(ticket) { // or Redis has started again since
 		m.Drop(ctx, q, ticket)
 		return cache.Found{}, nil
 	}
@@ -209,13 +145,11 @@ func (m *remote) Look(ctx context.Context, q cache.Question) (cache.Found, error
 	return cache.Found{Ticket: ticket}, nil
 }
 
-// peek reads a value and its tokens at one instant. It asks nothing else of Redis,
-// and costs little more than a GET.
-func (m *remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err error) {
-	s := (*Store)(m)
-	got, err := s.mget(ctx, h.command)
-	if err != nil || len(got) != len(h.command)-1 || s.contact.settling() {
-		return cache.Found{}, err == nil && s.contact.settling(), err
+// peek reads a value and its tokens at one instant, at little more than the cost of a GET.
+func (m remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err error) {
+	got, err := m.mget(ctx, h.command)
+	if err != nil || len(got) != len(h.command)-1 || m.contact.settling() {
+		return cache.Found{}, err == nil && m.contact.settling(), err
 	}
 	entry, _ := got[0].(string)
 	ticket, ok := m.bears(entry, got[1:])
@@ -226,8 +160,7 @@ func (m *remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err 
 	return cache.Found{Value: value, Ticket: ticket}, ok, nil
 }
 
-// mget is an operation without a timer of its own: the client's timeouts and the
-// caller's deadline bound it.
+// mget is an operation that the client's timeouts and the caller's deadline bound, without a timer.
 func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -240,9 +173,8 @@ func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) 
 	return reply.Val(), s.ended(ctx, ofCache, err)
 }
 
-// bears returns the ticket of an entry that bears exactly these tokens, all of
-// servers that have not started again.
-func (m *remote) bears(entry string, tokens []any) (ticket string, ok bool) {
+// bears returns the ticket of an entry with exactly these tokens, all of the present runs.
+func (m remote) bears(entry string, tokens []any) (ticket string, ok bool) {
 	if !strings.HasPrefix(entry, entryVersion) {
 		return "", false
 	}
@@ -263,9 +195,8 @@ func (m *remote) bears(entry string, tokens []any) (ticket string, ok bool) {
 	return entry[:end], true
 }
 
-// alive reports whether all tokens of a ticket are of servers that have not
-// started again since.
-func (m *remote) alive(ticket string) bool {
+// alive reports whether all tokens of a ticket are of the present runs.
+func (m remote) alive(ticket string) bool {
 	tokens, ok := strings.CutPrefix(ticket, entryVersion)
 	if !ok {
 		return false
@@ -279,7 +210,7 @@ func (m *remote) alive(ticket string) bool {
 }
 
 // value takes an entry apart: its ticket, and contents that were sealed for it.
-func (m *remote) value(place, ticket, entry string) ([]byte, bool) {
+func (m remote) value(place, ticket, entry string) ([]byte, bool) {
 	if len(entry) <= len(ticket) || entry[:len(ticket)] != ticket || entry[len(ticket)] != '\n' {
 		return nil, false
 	}
@@ -291,8 +222,7 @@ func (m *remote) value(place, ticket, entry string) ([]byte, bool) {
 	return m.seal.open(place+ticket, contents)
 }
 
-// Keep implements [cache.Remote].
-func (m *remote) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
+func (m remote) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
 	if ticket == "" {
 		return nil
 	}
@@ -300,13 +230,11 @@ func (m *remote) Keep(ctx context.Context, q cache.Question, ticket string, valu
 		m.Drop(ctx, q, ticket)
 		return nil
 	}
-	s, keys := (*Store)(m), m.keys(q)
-	m.leads.end(keys[1], ticket)
+	keys := m.keys(q)
+	m.leads.tickets.CompareAndDelete(keys[1], ticket)
 	entry, err := m.seal.seal([]byte(ticket+"\n"), keys[0]+ticket, value)
 	if err == nil {
-		err = s.do(ctx, ofCache, func(ctx context.Context) error {
-			return keep.Run(ctx, s.client, keys, entry, ttl.Milliseconds(), ticket).Err()
-		})
+		err = m.run(ctx, ofCache, keep, keys, entry, ttl.Milliseconds(), ticket).Err()
 	}
 	if err != nil {
 		m.Drop(ctx, q, ticket)
@@ -316,22 +244,16 @@ func (m *remote) Keep(ctx context.Context, q cache.Question, ticket string, valu
 	return nil
 }
 
-// Drop implements [cache.Remote].
-func (m *remote) Drop(ctx context.Context, q cache.Question, ticket string) {
+func (m remote) Drop(ctx context.Context, q cache.Question, ticket string) {
 	if ticket == "" {
 		return
 	}
-	s, flight := (*Store)(m), m.keys(q)[1]
-	m.leads.end(flight, ticket)
-	s.soon(ctx, func(ctx context.Context) {
-		_ = s.do(ctx, ofCache, func(ctx context.Context) error {
-			return drop.Run(ctx, s.client, []string{flight}, ticket).Err()
-		})
-	})
+	flight := m.keys(q)[1]
+	m.leads.tickets.CompareAndDelete(flight, ticket)
+	m.soon(ctx, func(ctx context.Context) { m.run(ctx, ofCache, drop, []string{flight}, ticket) })
 }
 
-// soon runs f, and after the end of ctx for as long as an operation may take, with
-// nobody waiting for it.
+// soon runs f, on a goroutine if ctx has ended.
 func (s *Store) soon(ctx context.Context, f func(context.Context)) {
 	if ctx.Err() == nil {
 		f(ctx)
@@ -340,35 +262,35 @@ func (s *Store) soon(ctx context.Context, f func(context.Context)) {
 	s.closed.Go(func() { f(context.WithoutCancel(ctx)) })
 }
 
-// Begin implements [cache.Remote].
-func (m *remote) Begin(ctx context.Context, w cache.Write) error {
-	s, lease := (*Store)(m), writeLease
+func (m remote) Begin(ctx context.Context, w cache.Write) error {
+	lease := writeLease
 	if !w.Until.IsZero() {
 		lease = min(lease, max(time.Until(w.Until), 0)+time.Second)
 	}
-	return s.do(ctx, ofCache, func(ctx context.Context) error {
-		return begin.Run(ctx, s.client, m.writeKeys(w), w.ID, nonce(), lease.Milliseconds()).Err()
-	})
+	return m.run(ctx, ofCache, begin, m.writeKeys(w), w.ID, lease.Milliseconds()).Err()
 }
 
-// End implements [cache.Remote]. Where Redis does not answer it waits until every
-// other replica must have seen that, some 1.5 seconds after the last answer, or
-// until ctx is done; this process says it when Redis is back, before anybody
-// believes what it knew.
-func (m *remote) End(ctx context.Context, w cache.Write) error {
-	s, began := (*Store)(m), time.Now()
+// End implements [cache.Remote]. If Redis does not answer, it waits until every other replica must
+// have noticed, some 1.5 seconds after the last answer, or until ctx is done. This process ends the
+// write when Redis is back, before any earlier value counts.
+func (m remote) End(ctx context.Context, w cache.Write) (ticket string, err error) {
+	began := time.Now()
 	m.owed.add(w)
 	for {
-		err := s.end(ctx, w)
+		keys, args := m.ending(w)
+		ticket, err = m.run(ctx, ofCache, end, keys, args...).Text()
 		if err == nil {
 			m.owed.paid(w.ID)
-			return nil
+			if m.owed.has(w.Server) || m.contact.settling() || !m.alive(ticket) {
+				ticket = ""
+			}
+			return ticket, nil
 		}
-		s.contact.doubt()
+		m.contact.doubt()
 		now := time.Now()
-		left := min(s.contact.alone(now), began.Add(s.contact.grace).Sub(now))
+		left := min(m.contact.alone(now), began.Add(m.contact.grace).Sub(now))
 		if left <= 0 || ctx.Err() != nil {
-			return err
+			return "", err
 		}
 		select {
 		case <-time.After(min(left, 25*time.Millisecond)):
@@ -377,10 +299,10 @@ func (m *remote) End(ctx context.Context, w cache.Write) error {
 	}
 }
 
-func (s *Store) end(ctx context.Context, w cache.Write) error {
-	return s.do(ctx, ofCache, func(ctx context.Context) error {
-		return end.Run(ctx, s.client, (*remote)(s).writeKeys(w), w.ID, nonce(), tokenLife.Milliseconds()).Err()
-	})
+// ending returns the keys and arguments of the script that ends a write; its ticket's keys are last.
+func (m remote) ending(w cache.Write) (keys []string, args []any) {
+	pairs, tokens := m.writeKeys(w), m.keys(cache.Question{Server: w.Server, Names: w.Names})[2:]
+	return append(pairs, tokens...), []any{w.ID, nonce(), tokenLife.Milliseconds(), len(pairs)}
 }
 
 // Owed are the ends of writes that Redis was not told of.
@@ -434,16 +356,16 @@ func (o *owed) all() []cache.Write {
 // payOwed tells Redis of what it was not told. An error is that there is no answer.
 func (s *Store) payOwed(ctx context.Context) error {
 	return together(ctx, s, s.owed.all(), func(pipe goredis.Pipeliner, w cache.Write) *goredis.Cmd {
-		return end.Eval(ctx, pipe, (*remote)(s).writeKeys(w), w.ID, nonce(), tokenLife.Milliseconds())
+		keys, args := remote{s}.ending(w)
+		return end.Eval(ctx, pipe, keys, args...)
 	}, func(w cache.Write) { s.owed.paid(w.ID) })
 }
 
 // atOnce is how many of many scripts go in one round trip.
 const atOnce = 256
 
-// together runs a script for each of many things, and calls did for those for which
-// that went well. It is quick, since heartbeats wait for it and other replicas for
-// half a second only. An error is that there is no answer.
+// together runs a script for each of many things, and calls did for those that went well. It is
+// quick, since heartbeats wait for it. An error means that there is no answer.
 func together[T any](ctx context.Context, s *Store, things []T, run func(goredis.Pipeliner, T) *goredis.Cmd, did func(T)) error {
 	for some := range slices.Chunk(things, atOnce) {
 		within, cancel := context.WithTimeout(ctx, s.timeout)
@@ -467,50 +389,28 @@ func together[T any](ctx context.Context, s *Store, things []T, run func(goredis
 
 // Leads are the flights that this process leads.
 type leads struct {
-	mu      sync.Mutex
-	tickets map[string]string // by the flight's key
-	next    time.Time
+	tickets sync.Map  // by the flight's key
+	next    time.Time // of their renewal; only watch uses it
 }
 
-func (l *leads) add(flight, ticket string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.tickets == nil {
-		l.tickets = make(map[string]string)
-	}
-	l.tickets[flight] = ticket
-}
-
-func (l *leads) end(flight, ticket string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.tickets[flight] == ticket {
-		delete(l.tickets, flight)
-	}
-}
-
-// due returns the flights once in a while.
-func (l *leads) due(now time.Time) map[string]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now.Before(l.next) || len(l.tickets) == 0 {
-		return nil
-	}
-	l.next = now.Add(renewEvery)
-	return maps.Clone(l.tickets)
-}
-
-// renewLeads says that this process still leads. What it cannot say ends the lead.
+// renewLeads keeps the leads of this process, once in a while. What it cannot renew ends.
 func (s *Store) renewLeads(ctx context.Context) {
-	due := s.leads.due(time.Now())
-	flights := slices.Collect(maps.Keys(due))
+	now := time.Now()
+	if now.Before(s.leads.next) {
+		return
+	}
+	s.leads.next = now.Add(renewEvery)
+	var flights []string
+	for flight := range s.leads.tickets.Range {
+		flights = append(flights, flight.(string))
+	}
 	_ = together(ctx, s, flights, func(pipe goredis.Pipeliner, flight string) *goredis.Cmd {
-		return renew.Eval(ctx, pipe, []string{flight}, due[flight], flightLease.Milliseconds())
+		ticket, _ := s.leads.tickets.Load(flight)
+		return renew.Eval(ctx, pipe, []string{flight}, ticket, flightLease.Milliseconds())
 	}, func(string) {})
 }
 
-// Hits are the questions that were answered lately, so that a plain read will do,
-// and that read, ready to be sent.
+// Hits are recent hits, with the plain read of each, ready to be sent.
 type hits struct {
 	slots [4096]atomic.Pointer[hit]
 }
@@ -543,5 +443,3 @@ func (h *hits) add(q cache.Question, keys []string) {
 	q.Names = slices.Clone(q.Names)
 	h.slot(q.ID).Store(&hit{q, keys[0], command})
 }
-
-func (h *hits) forget(id [sha256.Size]byte) { h.slot(id).Store(nil) }

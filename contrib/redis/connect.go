@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -105,16 +106,28 @@ func (s *Store) check(ctx context.Context) error {
 }
 
 // mark shows whether scripts can be used.
-var mark = script(`redis.call('SET',KEYS[1],'1','PX',ARGV[1]) return 1`)
+var mark = script("mark")
 
-// script is a script that may write when memory is full: it makes the memory
-// smaller by what it ends.
-func script(source string) *goredis.Script {
-	return newScript("#!lua flags=allow-oom\n" + source)
+//go:embed lua
+var sources embed.FS
+
+// script returns a script that may write when memory is full, since it only ends things.
+func script(name string) *goredis.Script { return read("#!lua flags=allow-oom\n", name) }
+
+// strictScript returns a script that is refused when memory is full.
+func strictScript(name string) *goredis.Script { return read("#!lua\n", name) }
+
+// read returns a script from its file, with what several of them use before it.
+func read(head, name string) *goredis.Script {
+	for _, part := range []string{"prelude", name} {
+		text, err := sources.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			panic(err) // it is a file of ours
+		}
+		head += string(text)
+	}
+	return goredis.NewScript(head)
 }
-
-// newScript is a script that is refused when memory is full.
-func newScript(source string) *goredis.Script { return goredis.NewScript(source) }
 
 // explain says what to do about an error at the start.
 func explain(err error) error {
@@ -174,9 +187,8 @@ func field(info, name string) string {
 	return strings.TrimSpace(value)
 }
 
-// Runs are the servers that are connected: each has another id after each start,
-// and what it knew before may be older than what happened since. So may what a copy
-// knows that took its place, and then its predecessor's id is no server's any more.
+// Runs are the ids of the connected servers. Each start has another, and what an earlier run, or a
+// copy in its place, holds may be out of date.
 type runs struct {
 	cluster bool
 	mu      sync.Mutex

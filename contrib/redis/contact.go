@@ -9,27 +9,23 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// How a replica knows that it heard of every write of the others. While Redis
-// takes none of their heartbeats, a write that nobody could note is not told to be
-// over before each of them must have seen that it is cut off, and what they believe
-// again afterwards comes after that write's replica has made up for it.
+// A replica has seen every write of the others as long as Redis takes its heartbeats. While Redis does
+// not, a write that could not be announced ends only when each of the others must have noticed that
+// it is cut off; what they trust again afterwards comes after that write's replica made up for it.
 const (
 	beat = 100 * time.Millisecond // between two heartbeats
-	// silence is the time without a heartbeat after which nothing is believed that
-	// Redis knew before. It is no longer where the host waits longer for an answer:
-	// what is late is a miss, and every write of an outage waits for it.
+	// silence is the time without a heartbeat after which nothing of Redis counts. A longer Timeout does
+	// not extend it: a late answer is a miss, and every write of an outage waits for it.
 	silence = time.Second
 )
 
-// pulse is a heartbeat. It changes nothing and is a script that may: a Redis that
-// answers reads and takes no writes refuses it, as it does the end of a write.
-var pulse = script(`return string.sub(string.match(redis.call('INFO','server'),'run_id:(%x+)'),1,16)`)
+// pulse is a heartbeat: a script that may write, so that a Redis which takes no writes refuses it.
+var pulse = script("pulse")
 
 // errGone is what operations end with while Redis is known to be gone.
 var errGone = errors.New("redis: no answer; calls go on without until it is back")
 
-// A contact knows whether Redis takes heartbeats. Other answers say nothing: they
-// may be those of a Redis that reads only.
+// A contact tracks whether Redis takes heartbeats. Other answers may be those of a read-only Redis.
 type contact struct {
 	grace  time.Duration // after the last heartbeat, by when all others know
 	settle time.Duration // after it came back, by when all others have noticed; until then nothing is believed
@@ -87,16 +83,14 @@ func (c *contact) doubt() {
 	}
 }
 
-// alone returns how long it takes until all other replicas know that they were cut
-// off if this one is.
+// alone returns how long it takes until all others have noticed that they are cut off if this one is.
 func (c *contact) alone(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last.Add(c.grace).Sub(now)
 }
 
-// watch sends heartbeats until ctx is done. When Redis is back, this replica first
-// makes up for what it could not say.
+// watch sends heartbeats until ctx is done. When Redis is back, it first makes up for lost writes.
 func (s *Store) watch(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()

@@ -41,7 +41,7 @@ func TestSnapshotIsNotBelieved(t *testing.T) {
 	if err := a.Begin(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.End(t.Context(), w); err != nil {
+	if err := ended(t.Context(), a, w); err != nil {
 		t.Fatal(err)
 	}
 	e.Kill()
@@ -73,7 +73,7 @@ func TestWriteDuringAPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := cache.Write{ID: "w", Server: "crm"}
-	if a.Begin(t.Context(), w) == nil || a.End(t.Context(), w) == nil {
+	if a.Begin(t.Context(), w) == nil || ended(t.Context(), a, w) == nil {
 		t.Error("it was told of")
 	}
 	if took := time.Since(began); took < time.Second || took > 20*time.Second {
@@ -104,7 +104,7 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	eventually(t, "it does not know that it is cut off", func() bool { _, err := a.Look(t.Context(), question("one")); return err != nil })
 	began := time.Now()
 	write := cache.Write{ID: "w", Server: "crm"}
-	if a.Begin(t.Context(), write) == nil || a.End(t.Context(), write) == nil {
+	if a.Begin(t.Context(), write) == nil || ended(t.Context(), a, write) == nil {
 		t.Error("somebody was told of the write")
 	}
 	if took := time.Since(began); took > 20*time.Second {

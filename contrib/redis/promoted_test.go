@@ -95,7 +95,7 @@ func TestPromotedCopyIsNotBelieved(t *testing.T) {
 	if err := writes.Cache().Begin(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if err := writes.Cache().End(t.Context(), w); err != nil {
+	if err := ended(t.Context(), writes.Cache(), w); err != nil {
 		t.Fatal(err)
 	}
 	address.move(second)

@@ -38,7 +38,7 @@ func TestRedisThatOnlyReadsIsNotBelieved(t *testing.T) {
 			}
 			must(t, trouble(t, e))
 			w := cache.Write{ID: "w", Server: "crm"}
-			if a.Begin(t.Context(), w) == nil || a.End(t.Context(), w) == nil {
+			if a.Begin(t.Context(), w) == nil || ended(t.Context(), a, w) == nil {
 				t.Fatal("it was told of a write")
 			}
 			if got := looks(t, b, "one", time.Second); len(got) > 0 {

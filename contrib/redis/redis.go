@@ -1,11 +1,9 @@
-// Package redis lets replicas of a host share one memory, one pace and one set of
-// approvals, in a Redis of version 7 or later.
+// Package redis lets replicas of a host share a cache, rate limits and approvals, in a Redis of
+// version 7 or later.
 //
-// A [Store] is four small things for four options of the core: [Store.Cache] for
-// cache.Options.Remote, [Store.Limiter] for ratelimit.Options.Shared,
-// [Store.Approvals] for hitl.Options.Store and [Store.Board] for
-// inbox.Options.Board. Nothing dangerous is done because of what stands in Redis: a
-// yes that executes lives in the process that asked, and Redis can only take away.
+// A [Store] serves four options: [Store.Cache] is for cache.Options.Remote, [Store.Limiter] for
+// ratelimit.Options.Shared, [Store.Approvals] for hitl.Options.Store and [Store.Board] for
+// inbox.Options.Board. Redis can only take an approval away: the grant is in the process that asked.
 package redis
 
 import (
@@ -20,29 +18,23 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Options are the settings of [Open]. The zero value is ready for limits and
-// approvals; the cache and the board hold contents and need Key or Plain.
+// Options configures [Open]. The zero value is ready for limits and approvals; the cache and the board
+// hold contents and need Key or Plain.
 type Options struct {
-	// Key is a secret of 32 bytes, the same in every replica. What calls carry and
-	// answer is sealed with it (AES-256-GCM), so that who can read Redis learns nothing
-	// of it, and what others wrote there is not believed. nil means none.
+	// Key is a secret of 32 bytes, the same in every replica. It seals contents (AES-256-GCM), so that
+	// Redis' other users can neither read nor write them. nil means none.
 	Key []byte
-	// Plain is the host's word that results, arguments and answers may stand in Redis
-	// as they are: who can write to Redis can then answer for a person. The zero value
-	// means that without a Key no contents are stored.
+	// Plain allows results, arguments and answers in Redis as they are: whoever can write to Redis can
+	// then answer for a person. The default is to store no contents without a Key.
 	Plain bool
 	// Prefix begins every key; replicas that share have the same. "" means "fairlead".
 	Prefix string
-	// Timeout is how long one operation may take. A context's earlier deadline counts as
-	// well. The first writes of an outage wait for it and 1.2 s; above a second it is
-	// patience for limits and approvals alone, and no value is believed of a Redis that
-	// needs so long. 0 means 250 ms.
+	// Timeout bounds one operation, beside the context's deadline. The first writes of an outage wait for it
+	// and 1.2 s. Above a second it helps limits and approvals alone, and values are misses. 0 means 250 ms.
 	Timeout time.Duration
-	// MaxValue is the size of a result, in bytes, above which it is not kept; 0 means
-	// 1 MiB.
+	// MaxValue is the size in bytes above which a result is not kept; 0 means 1 MiB.
 	MaxValue int
-	// Logger gets a line when something begins to fail and when it works again; nil is
-	// silent.
+	// Logger gets a line when something begins to fail and when it works again; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -76,13 +68,12 @@ type Store struct {
 	closeErr error // of closing
 }
 
-// Open connects to a Redis by its URL: redis://user:password@host:port/db,
-// rediss:// with TLS, unix://path, and for a cluster the same with further nodes as
-// ?addr=host:port. It fails where that is none, or none that can be used: another
-// program, a wrong password, a replica that takes no writes, one that is full.
+// Open connects to a Redis by its URL: redis://user:password@host:port/db, rediss:// with TLS,
+// unix://path, and for a cluster the same with further nodes as ?addr=host:port. The error names what
+// makes the server unusable: another program, a wrong password, a replica, a full memory.
 //
-// It starts a goroutine that watches the connection; it ends with [Store.Close].
-// Open panics on a negative number and on a Key of another length.
+// A goroutine watches the connection until [Store.Close]. Open panics on a negative number and on a
+// Key of another length.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	switch {
 	case o.Timeout < 0:
@@ -115,8 +106,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the connection. What it holds in Redis stays there for the others,
-// and ends by itself. A second Close does nothing more.
+// Close ends the connection. Its contents in Redis expire. A second Close does nothing more.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.close()
@@ -149,6 +139,19 @@ func (s *Store) do(ctx context.Context, facility string, operation func(context.
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.ended(ctx, facility, operation(within))
+}
+
+// run runs a script as one operation.
+func (s *Store) run(ctx context.Context, facility string, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
+	reply := goredis.NewCmd(ctx)
+	err := s.do(ctx, facility, func(ctx context.Context) error {
+		reply = script.Run(ctx, s.client, keys, args...)
+		return reply.Err()
+	})
+	if err != nil {
+		reply.SetErr(err)
+	}
+	return reply
 }
 
 // ended notes how an operation went.

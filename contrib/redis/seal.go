@@ -14,8 +14,7 @@ import (
 	"sync"
 )
 
-// A sealer writes contents so that only replicas of the same host read them, or
-// refuses to write them.
+// A sealer seals contents so that only replicas of the same host can read them, or refuses to.
 type sealer struct {
 	aead   cipher.AEAD // nil without a key
 	plain  bool
@@ -66,8 +65,7 @@ func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) 
 	return nil, errContents
 }
 
-// open returns the contents, opened where they lie, and false for what is foreign or
-// was meant for another place.
+// open returns the contents, opened in place, and false for those of others or of another place.
 func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 	switch {
 	case len(contents) == 0:
@@ -80,8 +78,7 @@ func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// name returns a text of 22 characters that stands for the parts in a key. Hostile
-// names have no braces, no length and, with a secret, no meaning in it.
+// name returns 22 characters for the parts of a key: without braces, and secret if there is a Key.
 func (s sealer) name(parts ...string) string {
 	h, _ := s.hashes.Get().(hash.Hash)
 	defer s.hashes.Put(h)
@@ -96,8 +93,7 @@ func (s sealer) name(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(buffer[:0])[:16])
 }
 
-// key is a key of a kind about something. All about one thing lie in one slot of a
-// cluster.
+// key is a key of a kind about something, which lies in one slot of a cluster.
 func (s *Store) key(kind, about string, rest ...string) string {
 	return s.prefix + ":" + kind + ":{" + about + "}" + strings.Join(append([]string{""}, rest...), ":")
 }

@@ -55,7 +55,7 @@ func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
 			for i := range c.writes {
 				all.Go(func() {
 					w := cache.Write{ID: fmt.Sprint(i), Server: "crm", Names: about(i).Names}
-					if a.End(ctx, w) == nil {
+					if ended(ctx, a, w) == nil {
 						t.Error("it was told of a write")
 					}
 				})

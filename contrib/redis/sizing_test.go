@@ -54,7 +54,7 @@ func BenchmarkSizing(b *testing.B) {
 		{"miss and fill", func() error { _, err := fill(1000); return err }},
 		{"write", func() error {
 			w := cache.Write{ID: "w", Server: "crm", Names: hot.Names}
-			return errors.Join(c.Begin(ctx, w), c.End(ctx, w))
+			return errors.Join(c.Begin(ctx, w), ended(ctx, c, w))
 		}},
 		{"decision of the limiter", func() error { return take(1e6) }},
 		{"record of a dangerous call", func() error {

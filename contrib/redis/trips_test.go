@@ -159,7 +159,7 @@ func TestRoundTrips(t *testing.T) {
 	s, other := open(t, w.url, redis.Options{Key: key, Timeout: patient}), open(t, e.URL(), redis.Options{Key: key, Timeout: patient}) // the other one is not counted
 	written := func(c cache.Remote, id string) {
 		must(t, c.Begin(t.Context(), cache.Write{ID: id, Server: "crm"}))
-		must(t, c.End(t.Context(), cache.Write{ID: id, Server: "crm"}))
+		must(t, ended(t.Context(), c, cache.Write{ID: id, Server: "crm"}))
 	}
 	take := func(id string) {
 		_, err := s.Limiter().Take(t.Context(), ratelimit.Waiter{ID: id, Buckets: []ratelimit.Bucket{

@@ -41,6 +41,11 @@ func question(text string) cache.Question {
 	return cache.Question{Server: "crm", ID: sha256.Sum256([]byte(text))}
 }
 
+func ended(ctx context.Context, c cache.Remote, w cache.Write) error {
+	_, err := c.End(ctx, w)
+	return err
+}
+
 // keep keeps a value. A store that was held up says that nothing may be kept, as it
 // should, and is asked again.
 func keep(t *testing.T, c cache.Remote, text, value string) {
@@ -337,7 +342,7 @@ func TestNothingHangsPastItsDeadline(t *testing.T) {
 			return s.Cache().Keep(ctx, question("x"), "1x", []byte("v"), time.Minute)
 		},
 		"begin": func(ctx context.Context) error { return s.Cache().Begin(ctx, cache.Write{ID: "w", Server: "crm"}) },
-		"end":   func(ctx context.Context) error { return s.Cache().End(ctx, cache.Write{ID: "w", Server: "crm"}) },
+		"end":   func(ctx context.Context) error { return ended(ctx, s.Cache(), cache.Write{ID: "w", Server: "crm"}) },
 		"take": func(ctx context.Context) error {
 			_, err := s.Limiter().Take(ctx, ratelimit.Waiter{ID: "1"})
 			return err

@@ -5,19 +5,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/pingcap/tidb/pkg/parser"
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // the plain values of the tree
-
-	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// MySQL is a probe for servers that speak MySQL's dialect: MySQL, MariaDB, TiDB. One
-// SELECT, VALUES, TABLE or SHOW is a read, and so is the EXPLAIN of one; one INSERT
-// adds, with IGNORE too. All else is destructive: UPDATE, REPLACE and ON DUPLICATE
-// KEY UPDATE, which overwrite, INTO OUTFILE, FOR UPDATE, @a := 1, functions that are
-// not in the list, a second statement, and every comment between slashes, since
-// servers run some of them.
+// MySQL is a probe for servers with MySQL's dialect: MySQL, MariaDB, TiDB. One SELECT, VALUES, TABLE
+// or SHOW is a read, and so is the EXPLAIN of one; one INSERT adds, with IGNORE too. All else is
+// destructive: UPDATE, REPLACE and ON DUPLICATE KEY UPDATE, INTO OUTFILE, FOR UPDATE, @a := 1, other
+// functions, a second statement, and every comment between slashes, which some servers run.
 func MySQL(text string) preflight.Verdict {
 	text = lines(text)
 	if why := unfit(text); why != "" {
@@ -55,8 +52,8 @@ func MySQL(text string) preflight.Verdict {
 	return verdict("one " + name)
 }
 
-// myComments says which comment is not one for every server: MySQL runs /*! */,
-// MariaDB /*M! */, TiDB /*T! */, and two dashes begin one only before a blank.
+// myComments matches comments that are not one for every server: MySQL runs /*! */, MariaDB /*M! */,
+// TiDB /*T! */, and two dashes begin one only before a blank.
 func myComments(text string) string {
 	if strings.Contains(text, "/*") {
 		return "a comment that a server may run"
@@ -88,8 +85,7 @@ func myParse(text string) (stmts []ast.StmtNode, err error) {
 	return stmts, err
 }
 
-// myWalk looks at every part of a tree and says which neither reads nor is one of the
-// further ones.
+// myWalk looks at every part of a tree and reports which neither reads nor is one of the further ones.
 type myWalk struct {
 	further map[string]bool
 	why     string
@@ -153,9 +149,8 @@ SetCollationExpr VariableExpr FuncCallExpr FuncCastExpr AggregateFuncExpr Window
 // myAdds are the further parts of an INSERT.
 var myAdds = words(`InsertStmt Assignment`)
 
-// myFunctions read their arguments, the clock or what the server says of itself.
-// What reads files, waits, locks, burns time or counts up is not here: load_file,
-// sleep, get_lock, benchmark, nextval, last_insert_id with an argument.
+// myFunctions read their arguments, the clock or what the server reports of itself. Others read files,
+// wait, lock, burn time or count up: load_file, sleep, get_lock, benchmark, nextval.
 var myFunctions = words(`
 abs acos asin atan atan2 ceil ceiling conv cos cot crc32 degrees exp floor ln log log10 log2 mod pi pow power radians
 rand round sign sin sqrt tan truncate

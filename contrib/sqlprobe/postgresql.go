@@ -6,22 +6,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fairlead-go/fairlead/preflight"
+	pg "github.com/pganalyze/pg_query_go/v6"
 	pgquery "github.com/wasilibs/go-pgquery"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// PostgreSQL is a probe for servers that speak PostgreSQL. One SELECT, VALUES, TABLE or
-// SHOW is a read, and so is the EXPLAIN of one; one INSERT adds, with ON CONFLICT DO
-// NOTHING too. All else is destructive: UPDATE and ON CONFLICT DO UPDATE, which
-// overwrite, SELECT INTO and FOR UPDATE, a WITH that writes, functions that are not
-// in the list, and a second statement.
-//
-// A function of one row may be called as its column, t.f for f(t): of these it knows
-// nothing.
+// PostgreSQL is a probe for servers that speak PostgreSQL. One SELECT, VALUES, TABLE or SHOW is a read,
+// and so is the EXPLAIN of one; one INSERT adds, with ON CONFLICT DO NOTHING too. All else is
+// destructive: UPDATE and ON CONFLICT DO UPDATE, SELECT INTO and FOR UPDATE, a WITH that writes, other
+// functions, and a second statement. It cannot see a function that is called as a column, t.f.
 //
 // The first call takes about a second, in which the parser is compiled.
 func PostgreSQL(text string) preflight.Verdict {
@@ -49,8 +43,7 @@ func PostgreSQL(text string) preflight.Verdict {
 	return verdict("one " + pgName(stmt))
 }
 
-// pgParser guards the parser. Once that has come to grief, its memory may be anything
-// and it would read the next text with it, so nothing is read from then on.
+// pgParser guards the parser. After a crash its memory may be corrupt, so nothing is read any more.
 var pgParser struct {
 	sync.Mutex
 	broken bool
@@ -126,8 +119,7 @@ func pgFunction(call *pg.FuncCall) string {
 	return ""
 }
 
-// pgReads are the parts of PostgreSQL's tree that read. A clause that locks or stores
-// is a part of its own, LockingClause and IntoClause, and not among them.
+// pgReads are the parts of PostgreSQL's tree that read; LockingClause and IntoClause are not.
 var pgReads = words(`
 Node SelectStmt ExplainStmt DefElem VariableShowStmt List
 ResTarget ColumnRef A_Star A_Const Integer Float Boolean String BitString ParamRef
@@ -139,9 +131,8 @@ RangeVar RangeSubselect RangeFunction JoinExpr Alias WithClause CommonTableExpr 
 // pgAdds are the further parts of an INSERT.
 var pgAdds = words(`InsertStmt SetToDefault OnConflictClause InferClause IndexElem`)
 
-// pgFunctions read their arguments, the clock or the catalogue, and nothing else.
-// What runs a text as SQL, reads files, reaches another server, waits, signals or
-// counts up is not here: query_to_xml, pg_read_file, dblink, pg_sleep, nextval.
+// pgFunctions read their arguments, the clock or the catalog. Others run SQL, read files, reach other
+// servers, wait, signal or count up: query_to_xml, pg_read_file, dblink, pg_sleep, nextval.
 var pgFunctions = words(`
 array_agg avg bit_and bit_or bool_and bool_or corr count covar_pop covar_samp every grouping json_agg json_object_agg
 jsonb_agg jsonb_object_agg max min mode percentile_cont percentile_disc regr_slope regr_intercept regr_r2 stddev

@@ -1,15 +1,13 @@
-// Package sqlprobe reads SQL with the grammar of the database that will run it and
-// says whether a call reads, adds or does anything else. Its probes are values of
-// [preflight.Probe]: PostgreSQL stands on PostgreSQL's own parser, compiled to
-// WebAssembly, and MySQL on TiDB's, which follows MySQL's grammar.
+// Package sqlprobe reads SQL with the grammar of the database that will run it and reports whether a
+// call reads, adds or does anything else. Its probes are values of [preflight.Probe]: PostgreSQL uses
+// PostgreSQL's own parser, compiled to WebAssembly, and MySQL that of TiDB.
 //
-// A statement is a read when its whole tree is made of parts that are known to read
-// and every function that it calls is known to read. The lists are of what is
-// allowed, so that what a new version of a database brings is asked about.
+// A statement is a read if every part of its tree and every function is in a list of those that read,
+// so that what is new in a database is asked about.
 //
-// The probes see the text and not the database: what a view, a trigger, a rule, an
-// operator, a cast or the host's own function of a listed name does is out of their
-// sight. Give the server a role that cannot write where that matters.
+// The probes see the text and not the database: what a view, a trigger, a rule, an operator, a cast or
+// the host's own function of a listed name does is invisible to them. If that matters, give the server
+// a role that cannot write.
 package sqlprobe
 
 import (
@@ -26,8 +24,7 @@ import (
 const (
 	// maxText is how many bytes are read.
 	maxText = 16 << 10
-	// maxParts is how many words and signs a statement may have. Trees are walked by
-	// functions that call themselves, and a parser in WebAssembly has a small stack.
+	// maxParts is how many words and signs a statement may have, since parsers and walks are recursive.
 	maxParts = 1000
 )
 
@@ -72,7 +69,6 @@ func unfit(text string) string {
 	return ""
 }
 
-// lines makes the ends of lines alike.
 func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 func shown(s string) string {
@@ -83,7 +79,6 @@ func shown(s string) string {
 	return strconv.Quote(s)
 }
 
-// words returns the set of the words of a text.
 func words(text string) map[string]bool {
 	set := make(map[string]bool)
 	for word := range strings.FieldsSeq(text) {

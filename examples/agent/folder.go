@@ -20,9 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A folder is an MCP server over one folder. Its tools carry no annotations, so a
-// host has to judge them by their words. A ledger counts what really happened, and
-// with --flaky a share of the calls fails.
+// A folder is an MCP server over one folder, with a ledger of effects, and faults for --flaky.
 type folder struct {
 	dir   string
 	root  *os.Root // no path leaves it, whatever links there are
@@ -35,7 +33,6 @@ type folder struct {
 	ledger map[string]int // effects, by call
 }
 
-// A file is what a tool reports of one; each tool fills in what it is about.
 type file struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size,omitempty"`
@@ -76,7 +73,13 @@ func add[In, Out any](s *mcp.Server, f *folder, name, description string, do fun
 		defer f.mu.Unlock()
 		call := name + " " + string(req.Params.Arguments)
 		broken := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "something broke"}
-		fault := f.fault(call)
+		fault := 0
+		if f.random.Float64() < f.flaky && f.row[call] < 2 { // the third attempt always arrives
+			f.row[call]++
+			fault = 1 + f.random.IntN(3)
+		} else {
+			delete(f.row, call)
+		}
 		switch fault {
 		case 1: // turned away before it ran, and the server says so
 			return nil, out, &jsonrpc.Error{Code: -32023, Message: "busy", Data: json.RawMessage(`{"retryAfterMs":20}`)}
@@ -92,17 +95,6 @@ func add[In, Out any](s *mcp.Server, f *folder, name, description string, do fun
 		}
 		return nil, out, err
 	})
-}
-
-// fault returns how a call fails, 0 for not at all. At most two failures in a row hit
-// the same call, so that its third attempt always arrives.
-func (f *folder) fault(call string) (fault int) {
-	if f.random.Float64() < f.flaky && f.row[call] < 2 {
-		f.row[call]++
-		return 1 + f.random.IntN(3)
-	}
-	delete(f.row, call)
-	return 0
 }
 
 // vacant fails if a path is taken, and makes the folders on the way to it.

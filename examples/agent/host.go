@@ -19,7 +19,9 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/prompt"
@@ -45,8 +47,7 @@ type host struct {
 	counts counts
 }
 
-// newHost connects to the server, lists its tools and assembles the chain. The host
-// has to be closed, after an error too.
+// newHost connects to the server and assembles the chain. The caller closes it, after an error too.
 func newHost(ctx context.Context, o options) (*host, error) {
 	h := &host{options: o, tools: catalog.New(catalog.Options{})}
 	h.closers = append(h.closers, h.tools.Close)
@@ -61,7 +62,7 @@ func newHost(ctx context.Context, o options) (*host, error) {
 		h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
 		err = h.tools.Add(ctx, h.id, session)
 	}
-	if err == nil { // nobody else writes to the folder
+	if err == nil && h.folder != nil { // no other program writes to it
 		_, err = h.tools.OverrideMatching(h.id+"/*", annotation.Annotations{Freshness: annotation.Stable}) //nolint:contextcheck // it calls nothing
 	}
 	if err != nil { // an error of HTTP holds the whole URL, so secrets are taken out
@@ -81,8 +82,7 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	return h, nil
 }
 
-// standard returns the chain that every call goes through. Nothing in it names a
-// tool: what happens to a call follows from its class. A host with a model adds
+// standard returns the chain of every call. Nothing in it names a tool. A host with a model adds
 // Output and Budget.
 func (h *host) standard() chain.Standard {
 	about := func(_ context.Context, asked middleware.Call) (why, undo string) { return h.turn[asked.ID].why, "" }
@@ -92,6 +92,7 @@ func (h *host) standard() chain.Standard {
 	}
 	return chain.Standard{
 		Outermost: []middleware.Middleware{h.watch},
+		Flow:      flow.New(flow.Options{}), // these planners have no words of a user to compare with
 		Confirm:   hitl.New(h.confirmer(), hitl.Options{About: about, Timeout: 10 * time.Minute}),
 		PerCall:   []middleware.Middleware{h.approved},
 		Cache:     cache.New(cache.Options{}),
@@ -105,7 +106,7 @@ func (h *host) standard() chain.Standard {
 func (h *host) confirmer() hitl.Confirmer {
 	switch h.yes {
 	case "ask":
-		return hitl.Terminal(h.in, h.errs)
+		return terminal.New(h.in, h.errs)
 	case "all":
 		return hitl.DangerouslyApproveEveryCallWithoutAsking()
 	}
@@ -120,7 +121,6 @@ func (h *host) confirmer() hitl.Confirmer {
 	})
 }
 
-// systemPrompt is what a model would be told about this chain and these tools.
 func (h *host) systemPrompt() string {
 	const identity = "You are an agent that works with the tools of one server on behalf of the user. Work step by step, look before you change anything, and say at the end what you did."
 	return prompt.New(prompt.Options{Identity: identity, Enforced: h.chain.Describe()}).For(h.tools.List()).String()
@@ -172,7 +172,6 @@ func (h *host) serveFolder(ctx context.Context) (mcp.Transport, error) {
 	return here, err
 }
 
-// work lets the planner plan and prints what came of it.
 func (h *host) work(ctx context.Context) error {
 	name, plan, err := h.planner()
 	if err != nil {

@@ -1,15 +1,11 @@
-// Command agent is a whole host: a planner asks for calls of tools, and every call
-// goes through a chain of Fairlead. It tidies a small messy folder that comes with it:
+// Command agent is a whole host, whose calls of tools go through a chain. It tidies a small folder:
 //
 //	go run github.com/fairlead-go/fairlead/examples/agent
 //
-// Read host.go first: it connects to a server, lists its tools and assembles the
-// chain. Then turn.go, which makes the calls of one turn and watches each of them.
-// What is particular to this host is in the other files: tidy.go plans by rules,
-// plan.go by a script or by hand, folder.go is the MCP server, screen.go prints.
-//
-// No model plans here. The programs contrib/openai/examples/agent and
-// contrib/anthropic/examples/agent are hosts with a model.
+// Read host.go first, which connects to a server and assembles the chain, then turn.go, which makes
+// the calls of one turn. The other files are this host's own: tidy.go plans by rules, plan.go by a
+// script or by hand, folder.go is the MCP server, screen.go prints. Hosts with a model are
+// contrib/openai/examples/agent and contrib/anthropic/examples/agent.
 package main
 
 import (
@@ -27,13 +23,7 @@ import (
 	"golang.org/x/term"
 )
 
-// The exit codes.
-const (
-	exitDone   = 0
-	exitError  = 1
-	exitUsage  = 2
-	exitDenied = 3 // done, but something was denied
-)
+const exitDone, exitError, exitUsage, exitDenied = 0, 1, 2, 3 // exitDenied: done, but something was denied
 
 // inbox is the folder that is copied and tidied unless --dir names another.
 //
@@ -47,7 +37,6 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	o := options{in: in, out: out, errs: errs}
 	if err := o.parse(args); errors.Is(err, flag.ErrHelp) {
@@ -72,7 +61,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return exitDone
 }
 
-// options are the flags and the streams of one run.
 type options struct {
 	dir, yes, script, server, audit string
 	purge, prompt, repl, json       bool
@@ -92,7 +80,6 @@ contrib/openai/examples/agent and contrib/anthropic/examples/agent have a model.
 
 `
 
-// parse reads the flags and checks them.
 func (o *options) parse(args []string) error {
 	f := flag.NewFlagSet("agent", flag.ContinueOnError)
 	f.SetOutput(io.Discard)

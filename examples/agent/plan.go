@@ -14,8 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 )
 
-// A planner decides which calls are made: it has the host make those of one turn,
-// reads what became of them, and goes on until nothing is left to do.
+// A planner makes the calls of one turn, reads what became of them, and goes on until all is done.
 type planner func(ctx context.Context, h *host) error
 
 // planner returns the planner that the flags choose, with its name.
@@ -32,8 +31,7 @@ func (h *host) planner() (string, planner, error) {
 	return "rules, no model", tidy, nil
 }
 
-// readScript returns a planner that makes the calls of a file, one after the other.
-// A call that fails does not end it.
+// readScript returns a planner that makes the calls of a file, one after the other, whatever fails.
 func readScript(name string) (planner, error) {
 	data, err := os.ReadFile(name) //nolint:gosec // the user names it
 	if err != nil {
@@ -60,8 +58,6 @@ func readScript(name string) (planner, error) {
 	}, nil
 }
 
-// explore calls the tools of an unfamiliar server that are safe and need no
-// arguments.
 func explore(ctx context.Context, h *host) error {
 	var calls []*call
 	tools := h.tools.List()
@@ -79,7 +75,6 @@ func explore(ctx context.Context, h *host) error {
 	return nil
 }
 
-// repl makes the calls that a person types.
 func repl(ctx context.Context, h *host) error {
 	lines := bufio.NewScanner(h.in)
 	for ctx.Err() == nil && lines.Scan() {

@@ -16,8 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// event prints an event as a line of JSON if there is --json, and reports whether
-// there is. What else is printed of a server's words is made safe to show.
+// event prints an event as a line of JSON if there is --json, and reports whether there is.
 func (o options) event(kind string, v any) bool {
 	if o.json {
 		raw, _ := json.Marshal(v) // all of it is our own or came as JSON
@@ -26,8 +25,7 @@ func (o options) event(kind string, v any) bool {
 	return o.json
 }
 
-// introduce prints who plans, what is known of each tool, and what the chain will do
-// with its calls, the safest first.
+// introduce prints the planner, and of each tool what is known and what the chain will do.
 func (h *host) introduce(planner string) {
 	start := map[string]string{"planner": planner, "server": h.server, "record": h.audit}
 	if h.folder != nil {
@@ -57,7 +55,6 @@ func (h *host) introduce(planner string) {
 	}
 }
 
-// say prints what the planner says.
 func (o options) sayf(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !o.event("say", map[string]string{"text": text}) {
 		fmt.Fprintln(o.out)
@@ -80,8 +77,7 @@ func (o options) wrapped(mark, text string) {
 	}
 }
 
-// showCall prints a call that has ended: its mark, its arguments, what came back, and on
-// the right who allowed it, where the result came from, the attempts and the time.
+// showCall prints a call that has ended, with what the chain recorded on the right.
 func (o options) showCall(c *call) {
 	var sent, got map[string]any
 	if json.Unmarshal(c.Arguments, &sent) != nil && len(c.Arguments) > 0 {
@@ -115,7 +111,6 @@ func (o options) showCall(c *call) {
 	}
 }
 
-// facts returns what the chain recorded of a call.
 func (c *call) facts() string {
 	var facts []string
 	for _, d := range c.record.Decisions {
@@ -138,7 +133,6 @@ func (c *call) facts() string {
 	return strings.Join(append(facts, fmt.Sprintf("%3dms", c.took.Milliseconds())), " · ")
 }
 
-// brief shows the members of an object in a few words.
 func brief(object map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -153,8 +147,7 @@ func brief(object map[string]any) string {
 	return safetext.Line(strings.Join(parts, ", "))
 }
 
-// showLedger prints what the folder itself noted that it did, and reports whether
-// each effect happened once.
+// showLedger reports whether each effect happened once.
 func (o options) showLedger(f *folder) bool {
 	twice := []string{}
 	for call, times := range f.ledger {
@@ -172,7 +165,6 @@ func (o options) showLedger(f *folder) bool {
 	return len(twice) == 0
 }
 
-// showCounts prints the figures of the run.
 func (o options) showCounts(c counts) {
 	if !o.event("summary", c) {
 		fmt.Fprintln(o.out, "\ncalls server memory retries asked allowed denied waited limited unknown")

@@ -33,15 +33,13 @@ type tidier struct {
 	left  int // files that no rule is sure of
 }
 
-// A change is a call that the rules want.
 type change struct {
 	call
 	gone, there string // what is not there, and what is there, once it has happened
 }
 
-// tidy is a planner of rules, without a model: of equal files one stays, empty files
-// and backups with nothing of their own are deleted, loose files are moved to a
-// folder by their kind, and what no rule is sure of is left alone.
+// tidy is a planner of rules: of equal files one stays, empty files and backups with nothing of their
+// own are deleted, loose files are moved to a folder by their kind, and the rest is left alone.
 func tidy(ctx context.Context, h *host) error {
 	t := &tidier{host: h, equal: map[string]string{}, keep: map[string]bool{}}
 	if err := t.list(ctx, "What is there?"); err != nil {
@@ -81,7 +79,6 @@ func newCall(tool, why string, arguments map[string]any) call {
 	return call{Tool: tool, Arguments: raw, why: why}
 }
 
-// result decodes the structured result of a call.
 func result[T any](c call) (v T, err error) {
 	if c.outcome() != "ok" {
 		return v, errors.New(c.text())
@@ -96,17 +93,16 @@ func (t *tidier) list(ctx context.Context, why string) error {
 	t.host.do(ctx, &c)
 	got, err := result[files](c)
 	if t.files = got.Files; err != nil {
-		return fmt.Errorf("the folder could not be listed: %w", err)
+		err = fmt.Errorf("the folder could not be listed: %w", err)
 	}
-	return nil
+	return err
 }
 
 func (t *tidier) has(name string) bool {
 	return slices.ContainsFunc(t.files, func(f file) bool { return f.Path == name })
 }
 
-// compare finds the files that ask to be kept, and those that are equal, of which the
-// one with the shortest name stays.
+// compare finds the files that ask to be kept, and of equal ones that with the shortest name.
 func (t *tidier) compare(ctx context.Context) error {
 	paths := []string{}
 	for _, f := range t.files {
@@ -133,7 +129,6 @@ func (t *tidier) compare(ctx context.Context) error {
 	return nil
 }
 
-// decide applies the rules to one file.
 func (t *tidier) decide(ctx context.Context, f file) {
 	name, original, equal := f.Path, f.Path, cmp.Or(t.equal[f.Path], f.Path)
 	for _, end := range []string{"~", ".bak", ".old", ".orig"} {
@@ -159,14 +154,11 @@ func (t *tidier) decide(ctx context.Context, f file) {
 	case t.has(to):
 		t.leave(name, to+" exists already")
 	default:
-		t.todo = append(t.todo, change{
-			call: newCall("move_file", "a loose file of this kind", map[string]any{"from": name, "to": to}),
-			gone: name, there: to,
-		})
+		move := newCall("move_file", "a loose file of this kind", map[string]any{"from": name, "to": to})
+		t.todo = append(t.todo, change{call: move, gone: name, there: to})
 	}
 }
 
-// backup reads a backup beside its original, and deletes one without a line of its own.
 func (t *tidier) backup(ctx context.Context, name, original string) {
 	c, o := newCall("read_file", "", map[string]any{"path": name}), newCall("read_file", "", map[string]any{"path": original})
 	t.host.do(ctx, &c, &o)
@@ -193,8 +185,7 @@ func (t *tidier) delete(name, why string) {
 	t.todo = append(t.todo, change{call: newCall("delete_file", why, map[string]any{"path": name}), gone: name})
 }
 
-// make asks for a change and returns how it came out. If it may have happened, it
-// looks before it asks again.
+// make asks for a change and returns how it came out. If it may have happened, it looks first.
 func (t *tidier) make(ctx context.Context, c change) string {
 	wanted := c.call
 	for try := 0; try < 3 && ctx.Err() == nil; try++ {

@@ -49,7 +49,6 @@ func (c *call) outcome() string {
 	return "failed"
 }
 
-// text returns what a planner or a person reads of the outcome.
 func (c *call) text() string {
 	if c.err != nil {
 		return c.err.Error()
@@ -57,8 +56,7 @@ func (c *call) text() string {
 	return output.Text(c.result)
 }
 
-// do makes the calls of one turn through the chain, side by side if that is
-// harmless, and prints them in their order.
+// do makes the calls of one turn, side by side if that is harmless, and prints them in their order.
 func (h *host) do(ctx context.Context, calls ...*call) {
 	var known []*call
 	var turn []middleware.Call
@@ -94,8 +92,7 @@ func (h *host) watch(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// approved is a middleware between the approval and the cache. It sees the call as it
-// was approved.
+// approved is a middleware between the approval and the cache, which sees the call as approved.
 func (h *host) approved(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, approved middleware.Call) (*mcp.CallToolResult, error) {
 		c := h.turn[approved.ID]
@@ -105,7 +102,6 @@ func (h *host) approved(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// counts are the figures of a run.
 type counts struct {
 	Calls       int `json:"calls"`
 	ServerCalls int `json:"server_calls"`
@@ -127,14 +123,10 @@ func (n *counts) add(c *call) {
 	}
 	n.ServerCalls += c.record.Attempts
 	n.Retries += max(0, c.record.Attempts-1)
+	figures := map[string]*int{"hitl allowed": &n.Allowed, "hitl denied": &n.Denied, "ratelimit waited": &n.Waited}
 	for _, d := range c.record.Decisions {
-		switch d.Stage + " " + d.What {
-		case "hitl allowed":
-			n.Allowed++
-		case "hitl denied":
-			n.Denied++
-		case "ratelimit waited":
-			n.Waited++
+		if figure := figures[d.Stage+" "+d.What]; figure != nil {
+			*figure++
 		}
 	}
 	n.Asked = n.Allowed + n.Denied

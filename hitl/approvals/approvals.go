@@ -1,9 +1,6 @@
-// Package approvals keeps what people were asked, what came of it, and which of
-// their yeses stand for a while.
-//
-// It remembers and decides nothing. A yes that lies in a store executes nothing:
-// what executes is a grant, which lives in the memory of the process that asked,
-// and which is good only while the store says so.
+// Package approvals keeps what people were asked, what came of it, and which approvals
+// stand for a while. It decides nothing: a call needs a grant, which is in the memory of
+// the process that asked and is good only while the store has its approval.
 package approvals
 
 import (
@@ -14,26 +11,26 @@ import (
 	"time"
 )
 
-// A Store keeps approvals and standing yeses. It is safe for concurrent use, and
-// a method that returned nil has made its change to stay: whoever asks afterwards,
-// from this process or another, sees it.
-//
-// An error of any method is a no for the call that it was for.
+// A Store keeps approvals and standing approvals. It is safe for concurrent use. A change is
+// durable, and seen by every process, once its method has returned nil. An error of any method
+// is a denial of the call that it was for.
 type Store interface {
-	// Add writes down a new approval: one that is Pending, or one that is Approved
-	// because of a standing yes. An ID that is known already is an error.
+	// Add writes down a new approval: one that is Pending, or one that is Approved because
+	// of a standing approval, whose Uses it counts. An ID that is known already is an error,
+	// and ErrNoEffect a standing approval that is not there any more.
 	Add(ctx context.Context, a Approval) error
-	// Advance changes an approval's state, if the table of [State] has that step and
-	// its time is not over. Of those who come at the same moment the first one wins.
-	// Any other answer (late, a second one, of an approval that nobody knows) has no
-	// effect, is written down as such where the store keeps a record, and returns an
-	// error for which errors.Is(err, [ErrNoEffect]) holds.
+	// Advance changes an approval's state, if the table of [State] has that step and its
+	// time is not over, and to Spent only while the standing approval that answered is there.
+	// Of concurrent steps the first one wins. Any other step has no effect, is recorded as
+	// such if the store keeps a record, and returns an error that is [ErrNoEffect].
 	Advance(ctx context.Context, id string, change Change) error
 	// Remember writes down a standing yes.
 	Remember(ctx context.Context, s Standing) error
 	// Remembered returns the standing yeses of a scope that have not expired, for one
 	// tool of one server, or for all where server and tool are empty.
 	Remembered(ctx context.Context, scope, server, tool string) ([]Standing, error)
+	// List returns the standing approvals of all scopes that have not expired.
+	List(ctx context.Context) ([]Standing, error)
 	// Forget ends a standing yes of this scope. One that is not there is no error.
 	Forget(ctx context.Context, scope, id string) error
 }
@@ -44,8 +41,7 @@ type Store interface {
 //	approved → spent, void
 //	spent    → done, void
 //
-// Denied, done and void are final. There is no way back, and no way to be spent
-// twice.
+// Denied, done and void are final. No step goes back, and none is spent twice.
 type State string
 
 // The states.
@@ -70,8 +66,7 @@ func (s State) CanBecome(next State) bool { return slices.Contains(steps[s], nex
 // Open reports whether something may still come of an approval in this state.
 func (s State) Open() bool { return len(steps[s]) > 0 }
 
-// An Approval is one question and what came of it. Of the arguments it holds a
-// hash, never the text.
+// An Approval is one question and what came of it. Of the arguments it holds a hash, never the text.
 type Approval struct {
 	ID         string    `json:"id"` // unguessable
 	State      State     `json:"state"`
@@ -103,14 +98,15 @@ type Change struct {
 	By string `json:"by,omitempty"`
 	// Until is when the yes expires; only for Approved, and needed there.
 	Until time.Time `json:"until,omitzero"`
-	// Edited says that the yes is to other arguments than were asked about, and
-	// Arguments is their hash.
+	// Scope and Standing are those of an approval that a standing one answered.
+	Scope    string `json:"-"`
+	Standing string `json:"-"`
+	// Edited says that the yes is to other arguments than were asked about, and Arguments is their hash.
 	Edited    bool   `json:"edited,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// ErrNoEffect is in the tree of the error of every step that the table does not
-// have, or that comes too late.
+// ErrNoEffect is in the tree of the error of every step that the table does not have, or that comes too late.
 var ErrNoEffect = errors.New("approvals: no effect")
 
 // A NoEffectError says why an answer counted for nothing.

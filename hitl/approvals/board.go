@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// A Board is where questions hang that a person may answer at any replica of a
-// host. [NewBoard] makes one in this process; storetest says whether another keeps
-// these promises:
+// A Board is where questions hang that a person may answer at any replica of a host. [NewBoard] makes one in
+// this process; storetest says whether another keeps these promises:
 //
 //   - The first answer is the only one. Whoever waits for it gets it, at whichever
 //     replica, and so does who begins to wait when it was given.
@@ -22,8 +21,7 @@ import (
 //   - An answer does nothing by itself: without somebody who waits nothing comes of it.
 //   - What cannot be read, comes from elsewhere or has another version is not there.
 //
-// It is safe for concurrent use. An error of any method is a no for the call that
-// the question is about.
+// It is safe for concurrent use. An error is a denial of the call that the question is about.
 type Board interface {
 	// Post hangs up a question. An ID that was used already is an error.
 	Post(ctx context.Context, n Notice) error
@@ -47,15 +45,13 @@ type Notice struct {
 	Question []byte
 }
 
-// How long a memory's answers are known to those who come late, and a question
-// hangs that nobody waits for.
+// How long a memory's answers are known to those who come late, and a question hangs that nobody waits for.
 const (
 	keepAnswers = time.Hour
 	unattended  = 10 * time.Second
 )
 
-// MemoryBoard is a board in memory, gone when the process ends. The zero value is
-// not ready; use [NewBoard].
+// MemoryBoard is a board in memory, gone when the process ends. The zero value is not ready; use [NewBoard].
 type MemoryBoard struct {
 	mu      sync.Mutex
 	notices map[string]*posted

@@ -25,6 +25,7 @@ type entry struct {
 	ID       string    `json:"id,omitempty"`
 	Change   *Change   `json:"change,omitempty"`
 	Standing *Standing `json:"standing,omitempty"`
+	Scope    string    `json:"-"` // of what is forgotten
 	Why      string    `json:"why,omitempty"`
 }
 
@@ -41,6 +42,9 @@ const (
 // A book is a store whose changes are written before they count, behind a lock.
 type book struct {
 	write func(entry) error
+	// lock has the book brought up to date with what other processes have written, and keeps
+	// them from writing more until release is called, if it is for a change.
+	lock func(change bool) (release func(), err error)
 
 	mu        sync.Mutex
 	approvals map[string]Approval
@@ -49,34 +53,51 @@ type book struct {
 }
 
 func newBook(write func(entry) error) book {
-	return book{write: write, approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing)}
+	alone := func(bool) (func(), error) { return func() {}, nil }
+	return book{write: write, lock: alone, approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing)}
 }
 
-// Add implements [Store].
 func (b *book) Add(_ context.Context, a Approval) error {
 	return b.commit(entry{Op: asked, Approval: &a})
 }
 
-// Advance implements [Store].
 func (b *book) Advance(_ context.Context, id string, change Change) error {
 	return b.commit(entry{Op: advanced, ID: id, Change: &change})
 }
 
-// Remember implements [Store].
 func (b *book) Remember(_ context.Context, s Standing) error {
 	return b.commit(entry{Op: remembered, Standing: &s})
 }
 
-// Remembered implements [Store]. The first to expire comes first.
 func (b *book) Remembered(_ context.Context, scope, server, tool string) ([]Standing, error) {
+	return b.find(&scope, func(s Standing) bool { return server == "" && tool == "" || s.Server == server && s.Tool == tool })
+}
+
+func (b *book) List(context.Context) ([]Standing, error) {
+	return b.find(nil, func(Standing) bool { return true })
+}
+
+// find returns what fits of one scope, or of all if it is nil. The first to expire comes first.
+func (b *book) find(scope *string, fits func(Standing) bool) ([]Standing, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expire(scope)
+	release, err := b.lock(false)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	scopes := b.standing
+	if scope != nil {
+		scopes = map[string]map[string]Standing{*scope: b.standing[*scope]}
+	}
+	b.expire(scopes)
 	var found []Standing
-	for _, s := range b.standing[scope] {
-		if server == "" && tool == "" || s.Server == server && s.Tool == tool {
-			s.Pattern = slices.Clone(s.Pattern)
-			found = append(found, s)
+	for _, its := range scopes {
+		for _, s := range its {
+			if fits(s) {
+				s.Pattern = slices.Clone(s.Pattern)
+				found = append(found, s)
+			}
 		}
 	}
 	slices.SortFunc(found, func(x, y Standing) int { return x.Until.Compare(y.Until) })
@@ -85,19 +106,26 @@ func (b *book) Remembered(_ context.Context, scope, server, tool string) ([]Stan
 
 // Forget implements [Store].
 func (b *book) Forget(_ context.Context, scope, id string) error {
-	b.mu.Lock()
-	_, there := b.standing[scope][id]
-	b.mu.Unlock()
-	if !there {
-		return nil
-	}
-	return b.commit(entry{Op: forgotten, ID: id})
+	return b.commit(entry{Op: forgotten, ID: id, Scope: scope})
 }
 
 // commit makes one change, or none.
 func (b *book) commit(e entry) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	release, err := b.lock(true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if _, there := b.standing[e.Scope][e.ID]; e.Op == forgotten && !there {
+		return nil
+	}
+	return b.make(e)
+}
+
+// make is commit for a caller that has the lock.
+func (b *book) make(e entry) error {
 	now := time.Now()
 	e.At = now.UTC()
 	err := b.check(e, now)
@@ -118,10 +146,13 @@ func (b *book) commit(e entry) error {
 func (b *book) check(e entry, now time.Time) error {
 	switch {
 	case e.Op == asked && e.Approval != nil:
-		return b.checkNew(*e.Approval)
+		return b.checkNew(*e.Approval, now)
 	case e.Op == advanced && e.Change != nil:
 		a, to := b.approvals[e.ID], e.Change.To
 		late := (to == Approved || to == Spent) && !now.IsZero() && !now.Before(a.Until)
+		if to == Spent && !now.IsZero() && !b.stands(a, now) {
+			return &NoEffectError{ID: e.ID, Was: Void, To: to}
+		}
 		switch {
 		case late || !a.State.CanBecome(to):
 			return &NoEffectError{ID: e.ID, Was: a.State, To: to}
@@ -129,12 +160,10 @@ func (b *book) check(e entry, now time.Time) error {
 			return errors.New("approvals: an approval needs a time when it expires")
 		}
 	case e.Op == remembered && e.Standing != nil:
-		if err := e.Standing.check(); err != nil || now.IsZero() {
+		if err := e.Standing.Check(); err != nil || now.IsZero() {
 			return err
 		}
-		for scope := range b.standing {
-			b.expire(scope)
-		}
+		b.expire(b.standing)
 		if len(b.standing[e.Standing.Scope]) >= maxStanding {
 			return fmt.Errorf("approvals: %d approvals of this scope are remembered already; forget some", maxStanding)
 		}
@@ -144,12 +173,20 @@ func (b *book) check(e entry, now time.Time) error {
 	return nil
 }
 
-func (b *book) checkNew(a Approval) error {
+// stands reports whether the standing approval that answered is still there, if one did.
+func (b *book) stands(a Approval, now time.Time) bool {
+	s, there := b.standing[a.Scope][a.Standing]
+	return a.Standing == "" || there && now.Before(s.Until)
+}
+
+func (b *book) checkNew(a Approval, now time.Time) error {
 	switch _, known := b.approvals[a.ID]; {
 	case a.ID == "":
 		return errors.New("approvals: an approval needs an ID")
 	case known:
 		return fmt.Errorf("approvals: %s is known already", a.ID)
+	case !now.IsZero() && a.State == Approved && !b.stands(a, now):
+		return &NoEffectError{ID: a.Standing, Was: Void, To: Approved}
 	case a.State == Pending && a.Standing == "", a.State == Approved && a.Standing != "":
 		return nil
 	}
@@ -163,6 +200,10 @@ func (b *book) apply(e entry) {
 		a := *e.Approval
 		a.Drafts = slices.Clone(a.Drafts)
 		b.approvals[a.ID] = a
+		if s, there := b.standing[a.Scope][a.Standing]; there {
+			s.Uses++
+			b.standing[a.Scope][a.Standing] = s
+		}
 	case advanced:
 		b.advance(e.ID, *e.Change)
 	case remembered:
@@ -198,17 +239,18 @@ func (b *book) advance(id string, c Change) {
 	}
 }
 
-// expire drops the standing approvals of a scope whose time is over.
-func (b *book) expire(scope string) {
+// expire drops the standing approvals of some scopes whose time is over.
+func (b *book) expire(scopes map[string]map[string]Standing) {
 	now := time.Now()
-	maps.DeleteFunc(b.standing[scope], func(_ string, s Standing) bool { return !now.Before(s.Until) })
-	if len(b.standing[scope]) == 0 {
-		delete(b.standing, scope)
+	for scope, its := range scopes {
+		maps.DeleteFunc(its, func(_ string, s Standing) bool { return !now.Before(s.Until) })
+		if len(its) == 0 {
+			delete(b.standing, scope)
+		}
 	}
 }
 
-// Memory is a store in memory, gone when the process ends. The zero value is not
-// ready; use [NewMemory].
+// Memory is a store in memory, gone when the process ends. The zero value is not ready; use [NewMemory].
 type Memory struct{ book }
 
 // NewMemory returns an empty store.

@@ -12,7 +12,8 @@ type Sink = logfile.Disk
 
 // Open opens a store over bytes.
 func Open(raw []byte, out Sink) (*File, error) {
-	return open(bytes.NewReader(raw), logfile.New(out), nil)
+	f := &File{log: logfile.New(out)}
+	return f, f.open(bytes.NewReader(raw), nil)
 }
 
 // OpenFileThrough opens a file whose writes go through something else.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -15,67 +16,108 @@ import (
 )
 
 // File is a store in a file that survives the end of its process: JSON Lines, one
-// for each change, each on the disk before the change counts. It has one writer
-// at a time.
+// for each change, each on the disk before the change counts. Several processes may share
+// it: each appends under a lock, after what the others have appended.
 //
-// What was open when the last writer ended is void once the file is opened again:
-// a question has nobody who waits for its answer, and an approval that was not used has
-// expired. Nothing is executed because of what stands in a file. The file grows
-// with every question; rotate it by starting a new one.
+// What was open is void once the file is opened while no other process has it open, which NAME.lock shows: a
+// question has no caller that waits for its answer, and an approval that was not used has expired. A file
+// executes nothing. It grows with every question; rotate it by starting a new one.
 type File struct {
 	book
 
 	log         *logfile.File
+	in          *os.File // the same, to read what others append
+	users       *os.File // locked, shared, by every process that has the file open
+	size        int64    // of what was read
 	interrupted []Approval
 }
 
-// OpenFile opens the store in the file given, and makes it if it is not there. It
-// locks the file until Close or the end of the process, and fails if another process
-// holds it, or if a line other than a last one that was cut off cannot be read. Logger
-// gets a line for each approval that was open; nil is silent.
+// OpenFile opens the store in the file given, and makes it if it is not there. It fails if
+// a line other than a last one that was cut off cannot be read. Logger gets a line for each
+// approval that was open and is void; nil is silent.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
 	return openFile(name, logger, func(f *os.File) logfile.Disk { return f })
 }
 
 func openFile(name string, logger *slog.Logger, through func(*os.File) logfile.Disk) (*File, error) {
-	log, in, err := logfile.Open(name, through)
+	log, in, err := logfile.Share(name, through)
 	if err != nil {
 		return nil, fmt.Errorf("approvals: %w", err)
 	}
-	f, err := open(in, log, logger)
+	f := &File{log: log, in: in}
+	if f.users, err = os.OpenFile(in.Name()+".lock", os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+		err = f.open(in, logger)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), log.Close())
+		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), f.Close())
 	}
 	return f, nil
 }
 
-// open replays what was written and ends what was open.
-func open(in io.Reader, log *logfile.File, logger *slog.Logger) (*File, error) {
-	f := &File{log: log}
+// open replays what was written and, if no other process has it open, ends what was open.
+func (f *File) open(in io.Reader, logger *slog.Logger) error {
 	f.book = newBook(f.append)
-	n, size, cut := 0, int64(0), false
-	for text, err := range logfile.Lines(in) {
-		if err != nil {
+	if f.users == nil {
+		return errors.Join(f.read(in, true), f.voidWhatWasOpen(logger))
+	}
+	release, err := f.log.Hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	f.lock = f.held
+	if err := f.read(in, true); err != nil {
+		return err
+	}
+	if logfile.TryLock(f.users, true) == nil {
+		if err := f.voidWhatWasOpen(logger); err != nil {
+			return err
+		}
+		_ = logfile.Unlock(f.users)
+	}
+	return logfile.TryLock(f.users, false)
+}
+
+// held returns once no other process writes, and has what they have written.
+func (f *File) held(writes bool) (release func(), err error) {
+	if err := f.log.Err(); err != nil {
+		return nil, fmt.Errorf("approvals: %w", err)
+	}
+	release = func() {}
+	if writes {
+		if release, err = f.log.Hold(); err != nil {
 			return nil, err
 		}
-		if cut = !bytes.HasSuffix(text, []byte("\n")); cut { // nobody was told that it was written
+	}
+	if err := f.read(io.NewSectionReader(f.in, f.size, math.MaxInt64-f.size), writes); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// read makes the changes of whole lines. A last line that was cut off is taken away, if
+// no other process can be writing it.
+func (f *File) read(in io.Reader, alone bool) error {
+	cut := false
+	for text, err := range logfile.Lines(in) {
+		if err != nil {
+			return err
+		}
+		if cut = !bytes.HasSuffix(text, []byte("\n")); cut { // it never counted
 			break
 		}
-		n++
-		size += int64(len(text))
 		var e entry
 		if err = json.Unmarshal(text, &e); err == nil {
 			err = f.check(e, time.Time{})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d is damaged: %w", n, err)
+			return fmt.Errorf("the line at byte %d is damaged: %w", f.size, err)
 		}
+		f.size += int64(len(text))
 		f.apply(e)
 	}
-	if err := log.Resume(size, cut); err != nil {
-		return nil, err
-	}
-	return f, f.voidWhatWasOpen(logger)
+	return f.log.Resume(f.size, cut && alone)
 }
 
 func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
@@ -86,7 +128,7 @@ func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
 	}
 	slices.SortFunc(f.interrupted, func(x, y Approval) int { return x.Until.Compare(y.Until) })
 	for _, a := range f.interrupted {
-		if err := f.commit(entry{Op: advanced, ID: a.ID, Change: &Change{To: Void, By: "restart"}}); err != nil {
+		if err := f.make(entry{Op: advanced, ID: a.ID, Change: &Change{To: Void, By: "restart"}}); err != nil {
 			return err
 		}
 		if logger == nil {
@@ -102,15 +144,16 @@ func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
 	return nil
 }
 
-// Interrupted returns what was open when the file was opened, in the state that it
-// had then. Of those that were spent nobody knows whether they happened.
+// Interrupted returns what was open when the file was opened and no other process had it
+// open, in the state that it had then. The outcome of those that were spent is unknown.
 func (f *File) Interrupted() []Approval { return slices.Clone(f.interrupted) }
 
 // append writes one line and waits until it is on the disk.
 func (f *File) append(e entry) error {
 	line, err := json.Marshal(e)
 	if err == nil {
-		err = f.log.Append(append(line, '\n'))
+		line = append(line, '\n')
+		err = f.log.Append(line)
 	}
 	if err == nil {
 		err = f.log.Sync()
@@ -118,13 +161,16 @@ func (f *File) append(e entry) error {
 	if err != nil {
 		return fmt.Errorf("approvals: %w", err)
 	}
+	f.size += int64(len(line))
 	return nil
 }
 
-// Close lets another process write. What is open stays so until the file is
-// opened again.
+// Close ends the use of the file. What is open stays so until the file is opened again.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.users != nil {
+		_ = f.users.Close() // nothing was written
+	}
 	return f.log.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
@@ -277,26 +278,55 @@ func TestChangeIsNotWrittenToAFileThatIsGone(t *testing.T) {
 	}
 }
 
-func TestFileHasOneWriter(t *testing.T) {
+// Two that have one file open, as two processes do, see what the other one wrote, end nothing
+// of each other's, and take back each other's approvals at once.
+func TestFileIsShared(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "approvals.jsonl")
-	var log bytes.Buffer
-	f, err := approvals.OpenFile(name, nil)
+	first, err := approvals.OpenFile(name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := approvals.OpenFile(name, nil); err == nil || !strings.Contains(err.Error(), "another writer") {
-		t.Errorf("a second writer: got error %v", err)
+	s := approvals.Standing{
+		ID: "s", Scope: "ann", Server: "files", Tool: "delete", Definition: "d", Class: "dangerous", Arguments: approvals.AnyArguments, Until: time.Now().Add(time.Hour),
 	}
-	if err := f.Add(t.Context(), pending("a")); err != nil {
+	used := func(id string) approvals.Approval {
+		return approvals.Approval{ID: id, State: approvals.Approved, Scope: "ann", Standing: "s", Until: s.Until}
+	}
+	spent := approvals.Change{To: approvals.Spent}
+	if err := errors.Join(first.Remember(t.Context(), s), first.Add(t.Context(), used("a")), first.Add(t.Context(), used("b"))); err != nil {
+		t.Fatal(err)
+	}
+	second, err := approvals.OpenFile(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.Advance(t.Context(), "a", spent), second.Add(t.Context(), pending("c"))); err != nil {
+		t.Errorf("the second one ended what is the first one's: %v", err)
+	}
+	got, err := second.List(t.Context())
+	if err != nil || len(got) != 1 || got[0].Uses != 2 {
+		t.Fatalf("got %+v, %v; want one that was used twice", got, err)
+	}
+	if err := second.Forget(t.Context(), "ann", "s"); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Advance(t.Context(), "b", spent); !errors.Is(err, approvals.ErrNoEffect) {
+		t.Errorf("what was taken back was used: %v", err)
+	}
+	if err := first.Add(t.Context(), used("d")); !errors.Is(err, approvals.ErrNoEffect) {
+		t.Errorf("what was taken back answered: %v", err)
+	}
+	if got, err := first.Remembered(t.Context(), "ann", "", ""); err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if err := errors.Join(first.Close(), second.Close(), second.Close()); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(f.Close(), f.Close()); err != nil {
-		t.Error(err)
-	}
-	if err := f.Add(t.Context(), pending("b")); err == nil {
+	if err := second.Add(t.Context(), pending("e")); err == nil {
 		t.Error("a closed file was written to")
 	}
+	var log bytes.Buffer
 	again, err := approvals.OpenFile(name, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)

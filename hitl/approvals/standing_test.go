@@ -80,6 +80,65 @@ func TestPatternCoversNoMoreThanItNames(t *testing.T) {
 	}
 }
 
+// A member that is left free may be what its sentence says and nothing else: a path stays in
+// its folder.
+func TestFreeMembersAreAnchored(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, arguments, free, sentence string
+		covers, not                     []string
+	}{
+		{
+			"a path", `{"path":"drafts/a.txt"}`, "path", "path under drafts/, any name",
+			[]string{`{"path":"drafts/b"}`, `{"path":"drafts/.b"}`},
+			[]string{
+				`{"path":"drafts-old/b"}`, `{"path":"drafts"}`, `{"path":"drafts/"}`, `{"path":"drafts/../b"}`, `{"path":"../b"}`, `{"path":"drafts/b/c"}`,
+				`{"path":"/drafts/b"}`, `{"path":"./drafts/b"}`, `{"path":"drafts\\b"}`, `{"path":"drafts//b"}`, `{"path":["drafts/b"]}`, `{}`, `{"path":"drafts/b","x":1}`, `{"Path":"drafts/b"}`,
+			},
+		},
+		{"a name", `{"path":"a.txt"}`, "path", "any name as path", []string{`{"path":"b"}`}, []string{`{"path":"/etc/passwd"}`, `{"path":"a/b"}`, `{"path":".."}`, `{"path":""}`}},
+		{"a path from the root", `{"path":"/a"}`, "path", "path under /, any name", []string{`{"path":"/b"}`}, []string{`{"path":"b"}`, `{"path":"/b/c"}`, `{"path":"//b"}`}},
+		{
+			"a text beside a path", `{"path":"drafts/a","content":"x"}`, "content", "any content, path as it was shown",
+			[]string{`{"content":"../\n~","path":"drafts/a"}`}, []string{`{"content":"x","path":"drafts/b"}`, `{"content":"x"}`},
+		},
+		{"both", `{"path":"drafts/a","content":"x"}`, "content path", "any content, path under drafts/, any name", []string{`{"path":"drafts/b","content":""}`}, []string{`{"path":"b","content":"x"}`}},
+		{"a number", `{"n":1}`, "n", "any n", []string{`{"n":2}`, `{"n":{}}`}, []string{`{}`}},
+		{"a path that climbs", `{"path":"drafts/../a"}`, "path", "", nil, []string{`{"path":"drafts/../a"}`}},
+		{"another system's path", `{"path":"C:\\a"}`, "path", "", nil, []string{`{"path":"C:\\a"}`}},
+		{"a member that is not there", `{"path":"a"}`, "dir", "", nil, []string{`{"path":"a"}`}},
+		{"nothing", `{"path":"a"}`, "", "", nil, []string{`{"path":"a"}`}},
+		{"no arguments", `{}`, "", "", nil, []string{`{}`}},
+		{"a member twice", `{"path":"a","path":"b"}`, "path", "", nil, []string{`{"path":"a"}`}},
+		{"a name of two words", "{\"a\\nb\":1}", "a\nb", `any a\nb`, []string{"{\"a\\nb\":2}"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			names := strings.Split(tt.free, " ")
+			if tt.free == "" {
+				names = nil
+			}
+			p := approvals.Freed(json.RawMessage(tt.arguments), names)
+			if got := p.String(); got != tt.sentence {
+				t.Errorf("shown as %q, want %q", got, tt.sentence)
+			}
+			if p != nil && !p.Covers(json.RawMessage(tt.arguments)) {
+				t.Error("it does not cover what it was made of")
+			}
+			for want, all := range map[bool][]string{true: tt.covers, false: tt.not} {
+				for _, arguments := range all {
+					if got := p.Covers(json.RawMessage(arguments)); got != want {
+						t.Errorf("%s: got %t", arguments, got)
+					}
+				}
+			}
+		})
+	}
+	if got := approvals.Free(json.RawMessage(`{"path":"drafts/a","dir":"../b","n":2}`)).String(); got != "any n, path under drafts/, any name" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestStandingYesCoversOnlyItsLike(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -166,10 +166,15 @@ func TestTimeIsKept(t *testing.T) {
 func TestApprovalBeginsPendingOrByAStandingYes(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, s approvals.Store) {
+		err := s.Remember(t.Context(), approvals.Standing{ID: "x", Tool: "t", Definition: "d", Class: "dangerous", Arguments: "h", Until: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, tt := range []struct {
 			a    approvals.Approval
 			want string
 		}{
+			{approvals.Approval{ID: "1", State: approvals.Approved, Standing: "none"}, "no effect"},
 			{approvals.Approval{ID: "1", State: approvals.Pending}, ""},
 			{approvals.Approval{ID: "1", State: approvals.Pending}, "known already"},
 			{approvals.Approval{State: approvals.Pending}, "needs an ID"},

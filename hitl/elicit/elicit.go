@@ -12,19 +12,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Key seals what travels through a client between the question and the answer; it
-	// has at least 32 bytes. Replicas of one server share it, together with the
-	// hitl.Options.Store, in which the question is open. Nil means a random one, so
-	// that a question ends with the process.
+	// Key, of at least 32 bytes, seals what travels through a client. Replicas of one server share it and the
+	// hitl.Options.Store. Nil means a random one, so that a question ends with the process.
 	Key []byte
+	// Link returns the address of a page on which the person can decide, for clients that open addresses and
+	// show no forms. If the user agrees to open it the error is [ErrUnsupported], so that the host asks at that
+	// page next. Nil means that such clients cannot be asked.
+	Link func(request hitl.Request) (string, error)
 }
 
 const leastKey = 32
@@ -32,13 +36,12 @@ const leastKey = 32
 // New returns a Confirmer for hitl.New, in a chain that hangs before a server's tools
 // (serve.New, serve.ToolHandler, or [WithRequest]).
 //
-// A client up to revision 2025-11-25 is sent elicitation/create while its call waits.
-// A newer one is answered with a result that asks for input (a [*hitl.PendingError]
-// within the chain), and makes the same call again with the answer. That second leg
-// is sealed to the question: to its ID, the tool, its definition and class, the scope,
-// the exact arguments and what was offered to be remembered, until the question
-// ends. What is forged, altered, swapped or late is a no, and so is a second answer,
-// since the store has the question open once.
+// A client up to revision 2025-11-25 is sent elicitation/create while its call waits. A newer one is answered
+// with a result that asks for input (a [*hitl.PendingError] within the chain), and makes the same call again
+// with the answer. That second leg is sealed to the question: to its ID, the tool, its definition and class,
+// the scope, the exact arguments and what was offered to be remembered, until the question ends. What is
+// forged, altered, swapped or late is a no, and so is a second answer, since the store has the question open
+// once.
 //
 // Only an accepted form that says allow is a yes. Where the client cannot be asked the
 // error is an [*UnsupportedError]. New panics on a Key that is too short.
@@ -50,7 +53,7 @@ func New(o Options) hitl.Confirmer {
 	case len(o.Key) < leastKey:
 		panic(fmt.Sprintf("elicit: Options.Key has %d bytes; it needs at least %d random ones, or nil", len(o.Key), leastKey))
 	}
-	return &confirmer{key: slices.Clone(o.Key)}
+	return &confirmer{key: slices.Clone(o.Key), link: o.Link}
 }
 
 // WithRequest returns a context that carries a client's request to the chain, for a
@@ -59,9 +62,8 @@ func WithRequest(ctx context.Context, req *mcp.CallToolRequest) context.Context 
 	return incoming.With(ctx, req)
 }
 
-// WithElicit returns a context whose client is asked by ask, for a host that serves a
-// client up to revision 2025-11-25 without a session of the SDK. The context needs the
-// client's request as well; see [WithRequest].
+// WithElicit returns a context whose client is asked by ask, for a host that serves a client up to revision
+// 2025-11-25 without a session of the SDK. The context needs the client's request as well; see [WithRequest].
 func WithElicit(ctx context.Context, ask func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)) context.Context {
 	return incoming.WithElicit(ctx, ask)
 }
@@ -78,7 +80,10 @@ func (e *UnsupportedError) Error() string { return "elicit: the client cannot be
 // Is reports whether target is [ErrUnsupported].
 func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
 
-type confirmer struct{ key []byte }
+type confirmer struct {
+	key  []byte
+	link func(hitl.Request) (string, error)
+}
 
 // inputKey is the name of our one question among the requests for input.
 const inputKey = "fairlead.confirm"
@@ -88,10 +93,7 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	if request.Input != nil {
 		return c.second(req, request)
 	}
-	if err := canAsk(req); err != nil {
-		return hitl.Decision{}, err
-	}
-	form, err := question(request)
+	form, err := c.question(req, request)
 	if err != nil {
 		return hitl.Decision{}, err
 	}
@@ -109,19 +111,64 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	return decide(req, res, request)
 }
 
-// canAsk says why the client cannot be asked, by what this very request says of it.
-func canAsk(req *mcp.CallToolRequest) error {
+// question returns what the client is to show, by what this very request says of it.
+func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*mcp.ElicitParams, error) {
+	switch canShow(req) {
+	case forms:
+		return question(request)
+	case addresses:
+		if c.link == nil {
+			return nil, &UnsupportedError{"it declares no elicitation by forms"}
+		}
+		link, err := c.link(request)
+		return &mcp.ElicitParams{
+			Mode: "url", URL: link, ElicitationID: request.ID,
+			Message: fmt.Sprintf("%s waits for your approval on this page.", safetext.Cut(safetext.Line(request.Tool.String()), maxText)),
+		}, err
+	}
 	if req == nil || req.Params == nil {
-		return &UnsupportedError{"the context has no client's request; hang the chain with package mount, or use elicit.WithRequest"}
+		return nil, &UnsupportedError{"the context has no client's request; hang the chain with package mount, or use elicit.WithRequest"}
 	}
-	caps := req.ClientCapabilities()
-	switch {
+	return nil, &UnsupportedError{"it does not declare elicitation"}
+}
+
+// What a client can show.
+const (
+	nothing = iota
+	forms
+	addresses
+)
+
+func canShow(req *mcp.CallToolRequest) int {
+	if req == nil || req.Params == nil {
+		return nothing
+	}
+	switch caps := req.ClientCapabilities(); {
 	case caps == nil || caps.Elicitation == nil:
-		return &UnsupportedError{"it does not declare elicitation"}
+		return nothing
 	case caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
-		return &UnsupportedError{"it declares no elicitation by forms"}
+		return addresses
 	}
-	return nil
+	return forms
+}
+
+// ShowsForms reports whether the client whose request ctx carries can be asked by a form.
+func ShowsForms(ctx context.Context) bool {
+	req := incoming.Of(ctx)
+	return canShow(req) == forms && (req.ProtocolVersion() >= incoming.InputRequired || incoming.ElicitOf(ctx) != nil)
+}
+
+// Progress reports to the client whose request ctx carries that its call waits for a
+// person, if it wants to hear of progress: many keep a call for longer then. It is what
+// hitl.Options.Waiting takes, on a server of the SDK.
+func Progress(ctx context.Context, waited time.Duration) {
+	req := incoming.Of(ctx)
+	if req == nil || req.Params == nil || req.Session == nil || req.Params.GetProgressToken() == nil {
+		return
+	}
+	_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that has gone is not told
+		ProgressToken: req.Params.GetProgressToken(), Progress: waited.Hours(), Message: "waiting for a person's approval",
+	})
 }
 
 // second reads what came back with a call that answers a question.

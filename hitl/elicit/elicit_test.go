@@ -160,8 +160,8 @@ func TestRemembering(t *testing.T) {
 			asked  int
 			runs   int64
 		}{
-			{nil, 2, 2}, {"once", 2, 2}, {"session", 1, 2}, {"always", 1, 2}, {"always-2", 1, 2},
-			{"session-2", 1, 2}, {"always-3", 2, 0}, {"", 2, 0}, {1, 2, 0},
+			{nil, 2, 2}, {"once", 2, 2}, {"arguments-session", 1, 2}, {"arguments-always", 1, 2}, {"members-always", 1, 2},
+			{"members-session", 1, 2}, {"tool-session", 1, 2}, {"tool-always", 2, 0}, {"members-2-always", 2, 0}, {"session", 2, 0}, {"", 2, 0}, {1, 2, 0},
 		} {
 			t.Run(fmt.Sprintf("%s, %v", way.name, tt.choice), func(t *testing.T) {
 				t.Parallel()
@@ -171,7 +171,7 @@ func TestRemembering(t *testing.T) {
 				}
 				u := says("accept", content)
 				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{
-					Remember: hitl.Always,
+					Remember: hitl.Always, OfferTool: true,
 					Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
 						return []hitl.Pattern{{{Name: "name", Glob: "A*"}}}
 					},
@@ -186,7 +186,39 @@ func TestRemembering(t *testing.T) {
 					t.Fatalf("asked %d times, want %d", len(asked), tt.asked)
 				}
 				form, _ := json.Marshal(asked[0].RequestedSchema)
-				if want := `"enum":["once","session","always","session-2","always-2"]`; !strings.Contains(string(form), want) {
+				if want := `"enum":["once","arguments-session","arguments-always","members-session","members-always","tool-session"]`; !strings.Contains(string(form), want) {
+					t.Errorf("the form is %s, want %s in it", form, want)
+				}
+			})
+		}
+	}
+}
+
+// Members that the user leaves free may differ in the next call, within what the form named.
+func TestFreeMembers(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways {
+		for _, tt := range []struct {
+			free  any
+			asked int // for two calls of which the second has another name
+		}{{nil, 2}, {true, 1}, {false, 2}, {"yes", 2}} {
+			t.Run(fmt.Sprintf("%s, %v", way.name, tt.free), func(t *testing.T) {
+				t.Parallel()
+				content := map[string]any{"decision": "allow", "remember": "arguments-session"}
+				if tt.free != nil {
+					content["free-1"] = tt.free
+				}
+				u := says("accept", content)
+				cs := way.connect(t, newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Session, OfferMembers: true}).server, u.client())
+				for _, name := range []string{"Ada", "Bob"} {
+					_, _ = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_customer", Arguments: map[string]any{"name": name}})
+				}
+				asked := u.asked()
+				if len(asked) != tt.asked {
+					t.Fatalf("asked %d times, want %d", len(asked), tt.asked)
+				}
+				form, _ := json.Marshal(asked[0].RequestedSchema)
+				if want := `"free-1":{"description":"any name as name","title":"Leave name free in what is remembered","type":"boolean"}`; !strings.Contains(string(form), want) {
 					t.Errorf("the form is %s, want %s in it", form, want)
 				}
 			})

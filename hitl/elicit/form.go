@@ -3,6 +3,7 @@ package elicit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
@@ -28,8 +29,15 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 	properties := map[string]any{
 		"decision": map[string]any{"type": "string", "title": "Decision", "enum": []string{"deny", "allow"}},
 	}
-	if names, _ := choices(request); len(names) > 1 {
-		properties["remember"] = map[string]any{"type": "string", "title": "Remember a yes", "enum": names}
+	if len(request.Offers) > 0 {
+		var names, texts []string
+		for _, c := range request.Choices() {
+			names, texts = append(names, c.Name), append(texts, c.Text)
+		}
+		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts}
+	}
+	for i, m := range request.Free {
+		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "Leave " + safetext.Line(m.Name) + " free in what is remembered", "description": m.String()}
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: message,
@@ -77,24 +85,11 @@ func message(request hitl.Request) (string, error) {
 	if len(request.Offers) > 0 {
 		b.WriteString("\nWhat can be remembered:\n\n")
 	}
-	for i, o := range request.Offers {
-		row(fmt.Sprintf("%d: ", i+1), o.String())
+	for _, c := range request.Choices()[1:] {
+		row(c.Name+": ", c.Text)
 	}
+	row("suggested: ", request.Suggestion)
 	return b.String(), nil
-}
-
-// choices are the approvals that the form's remember offers by name: "once", "session"
-// and "always", those of further offers with their number.
-func choices(request hitl.Request) (names []string, decisions map[string]hitl.Decision) {
-	decisions = make(map[string]hitl.Decision)
-	for _, d := range request.Choices() {
-		name := d.Remember.String()
-		if d.Offer > 0 {
-			name = fmt.Sprintf("%s-%d", name, d.Offer+1)
-		}
-		names, decisions[name] = append(names, name), d
-	}
-	return names, decisions
 }
 
 var (
@@ -114,11 +109,19 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 		return hitl.Decision{}, errClosed
 	case res.Action != "accept":
 		return hitl.Decision{}, errForm
+	case canShow(req) == addresses:
+		return hitl.Decision{}, &UnsupportedError{"its user was sent to a page"}
 	}
-	_, offered := choices(request)
+	members := make(map[string]string, len(request.Free))
+	for i, m := range request.Free {
+		members[freeName(i)] = m.Name
+	}
 	for name, value := range res.Content {
 		text, ok := value.(string)
-		switch {
+		switch member, frees := members[name]; {
+		case frees && value == true:
+			decision.Free = append(decision.Free, member)
+		case frees && value == false:
 		case !ok:
 			return hitl.Decision{}, errForm
 		case name == "decision" && (text == "allow" || text == "deny"):
@@ -126,11 +129,12 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 				decision.Verdict = hitl.Approved
 			}
 		case name == "remember" && len(request.Offers) > 0:
-			c, ok := offered[text]
-			if !ok {
+			offered := request.Choices()
+			i := slices.IndexFunc(offered, func(c hitl.Choice) bool { return c.Name == text })
+			if i < 0 {
 				return hitl.Decision{}, errForm
 			}
-			decision.Remember, decision.Offer = c.Remember, c.Offer
+			decision.Remember, decision.Offer = offered[i].Decision.Remember, offered[i].Decision.Offer
 		default:
 			return hitl.Decision{}, errForm
 		}
@@ -140,6 +144,10 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 	}
 	return decision, nil
 }
+
+// freeName is the name of the field that leaves a member free; the member's own name may be
+// that of another field.
+func freeName(i int) string { return fmt.Sprintf("free-%d", i+1) }
 
 // user names who answered, where the request was authenticated.
 func user(req *mcp.CallToolRequest) string {

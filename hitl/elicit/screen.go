@@ -16,22 +16,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Handler shows a person what a server asks for; it is what
-// mcp.ClientOptions.ElicitationHandler takes.
+// A Handler shows a person what a server asks for; it is what mcp.ClientOptions.ElicitationHandler takes.
 type Handler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// Screen stands before the handler of the host's own client, for what servers ask of
-// its user by elicitation. It shows who asks, in a message that nobody takes for one
-// of the host's, and refuses
+// Screen wraps the handler of the host's own client, for what servers ask of its user by
+// elicitation. It names the server in the message, and refuses
 //
 //   - a form that by its message, its own words or those of one of its fields asks for a
 //     secret, whether an address stands beside it or not,
 //   - an address that is not http or https, has a name or a password in it, or a host
 //     that is not in ASCII: what another alphabet can imitate is shown as punycode.
 //
-// It fetches nothing. What stands in a form's schema is the server's text: escape it.
-// The host names the server of each session; one without a name is refused. Screen
-// panics where one of its arguments is nil.
+// It fetches nothing. What stands in a form's schema is the server's text: escape it. The host names the server
+// of each session; one without a name is refused. Screen panics where one of its arguments is nil.
 func Screen(server func(*mcp.ClientSession) string, show Handler) Handler {
 	if server == nil || show == nil {
 		panic("elicit: Screen needs a func that names the servers and a handler")

@@ -80,7 +80,8 @@ func TestWhatTheFormHolds(t *testing.T) {
 		}{
 			{hitl.Once, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}`},
 			{hitl.Session, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` +
-				`"remember":{"enum":["once","session"],"title":"Remember a yes","type":"string"}},"required":["decision"],"type":"object"}`},
+				`"remember":{"enum":["once","arguments-session"],"enumNames":["this call alone",` +
+				`"crm/delete_customer with exactly the arguments that were shown, for this session"],"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
 		} {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
@@ -158,7 +159,7 @@ Draft:
 
 What can be remembered:
 
-    1: exactly these arguments
+    arguments-session: crm/delete with exactly the arguments that were shown, for this session
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

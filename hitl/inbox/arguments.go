@@ -13,8 +13,7 @@ import (
 // A row is one member of the arguments, escaped for the eye.
 type row struct{ Name, Text string }
 
-// rows lays arguments out, one member a row, in their own order. What is no object
-// is one row without a name.
+// rows lays arguments out, one member a row, in their own order. What is no object is one row without a name.
 func rows(arguments json.RawMessage) []row {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		return nil
@@ -30,8 +29,7 @@ func rows(arguments json.RawMessage) []row {
 	return list
 }
 
-// valueText shows a text as a reader knows it, in quotes, and anything else as
-// JSON.
+// valueText shows a text as a reader knows it, in quotes, and anything else as JSON.
 func valueText(value json.RawMessage) string {
 	var text string
 	if value[0] == '"' && json.Unmarshal(value, &text) == nil && !strings.ContainsRune(text, utf8.RuneError) {

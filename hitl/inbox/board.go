@@ -77,15 +77,15 @@ func (q *question) sheet() ([]byte, error) {
 // readSheet makes a question of what hangs on the board.
 func readSheet(n approvals.Notice) (*question, error) {
 	var s sheet
-	if err := json.Unmarshal(n.Question, &s); err != nil { //nolint:musttag // as it is written
-		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
-	}
-	if s.Version != sheetVersion {
-		return nil, fmt.Errorf("inbox: a question of another replica has version %d, and this one reads %d", s.Version, sheetVersion)
-	}
 	definition := new(mcp.Tool)
 	var known annotation.Annotations
-	err := errors.Join(json.Unmarshal(s.Definition, definition), gob.NewDecoder(bytes.NewReader(s.Known)).Decode(&known))
+	err := json.Unmarshal(n.Question, &s) //nolint:musttag // as it is written
+	if err == nil && s.Version != sheetVersion {
+		return nil, fmt.Errorf("inbox: a question of another replica has version %d, and this one reads %d", s.Version, sheetVersion)
+	}
+	if err == nil {
+		err = errors.Join(json.Unmarshal(s.Definition, definition), gob.NewDecoder(bytes.NewReader(s.Known)).Decode(&known))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("inbox: a question of another replica: %w", err)
 	}
@@ -108,8 +108,7 @@ func readSheet(n approvals.Notice) (*question, error) {
 	return q, nil
 }
 
-// askBoard hangs the question up for all replicas and waits for the first answer, here or
-// elsewhere.
+// askBoard hangs the question up for all replicas and waits for the first answer, here or elsewhere.
 func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, error) {
 	form, err := q.sheet()
 	if err != nil {
@@ -148,8 +147,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 	return a.Decision, nil
 }
 
-// answerOnBoard gives the answer to whichever replica waits for it. The caller
-// does not hold the lock.
+// answerOnBoard gives the answer to whichever replica waits for it. The caller does not hold the lock.
 func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision) error {
 	form, err := json.Marshal(reply{sheetVersion, q.digest, d, d.Arguments}) //nolint:musttag // as it is read
 	if err != nil {

@@ -27,7 +27,7 @@ func TestPersonDecidesForAnotherReplica(t *testing.T) {
 		want           hitl.Decision
 	}{
 		{"yes", "approve", nil, hitl.Decision{Verdict: hitl.Approved, By: "bob"}},
-		{"yes, for always, a pattern", "approve", []string{"remember", "always 1"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1}},
+		{"yes, for always, a pattern", "approve", []string{"remember", "members-always"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1}},
 		{"no, and why", "deny", []string{"reason", "archive it"}, hitl.Decision{By: "bob", Reason: "archive it"}},
 		{"yes, edited", "edit", []string{"arguments", `{"path":"b.txt"}`}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Arguments: []byte(`{"path":"b.txt"}`)}},
 	} {

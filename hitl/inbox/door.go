@@ -47,11 +47,9 @@ func newDoors() doors {
 	}
 }
 
-// Link returns the address of the page with a token that lets one browser in,
-// once, within an hour. Show it to the person who is to decide and to nobody else:
-// who opens it decides, for the twelve hours that follow. Origin is where the page
-// is served, such as "http://127.0.0.1:8080"; by is the name that the person's
-// decisions get, "" for none.
+// Link returns the address of the page with a token that lets one browser in, once, within an
+// hour. Show it only to the person who is to decide: it admits for 12 hours. Origin is where the
+// page is served, such as "http://127.0.0.1:8080"; by names the person, "" for none.
 func (in *Inbox) Link(origin, by string) string {
 	token := rand.Text()
 	now := time.Now()

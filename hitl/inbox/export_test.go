@@ -8,13 +8,6 @@ import (
 // Serve serves on a listener of the test's.
 func (in *Inbox) Serve(ctx context.Context, l net.Listener) error { return in.serve(ctx, l) }
 
-// Waiting is how many questions are open.
-func (in *Inbox) Waiting() int {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return len(in.pending)
-}
-
 // Kept is how many questions are known at all.
 func (in *Inbox) Kept() int {
 	in.mu.Lock()

@@ -1,6 +1,5 @@
-// Package inbox asks people on a web page: what waits, why it is dangerous, and
-// buttons for yes and no. It is a [hitl.Confirmer] for the chain and an
-// [http.Handler] for the host's own server, made for loopback.
+// Package inbox asks people on a web page: what waits, why it is dangerous, and buttons for yes and no. It is a
+// [hitl.Confirmer] for the chain and an [http.Handler] for the host's own server, made for loopback.
 //
 // Whoever is to decide comes in by a link that works once; there is no other way
 // in, and so none for the model or the tool that asks.
@@ -23,25 +22,20 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Path is where the page is, as a browser sees it; "" means "/approvals/". It
-	// begins and ends with a slash.
+	// Path is where the page is, as a browser sees it; "" means "/approvals/". It begins and ends with a slash.
 	Path string
-	// Hosts are the names, without ports, by which the page may be reached. Nil means
-	// localhost, 127.0.0.1 and ::1; any other is refused, since a name that leads here
-	// may be somebody else's (DNS rebinding).
+	// Hosts are the names, without ports, by which the page may be reached. Nil means localhost, 127.0.0.1 and
+	// ::1; any other is refused, since a name that leads here may be somebody else's (DNS rebinding).
 	Hosts []string
-	// MaxPending is how many questions may wait at once; 0 means 1000. The one after
-	// that is a no.
+	// MaxPending is how many questions may wait at once; 0 means 1000. The one after that is a no.
 	MaxPending int
 	// OwnCalls lets a person approve calls whose scope is that person's own name. The
 	// default is that somebody else has to.
 	OwnCalls bool
-	// Board is where questions hang that people may answer at the page of any replica
-	// of the host; nil means that this process shows its own and nobody else's. Links
-	// and sessions are one replica's in any case.
+	// Board has the questions that the page of any replica shows; nil means that this process
+	// shows only its own. Links and sessions are one replica's in any case.
 	Board approvals.Board
-	// Logger gets a line for each decision and for each request that was refused; nil
-	// is silent.
+	// Logger gets a line for each decision and for each request that was refused; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -83,11 +77,9 @@ type Inbox struct {
 
 var _ hitl.Confirmer = (*Inbox)(nil)
 
-// New returns an inbox in which nothing waits. Hand it to [hitl.New] as the
-// confirmer, with a Timeout that leaves people time to look, and serve it: by
-// [Inbox.ListenAndServe], or as a handler for Options.Path in a server of the
-// host's. It panics on a path that does not begin and end with a slash, on an
-// empty host and on a negative number.
+// New returns an empty inbox. Give it to [hitl.New] as the confirmer, with a Timeout that leaves people time to
+// look, and serve it: by [Inbox.ListenAndServe], or as a handler for Options.Path. It panics on a path without
+// a slash at both ends, an empty host and a negative number.
 func New(o Options) *Inbox {
 	o.Path = cmp.Or(o.Path, "/approvals/")
 	if !strings.HasPrefix(o.Path, "/") || !strings.HasSuffix(o.Path, "/") || strings.ContainsAny(o.Path, "{}?# ;,\"\\") {

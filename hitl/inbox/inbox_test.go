@@ -28,8 +28,13 @@ func TestPersonDecides(t *testing.T) {
 	}{
 		{"yes", "approve", nil, hitl.Decision{Verdict: hitl.Approved, By: "bob"}, "approved"},
 		{"yes, for this call only", "approve", []string{"remember", "once"}, hitl.Decision{Verdict: hitl.Approved, By: "bob"}, "approved"},
-		{"yes, for the session", "approve", []string{"remember", "session 0"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Session}, "approved"},
-		{"yes, for always, a pattern", "approve", []string{"remember", "always 1"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1}, "approved"},
+		{"yes, for the session", "approve", []string{"remember", "arguments-session"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Session}, "approved"},
+		{"yes, for always, a pattern", "approve", []string{"remember", "members-always"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1}, "approved"},
+		{
+			"yes, with a member left free", "approve", []string{"remember", "arguments-session", "free-0", "on"},
+			hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Session, Free: []string{"path"}}, "approved",
+		},
+		{"a free member of nothing", "approve", []string{"remember", "once", "free-0", "on"}, hitl.Decision{Verdict: hitl.Approved, By: "bob"}, "approved"},
 		{"no", "deny", nil, hitl.Decision{By: "bob"}, "denied"},
 		{"no, and why", "deny", []string{"reason", " archive it\r\ninstead "}, hitl.Decision{By: "bob", Reason: "archive it\ninstead"}, "archive it"},
 		{"yes, edited", "edit", []string{"arguments", `{"path":"b.txt"}`}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Arguments: json.RawMessage(`{"path":"b.txt"}`)}, "approved as edited"},
@@ -39,7 +44,7 @@ func TestPersonDecides(t *testing.T) {
 			served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
 				b := enters(t, n, in, "bob")
 				r := asks(t, "one", `{"path":"a.txt"}`)
-				r.Offers = offers
+				r.Offers, r.Free = offers, approvals.Free(r.Arguments)
 				a := ask(t.Context(), in, r)
 				b.decides("one", tt.decision, tt.more...).want(t, http.StatusOK, "files/delete", tt.history, "Nothing waits", "by <bdi>bob</bdi>")
 				got := a.want(t, tt.want.Verdict)
@@ -127,8 +132,8 @@ func TestThousandPending(t *testing.T) {
 		b.decides("q999", "approve").want(t, http.StatusOK, "999 waiting")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if in.Waiting() != 0 || in.Kept() != inbox.MaxHistory {
-			t.Errorf("%d wait and %d are kept, want 0 and %d", in.Waiting(), in.Kept(), inbox.MaxHistory)
+		if len(in.Waiting()) != 0 || in.Kept() != inbox.MaxHistory {
+			t.Errorf("%d wait and %d are kept, want 0 and %d", len(in.Waiting()), in.Kept(), inbox.MaxHistory)
 		}
 	})
 }

@@ -126,7 +126,7 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 				"it is kept for a week", "ann", "call-1", "1 min left", "&#34;a.txt&#34;", "<summary><bdi>&#34;a long line.", long,
 				"&#34;to&#34;: &#34;bob&#34;")
 		}
-		b.get("/approvals/question/one").want(t, http.StatusOK, "until this session ends: exactly these arguments")
+		b.get("/approvals/question/one").want(t, http.StatusOK, "files/delete with exactly the arguments that were shown, for this session")
 		b.decides("one", "approve").want(t, http.StatusOK)
 		first.want(t, hitl.Approved)
 
@@ -244,5 +244,31 @@ func TestVersionCountsTheChanges(t *testing.T) {
 		b.decides("one", "deny")
 		<-a.over
 		version("2")
+	})
+}
+
+// The page of a question shows the latest decisions on the same tool, and on no other.
+func TestEarlierDecisions(t *testing.T) {
+	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
+		b := enters(t, n, in, "bob")
+		for i := range 6 {
+			ask(t.Context(), in, asks(t, fmt.Sprint("q", i), fmt.Sprintf(`{"path":"%d.txt"}`, i)))
+			b.decides(fmt.Sprint("q", i), "deny", "reason", fmt.Sprint("because ", i))
+		}
+		other := asks(t, "other", `{"path":"other.txt"}`)
+		other.Tool = new(*other.Tool)
+		other.Tool.Server = "mail"
+		ask(t.Context(), in, other)
+		page := b.get("/approvals/question/other")
+		page.want(t, http.StatusOK, "mail/delete")
+		if strings.Contains(page.text, "Earlier") {
+			t.Errorf("it shows those of another tool:\n%s", page.text)
+		}
+		ask(t.Context(), in, asks(t, "now", `{"path":"now.txt"}`))
+		page = b.get("/approvals/question/now")
+		page.want(t, http.StatusOK, "Earlier decisions on this tool", "1.txt", "because 5")
+		if strings.Contains(page.text, "0.txt") {
+			t.Errorf("more than five are shown:\n%s", page.text)
+		}
 	})
 }

@@ -35,9 +35,8 @@ type record struct {
 	late   bool // nobody decided
 }
 
-// Confirm puts the request on the page and waits until somebody decides or ctx is
-// done. A full inbox, and a request whose ID is empty or was used before, is an
-// error, and so a denial.
+// Confirm puts the request on the page and waits for a decision or the end of ctx. A full
+// inbox, and an ID that is empty or was used before, is an error, and so a denial.
 func (in *Inbox) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	q, err := in.add(ctx, request)
 	if err != nil {
@@ -159,8 +158,7 @@ func (in *Inbox) mayApprove(s *session, q *question) bool {
 	return in.ownCalls || s.by == "" || !safetext.SameName(s.by, q.request.Scope)
 }
 
-// decided moves a question with its answer to the history. The caller holds the
-// lock.
+// decided moves a question with its answer to the history. The caller holds the lock.
 func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
 	r := record{past: past{What: "denied", By: d.By, Reason: d.Reason}}
 	if d.Verdict == hitl.Approved {
@@ -173,8 +171,7 @@ func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
 		slog.String("outcome", r.What), slog.String("by", r.By))
 }
 
-// late reports whether the time of a question is over, whether its end was noticed
-// yet or not.
+// late reports whether the time of a question is over, whether its end was noticed yet or not.
 func (q *question) late() bool {
 	return q.ctx.Err() != nil || !q.request.Deadline.IsZero() && !time.Now().Before(q.request.Deadline)
 }
@@ -194,8 +191,7 @@ func (r *record) refuses(digest string) error {
 	return refuse(http.StatusConflict, "This was decided already: %s%s. It stays so.", r.What, by)
 }
 
-// edited returns the arguments of an edit: nil where they say what was asked, in
-// another spelling maybe.
+// edited returns the arguments of an edit: nil where they say what was asked, in another spelling maybe.
 func (q *question) edited(text string) (json.RawMessage, error) {
 	form, err := canonical.AppendObject(nil, []byte(text))
 	if err != nil {
@@ -216,4 +212,15 @@ func (in *Inbox) find(id string) (*question, *record) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.waiting[id], in.past[id]
+}
+
+// Waiting returns the requests that wait for a person, oldest first.
+func (in *Inbox) Waiting() []hitl.Request {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var all []hitl.Request
+	for _, q := range in.pending {
+		all = append(all, q.request)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -43,8 +44,7 @@ func (in *Inbox) routes() http.Handler {
 	return m
 }
 
-// The page runs its own script and nothing else, sends forms to itself only, and
-// is shown in no frame.
+// The page runs its own script and nothing else, sends forms to itself only, and is shown in no frame.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP serves the page. What asks for it by another name, and what was sent
@@ -56,8 +56,7 @@ func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Not no-referrer, under which a browser says of the page's own forms that they
-	// come from nowhere.
+	// Not no-referrer, under which a browser says of the page's own forms that they come from nowhere.
 	h.Set("Referrer-Policy", "same-origin")
 	switch {
 	case !in.hostAllowed(r.Host):
@@ -69,8 +68,7 @@ func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sameOrigin is stricter than the library's check, which lets through what no
-// browser has sent.
+// sameOrigin is stricter than the library's check, which lets through what no browser has sent.
 func sameOrigin(r *http.Request) bool {
 	var check http.CrossOriginProtection
 	return check.Check(r) == nil && (r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != "")
@@ -114,11 +112,10 @@ func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 
 func (in *Inbox) enter(w http.ResponseWriter, r *http.Request) {
 	form, err := readForm(w, r, "token")
-	if err != nil {
-		in.refused(w, r, err)
-		return
+	id := ""
+	if err == nil {
+		id, err = in.doors.enter(form.Get("token"))
 	}
-	id, err := in.doors.enter(form.Get("token"))
 	if err != nil {
 		in.refused(w, r, err)
 		return
@@ -141,8 +138,7 @@ func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 }
 
-// changes answers the number of changes so far, for a script that asks whether what it
-// shows is out of date.
+// changes answers the number of changes so far, for a script that asks whether what it shows is out of date.
 func (in *Inbox) changes(w http.ResponseWriter, r *http.Request, _ *session) {
 	in.look(r.Context())
 	in.mu.Lock()
@@ -159,7 +155,13 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 		in.refused(w, r, errHurry)
 		return
 	}
-	form, err := readForm(w, r, "decision", "digest", "reason", "arguments", "remember")
+	fields := []string{"decision", "digest", "reason", "arguments", "remember"}
+	if q != nil {
+		for i := range q.request.Free {
+			fields = append(fields, freeName(i))
+		}
+	}
+	form, err := readForm(w, r, fields...)
 	if err == nil {
 		var a answer
 		if a, err = read(form, q); err == nil {
@@ -182,8 +184,7 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 }
 
-// readForm reads a body of the page's forms: each field once, and none that the
-// form does not have.
+// readForm reads a body of the page's forms: each field once, and none that the form does not have.
 func readForm(w http.ResponseWriter, r *http.Request, fields ...string) (url.Values, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, errForm
@@ -235,17 +236,23 @@ func read(form url.Values, q *question) (answer, error) {
 		a.decision.Verdict, a.decision.Arguments = hitl.Approved, arguments
 	default:
 		a.decision.Verdict = hitl.Approved
-		if remember := form.Get("remember"); remember != "" && remember != "once" {
-			offered := choices(q.request)
-			i := slices.IndexFunc(offered, func(c choice) bool { return c.Value == remember })
-			if i < 0 {
-				return bad("The page offered no such thing to remember.")
+		offered := q.request.Choices()
+		i := slices.IndexFunc(offered, func(c hitl.Choice) bool { return c.Name == cmp.Or(form.Get("remember"), "once") })
+		if i < 0 {
+			return bad("The page offered no such thing to remember.")
+		}
+		a.decision = offered[i].Decision
+		for i, m := range q.request.Free {
+			if form.Has(freeName(i)) && a.decision.Remember != hitl.Once && a.decision.Offer == 0 {
+				a.decision.Free = append(a.decision.Free, m.Name)
 			}
-			a.decision = offered[i].decision
 		}
 	}
 	return a, nil
 }
+
+// freeName is the field that leaves a member free.
+func freeName(i int) string { return fmt.Sprintf("free-%d", i) }
 
 // plain drops what a reader of the reason could not see.
 func plain(text string) string {

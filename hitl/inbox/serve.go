@@ -10,11 +10,9 @@ import (
 	"time"
 )
 
-// ListenAndServe serves the page on a loopback address, such as "127.0.0.1:0",
-// until ctx is done, and returns nil then. Before it serves it calls ready with
-// the origin, such as "http://127.0.0.1:41234", for [Inbox.Link]. An address that
-// other machines can reach is an error: that needs TLS and a server of the host's
-// own.
+// ListenAndServe serves the page on a loopback address, such as "127.0.0.1:0", until ctx is
+// done, and returns nil then. It first calls ready with the origin, such as
+// "http://127.0.0.1:41234", for [Inbox.Link]. Any other address is an error.
 func (in *Inbox) ListenAndServe(ctx context.Context, address string, ready func(origin string)) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -22,10 +22,11 @@ const (
 	maxCards = 100
 	maxRows  = 40
 	maxValue = 4 << 10
+
+	maxEarlier = 5 // decisions that the page of one question shows
 )
 
-// What a template gets. Texts are safe to look at: escaped for the eye here, for
-// HTML by the template.
+// What a template gets. Texts are safe to look at: escaped for the eye here, for HTML by the template.
 type (
 	frame struct {
 		Path string
@@ -52,7 +53,7 @@ type (
 		ID, Digest, Tool, Class string
 		Reasons                 []string
 		Does, Why, Undo         string
-		Caution                 string
+		Caution, Suggestion     string
 		Scope, CallID           string
 		Left                    time.Duration // 0 where there is no limit
 		Rows                    []row
@@ -63,14 +64,12 @@ type (
 	questionPage struct {
 		card
 		Version           int
-		Remember          []choice
+		Remember          []hitl.Choice
+		Free              hitl.Pattern
+		Earlier           []past // decisions on the same tool, newest first
 		Editable          string
 		Problem, Reason   string
 		ReasonMax, Editor int
-	}
-	choice struct {
-		Value, Label string
-		decision     hitl.Decision
 	}
 )
 
@@ -121,7 +120,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	c := card{
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
 		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
-		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
+		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Suggestion: r.Suggestion, Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
 		Rows: rows(r.Arguments), Extra: rows(r.Extra), Own: !in.mayApprove(s, q), Whole: true,
 	}
 	if !r.Deadline.IsZero() {
@@ -137,8 +136,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	return c
 }
 
-// limit leaves out what is too much for a list. It says so, and then there is no
-// button for yes.
+// limit leaves out what is too much for a list. It says so, and then there is no button for yes.
 func (c *card) limit(mostRows, mostBytes int) {
 	for _, text := range []*string{&c.Does, &c.Why, &c.Undo, &c.Tool, &c.Scope, &c.CallID} {
 		if len(*text) > mostBytes {
@@ -159,23 +157,18 @@ func (c *card) limit(mostRows, mostBytes int) {
 
 func (in *Inbox) whole(s *session, q *question) questionPage {
 	const all = 1 << 30
-	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: choices(q.request)}
+	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free}
 	page.Editable = editable(q.request.Arguments)
 	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
 	in.mu.Lock()
 	page.Version = in.version
+	for _, r := range slices.Backward(in.history) {
+		if r.Tool == safetext.Cut(page.Tool, maxNameShown) && len(page.Earlier) < maxEarlier {
+			page.Earlier = append(page.Earlier, r.past)
+		}
+	}
 	in.mu.Unlock()
 	return page
-}
-
-// choices are what may be remembered, with the names that a form uses.
-func choices(request hitl.Request) []choice {
-	until := map[hitl.Remember]string{hitl.Session: "until this session ends: ", hitl.Always: "for as long as the host allows: "}
-	var list []choice
-	for _, d := range request.Choices()[1:] {
-		list = append(list, choice{fmt.Sprintf("%s %d", d.Remember, d.Offer), until[d.Remember] + request.Offers[d.Offer].String(), d})
-	}
-	return list
 }
 
 // Folded reports whether a text is shown behind a line of its beginning.

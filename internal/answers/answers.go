@@ -5,6 +5,7 @@ package answers
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,9 +19,8 @@ type Look func(result json.RawMessage) json.RawMessage
 // context is the one in which the request is sent.
 type Picker func(ctx context.Context, method string) Look
 
-// Transport returns a transport on which results are looked at. For streamable HTTP it
-// is [RoundTripper] that does so: the SDK tells the connection of that transport things
-// in ways that pass no wrapper.
+// Transport returns a transport on which results are looked at. For streamable HTTP it is [RoundTripper] that
+// does so: the SDK tells the connection of that transport things in ways that pass no wrapper.
 func Transport(t mcp.Transport, pick Picker) mcp.Transport { return &transport{readable(t), pick} }
 
 type transport struct {
@@ -55,11 +55,7 @@ func (c *connection) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
 		if look := c.pick(ctx, r.Method); look != nil {
 			c.mu.Lock()
-			for id, q := range c.asked { // what nobody waits for any more
-				if q.ctx.Err() != nil {
-					delete(c.asked, id)
-				}
-			}
+			maps.DeleteFunc(c.asked, func(_ any, q question) bool { return q.ctx.Err() != nil }) // no caller waits any more
 			c.asked[r.ID.Raw()] = question{ctx, look}
 			c.mu.Unlock()
 		}

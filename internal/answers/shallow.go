@@ -6,9 +6,8 @@ import "encoding/json"
 // nested deeper than 1,000 levels, and a catalog a tool of more than 512.
 const maxDepth = 900
 
-// Shallow returns an answer to tools/list with null for each value that is nested deeper
-// than 900 levels, since the SDK fails a deeper message as a whole. Any other message is
-// returned as it is.
+// Shallow returns an answer to tools/list with null for each value that is nested deeper than 900 levels, since
+// the SDK fails a deeper message as a whole. Any other message is returned as it is.
 func Shallow(message []byte) []byte {
 	flat, deep := flatten(message)
 	var answer struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -84,23 +85,15 @@ func (p *process) Close() error {
 	}
 	over := make(chan error, 1)
 	go func() { over <- p.command.Wait() }()
-	for _, end := range []func() error{
-		func() error { return p.command.Process.Signal(syscall.SIGTERM) },
-		p.command.Process.Kill,
-	} {
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill, nil} {
 		select {
 		case err := <-over:
 			return err
 		case <-time.After(p.patience):
-			if end() != nil { // there is no SIGTERM on Windows
+			if signal != nil && p.command.Process.Signal(signal) != nil { // there is no SIGTERM on Windows
 				_ = p.command.Process.Kill()
 			}
 		}
 	}
-	select {
-	case err := <-over:
-		return err
-	case <-time.After(p.patience):
-		return errors.New("mount: the process of the server does not end")
-	}
+	return errors.New("mount: the process of the server does not end")
 }

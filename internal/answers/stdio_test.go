@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/internal/answers"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // endsBy is the variable of the environment by which this binary is a server. Its value

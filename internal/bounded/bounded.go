@@ -31,6 +31,11 @@ var (
 	errStuck  = fmt.Errorf("%d earlier calls have not returned", maxStuck)
 )
 
+// A slowError is the limit within which there was no answer.
+type slowError time.Duration
+
+func (e slowError) Error() string { return "no answer within " + time.Duration(e).String() }
+
 type outcome[T any] struct {
 	value T
 	err   error
@@ -44,7 +49,7 @@ func Do[T any](ctx context.Context, b *Bound, f func(context.Context) (T, error)
 		b.Late.Add(1)
 		return value, errStuck
 	}
-	slow := fmt.Errorf("no answer within %v", b.Limit)
+	slow := slowError(b.Limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, b.Limit, slow)
 	defer cancel()
 	done, gone := make(chan outcome[T]), make(chan struct{})

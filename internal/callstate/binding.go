@@ -10,15 +10,13 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// Observe is called with "form", "binding" or "lookup" each time that the canonical
-// arguments or the binding of a call are computed or a catalog is consulted. It is for
-// tests, which set it before the first call.
+// Observe is called with "form", "binding" or "lookup" each time that the canonical arguments or the binding of
+// a call are computed or a catalog is consulted. It is for tests, which set it before the first call.
 var Observe = func(string) {}
 
-// A Binding is what an answer about a call covers: server, tool, definition, scope and the
-// exact bytes of the arguments. An approval covers more; see [BindCall]. Names have their
-// length before them and digests have one length, so that no two lists of parts give the
-// same text.
+// A Binding is what an answer about a call covers: server, tool, definition, scope and the exact bytes of the
+// arguments. An approval covers more; see [BindCall]. Names have their length before them and digests have one
+// length, so that no two lists of parts give the same text.
 type Binding [sha256.Size]byte
 
 // facts are what was computed from the arguments that the call had last.
@@ -83,9 +81,8 @@ func bind(call *middleware.Call) Binding {
 	return sha256.Sum256(text)
 }
 
-// Form returns the canonical form of the call's arguments, or an [*ArgumentsError] if they
-// are not one unambiguous JSON object. The form is read-only. It is computed once for a
-// call whose record is read.
+// Form returns the canonical form of the call's arguments, or an [*ArgumentsError] if they are not one
+// unambiguous JSON object. The form is read-only. It is computed once for a call whose record is read.
 func Form(s *State, call *middleware.Call) ([]byte, error) {
 	form, err := s.canonical(call)
 	if err != nil {

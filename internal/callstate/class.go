@@ -8,9 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// WithClass returns a context that carries the class which the host's own inference gave
-// to a tool that no catalog knows. It holds for exactly this definition. Further in, the
-// class of a tool can only be raised.
+// WithClass returns a context that carries the class which the host's own inference gave to a tool that no
+// catalog knows. It holds for exactly this definition. Further in, the class of a tool can only be raised.
 func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
 	if have := classes(ctx); have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
 		return ctx
@@ -33,9 +32,8 @@ func Classified(ctx context.Context, named *middleware.Tool) (*middleware.Tool, 
 	return tool, true
 }
 
-// An Over makes of what a tool is known to do what one call of it does. It is applied to
-// the call's own annotations and, at the executor, to the accepted ones, so that a less
-// strict copy of the tool gains nothing.
+// An Over makes of what a tool is known to do what one call of it does. It is applied to the call's own
+// annotations and, at the executor, to the accepted ones, so that a less strict copy of the tool gains nothing.
 type Over func(annotation.Annotations) annotation.Annotations
 
 // A Judge classifies a call by its arguments.
@@ -49,10 +47,9 @@ type answer struct {
 	over    Over
 }
 
-// WithAnswer returns a context that carries which class the call has with exactly its
-// arguments, from a source that may lower it: the host's own rules, and a server that
-// the host trusts. The call's tool is the static one, changed by over. Further in, an
-// answer to the same call can only be raised.
+// WithAnswer returns a context that carries which class the call has with exactly its arguments, from a source
+// that may lower it: the host's own rules, and a server that the host trusts. The call's tool is the static
+// one, changed by over. Further in, an answer to the same call can only be raised.
 func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
 	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over}
 	if have := answerTo(nearest(ctx), a.binding); have != nil {
@@ -78,9 +75,7 @@ func JudgeBy(m middleware.Middleware) Judge {
 
 // WithJudge returns a context that carries what classifies the call by its arguments, for
 // arguments that a person edits.
-func WithJudge(ctx context.Context, judge Judge) context.Context {
-	return with(ctx, judge)
-}
+func WithJudge(ctx context.Context, judge Judge) context.Context { return with(ctx, judge) }
 
 // JudgeOf returns what classifies the call by its arguments, nil if there is nothing.
 func JudgeOf(ctx context.Context) Judge {
@@ -107,8 +102,7 @@ func Sees(ctx context.Context, tool *middleware.Tool) bool {
 	return true
 }
 
-// Static returns a tool as it was before an answer about one call changed it: itself if
-// there was none.
+// Static returns a tool as it was before an answer about one call changed it: itself if there was none.
 func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
 	if a, ok := find(nearest(ctx), func(a *answer) bool {
 		return a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest
@@ -120,15 +114,12 @@ func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
 
 // Answered returns what preflight found about exactly this call.
 func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotations, bool) {
-	s := nearest(ctx)
-	if !s.answers() {
-		return annotation.Annotations{}, false
+	if s := nearest(ctx); s.answers() {
+		if a := answerTo(s, Bind(Of(ctx), call)); a != nil {
+			return a.found, true
+		}
 	}
-	a := answerTo(s, Bind(Of(ctx), call))
-	if a == nil {
-		return annotation.Annotations{}, false
-	}
-	return a.found, true
+	return annotation.Annotations{}, false
 }
 
 func (s *State) answers() bool {
@@ -142,10 +133,9 @@ func answerTo(s *State, want Binding) *answer {
 	return a
 }
 
-// Judged returns the accepted tool as preflight's answer changes it for these arguments.
-// An answer to a call that was changed after it counts only if it raises: what was found
-// to be dangerous does not become safe by other bytes, another scope or definition. A
-// call that must be recorded stays so.
+// Judged returns the accepted tool as preflight's answer changes it for these arguments. An answer to a call
+// that was changed after it counts only if it raises: what was found to be dangerous does not become safe by
+// other bytes, another scope, server or definition. A call that must be recorded stays so.
 func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	s := nearest(ctx)
 	if !s.answers() {
@@ -158,7 +148,7 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 		tool.Annotations = exactly.over(accepted.Annotations)
 	} else {
 		for ; s != nil; s = s.outer {
-			if a, ok := s.added.(*answer); ok && a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
+			if a, ok := s.added.(*answer); ok && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
 				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
 			}
 		}
@@ -169,8 +159,7 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 	return &tool
 }
 
-// WithMark returns a context that carries audit's mark: exactly this call is recorded,
-// before it is made.
+// WithMark returns a context that carries audit's mark: exactly this call is recorded, before it is made.
 func WithMark(ctx context.Context, call *middleware.Call) context.Context {
 	return with(ctx, Bind(Of(ctx), call))
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -41,14 +42,9 @@ func Extra(call *middleware.Call) (json.RawMessage, error) {
 		Responses mcp.InputResponseMap `json:"inputResponses,omitempty"`
 		State     string               `json:"requestState,omitempty"`
 	}
-	for name, value := range call.Meta {
-		if transport(name) {
-			continue
-		}
-		if extra.Meta == nil {
-			extra.Meta = make(map[string]any)
-		}
-		extra.Meta[name] = value
+	if HasMeta(call.Meta) {
+		extra.Meta = maps.Clone(call.Meta)
+		maps.DeleteFunc(extra.Meta, func(name string, _ any) bool { return transport(name) })
 	}
 	if call.Input != nil {
 		extra.Responses, extra.State = call.Input.Responses, call.Input.State

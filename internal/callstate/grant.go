@@ -29,10 +29,9 @@ const (
 	void
 )
 
-// WithGrant returns a context that carries an approval of the call for the time given.
-// The caller voids it when its call to next has returned. The person saw the class shown.
-// If before is not nil it runs each time the grant is about to be consumed, before the
-// call is handed over; an error of it ends the grant, and the call.
+// WithGrant returns a context that carries an approval of the call for the time given. The caller voids it when
+// its call to next has returned. The person saw the class shown. If before is not nil it runs each time the
+// grant is about to be consumed, before the call is handed over; an error of it ends the grant, and the call.
 func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
 	g := &Grant{binding: BindCall(ctx, call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
 	g.State = derive(ctx, g)
@@ -67,8 +66,7 @@ func Covers(ctx context.Context, call *middleware.Call) bool {
 // TooMild reports whether the approval was given to a less strict class than the tool's.
 func (g *Grant) TooMild(tool *middleware.Tool) bool { return g.mild && tool.Safety().MustConfirm() }
 
-// Find returns the innermost grant for exactly this call, whatever its state, nil if
-// there is none.
+// Find returns the innermost grant for exactly this call, whatever its state, nil if there is none.
 func Find(ctx context.Context, call *middleware.Call) *Grant {
 	s := nearest(ctx)
 	if _, ok := find[*Grant](s, nil); !ok {

@@ -15,6 +15,15 @@ type Record struct {
 	// Tool is the tool as it was classified furthest in, nil if nothing classified it.
 	Tool     *middleware.Tool
 	Approval Approval
+	// InDoubt is when a call with the same effect was made that may have happened, zero for none.
+	InDoubt time.Time
+	// By is who decided about the call last, approved or not, and Via how they were reached,
+	// as the confirmer reports it.
+	By, Via string
+	// Edited are the arguments as a person edited them, nil if nobody did.
+	Edited []byte
+	// Asked are the arguments that a person was to be asked about, a copy that the caller cannot change.
+	Asked []byte
 	// Attempts is how often the call was handed on by retry, 0 without one.
 	Attempts int
 	// Waited is how long the call waited for people.
@@ -26,6 +35,8 @@ type Record struct {
 	// Age is how old a cached result is, 0 for that of a call in flight.
 	Age       time.Duration
 	freshness annotation.Freshness
+	// Sources are where the arguments came from, nil unless package flow traced them.
+	Sources []Source
 	// Decisions are in the order in which they were made.
 	Decisions []Decision
 }
@@ -54,6 +65,26 @@ func (s *State) Approved(a Approval) {
 	s.write(func(r *Record) { r.Approval = a })
 }
 
+// Repeats records when a call with the same effect was made that may have happened.
+func (s *State) Repeats(since time.Time) {
+	s.write(func(r *Record) { r.InDoubt = since })
+}
+
+// Answered records who decided about the call, and how they were reached.
+func (s *State) Answered(by, via string) {
+	s.write(func(r *Record) { r.By, r.Via = by, via })
+}
+
+// Asked records a copy of the arguments that a person is to be asked about.
+func (s *State) Asked(arguments []byte) {
+	s.write(func(r *Record) { r.Asked = arguments })
+}
+
+// Edited records the arguments that a person edited.
+func (s *State) Edited(arguments []byte) {
+	s.write(func(r *Record) { r.Edited = arguments })
+}
+
 // Attempt counts one more attempt.
 func (s *State) Attempt() {
 	s.write(func(r *Record) { r.Attempts++ })
@@ -72,8 +103,7 @@ func (s *State) Routed(replica, why string) {
 	})
 }
 
-// Cached records that the result is an earlier one, how it was found, its age, and for
-// how long one stays true.
+// Cached records that the result is an earlier one, how it was found, its age, and for how long one stays true.
 func (s *State) Cached(how string, age time.Duration, f annotation.Freshness) {
 	s.write(func(r *Record) {
 		r.Cached, r.Age, r.freshness = true, age, f
@@ -87,7 +117,7 @@ func (r *Record) Memory(d Decision) string {
 	if d.Stage != "cache" || d.What != "hit" {
 		return ""
 	}
-	return fmt.Sprintf("from memory, %v old, %s", r.Age.Round(time.Millisecond), cmp.Or(r.freshness, annotation.Volatile))
+	return fmt.Sprintf("from the cache, %v old, %s", r.Age.Round(time.Millisecond), cmp.Or(r.freshness, annotation.Volatile))
 }
 
 // Decide adds a decision.
@@ -95,8 +125,7 @@ func (s *State) Decide(stage, what, why string) {
 	s.write(func(r *Record) { r.Decisions = append(r.Decisions, Decision{stage, what, why}) })
 }
 
-// HasRecord reports whether anything reads the record. Text for it need not be made
-// otherwise.
+// HasRecord reports whether anything reads the record. Text for it need not be made otherwise.
 func (s *State) HasRecord() bool { return s != nil && s.call != nil }
 
 // write is small, so that a record that nobody reads costs a comparison.

@@ -2,10 +2,9 @@
 // of what happened to it, its canonical arguments and their binding, its class, the
 // approvals for it, the mark of its audit record and its place in a batch.
 //
-// A [State] travels in the context under the one key of this package. It is a context
-// itself and never changes what an enclosing caller sees of grants, answers and classes:
-// those hold further in only. The record and the canonical arguments are shared by all
-// states of one call.
+// A [State] travels in the context under the one key of this package. It is a context itself and never changes
+// what an enclosing caller sees of grants, answers and classes: those hold further in only. The record and the
+// canonical arguments are shared by all states of one call.
 package callstate
 
 import (
@@ -71,8 +70,7 @@ func with(ctx context.Context, added any) context.Context {
 	return &s
 }
 
-// find returns the innermost fact of one type that matches, of enclosing calls as well.
-// A nil match takes any.
+// find returns the innermost fact of one type that matches, of enclosing calls as well. A nil match takes any.
 func find[T any](s *State, match func(T) bool) (fact T, ok bool) {
 	for ; s != nil; s = s.outer {
 		if fact, ok := s.added.(T); ok && (match == nil || match(fact)) {
@@ -82,8 +80,7 @@ func find[T any](s *State, match func(T) bool) (fact T, ok bool) {
 	return fact, false
 }
 
-// own returns the innermost fact of one type that was added since an enclosing call was
-// handed to its executor.
+// own returns the innermost fact of one type that was added since an enclosing call was handed to its executor.
 func own[T any](s *State) (fact T, ok bool) {
 	for ; s != nil && !s.over; s = s.outer {
 		if fact, ok := s.added.(T); ok {
@@ -163,9 +160,8 @@ func (s *State) admit(reader string) bool {
 	return true
 }
 
-// Enter returns the context of a call that enters a chain, with a new state unless ctx has
-// that of a call of the same tool. Judge classifies arguments that a person edits; nil for
-// nothing that does.
+// Enter returns the context of a call that enters a chain, with a new state unless ctx has that of a call of
+// the same tool. Judge classifies arguments that a person edits; nil for nothing that does.
 func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Context {
 	if s := Of(ctx); s.HasRecord() && s.call.same(call.Tool) {
 		if judge == nil {
@@ -181,8 +177,7 @@ func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Cont
 	return s
 }
 
-// same reports whether the record is that of a call of the tool, or of one that nobody
-// has named.
+// same reports whether the record is that of a call of the tool, or of one that nobody has named.
 func (c *shared) same(tool *middleware.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,8 +234,7 @@ func Kept[T any](ctx context.Context, match func(T) bool) (T, bool) {
 	return find(nearest(ctx), match)
 }
 
-// Keep returns a context that carries what a package keeps of the call, as a value of a
-// type of its own.
+// Keep returns a context that carries what a package keeps of the call, as a value of a type of its own.
 func Keep(ctx context.Context, kept any) context.Context { return with(ctx, kept) }
 
 // Own returns what a package keeps of the call, and not of an enclosing one.

@@ -1,10 +1,7 @@
-// Package canonical writes JSON in one form: the same value has the same bytes
-// whatever the order of its members, its white space and its escapes.
+// Package canonical writes JSON in one form, whatever the order of members, the white space and the escapes.
 //
-// It is strict where two parsers might disagree about what a text says, since
-// the text that a person approved must be the text that runs: duplicate members,
-// ill-formed UTF-8 and lone surrogates are errors. Number literals are kept as
-// they are written, so that large integers never fold into each other.
+// It refuses what two parsers might read differently, since the text that a person approved must be the text that
+// runs: duplicate members, ill-formed UTF-8 and lone surrogates. Numbers are kept as they are written.
 package canonical
 
 import (
@@ -16,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Limits on what is looked at.
@@ -24,8 +23,7 @@ const (
 	MaxDepth = 512     // levels of nesting
 )
 
-// An Error says what is wrong with a text and where. It has not been sent
-// anywhere, and sending it again unchanged is of no use.
+// An Error reports what is wrong with a text and where. It was not sent.
 type Error struct {
 	Reason string
 	Offset int
@@ -39,9 +37,8 @@ func tooDeep(at int) error {
 	return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: at}
 }
 
-// AppendObject appends the canonical form of the arguments of a call to dst. Nothing, as
-// MCP has it for absent arguments, is the empty object. Members of one object whose names
-// differ only in case are refused, at any depth.
+// AppendObject appends the canonical form of the arguments of a call to dst, {} for none. It refuses members of
+// one object whose names differ only in case, at any depth.
 func AppendObject(dst, src []byte) ([]byte, error) {
 	switch begin := skipSpace(src, 0); {
 	case begin == len(src):
@@ -59,8 +56,7 @@ func Same(a, b []byte) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Append appends the canonical form of any JSON value to dst. Where it fails, dst
-// comes back as it was.
+// Append appends the canonical form of any JSON value to dst. Where it fails, dst comes back as it was.
 func Append(dst, src []byte) ([]byte, error) { return appendForm(dst, src, false) }
 
 func appendForm(dst, src []byte, strict bool) ([]byte, error) {
@@ -83,8 +79,7 @@ func appendForm(dst, src []byte, strict bool) ([]byte, error) {
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// A writer copies what it can in long runs: src[run:pos] has been read, stands in
-// its form already and is not in dst yet.
+// A writer copies in long runs: src[run:pos] has been read, is in its form already and is not in dst yet.
 type writer struct {
 	src      []byte
 	run, pos int
@@ -94,13 +89,11 @@ type writer struct {
 	strict   bool // refuse names that differ only in case
 }
 
-// flush copies the run.
 func (w *writer) flush() {
 	w.dst = append(w.dst, w.src[w.run:w.pos]...)
 	w.run = w.pos
 }
 
-// at is how long dst will be with the run.
 func (w *writer) at() int { return len(w.dst) + w.pos - w.run }
 
 var errEnd = errors.New("unexpected end")
@@ -141,8 +134,7 @@ func (w *writer) nextAfterSpace() byte {
 	return w.src[w.pos]
 }
 
-// skipSpace returns where the white space from i on ends. Which of the four it is
-// makes no branch.
+// skipSpace returns where the white space from i on ends. Which of the four it is makes no branch.
 func skipSpace(src []byte, i int) int {
 	const spaces = 1<<' ' | 1<<'\t' | 1<<'\r' | 1<<'\n'
 	for i < len(src) && uint64(spaces)>>src[i]&1 != 0 {
@@ -234,4 +226,107 @@ func (w *writer) number() error {
 		return w.fail("the number %.40s is out of range", text)
 	}
 	return nil
+}
+
+// Identities returns at most so many texts of the values that members of an object have; none if that is ambiguous.
+func Identities(object []byte, members []string, most int) (texts []string) {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(object, &given) != nil {
+		return nil
+	}
+	for _, member := range members {
+		for other := range given { // many servers ignore the case
+			if other != member && strings.EqualFold(other, member) {
+				return nil
+			}
+		}
+		list := []json.RawMessage{given[member]}
+		if raw := given[member]; len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) != nil {
+			return nil
+		}
+		if len(list) == 0 || len(texts)+len(list) > most {
+			return nil
+		}
+		for _, one := range list {
+			text, ok := Identity(one)
+			if !ok {
+				return nil
+			}
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// Identity returns the text of one value, the same for a number and its text, and for texts that differ in case
+// or surrounding space: a server may take them for the same thing.
+func Identity(raw json.RawMessage) (text string, ok bool) {
+	switch {
+	case len(raw) == 0:
+		return "", false
+	case raw[0] == '"':
+		if json.Unmarshal(raw, &text) != nil {
+			return "", false
+		}
+	case raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9':
+		text = string(raw)
+	default: // null, true, an object
+		return "", false
+	}
+	text = strings.ToLower(strings.ToUpper(strings.TrimSpace(text))) // some letters have two small forms
+	if number, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		text = strconv.FormatFloat(number, 'g', -1, 64)
+	}
+	return text, text != ""
+}
+
+// AppendTool appends the canonical form of a tool's definition to dst.
+func AppendTool(dst []byte, d *mcp.Tool) ([]byte, error) {
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return dst, err
+	}
+	return Append(dst, raw)
+}
+
+// Copy returns a private copy of v, as encoding/json would decode what it would write for it.
+func Copy(v any) (any, error) { return copied(v, 0) }
+
+func copied(v any, depth int) (_ any, err error) {
+	if depth > MaxDepth {
+		return nil, tooDeep(0)
+	}
+	switch v := v.(type) {
+	case nil, bool, string, float64:
+		return v, nil
+	case map[string]any:
+		if v == nil {
+			return nil, nil //nolint:nilnil // it is JSON's null
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if out[k], err = copied(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		if v == nil {
+			return nil, nil //nolint:nilnil // it is JSON's null
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			if out[i], err = copied(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	err = json.Unmarshal(raw, &out)
+	return out, err
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strconv"
+	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -53,11 +56,11 @@ func (w *writer) object(depth int) error {
 	return err
 }
 
-// alike refuses two members whose names differ only in case. A server that ignores the
-// case, as encoding/json does, takes them for one, and which of them counts is its affair.
+// alike refuses two members whose names differ only in case, since a server that ignores case takes them for one.
 func (w *writer) alike(members []member) error {
 	name := func(m member) []byte { return w.dst[m.start:m.keyEnd] }
-	if !slices.ContainsFunc(members, func(m member) bool { return cased(name(m)) }) {
+	cased := func(r rune) bool { return r >= utf8.RuneSelf || 'A' <= r && r <= 'Z' } // or folds to lower-case ASCII
+	if !slices.ContainsFunc(members, func(m member) bool { return bytes.ContainsFunc(name(m), cased) }) {
 		return nil
 	}
 	folded := make(map[string][]byte, len(members))
@@ -71,17 +74,6 @@ func (w *writer) alike(members []member) error {
 	return nil
 }
 
-// cased reports whether a name has a letter that lower-case ASCII folds to: one of any
-// two names that differ only in case does.
-func cased(name []byte) bool {
-	for _, c := range name {
-		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
-			return true
-		}
-	}
-	return false
-}
-
 // fold returns the same for all names that [bytes.EqualFold] holds for equal.
 func fold(name []byte) string {
 	return string(bytes.Map(func(r rune) rune {
@@ -93,8 +85,7 @@ func fold(name []byte) string {
 	}, name))
 }
 
-// order sorts the members of the object that has just been read and refuses a key
-// that stands twice.
+// order sorts the members of the object that has just been read and refuses a key that stands twice.
 func (w *writer) order(members []member) error {
 	w.flush()
 	if w.strict {
@@ -141,3 +132,107 @@ func (w *writer) order(members []member) error {
 
 // few members are sorted by insertion alone.
 const few = 16
+
+// string reads a string. One with escapes is written again with the fewest.
+func (w *writer) string() error {
+	w.pos++
+	for {
+		w.pos = skipPlain(w.src, w.pos)
+		if w.pos == len(w.src) {
+			return w.fail("not valid JSON: %v in a string", errEnd)
+		}
+		switch c := w.src[w.pos]; {
+		case c == '"':
+			w.pos++
+			return nil
+		case c == '\\':
+			w.flush()
+			r, err := w.escape()
+			if err != nil {
+				return err
+			}
+			w.rune(r)
+			w.run = w.pos
+		case c < 0x20:
+			return w.fail("not valid JSON: control character %#02x in a string", c)
+		default:
+			r, n := utf8.DecodeRune(w.src[w.pos:])
+			if r == utf8.RuneError && n == 1 {
+				return w.fail("a string is not valid UTF-8")
+			}
+			w.pos += n
+		}
+	}
+}
+
+func skipPlain(src []byte, i int) int {
+	for i < len(src) && plain[src[i]] {
+		i++
+	}
+	return i
+}
+
+// plain marks the bytes that stand for themselves in a string.
+var plain = func() (t [256]bool) {
+	for c := 0x20; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func (w *writer) rune(r rune) {
+	switch {
+	case r == '"' || r == '\\':
+		w.dst = append(w.dst, '\\', byte(r))
+	case r < 0x20:
+		const hex = "0123456789abcdef"
+		w.dst = append(w.dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+	default:
+		w.dst = utf8.AppendRune(w.dst, r)
+	}
+}
+
+// escape reads one escape sequence, a pair of surrogates included.
+func (w *writer) escape() (rune, error) {
+	w.pos++
+	if w.pos == len(w.src) {
+		return 0, w.fail("not valid JSON: %v in a string", errEnd)
+	}
+	c := w.src[w.pos]
+	if c == 'u' {
+		r, err := w.hex4()
+		if err != nil || !utf16.IsSurrogate(r) {
+			return r, err
+		}
+		if bytes.HasPrefix(w.src[w.pos:], []byte(`\u`)) {
+			w.pos++
+			low, err := w.hex4()
+			if err != nil {
+				return 0, err
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				return r, nil
+			}
+		}
+		return 0, w.fail("a string holds half a surrogate pair")
+	}
+	if i := strings.IndexByte(`"\/bfnrt`, c); i >= 0 {
+		w.pos++
+		return rune("\"\\/\b\f\n\r\t"[i]), nil
+	}
+	return 0, w.fail("not valid JSON: unknown escape \\%c", c)
+}
+
+func (w *writer) hex4() (rune, error) {
+	w.pos++
+	if w.pos+4 > len(w.src) {
+		w.pos = len(w.src)
+		return 0, w.fail("not valid JSON: %v in a string", errEnd)
+	}
+	n, err := strconv.ParseUint(string(w.src[w.pos:w.pos+4]), 16, 16)
+	if err != nil {
+		return 0, w.fail("not valid JSON: %q is no escaped character", w.src[w.pos:w.pos+4])
+	}
+	w.pos += 4
+	return rune(n), nil
+}

@@ -1,6 +1,5 @@
-// Package cause keeps apart what an error tells of a call and what only the cause
-// of its context's end does. That cause is often how another call ended: errgroup,
-// for one, cancels a group with the first error of its members.
+// Package cause separates what an error reports about a call from what only the cause of its context's end
+// reports. That cause is often how another call ended, as in an errgroup.
 package cause
 
 import (
@@ -9,9 +8,8 @@ import (
 	"reflect"
 )
 
-// Of returns err, with which a call ended whose context is done, together with the
-// context's cause. errors.Is finds both. errors.As finds what err tells and nothing
-// that the cause tells, such as that it was not sent, wherever in err it stands.
+// Of returns err, with which a call ended whose context is done, together with the context's cause. errors.Is
+// finds both; errors.As finds only the facts of err, not those of the cause, such as that it was not sent.
 func Of(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -26,8 +24,7 @@ func Of(ctx context.Context, err error) error {
 // End returns how the context ended, with its cause as [Of] has it.
 func End(ctx context.Context) error { return Of(ctx, context.Cause(ctx)) }
 
-// Bare returns how the context ended where err has that end's cause in it, and err where
-// it does not. A cause of the host's has neither of context's own errors in it.
+// Bare returns how the context ended if err has that end's cause in it, and err otherwise.
 func Bare(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); why != nil && errors.Is(err, why) {
 		return ctx.Err()

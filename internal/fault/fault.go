@@ -1,13 +1,14 @@
-// Package fault has the errors that several packages of a chain end a call with, and
-// what they have in common.
+// Package fault has the errors that several packages of a chain end a call with, and what they have in common.
 package fault
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
@@ -21,15 +22,13 @@ type Unsent struct{}
 // NotSent reports that the call was not sent.
 func (Unsent) NotSent() bool { return true }
 
-// Final is embedded in errors of calls that were certainly not sent, and that would only
-// fail again.
+// Final is embedded in errors of calls that were certainly not sent, and that would only fail again.
 type Final struct{ Unsent }
 
 // Permanent reports that the same call would only fail again.
 func (Final) Permanent() bool { return true }
 
-// Unclear is embedded in errors that wrap one of another call, which says nothing about
-// this one.
+// Unclear is embedded in errors that wrap one of another call, which says nothing about this one.
 type Unclear struct{}
 
 // NotSent reports that the call may have been sent.
@@ -41,14 +40,12 @@ func (Unclear) Refused() bool { return false }
 // Permanent reports that the failure is not final.
 func (Unclear) Permanent() bool { return false }
 
-// GivenUp returns the error of a call whose context is done before it was sent: the
-// context's cause, marked as not sent. What the cause reports about itself, which may be
-// how another call ended, does not hold for this one.
+// GivenUp returns the error of a call whose context was done before it was sent: the context's cause, marked as
+// not sent. The facts of the cause do not hold, since it may be how another call ended.
 func GivenUp(ctx context.Context) error { return &middleware.NotSentError{Err: cause.End(ctx)} }
 
-// Ran returns err as the error of a tool that has run in this process. What an error
-// reports about a call that the tool made itself, such as that it was not sent, does not
-// hold for the tool, which may have done something before.
+// Ran returns err as the error of a tool that has run in this process. The facts of a call that the tool made
+// itself, such as that it was not sent, do not hold for the tool.
 func Ran(err error) error {
 	if middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err) {
 		return &ranError{error: err}
@@ -73,8 +70,7 @@ type unsendableError struct {
 
 func (e *unsendableError) Unwrap() error { return e.error }
 
-// InputRequired returns what the error asks of the maker of the call by a method
-// InputRequired() (mcp.InputRequestMap, string), and whether it has that method.
+// InputRequired returns what the error asks of the maker of the call, and whether it has such a method.
 func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
 	e, ok := errors.AsType[interface {
 		error
@@ -87,9 +83,8 @@ func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bo
 	return requests, state, true
 }
 
-// A PanicError is a panic further in. Its text does not repeat what panicked, since it
-// may reach a model; Value and Stack are for the log. It reports nothing about whether
-// the call was sent, even if Value is an error that does.
+// A PanicError is a panic further in. Its text does not repeat the value, since it may reach a model; Value and
+// Stack are for the log. It reports no facts about the call, even if Value is an error that does.
 type PanicError struct {
 	Unclear
 
@@ -108,17 +103,15 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// A NoResultError reports that a ToolCaller broke the contract: it returned neither a
-// result nor an error.
+// A NoResultError reports that a ToolCaller broke the contract: it returned neither a result nor an error.
 type NoResultError struct{ Tool *middleware.Tool }
 
 func (e *NoResultError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("fairlead: %s returned neither a result nor an error; a ToolCaller returns exactly one", e.Tool))
 }
 
-// Call calls next. It returns a panic as a [*PanicError], and neither or both of result
-// and error as an error alone. The outcome of an unsafe call that panicked is unknown:
-// tool returns the tool with its class as it is known by then.
+// Call calls next. It returns a panic as a [*PanicError], and neither or both of result and error as an error.
+// The outcome of an unsafe call that panicked is unknown; tool returns the tool with its present class.
 func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call, tool func() *middleware.Tool) (res *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -142,11 +135,20 @@ func Recover(next middleware.ToolCaller) middleware.ToolCaller { return &recover
 
 type recoverer struct{ next middleware.ToolCaller }
 
-// Describe implements [middleware.Describer].
 func (r *recoverer) Describe() middleware.Description {
 	return middleware.Description{Kind: "recover", Next: r.next}
 }
 
 func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
+}
+
+// RefuseNegative panics if the value of an option, such as "cache: Options.TTL", is negative or not finite.
+func RefuseNegative[N int | int64 | float64 | time.Duration](option string, value N) {
+	switch {
+	case value < 0:
+		panic(option + " is negative")
+	case !(float64(value) <= math.MaxFloat64): // also for NaN
+		panic(option + " is not finite")
+	}
 }

@@ -15,15 +15,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Accepted returns the tool as it is accepted at the executor. Its class counts, whatever
-// the call carries. An error refuses the call.
+// Accepted returns the tool as it is accepted at the executor, whose class counts, or refuses the call.
 type Accepted func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
 
-// New returns a guard for an executor. It refuses a Dangerous or Unknown call that
-// carries no unconsumed grant for exactly this tool, these arguments and this scope, and
-// one that must be recorded and was not. It names the outcome of an unsafe call that got
-// no result. The class is the accepted tool's, unless preflight answered for exactly
-// these arguments.
+// New returns a guard for an executor. It refuses a Dangerous or Unknown call without an unconsumed grant for
+// exactly this tool, these arguments and this scope, and one that must be recorded and was not. The class is
+// the accepted tool's, unless preflight answered for exactly these arguments.
 func New(next middleware.ToolCaller, accepted Accepted) middleware.ToolCaller {
 	if next == nil {
 		panic("fairlead: a guard needs an executor; got nil")
@@ -41,11 +38,9 @@ func For(lookup Lookup) middleware.ToolCaller { return &guard{lookup} }
 type Target struct {
 	Tool *middleware.Tool
 	Next middleware.ToolCaller
-	// Current reports whether both are what they were, and no notice of a change is
-	// unread. It is asked right before an approved call is handed over. Nil means always.
+	// Current reports whether both are still valid and no notice of a change is unread. Nil means always.
 	Current func() bool
-	// Settle returns when each change that the server has announced has been read. It is
-	// called if Current returns false.
+	// Settle reads each change that the server has announced. It is called if Current returns false.
 	Settle func(context.Context) error
 	// Ended is told what came of the call that began at start; nil for nothing.
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
@@ -65,8 +60,7 @@ func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallTo
 // A Lookup returns the target of a call. An error refuses the call.
 type Lookup func(ctx context.Context, call middleware.Call) (Target, error)
 
-// Classified returns a guard for an executor of tools that no catalog knows. Their class
-// is the one that inference gave them further out, and Unknown if it has not seen them.
+// Classified returns a guard for tools that no catalog knows, with the class that inference gave them further out.
 func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 	return New(next, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		if tool, ok := callstate.Classified(ctx, call.Tool); ok {
@@ -151,8 +145,7 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 // maxChanges is how many changes in a row an approved call waits for.
 const maxChanges = 3
 
-// settled returns the target of an approved call once no change of it is announced and
-// unread. What the call is made for has to be the accepted definition still.
+// settled returns the target of an approved call once no announced change of it is unread.
 func settled(ctx context.Context, call middleware.Call, target Target, lookup Lookup) (Target, error) {
 	for range maxChanges {
 		if target.Current == nil || target.Current() {
@@ -197,8 +190,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
 }
 
-// ForModel says what the model can do. How the host can have a person asked is for the
-// log.
+// ForModel says what the model can do. How the host can have a person asked is for the log.
 func (e *RefusedError) ForModel() string {
 	if e.Tool == nil {
 		return "The call names no tool. Choose one from the list."

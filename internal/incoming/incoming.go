@@ -1,5 +1,4 @@
-// Package incoming carries the request of a client that a chain on a server of ours
-// works for, from where the chain hangs to the links that can speak to that client.
+// Package incoming carries the request of a client from a server to the middlewares that can ask that client.
 package incoming
 
 import (
@@ -8,12 +7,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// InputRequired is the first revision of the protocol in which a server asks a
-// client by a result, and by nothing else.
+// InputRequired is the first revision of the protocol in which a server asks a client by a result alone.
 const InputRequired = "2026-07-28"
 
-// An Elicit puts a form to a client of a revision before [InputRequired] and waits for
-// what comes back.
+// An Elicit puts a form to a client of a revision before [InputRequired] and waits for what comes back.
 type Elicit func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error)
 
 type key struct{}
@@ -36,8 +33,7 @@ func With(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 // Of returns the request that the context carries, nil if there is none.
 func Of(ctx context.Context) *mcp.CallToolRequest { return of(ctx).req }
 
-// WithElicit returns a context whose client is asked by ask, for a request that came
-// without a session of the SDK.
+// WithElicit returns a context whose client is asked by ask, for a request that came without a session of the SDK.
 func WithElicit(ctx context.Context, ask Elicit) context.Context {
 	return context.WithValue(ctx, key{}, carried{of(ctx).req, ask})
 }

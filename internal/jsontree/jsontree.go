@@ -1,6 +1,5 @@
-// Package jsontree takes a JSON text apart into a tree of Go values, finds places in
-// it, and writes it again: numbers stay as they were written, and the tree is ours to
-// write to.
+// Package jsontree decodes a JSON text into a tree that the caller may write to, finds places in it, and
+// encodes it again. Numbers stay as they were written.
 package jsontree
 
 import (
@@ -15,9 +14,8 @@ import (
 	"strings"
 )
 
-// Decode returns what the JSON text says, its numbers as they were written
-// ([json.Number]). The value is the caller's own, to be written to. It refuses a text
-// that goes on behind its value, and a number that no float64 holds.
+// Decode returns the tree of a JSON text, with numbers as [json.Number]. It refuses a text that goes on after
+// its value, and a number that no float64 holds.
 func Decode(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -78,8 +76,7 @@ func Likely(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// told is how many digits of a number a float64 tells apart, whichever they are. The
-// ids of some have more.
+// told is how many digits of a number a float64 tells apart, whichever they are. The ids of some have more.
 const told = 15
 
 // exact reports whether a number has no more than these.
@@ -88,8 +85,7 @@ func exact(n json.Number) bool {
 	return len(strings.TrimLeft(strings.ReplaceAll(mantissa, ".", ""), "-0")) <= told
 }
 
-// Same reports whether two values say the same, however their numbers are written;
-// whole numbers that a float64 may not tell apart must be written alike.
+// Same reports whether two values are equal, however numbers are written; long whole numbers must be written alike.
 func Same(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -159,8 +155,7 @@ func (p Pointer) In(v any) (any, bool) {
 	return v, true
 }
 
-// Set returns v with the value at the pointer replaced, where its parent is there.
-// It writes into the objects and lists on the way.
+// Set returns v with the value at the pointer replaced, if its parent exists. It writes into v.
 func (p Pointer) Set(v, value any) any {
 	if len(p) == 0 {
 		return value

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// TryLock takes a file for this process, alone or shared with others that share it. It does
-// not wait. The kernel gives it back when the file is closed or the process ends.
+// TryLock takes a file for this process, alone or shared, until it is closed. It does not wait.
 func TryLock(f *os.File, alone bool) error {
 	how := syscall.LOCK_SH
 	if alone {

@@ -9,8 +9,7 @@ import (
 // region is a byte that no file has, since a lock keeps others from reading what it covers.
 func region() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
-// TryLock takes a file for this process, alone or shared with others that share it. It does
-// not wait. The kernel gives it back when the file is closed or the process ends.
+// TryLock takes a file for this process, alone or shared, until it is closed. It does not wait.
 func TryLock(f *os.File, alone bool) error {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if alone {

@@ -1,12 +1,14 @@
-// Package logfile keeps files of lines that only grow, each with one writer at a time, of
-// all processes, or with several that take turns.
+// Package logfile keeps files of lines that only grow, with one writer at a time or several that take turns.
 package logfile
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -34,9 +36,8 @@ type File struct {
 	broken error // why nothing can be written any more
 }
 
-// Open opens a file, makes it if it is not there, and locks it until Close or the end of
-// the process. The File writes through what through returns; in is the same file, to read
-// its lines. They count once Resume is called.
+// Open opens or makes a file, and locks it until Close or the end of the process. The File writes through what
+// through returns; in is the same file, to read its lines, which count once Resume is called.
 func Open(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
 	f, in, err = Share(name, through)
 	if err != nil {
@@ -48,8 +49,7 @@ func Open(name string, through func(*os.File) Disk) (f *File, in *os.File, err e
 	return f, in, nil
 }
 
-// Share is Open for a file that may have several writers, each of which calls Hold before it
-// writes.
+// Share is Open for a file that may have several writers, each of which calls Hold before it writes.
 func Share(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
 	if name, err = filepath.Abs(name); err != nil { // the folder of the process may change
 		return nil, nil, err
@@ -61,8 +61,7 @@ func Share(name string, through func(*os.File) Disk) (f *File, in *os.File, err 
 	return &File{disk: through(in), in: in}, in, nil
 }
 
-// Hold takes a shared file from its other writers until release is called. It waits for at
-// most 10 seconds.
+// Hold takes a shared file from its other writers until release is called. It waits for at most 10 seconds.
 func (f *File) Hold() (release func(), err error) {
 	const most = 10 * time.Second
 	for began, pause := time.Now(), 50*time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
@@ -76,8 +75,7 @@ func (f *File) Hold() (release func(), err error) {
 	}
 }
 
-// Present returns an error if an open file is no longer the one that its name leads to, so
-// that what is written to it would be lost.
+// Present returns an error if an open file is no longer the one of its name.
 func Present(file *os.File) error {
 	open, err := file.Stat()
 	if err != nil {
@@ -93,11 +91,17 @@ func Present(file *os.File) error {
 // New returns a File that writes to disk, without a lock.
 func New(disk Disk) *File { return &File{disk: disk} }
 
-// Lines returns the lines of a file with their ends, which the last one may lack.
+// Lines returns the lines of a file with their ends, which the last one may lack. Each is valid until the next.
 func Lines(in io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for lines := bufio.NewReaderSize(in, 64<<10); ; {
-			text, err := lines.ReadBytes('\n')
+			text, err := lines.ReadSlice('\n')
+			if errors.Is(err, bufio.ErrBufferFull) {
+				text = bytes.Clone(text)
+				var rest []byte
+				rest, err = lines.ReadBytes('\n')
+				text = append(text, rest...)
+			}
 			if errors.Is(err, io.EOF) && len(text) == 0 || !yield(text, notEOF(err)) || err != nil {
 				return
 			}
@@ -146,8 +150,7 @@ func (f *File) Append(lines []byte) error {
 	return nil
 }
 
-// Sync returns when what was appended before is on the disk. If that fails, nothing is
-// written any more.
+// Sync returns when what was appended before is on the disk. If that fails, nothing is written any more.
 func (f *File) Sync() error {
 	if err := f.Err(); err != nil {
 		return err
@@ -187,4 +190,85 @@ func (f *File) Close() error {
 		return nil
 	}
 	return f.in.Close()
+}
+
+// A Head records how far a file goes, in a file beside it, so that a file that was cut off is recognized.
+type Head struct {
+	Written Point `json:"written"`
+	Synced  Point `json:"synced"` // what outlives a loss of power
+}
+
+// A Point is a place in a file: after so many records, the last of which has the hash.
+type Point struct {
+	Records int64  `json:"records"`
+	Hash    string `json:"hash"`
+}
+
+// The faults of a head.
+var (
+	ErrHead   = errors.New("the head cannot be read")
+	ErrNoHead = errors.New("there are records and no head")
+)
+
+// HeadName returns where the head of a file is kept.
+func HeadName(file string) string { return filepath.Clean(file) + ".head" }
+
+// headBytes is the size of every head, so that one write replaces another in place.
+const headBytes = 320
+
+// Bytes returns what a head's file holds.
+func (h Head) Bytes() []byte {
+	b, _ := json.Marshal(h) //nolint:errchkjson // numbers and texts
+	b = append(b, bytes.Repeat([]byte(" "), max(0, headBytes-1-len(b)))...)
+	return append(b, '\n')
+}
+
+// ReadHead returns the head of a file, nil if there is none.
+func ReadHead(file string) (*Head, error) {
+	raw, err := os.ReadFile(HeadName(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // a head that is not there is an answer
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := new(Head)
+	if err := json.Unmarshal(raw, h); err != nil || h.Written.Records < h.Synced.Records || h.Synced.Records < 0 {
+		return nil, ErrHead
+	}
+	return h, nil
+}
+
+// HeadOf returns the head of an open file, and makes one, whole or not at all, for an empty file that has none.
+func HeadOf(file *os.File) (*Head, error) {
+	name := file.Name()
+	h, err := ReadHead(name)
+	if err != nil || h != nil {
+		return h, err
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Size() > 0:
+		return nil, ErrNoHead
+	}
+	h = new(Head)
+	fresh := HeadName(name) + ".new"
+	if err := os.WriteFile(fresh, h.Bytes(), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(fresh, HeadName(name)); err != nil {
+		return nil, err
+	}
+	syncDir(filepath.Dir(name))
+	return h, nil
+}
+
+// syncDir makes the names of new files outlive a loss of power, if the system can.
+func syncDir(name string) {
+	if dir, err := os.Open(filepath.Clean(name)); err == nil {
+		_ = dir.Sync()
+		_ = dir.Close()
+	}
 }

@@ -1,5 +1,4 @@
-// Package longtest keeps the tests that take long behind one switch, which CI sets:
-// the environment variable FAIRLEAD_LONG=1.
+// Package longtest keeps the tests that take long behind the environment variable FAIRLEAD_LONG=1, which CI sets.
 package longtest
 
 import (
@@ -15,8 +14,7 @@ func Skip(tb testing.TB) {
 	}
 }
 
-// Every returns n, for a test that goes through very many cases and looks at every
-// nth of them, or 1 if the switch is set.
+// Every returns n, for a test that looks at every nth of many cases, or 1 if the switch is set.
 func Every(tb testing.TB, n int) int {
 	tb.Helper()
 	if on() {

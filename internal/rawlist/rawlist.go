@@ -1,6 +1,5 @@
-// Package rawlist carries an answer to tools/list past the SDK, which takes an absent hint
-// for a false one and fails the whole list over one malformed tool. The context of the
-// request holds a [Page], and the transport shows it the answer.
+// Package rawlist carries an answer to tools/list past the SDK, which takes an absent hint for a false one and
+// fails the whole list over one malformed tool. The transport puts it into the [Page] in the context.
 package rawlist
 
 import (
@@ -48,7 +47,6 @@ func From(ctx context.Context) *Page {
 	return p
 }
 
-// answer returns what was taken, empty before that.
 func (p *Page) answer() answer {
 	if a := p.taken.Load(); a != nil {
 		return *a
@@ -56,8 +54,7 @@ func (p *Page) answer() answer {
 	return answer{}
 }
 
-// Seen reports whether a transport showed the answer to the page. One that has not
-// is not prepared, or the SDK answered from its memory.
+// Seen reports whether a transport passed the answer to the page; it does not if the SDK answered from its cache.
 func (p *Page) Seen() bool { return p.taken.Load() != nil }
 
 // TTL returns how long the server wants the list to be taken for fresh.
@@ -69,12 +66,10 @@ func Milliseconds(ms int) time.Duration {
 	return time.Duration(min(max(ms, 0), int(most/time.Millisecond))) * time.Millisecond
 }
 
-// Annotations returns what the server wrote under annotations of the tool, nil
-// where it wrote none.
+// Annotations returns what the server wrote under annotations of the tool, nil where it wrote none.
 func (p *Page) Annotations(tool string) json.RawMessage { return p.answer().annotations[tool] }
 
-// Faults returns the tools that were kept from the SDK, and those that it left out
-// itself of what it handed on.
+// Faults returns the tools that were kept from the SDK, and those that it left out itself of what it handed on.
 func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 	a := p.answer()
 	there := make(map[string]int, len(handedOn)) // a middleware of the host's may sort them
@@ -93,9 +88,8 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 	return faults
 }
 
-// Take notes an answer and returns what the SDK is to see of it: the tools that it
-// can read, and no ttlMs, so that it does not answer the next request from memory.
-// An answer of another shape passes as it is. Of one that nobody waits for, with a nil
+// Take keeps an answer and returns what the SDK gets of it: the tools that it can read, and no ttlMs, so that
+// it does not answer the next request from its cache. An answer of another shape is not changed. With a nil
 // page, only ttlMs is changed.
 func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	var list map[string]json.RawMessage
@@ -126,8 +120,7 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	return out
 }
 
-// note returns the tools that the SDK can read, nil if those are all. It reports false
-// if there is no list of tools.
+// note returns the tools that the SDK can read, nil if those are all, and false if there is no list.
 func (p *Page) note(list, ttl json.RawMessage) (kept json.RawMessage, ok bool) {
 	var tools []json.RawMessage
 	if json.Unmarshal(list, &tools) != nil {
@@ -157,9 +150,8 @@ func (p *Page) note(list, ttl json.RawMessage) (kept json.RawMessage, ok bool) {
 	return kept, err == nil
 }
 
-// read says what keeps the SDK from reading a tool. It looks at the members by
-// their exact names, and at each of them, as the SDK does. A tool that has one of them
-// twice is none: nobody could say which is meant.
+// read reports what keeps the SDK from reading a tool. It looks at the members by their exact names, as the SDK
+// does. A tool that has one of them twice is not usable.
 func read(raw json.RawMessage) (name string, annotations json.RawMessage, err error) {
 	if isNull(raw) {
 		return "", nil, errors.New("it is null")
@@ -231,7 +223,6 @@ func is[T any](raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &v) == nil
 }
 
-// check says what is wrong with a member of another kind.
 func (k kind) check(m strictjson.Member) error {
 	if k.reads(m.Value) {
 		return nil

@@ -1,19 +1,20 @@
-// Package resultcopy copies the results of tools, within a process and to another, and
-// estimates the memory that they hold.
+// Package resultcopy copies the results of tools, within a process and to another, and estimates their memory.
 package resultcopy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Copy returns a result that shares nothing that can be written to, and an estimate of
-// the memory that it holds. It panics on a block that is a nil pointer.
+// Copy returns a deep copy of a result and an estimate of its memory. It panics on a block that is a nil pointer.
 func Copy(res *mcp.CallToolResult) (*mcp.CallToolResult, int64) {
 	var c copier
 	if len(res.Content) == 1 {
@@ -35,8 +36,7 @@ func Copy(res *mcp.CallToolResult) (*mcp.CallToolResult, int64) {
 	return &out, c.size
 }
 
-// A copier replaces what copied structs still share by copies of its own, and adds
-// up how much memory they hold.
+// A copier replaces what copied structs still share by copies of its own, and adds up how much memory they hold.
 type copier struct{ size int64 }
 
 const (
@@ -44,7 +44,6 @@ const (
 	word   = 16  // a value in an interface, or the head of a string
 )
 
-// rest copies everything but the content of a result.
 func (c *copier) rest(res *mcp.CallToolResult) {
 	c.size += header
 	c.meta(&res.Meta)
@@ -129,8 +128,7 @@ func (c *copier) own(v reflect.Value) {
 	}
 }
 
-// value copies a value as JSON decodes it. A type of the host's own, which only an
-// executor in the same process can return, is copied by its JSON form.
+// value copies a value as JSON decodes it, and one of the host's own types by its JSON form.
 func (c *copier) value(v any) any {
 	c.size += word
 	switch v := v.(type) {
@@ -165,4 +163,75 @@ func (c *copier) value(v any) any {
 	}
 	c.size += int64(len(raw))
 	return json.RawMessage(raw)
+}
+
+// A value is a result as other replicas read it: a byte for the version, the time of the request in ms, and JSON.
+const (
+	valueOf1    = '3' // a result as the protocol has it
+	valueOf1Raw = '4' // the same, its structured content being bytes and no tree
+	valueHead   = 9   // bytes before the JSON
+)
+
+// Encode returns the value of a result, and false for one that another process would not read as it is.
+func Encode(res *mcp.CallToolResult, at time.Time) ([]byte, bool) {
+	form, err := json.Marshal(res)
+	if err != nil {
+		return nil, false
+	}
+	version := byte(valueOf1)
+	if _, raw := res.StructuredContent.(json.RawMessage); raw {
+		version = valueOf1Raw
+	}
+	value := append(binary.BigEndian.AppendUint64([]byte{version}, uint64(at.UnixMilli())), form...)
+	read, _, ok := Decode(value)
+	if !ok {
+		return nil, false
+	}
+	again, err := json.Marshal(read) // a float64 has not all digits of some numbers, for one
+	return value, err == nil && bytes.Equal(form, again)
+}
+
+// Decode returns the result of a value and when it was requested, and false for another version or a broken value.
+func Decode(value []byte) (res *mcp.CallToolResult, at time.Time, ok bool) {
+	if len(value) < valueHead || value[0] != valueOf1 && value[0] != valueOf1Raw {
+		return nil, at, false
+	}
+	res, at = new(mcp.CallToolResult), time.UnixMilli(int64(binary.BigEndian.Uint64(value[1:valueHead])))
+	if json.Unmarshal(value[valueHead:], res) != nil {
+		return nil, at, false
+	}
+	if value[0] == valueOf1Raw {
+		var raw struct {
+			StructuredContent json.RawMessage `json:"structuredContent"`
+		}
+		if json.Unmarshal(value[valueHead:], &raw) != nil {
+			return nil, at, false
+		}
+		res.StructuredContent = raw.StructuredContent
+	}
+	return res, at, true
+}
+
+// Storable reports whether a result may be cached. An empty one may be of an unknown kind, such as a task.
+func Storable(res *mcp.CallToolResult) bool {
+	return res != nil && !res.IsError && !AsksForInput(res) && (len(res.Content) > 0 || res.StructuredContent != nil)
+}
+
+// AsksForInput reports whether a result asks its caller for input.
+func AsksForInput(res *mcp.CallToolResult) bool {
+	return res.NeedsInput() || res.RequestState != "" || len(res.InputRequests) > 0
+}
+
+// Shortened returns for how long a result may be used, of a lifetime. A server cannot lengthen it.
+func Shortened(res *mcp.CallToolResult, ttl time.Duration) time.Duration {
+	var given float64 // of what is not a number
+	switch ms := res.Meta["ttlMs"].(type) {
+	case nil:
+		return ttl
+	case int:
+		given = float64(ms)
+	case float64:
+		given = ms
+	}
+	return min(ttl, time.Duration(max(0, min(given, math.MaxInt32)))*time.Millisecond)
 }

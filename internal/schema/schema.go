@@ -1,5 +1,4 @@
-// Package schema checks which JSON Schemas may be given to a validator, and reads what a
-// schema states about each place of a value.
+// Package schema checks whether a JSON Schema may be used, and reads what it states about each place of a value.
 package schema
 
 import (
@@ -14,18 +13,17 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Limits on a schema. A validator that follows a hostile one runs out of stack or
-// of time, so it is refused before any validator sees it.
+// Limits on a schema, beyond which a validator that follows a hostile one would run out of stack or of time.
 const (
 	maxSchemaBytes = 1 << 20
 	maxSchemaDepth = 128
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// CheckInput says what keeps a schema, decoded, from being used for the arguments of
-// a tool.
+// CheckInput says what keeps a schema, decoded, from being used for the arguments of a tool.
 func CheckInput(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {
@@ -46,9 +44,8 @@ func Check(root any) error {
 	return w.all(root, 0)
 }
 
-// Applying returns the schemas of a document and all those that apply to the same value
-// (see inPlace), once each, without those under not and references that lead nowhere. It
-// reports false if references go in a circle or if more than most schemas apply.
+// Applying returns the schemas and all that apply to the same value, once each, without those under not and
+// broken references. It reports false if references go in a circle or more than most apply.
 func Applying(root any, most int, schemas ...map[string]any) (all []map[string]any, ok bool) {
 	seen := make(map[uintptr]bool, len(schemas)) // whether it is still open, by identity
 	var add func(schema map[string]any) bool
@@ -107,8 +104,7 @@ func sizeOf(v any, depth int) int {
 
 var errUnbounded = errors.New("it grows past all bounds when its references are followed")
 
-// A walker finds references that go in circles without consuming anything of the
-// value, and schemas that grow without bound when they are followed.
+// A walker finds references that go in circles, and schemas that grow without bound.
 type walker struct {
 	root  any
 	cost  map[uintptr]int // by identity, of those that others apply with; open while it is being worked out
@@ -149,8 +145,7 @@ func (w *walker) all(v any, depth int) error {
 	return nil
 }
 
-// expand returns how many subschemas apply to the same value as this one, which
-// was reached by the keyword or reference given.
+// expand returns how many subschemas apply to the same value as this one, reached by the keyword or reference.
 func (w *walker) expand(by string, schema map[string]any) (int, error) {
 	id := identity(schema)
 	switch cost := w.cost[id]; {
@@ -187,8 +182,7 @@ type target struct {
 	err    error
 }
 
-// inPlace returns the subschemas that apply to the same value: what $ref and its
-// kin, allOf, anyOf, oneOf, not, if, then, else and the dependent schemas hold.
+// inPlace returns the subschemas that apply to the same value.
 func inPlace(root any, schema map[string]any) (all []target) {
 	add := func(by string, e any) {
 		if sub, ok := e.(map[string]any); ok {
@@ -219,8 +213,7 @@ func inPlace(root any, schema map[string]any) (all []target) {
 	return all
 }
 
-// resolve returns the schema that a local reference leads to. Another document is never
-// fetched, and names are not followed, since validators disagree about them.
+// resolve returns the schema of a local reference. It never fetches another document and follows no names.
 func resolve(root any, ref string) (map[string]any, error) {
 	if !strings.HasPrefix(ref, "#") {
 		return nil, fmt.Errorf("it refers to another document, %.80q, which is never fetched", ref)
@@ -242,3 +235,64 @@ func resolve(root any, ref string) (map[string]any, error) {
 
 // anything is the schema that true stands for.
 var anything = map[string]any{}
+
+// A Contract is what a tool promises about its structured content.
+type Contract struct {
+	root      any
+	validator *jsonschema.Resolved
+}
+
+// ReadContract reads an output schema, or reports why nothing can be checked against it.
+func ReadContract(output any) (*Contract, error) {
+	raw, err := json.Marshal(output)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Contract)
+	if err := json.Unmarshal(raw, &c.root); err != nil {
+		return nil, err
+	}
+	if err := Check(c.root); err != nil {
+		return nil, err
+	}
+	var parsed jsonschema.Schema
+	if err := json.Unmarshal(raw, &parsed); err != nil {
+		return nil, err
+	}
+	if c.validator, err = parsed.Resolve(nil); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Shape returns the shape of the structured content, a new one for each call.
+func (c *Contract) Shape() *Shape { return NewShape(c.root, c.root, false) }
+
+// Check reports where the value breaks the schema. Cut the value first, since a hostile schema makes it slow.
+func (c *Contract) Check(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var plain any // the validator takes a json.Number for a text
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
+	if err := c.validator.Validate(plain); err != nil {
+		return fmt.Errorf("%s is not kept to", where(err))
+	}
+	return nil
+}
+
+// where returns the place in the schema and the keyword that a validator names, without the value.
+func where(err error) string {
+	place := "the schema"
+	for step := range strings.SplitSeq(err.Error(), ": ") {
+		inner, ok := strings.CutPrefix(step, "validating ")
+		if !ok {
+			return fmt.Sprintf("%.200s: %.40s", place, step)
+		}
+		place = inner
+	}
+	return place
+}

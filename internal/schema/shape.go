@@ -15,9 +15,8 @@ const (
 	maxShapes = 10_000
 )
 
-// A Shape is what the schemas that apply to one place of a value state about it. A nil
-// Shape is a place that they do not mention: everything is allowed there. The shapes of
-// members and elements are worked out on demand, so a Shape is not safe for concurrent use.
+// A Shape is what the schemas that apply to one place of a value state about it; a nil one allows everything. It
+// is not safe for concurrent use.
 type Shape struct {
 	doc     *document
 	parts   []object
@@ -39,15 +38,13 @@ type document struct {
 	shapes map[string]*Shape // by the identity of the schemas that lead to them
 }
 
-// NewShape returns the shape of a value to which a schema applies. References in the
-// schema lead into root. A wide shape also takes in what applies only perhaps.
+// NewShape returns the shape of a value. References lead into root. A wide shape includes what may not apply.
 func NewShape(root, schema any, wide bool) *Shape {
 	d := &document{root: root, wide: wide, shapes: make(map[string]*Shape)}
 	return d.shape([]any{schema})
 }
 
-// shape returns the shape of a place to which all the schemas apply. Booleans and what
-// is not a schema state nothing.
+// shape returns the shape of a place to which all the schemas apply. What is not an object states nothing.
 func (d *document) shape(schemas []any) *Shape {
 	var parts []object
 	var ids []string
@@ -81,7 +78,6 @@ func (d *document) shape(schemas []any) *Shape {
 	return s
 }
 
-// Known reports whether all that applies could be followed.
 func (s *Shape) Known() bool { return s == nil || s.known }
 
 // Any reports whether one of the schemas that apply is as is reports.
@@ -95,8 +91,7 @@ func (s *Shape) Member(name string) *Shape {
 	return m
 }
 
-// Lookup is [Shape.Member] that also reports whether the schemas name the member: in a
-// shape that is not known, they name none.
+// Lookup is [Shape.Member] that also reports whether the schemas, if all are known, name the member.
 func (s *Shape) Lookup(name string) (*Shape, bool) {
 	if s == nil {
 		return nil, true
@@ -215,8 +210,7 @@ func (s *Shape) IsFixed() bool {
 	})
 }
 
-// Strip removes from v, which it may change, every member that the schemas do not
-// name, at every depth, and returns how many.
+// Strip removes from v every member that the schemas do not name, at every depth, and returns how many.
 func (s *Shape) Strip(v any) int {
 	if s == nil {
 		return 0
@@ -225,13 +219,12 @@ func (s *Shape) Strip(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			member, named := s.Lookup(k)
-			if !named {
+			if member, named := s.Lookup(k); named {
+				n += member.Strip(e)
+			} else {
 				delete(v, k)
 				n++
-				continue
 			}
-			n += member.Strip(e)
 		}
 	case []any:
 		for i, e := range v {

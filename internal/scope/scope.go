@@ -1,15 +1,12 @@
-// Package scope says what a caller's scopes cover.
-//
-// A tool needs a permission: a resource and an action with the last dot between
-// them, as in customers.read or crm.customers.read. A caller has scopes. A scope
-// is a permission, or has a star for the whole resource (*.read), or a star or
-// the word all for the whole action (customers.*, customers.all), or both. A star
-// is never a part of a word, and stands for no part of a resource: *.read covers
-// crm.customers.read, and crm.* covers crm.read alone.
+// Package scope decides what a caller's scopes cover. A tool needs a permission: a resource and an action with
+// the last dot between them, as in crm.customers.read. A scope is a permission, or has a star for the whole
+// resource (*.read), or a star or the word all for the whole action (customers.*, customers.all), or both. A
+// star is never a part of a word or of a resource: *.read covers crm.customers.read, but crm.* only crm.read.
 package scope
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,20 +14,21 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // A Scope is one thing that a caller may do.
 type Scope struct {
-	// Permission is what it covers: "customers.read", "*.read", "customers.*",
-	// "*.all". A word without a dot, such as "openid", covers only itself. Case
-	// counts. The empty one is an error.
+	// Permission is what it covers: "customers.read", "*.read", "customers.*", "*.all". A word without a dot,
+	// such as "openid", covers only itself. Case counts. The empty one is an error.
 	Permission string
 	// Ceiling is the highest security level that it reaches; "" means public.
 	Ceiling annotation.SecurityLevel
 }
 
-// A Set is the scopes of one caller. It never changes; the zero value covers
-// nothing.
+// A Set is the scopes of one caller. It never changes; the zero value covers nothing.
 type Set struct{ patterns []pattern }
 
 // A pattern is a scope that was read. A resource or an action that is a star is any.
@@ -40,8 +38,7 @@ type pattern struct {
 	ceiling          int
 }
 
-// New returns the scopes as a set. An error names each that is none, and then
-// nothing is covered.
+// New returns the scopes as a set. An error names each that is none, and then nothing is covered.
 func New(scopes ...Scope) (Set, error) {
 	var errs []error
 	patterns := make([]pattern, len(scopes))
@@ -57,9 +54,8 @@ func New(scopes ...Scope) (Set, error) {
 	return Set{patterns: patterns}, nil
 }
 
-// Covers reports whether one of the scopes, by itself, covers a tool that needs
-// the permission and has the security level. A tool without a permission, or with
-// one that cannot be read, is covered by *.all alone.
+// Covers reports whether one of the scopes, by itself, covers a tool that needs the permission and has the
+// security level. A tool without a valid permission is covered by *.all alone.
 func (s Set) Covers(permission string, level annotation.SecurityLevel) bool {
 	high, known := rank(level)
 	if !known {
@@ -71,8 +67,7 @@ func (s Set) Covers(permission string, level annotation.SecurityLevel) bool {
 	})
 }
 
-// Check says what keeps a text from being the permission that a tool needs; nil
-// where nothing does. One tool needs one permission, so a wildcard is none.
+// Check returns an error for a text that is not the permission of a tool, such as a wildcard.
 func Check(permission string) error {
 	resource, action := split(permission)
 	switch {
@@ -99,8 +94,7 @@ var (
 
 func plain(s string) bool { return len(s) <= most && words.MatchString(s) }
 
-// split returns what stands before and after the last dot; without one, all of it
-// is the action.
+// split returns what stands before and after the last dot; without one, all of it is the action.
 func split(permission string) (resource, action string) {
 	dot := strings.LastIndexByte(permission, '.')
 	return permission[:max(dot, 0)], permission[dot+1:]
@@ -142,4 +136,37 @@ func rank(level annotation.SecurityLevel) (rank int, known bool) {
 	levels := []annotation.SecurityLevel{annotation.Public, annotation.Internal, annotation.Restricted}
 	rank = slices.Index(levels, cmp.Or(level, annotation.Public))
 	return rank, rank >= 0
+}
+
+// CheckArguments refuses a call that preflight found to be more than its tool and than the scopes cover.
+func CheckArguments(ctx context.Context, call middleware.Call, covers func(*middleware.Tool) bool) error {
+	found, ok := callstate.Answered(ctx, &call)
+	if !ok {
+		return nil
+	}
+	answered := *call.Tool
+	answered.Annotations = annotation.Raise(call.Tool.Annotations, found)
+	if covers(&answered) {
+		return nil
+	}
+	return &NotCoveredError{Tool: &answered}
+}
+
+type refused = fault.Final
+
+// A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller cover.
+type NotCoveredError struct {
+	refused
+
+	Tool *middleware.Tool
+}
+
+func (e *NotCoveredError) Error() string {
+	return fmt.Sprintf("catalog: with these arguments %s is %s, which no scope of this caller covers; choose other arguments, or ask for the permission",
+		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
+}
+
+// ForModel tells the model that the arguments are at fault.
+func (e *NotCoveredError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
 }

@@ -1,5 +1,4 @@
-// Package sdkerr sorts the errors of the MCP Go SDK and of HTTP by what they report about
-// a call: not sent, refused before execution, final, or that its outcome is unknown.
+// Package sdkerr sorts errors of the MCP Go SDK and of HTTP: not sent, refused before execution, final, or unknown.
 package sdkerr
 
 import (
@@ -7,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/cause"
@@ -19,13 +22,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// codeRateLimited is the code that SEP-3304 proposes for a call that a server
-// turned away because of a limit.
-const codeRateLimited = -32023
-
-// codeTransport is the SDK's code for every error of its transport, from HTTP's 5xx to a
-// broken connection. Whether the call was executed is open.
-const codeTransport = -32005
+// The code that SEP-3304 proposes for a call that a server turned away because of a limit, and the SDK's code for
+// every error of its transport, which leaves open whether the call ran.
+const (
+	codeRateLimited = -32023
+	codeTransport   = -32005
+)
 
 // An Error is an error of the SDK with what it tells about the call.
 type Error struct {
@@ -39,20 +41,16 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("mcp: calling %s/%s: %s%v", e.Server, e.Tool, e.state(), e.Err)
-}
-
-func (e *Error) state() string {
+	state := ""
 	switch {
 	case e.notSent:
-		return "not sent: "
+		state = "not sent: "
 	case e.refused:
-		return "refused before execution: "
+		state = "refused before execution: "
 	}
-	return ""
+	return fmt.Sprintf("mcp: calling %s/%s: %s%v", e.Server, e.Tool, state, e.Err)
 }
 
-// Unwrap returns the SDK's error.
 func (e *Error) Unwrap() error { return e.Err }
 
 // NotSent reports that the call certainly did not leave.
@@ -67,8 +65,7 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// ForModel speaks of arguments that the server refused, which the model can mend.
-// The server's own words may tell of its inside.
+// ForModel returns a text about arguments that the server refused, without the server's own words.
 func (e *Error) ForModel() string {
 	if reply, ok := errors.AsType[*jsonrpc.Error](e.Err); ok && reply.Code == jsonrpc.CodeInvalidParams {
 		return "The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others."
@@ -76,9 +73,8 @@ func (e *Error) ForModel() string {
 	return ""
 }
 
-// Sort returns err with what it tells about a call of the tool. The error of a
-// done context comes back as the context's cause. What a chain further in has
-// sorted already comes back as it is.
+// Sort returns err with what it reports about a call of the tool. The error of a done context becomes its cause,
+// and an error that a chain further in has sorted comes back as it is.
 func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil && sorted(why) { // as another call ended
 		if told := cause.Of(ctx, err); sorted(told) {
@@ -93,20 +89,23 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 		return context.Cause(ctx)
 	}
 	e := &Error{Server: server, Tool: tool, Err: err}
-	status, after := w.status()
+	var saw httpAnswer // by RoundTripper, zero without one
+	if a := w.answer.Load(); a != nil {
+		saw = *a
+	}
+	status := saw.status
 	var reply *jsonrpc.Error
 	switch {
-	case !w.left() && (w.tried.Load() && neverConnected(err) || ClosedBefore("tools/call", err) || unwritable(err)):
+	case w.sent.Load() == 0 && (w.tried.Load() && neverConnected(err) || ClosedBefore("tools/call", err) || unwritable(err)):
 		e.notSent = true
 	case errors.As(err, &reply) && reply.Code != codeTransport:
 		e.answered(reply)
 	case status == http.StatusTooManyRequests || status == 0 && tooManyRequests(err, reply):
 		e.refused = w.once()
 	}
-	// A 503 may come from a server that had begun, so it is no refusal; but when to
-	// come back is the server's to say of either.
-	if after > 0 && e.after == 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
-		e.after = after
+	// A 503 is not a refusal, since the server may have begun; its Retry-After counts all the same.
+	if saw.after > 0 && e.after == 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
+		e.after = saw.after
 	}
 	return e
 }
@@ -123,8 +122,7 @@ func sorted(err error) bool {
 	return ok
 }
 
-// answered sorts what a server said in JSON-RPC. A code that only says that
-// something went wrong leaves open how far the call came.
+// answered sorts a JSON-RPC error. A code for any failure leaves open how far the call came.
 func (e *Error) answered(reply *jsonrpc.Error) {
 	switch reply.Code {
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams,
@@ -137,17 +135,14 @@ func (e *Error) answered(reply *jsonrpc.Error) {
 	}
 }
 
-// neverConnected reports whether no connection came about that could have
-// carried the call.
 func neverConnected(err error) bool {
-	var op *net.OpError
-	var dns *net.DNSError
-	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns)
+	op, ok := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return ok && op.Op == "dial" || dns
 }
 
-// ClosedBefore reports whether the SDK refused to send a request on a closed connection.
-// It also makes ErrConnectionClosed of a server's reply with the code -32003 or -32004, so
-// the SDK's own words must follow. A server that forges these gains a second call.
+// ClosedBefore reports whether the SDK refused to send a request on a closed connection. Since a reply with the
+// code -32003 or -32004 is an ErrConnectionClosed too, the SDK's own words must follow.
 func ClosedBefore(method string, err error) bool {
 	words := fmt.Sprintf("calling %q: client is closing", method)
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -167,16 +162,14 @@ func unwritable(err error) bool {
 	return errors.As(err, &m) || errors.As(err, &t) || errors.As(err, &v)
 }
 
-// tooManyRequests reports HTTP 429. The SDK keeps the status only as the last
-// words of its text; reply is the transport's part of the error, and a server
-// that sends its code with such a text has not been stopped by HTTP.
+// tooManyRequests reports HTTP 429, whose status the SDK keeps only as the last words of its text; reply is the
+// transport's part of the error, in which a server may forge them.
 func tooManyRequests(err error, reply *jsonrpc.Error) bool {
 	status := http.StatusText(http.StatusTooManyRequests)
 	return reply != nil && !strings.Contains(reply.Message, status) && strings.HasSuffix(err.Error(), status)
 }
 
-// retryAfter reads the proposed data of a rate limit: {"retryAfterMs": n} or
-// {"retryAfter": seconds}.
+// retryAfter reads the proposed data of a rate limit: {"retryAfterMs": n} or {"retryAfter": seconds}.
 func retryAfter(data json.RawMessage) time.Duration {
 	var d struct {
 		Seconds *float64 `json:"retryAfter"`
@@ -195,8 +188,7 @@ func retryAfter(data json.RawMessage) time.Duration {
 	return duration(after)
 }
 
-// duration reads nanoseconds; what is no time to wait is 0, and what no duration
-// holds is a very long one.
+// duration reads nanoseconds; what is no time to wait is 0, and what no duration holds is a very long one.
 func duration(nanoseconds float64) time.Duration {
 	if !(nanoseconds > 0) {
 		return 0
@@ -205,4 +197,135 @@ func duration(nanoseconds float64) time.Duration {
 		return math.MaxInt64 / 2
 	}
 	return time.Duration(nanoseconds)
+}
+
+// A Wire watches what HTTP does with one call, since a repeated attempt may have reached the server before.
+type Wire struct {
+	tried atomic.Bool
+	sent  atomic.Int32 // requests whose headers were written
+	posts atomic.Int32 // by RoundTripper: requests that came to it
+
+	answer atomic.Pointer[httpAnswer] // by RoundTripper: the last one
+}
+
+type httpAnswer struct {
+	status int
+	after  time.Duration
+}
+
+type key struct{}
+
+type watched struct {
+	*Wire
+
+	passed *atomic.Int32 // how many transports of ours further in the request came to, nil before the first
+}
+
+// Watch returns a context for one call and its Wire, which a session without HTTP leaves unchanged.
+func Watch(ctx context.Context) (context.Context, *Wire) {
+	w := new(Wire)
+	return httptrace.WithClientTrace(context.WithValue(ctx, key{}, watched{Wire: w}), &httptrace.ClientTrace{
+		GetConn: func(string) { w.tried.Store(true) },
+		// A connection may hold the headers back until the body comes, so from here on nobody knows.
+		WroteHeaders: func() { w.sent.Add(1) },
+	}), w
+}
+
+// once reports whether at most one request left: only then does the last answer speak for the whole call.
+func (w *Wire) once() bool { return w.sent.Load() <= 1 && w.posts.Load() <= 1 }
+
+// RoundTripper returns a transport that reports HTTP's answer to the call's Wire, and keeps net/http from
+// sending a POST again by itself, when a connection broke or the server redirects it.
+func RoundTripper(base http.RoundTripper) http.RoundTripper { return roundTripper{base} }
+
+type roundTripper struct{ base http.RoundTripper }
+
+func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if from := req.Response; from != nil && from.Request != nil && from.Request.Method == http.MethodPost {
+		return nil, &RedirectError{Status: from.Status, To: req.URL.Scheme + "://" + req.URL.Host}
+	}
+	if req.Method != http.MethodPost {
+		return t.base.RoundTrip(req)
+	}
+	w, on := req.Context().Value(key{}).(watched)
+	if on {
+		req = w.post(req)
+	}
+	res, err := t.base.RoundTrip(once(req))
+	if on && err == nil && res != nil {
+		w.answer.Store(&httpAnswer{res.StatusCode, retryAfterHeader(res.Header, time.Now())})
+	}
+	return res, err
+}
+
+// post counts a request once, even if it passes two of our transports, unless it is sent again between them.
+func (w watched) post(req *http.Request) *http.Request {
+	if w.passed != nil {
+		if w.passed.Add(1) > 1 {
+			w.posts.Add(1)
+		}
+		return req
+	}
+	w.posts.Add(1)
+	return req.WithContext(context.WithValue(req.Context(), key{}, watched{w.Wire, new(atomic.Int32)}))
+}
+
+// A RedirectError ends a POST that the server answered with a redirect, which is not followed, since the call was
+// approved for one server. Whether that carried it out is not known.
+type RedirectError struct {
+	Status string // "307 Temporary Redirect"
+	To     string // scheme and host
+}
+
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the server answered a POST with %s to %s, which is not followed; use the address that it leads to, if it is the right one", e.Status, e.To)
+}
+
+// A ReplayError ends a POST that net/http was about to send again because it carried an idempotency key.
+type ReplayError struct{}
+
+func (ReplayError) Error() string {
+	return "the connection broke, and net/http was kept from sending the POST once more, as it does where a request has an " +
+		"Idempotency-Key header; whether the server got the first one is not known"
+}
+
+// once returns a copy of the request that net/http does not replay for a header that promises idempotence. What
+// was certainly not processed may be replayed.
+func once(req *http.Request) *http.Request {
+	if req.GetBody == nil {
+		return req
+	}
+	var promised atomic.Bool
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		WroteHeaderField: func(key string, _ []string) {
+			switch http.CanonicalHeaderKey(key) {
+			case "Idempotency-Key", "X-Idempotency-Key":
+				promised.Store(true)
+			}
+		},
+	})
+	out, again := req.Clone(ctx), req.GetBody
+	out.GetBody = func() (body io.ReadCloser, err error) {
+		if promised.Load() {
+			return nil, ReplayError{}
+		}
+		return again()
+	}
+	return out
+}
+
+// retryAfterHeader reads both forms of Retry-After (RFC 9110, 10.2.3), a date by the server's own clock.
+func retryAfterHeader(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return duration(seconds * float64(time.Second))
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return at.Sub(now)
 }

@@ -1,12 +1,14 @@
-// Package session makes an MCP session the end of a chain: it sends a call and
-// says of every failure what is known about it.
+// Package session makes an MCP session the end of a chain, with errors that report what is known of the call.
 package session
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
@@ -19,9 +21,8 @@ type Caller interface {
 	CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error)
 }
 
-// Executor returns the unguarded end of a chain. The arguments are checked once
-// more here, so that no text reaches a server that two parsers could read
-// differently.
+// Executor returns the unguarded end of a chain. It checks the arguments once more, so that no text reaches a
+// server that two parsers could read differently.
 func Executor(session Caller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil {
@@ -34,6 +35,9 @@ func Executor(session Caller) middleware.ToolCaller {
 		}
 		if res == nil {
 			return nil, &fault.NoResultError{Tool: call.Tool}
+		}
+		if err := ended(call, res); err != nil {
+			return nil, err
 		}
 		return res, nil
 	})
@@ -55,4 +59,41 @@ func params(call middleware.Call) *mcp.CallToolParams {
 func CheckArguments(call middleware.Call) error {
 	_, err := callstate.Form(nil, &call)
 	return err
+}
+
+// A taskError reports that a server answered with a task or another unknown type: the call has not ended.
+type taskError struct {
+	tool *middleware.Tool
+	kind string
+}
+
+func (e *taskError) Error() string {
+	return fmt.Sprintf("session: %s was answered with a result of the type %.80q, which is not how it ended", e.tool, e.kind)
+}
+
+// ForModel returns that the call goes on.
+func (e *taskError) ForModel() string {
+	return e.tool.ModelName() + " has begun and has not ended: its server goes on with it as a task. Do not call it again; tell the user."
+}
+
+// Permanent reports that a repeat would only begin another task.
+func (e *taskError) Permanent() bool { return true }
+
+// ended returns an error for a result of an unknown type, which the SDK reads as an empty success.
+func ended(call middleware.Call, res *mcp.CallToolResult) error {
+	if len(res.Content) > 0 || res.StructuredContent != nil || res.IsError || res.NeedsInput() {
+		return nil
+	}
+	var wire struct {
+		ResultType string `json:"resultType"`
+	}
+	raw, err := json.Marshal(res)
+	if err != nil || json.Unmarshal(raw, &wire) != nil || wire.ResultType == "" || wire.ResultType == "complete" {
+		return nil //nolint:nilerr // such a result is the caller's to read
+	}
+	e := &taskError{call.Tool, wire.ResultType}
+	if call.Tool.Safety() == annotation.Safe {
+		return e
+	}
+	return &middleware.OutcomeUnknownError{Tool: call.Tool, Check: e.ForModel(), Err: e}
 }

@@ -1,6 +1,5 @@
-// Package strictjson reads JSON objects member by member, in the order of the text.
-// [Members] reads one object of a call or of a server. [Parse] reads a file that is
-// taken whole or not at all: every fault names its line and its place.
+// Package strictjson reads JSON objects member by member, in order: [Members] one object of a call or a server,
+// [Parse] a whole file, in which every fault names its line and its place.
 package strictjson
 
 import (
@@ -22,8 +21,7 @@ type Member struct {
 	end int // of the value in the object's text
 }
 
-// Members returns the members of an object. It reports false for a text that does not
-// begin with a whole object.
+// Members returns the members of an object. It reports false for a text that does not begin with a whole object.
 func Members(text []byte) (all []Member, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -79,8 +77,7 @@ func Parse(file []byte) (Value, error) {
 	return v, nil
 }
 
-// Errorf returns what is wrong with the value, after its line and the names that lead
-// to it. The line is the one in which the value ends.
+// Errorf returns an error about the value, with the line in which it ends and the names that lead to it.
 func (v Value) Errorf(format string, args ...any) error { return v.faultAt(v.end, format, args...) }
 
 // faultAt is Errorf for the line of the last byte before an offset.
@@ -103,8 +100,7 @@ func (v Value) Name() string {
 // Raw returns the JSON of the value, as it is written.
 func (v Value) Raw() json.RawMessage { return v.raw }
 
-// Object returns the members of an object, of which no two have the same name. what
-// names the value in an error.
+// Object returns the members of an object, of which no two have the same name. what names the value in an error.
 func (v Value) Object(what string) ([]Value, error) {
 	members, ok := Members(v.raw)
 	if !ok {

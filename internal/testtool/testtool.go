@@ -16,8 +16,7 @@ func New(server, name string, a annotation.Annotations) *middleware.Tool {
 	return Of(server, &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, a)
 }
 
-// Of returns a tool of a definition. It panics if the definition cannot be written as
-// JSON.
+// Of returns a tool of a definition. It panics if the definition cannot be written as JSON.
 func Of(server string, def *mcp.Tool, a annotation.Annotations) *middleware.Tool {
 	tool, err := middleware.NewTool(server, def, a)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 
 const most = 128
 
-// Check says what is wrong with a name, as the end of a sentence about the tool;
-// nil where it keeps the rule.
+// Check says what is wrong with a name, as the end of a sentence about the tool; nil where it keeps the rule.
 func Check(name string) error {
 	switch {
 	case name == "":
@@ -34,6 +33,22 @@ func foreign(r rune) bool {
 
 var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// IsServer reports whether a text can be the id of a server. An id becomes part of names towards
-// models and of rules in files, so it has no slash and no double underscore.
+// IsServer reports whether a text can be the id of a server: it has no slash and no double underscore.
 func IsServer(id string) bool { return serverID.MatchString(id) && !strings.Contains(id, "__") }
+
+// Match reports whether the text matches the pattern, in which * stands for any text.
+func Match(pattern, text string) bool {
+	first, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	for ok {
+		var part string
+		if part, rest, star = strings.Cut(rest, "*"); !star {
+			return strings.HasSuffix(text, part)
+		}
+		_, text, ok = strings.Cut(text, part)
+	}
+	return false
+}

@@ -1,6 +1,5 @@
-// Package trim weighs a text or a tree of JSON values as it will be written, in
-// characters (Unicode's code points), and cuts it to a weight: what is cut stays valid JSON, keeps to the shape of its schema as
-// far as that allows, and says of each text how much is missing.
+// Package trim weighs a text or a tree of JSON values in characters (Unicode's code points), and cuts it to a
+// weight. The rest stays valid JSON, keeps to its schema as far as possible, and states what is missing.
 package trim
 
 import (
@@ -12,25 +11,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
 // A Whole is a text inside a document, a cursor for one, that is not cut.
 type Whole string
 
-// maxFitDepth is how deep a document is cut; what is nested deeper stays whole or
-// goes.
+// maxFitDepth is how deep a document is cut; what is nested deeper stays whole or goes.
 const maxFitDepth = 100
 
-// leastRoom is what a member of an object should at least have room for, else
-// there are too many members.
+// leastRoom is what a member of an object should at least have room for, else there are too many members.
 const leastRoom = 48
 
-// CutJSON returns v cut to the room, as far as its shape allows it: lists lose their
-// tail, texts their end, and objects, where they have too many members, those that
-// need not be there. What cannot be cut so far comes back too large. The cost is
-// linear in the size of v, with no more than the room of each member looked at. It
-// writes to nothing.
+// CutJSON returns v cut to the room, as far as its shape allows it: lists lose their tail, texts their end, and
+// objects members that are not required. It may come back too large. It does not write to v, and its cost is
+// linear in the size of v.
 func CutJSON(v any, room int, s *schema.Shape) any { return fit(v, room, s, 0) }
 
 func fit(v any, room int, s *schema.Shape, depth int) any {
@@ -51,8 +47,7 @@ func fit(v any, room int, s *schema.Shape, depth int) any {
 	return v
 }
 
-// fitList keeps as many elements from the beginning as there is room for, and at
-// least a part of the first.
+// fitList keeps as many elements from the beginning as there is room for, and at least a part of the first.
 func fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	left, n := room-2, 0
 	for ; n < len(v); n++ {
@@ -104,8 +99,7 @@ func fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[strin
 	return out
 }
 
-// admit returns the members that there is room for, the required ones first, and
-// the room that their names leave.
+// admit returns the members that there is room for, the required ones first, and the room that their names leave.
 func admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int) {
 	left = room - 2
 	least := 0
@@ -125,8 +119,7 @@ func admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int
 	return keys, left
 }
 
-// isStiff reports whether nothing can be cut from v: it is no list, no object and
-// no text that may be any text.
+// isStiff reports whether nothing can be cut from v: it is no list, no object and no text that may be any text.
 func isStiff(v any, s *schema.Shape) bool {
 	switch v := v.(type) {
 	case []any, map[string]any:
@@ -137,8 +130,7 @@ func isStiff(v any, s *schema.Shape) bool {
 	return true
 }
 
-// Share returns how much each may have so that all together have no more than the
-// room: those that need less than others have what they need.
+// Share returns how much each may have so that all together fit the room; small ones get what they need.
 func Share(weights iter.Seq[int], room int) int {
 	sorted := slices.Sorted(weights)
 	share := room
@@ -192,4 +184,68 @@ func (l *Loss) Count(was, is any) {
 		}
 	case json.Number, Whole: // never cut
 	}
+}
+
+// weigh returns the weight of a rune as it is, or as jsontree.Encode writes it.
+func weigh(r rune, size int, inJSON bool) int {
+	switch {
+	case inJSON && strings.ContainsRune("\"\\\n\r\t\b\f", r):
+		return 2
+	case inJSON && (r < ' ' || r == utf8.RuneError && size == 1 || r == '\u2028' || r == '\u2029'):
+		return len(`\u0000`)
+	}
+	return 1
+}
+
+// scan returns the end of the part of s that weighs at most that much, and the weight of s, or more than most.
+func scan(s string, most int, inJSON bool) (end, weight int) {
+	for end < len(s) {
+		r, size := utf8.DecodeRuneInString(s[end:])
+		if weight += weigh(r, size, inJSON); weight > most {
+			break
+		}
+		end += size
+	}
+	return end, weight
+}
+
+// Text returns the weight of s as it is, or something above most.
+func Text(s string, most int) int {
+	_, weight := scan(s, most, false)
+	return weight
+}
+
+func quoted(s string, most int) int {
+	_, weight := scan(s, most-2, true)
+	return weight + 2
+}
+
+// JSON returns the weight of a value as jsontree.Encode writes it, or something above most.
+func JSON(v any, most int) int {
+	switch v := v.(type) {
+	case string:
+		return quoted(v, most)
+	case Whole:
+		return quoted(string(v), most)
+	case []any:
+		n := 2 + max(0, len(v)-1)
+		for _, e := range v {
+			if n > most {
+				break
+			}
+			n += JSON(e, most-n)
+		}
+		return n
+	case map[string]any:
+		n := 2 + max(0, len(v)-1)
+		for k, e := range v {
+			if n > most {
+				break
+			}
+			n += quoted(k, most-n) + 1
+			n += JSON(e, most-n)
+		}
+		return n
+	}
+	return len(jsontree.Encode(v)) // null, a boolean or a number
 }

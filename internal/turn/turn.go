@@ -1,5 +1,4 @@
-// Package turn keeps the calls that a model asked for in one turn in their order, from
-// where a chain knows what each of them is: behind the person and before the cache.
+// Package turn keeps the calls that a model asked for in one turn in order, behind the person and before the cache.
 package turn
 
 import (
@@ -25,8 +24,7 @@ type Turn struct {
 	inside  int
 }
 
-// A Ticket is the place of one call in its turn. A nil Ticket is that of a call that
-// belongs to none: nothing holds it up.
+// A Ticket is the place of one call in its turn. A nil Ticket belongs to no turn and never waits.
 type Ticket struct {
 	turn   *Turn
 	server string
@@ -49,8 +47,7 @@ const (
 	done
 )
 
-// New returns the tickets of a turn of calls to these servers, of which so many run
-// side by side.
+// New returns the tickets of a turn of calls to these servers, of which so many run side by side.
 func New(parallel int, servers ...string) []*Ticket {
 	t := &Turn{parallel: parallel, settled: make(chan struct{}), away: len(servers)}
 	for _, server := range servers {
@@ -73,8 +70,7 @@ func (k *Ticket) Turn() *Turn {
 	return k.turn
 }
 
-// Here returns a channel that is closed when the call is somewhere: before a person,
-// at the gate, beyond it, or at its end.
+// Here returns a channel that is closed when the call is before a person, at the gate, beyond it, or at its end.
 func (k *Ticket) Here() <-chan struct{} { return k.here }
 
 // Settled returns a channel that is closed when every call of the turn is somewhere.
@@ -128,9 +124,8 @@ func (k *Ticket) enter(ctx context.Context, reads bool) error {
 	}
 }
 
-// step lets in whom it can. A call goes on when each one before it to the same server
-// is at its end, or when it reads and all of them are known to read. The turn is
-// locked.
+// step lets tickets in. A call goes on when each one before it to the same server has ended, or when it reads
+// and all of them are known to read. The turn is locked.
 func (t *Turn) step() {
 	type before struct{ reads, changes bool }
 	servers := make(map[string]before)
@@ -152,16 +147,14 @@ func (t *Turn) step() {
 	}
 }
 
-// Gate returns the middleware that keeps the calls of a turn in their order: writes
-// one after the other for each server, and no read beside a write to its server.
-// What belongs to no turn passes.
+// Gate returns the middleware that keeps the calls of a turn in their order: for each server, writes one after
+// the other, and no read beside a write. A call of no turn passes.
 func Gate() middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller { return &gate{next} }
 }
 
 type gate struct{ next middleware.ToolCaller }
 
-// Describe implements [middleware.Describer].
 func (g *gate) Describe() middleware.Description {
 	return middleware.Description{Kind: Kind, Next: g.next}
 }
@@ -182,8 +175,7 @@ func Pass(ctx context.Context, call *middleware.Call) error {
 	return k.enter(ctx, call.Tool.Safety() == annotation.Safe)
 }
 
-// Kind is the kind of a gate, and of a chain that has one. A confirmation passes calls
-// as a gate does.
+// Kind is the kind of a gate, and of a chain that has one. A confirmation passes calls as a gate does.
 const (
 	Kind     = "turn"
 	confirms = "hitl"
@@ -199,9 +191,8 @@ func Gated(caller middleware.ToolCaller) bool {
 	return false
 }
 
-// Described yields the descriptions of a caller and of what it describes as its next, up
-// to the first that does not describe itself. It ends after 1,000, since middlewares may
-// describe each other as their next.
+// Described yields the descriptions of a caller and of its next, up to the first that has none, and at most
+// 1,000, since middlewares may describe each other as their next.
 func Described(caller middleware.ToolCaller) iter.Seq[middleware.Description] {
 	return func(yield func(middleware.Description) bool) {
 		for range 1000 {

@@ -1,21 +1,20 @@
-// Package versions records which writes to servers are in flight, and which reads
-// they have made stale.
-//
-// A store counts versions: each write raises the version when it begins. A result
-// that was requested at one version is stale once something that it is about was
-// written at a later one. So a write looks for no result, and the last write to
-// each entity is all that is recorded.
+// Package versions records which writes to servers are in flight, and which reads they have made stale. Each
+// write raises the version when it begins. A result that was requested at one version is stale once something
+// that it is about was written at a later one, so only the last write to each entity is recorded.
 package versions
+
+import "math"
 
 // A Version counts the writes that a store has seen, over all servers.
 type Version uint64
 
-// maxEntities is how many entities of one server have a last write of their own. When
-// there are more, they are dropped, and the newest of their writes counts for all.
+// maxEntities is how many entities of one server have a last write of their own; then the newest counts for all.
 const maxEntities = 4096
 
-// Servers records the writes to each server, by entities with names of type N. The
-// zero value is ready. The mutex of the store that it belongs to guards it.
+// maxServers is how many servers are recorded, and those with a write in flight besides.
+const maxServers = 1024
+
+// Servers records the writes to each server, by names of type N. The zero value is ready. Its store guards it.
 type Servers[N comparable] struct {
 	Now    Version
 	byName map[string]*Server[N]
@@ -28,15 +27,28 @@ func (s *Servers[N]) Of(name string) *Server[N] {
 		if s.byName == nil {
 			s.byName = make(map[string]*Server[N])
 		}
-		on = &Server[N]{written: make(map[N]Version), named: make(map[N]int)}
+		if len(s.byName) >= maxServers {
+			s.drop()
+		}
+		on = &Server[N]{whole: s.Now, last: s.Now, written: make(map[N]Version), named: make(map[N]int)}
 		s.byName[name] = on
 	}
 	return on
 }
 
-// Request returns the version of a read that is requested now. While what it is about
-// is written to, the result may show either state: its version is 0, older than every
-// write, so that it is neither cached nor shared.
+// drop removes the servers that have no write in flight, such as those that a catalog has
+// removed. What was requested from them is stale from then on.
+func (s *Servers[N]) drop() {
+	for name, on := range s.byName {
+		if !on.Busy(nil) {
+			on.whole, on.last = math.MaxUint64, math.MaxUint64
+			delete(s.byName, name)
+		}
+	}
+}
+
+// Request returns the version of a read that is requested now. It is 0, older than every write, while a write
+// to the same things is in flight, so that the result is neither cached nor shared.
 func (s *Servers[N]) Request(on *Server[N], names []N) Version {
 	if on.Busy(names) {
 		return 0
@@ -44,9 +56,8 @@ func (s *Servers[N]) Request(on *Server[N], names []N) Version {
 	return s.Now
 }
 
-// Begin records that a write begins, which may change what the names stand for. It
-// returns the version of the write's own result, which is 0 while others are in
-// flight: they may come last.
+// Begin records the begin of a write to the names. It returns the version of the write's own result, which is
+// 0 while others are in flight, since they may come last.
 func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
 	others := on.Busy(names)
 	s.Mark(on, names)
@@ -80,8 +91,7 @@ func (s *Servers[N]) Mark(on *Server[N], names []N) {
 	}
 }
 
-// A Server records the writes to one server. A write or a read that has no names is
-// about everything that the server holds.
+// A Server records the writes to one server. A write or read without names is about everything.
 type Server[N comparable] struct {
 	whole    Version       // the last write without names
 	last     Version       // the last write of any kind
@@ -91,8 +101,7 @@ type Server[N comparable] struct {
 	named    map[N]int     // what the other writes in flight name
 }
 
-// Changed reports whether a write after since may have changed what the names
-// stand for.
+// Changed reports whether a write after since may have changed what the names stand for.
 func (s *Server[N]) Changed(names []N, since Version) bool {
 	if len(names) == 0 {
 		return s.last > since

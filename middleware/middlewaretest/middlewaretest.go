@@ -1,10 +1,8 @@
-// Package middlewaretest checks that a middleware keeps the contract of package
-// middleware: it drives it through the contract's sentences and, where one is
-// broken, quotes the sentence and says what happened.
+// Package middlewaretest checks that a middleware keeps the contract of package middleware, sentence by
+// sentence, and quotes each sentence that is broken.
 //
-// Most sentences stand in the docs of [middleware.ToolCaller],
-// [middleware.Middleware] and [middleware.Call]. Five follow from what a chain
-// promises as a whole:
+// Most sentences are in the docs of [middleware.ToolCaller], [middleware.Middleware] and [middleware.Call].
+// Five follow from what a chain promises as a whole:
 //
 //   - No lock is held across next.
 //   - The values and the deadline of the context reach next.
@@ -12,16 +10,11 @@
 //   - A call that is not safe to repeat is sent once, unless it certainly did not leave.
 //   - A panic further in leaves nothing stuck.
 //
-// Every check runs in a bubble of testing/synctest, so that an hour costs
-// nothing. Three things follow. State belongs to what the middleware was applied
-// to, and not to the function that made the middleware: channels, timers and the
-// like that were made outside the bubble cannot be used inside it. A middleware
-// that talks to a network or another process needs a double for that. And a test
-// that calls Run must not itself run inside a bubble.
+// Every check runs in a bubble of testing/synctest. Channels and timers from outside cannot be used inside it, so
+// state must belong to what the middleware was applied to. A middleware that uses a network or another process
+// needs a double for it. A test that calls Run must not itself run inside a bubble.
 //
-// The next that the middleware is given keeps the contract too. What a
-// middleware makes of a next that answers with neither or both of result and
-// error is its own affair; [middleware.Recover] is there to mend that.
+// The next that the middleware is given keeps the contract too: it returns exactly one of result and error.
 package middlewaretest
 
 import (
@@ -37,13 +30,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Run drives the middleware through the contract, one subtest for each
-// sentence, with a tool of each class. A middleware that acts only on tools of
-// its own choosing is given those as well.
+// Run checks the middleware, one subtest for each sentence, with a tool of each class and the given ones, for a
+// middleware that acts only on those.
 //
-// A middleware may refuse a call or answer it by itself: what a sentence says
-// about next counts when next is called. Run with -race to have the race
-// detector look too.
+// A middleware may refuse a call or answer it by itself: sentences about next count only when next is called.
+// Run the test with -race as well.
 func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 	t.Helper()
 	if m == nil {
@@ -93,17 +84,16 @@ func (c check) faults(t *testing.T, m middleware.Middleware, tools []*middleware
 	return faults
 }
 
-// bubble runs f in a bubble and returns when it has ended, or when abandoned is
-// closed. A bubble in which a goroutine is blocked for good ends in a panic; the
-// check that looks for goroutines names them better, so here it is dropped. One
-// in which a goroutine waits for a lock that nobody opens never ends at all.
+// bubble runs f in a bubble and returns when it has ended, or when abandoned is closed. It drops the panic that
+// ends a bubble with a blocked goroutine, which the check for goroutines reports better. A bubble in which a
+// goroutine waits for a lock for good never ends.
 func bubble(t *testing.T, abandoned <-chan struct{}, f func(t *testing.T)) {
 	t.Helper()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer func() {
-			if v := recover(); v != nil && !isDeadlock(v) {
+			if v := recover(); v != nil && fmt.Sprint(v) != deadlock {
 				panic(v)
 			}
 		}()
@@ -115,13 +105,9 @@ func bubble(t *testing.T, abandoned <-chan struct{}, f func(t *testing.T)) {
 	}
 }
 
-func isDeadlock(v any) bool {
-	err, ok := v.(error)
-	return ok && err.Error() == "deadlock: main bubble goroutine has exited but blocked goroutines remain"
-}
+const deadlock = "deadlock: main bubble goroutine has exited but blocked goroutines remain"
 
-// classes returns a tool of each class, and one of the idempotent writes. The
-// names hold no word that inference knows, so that the class stays what it is.
+// classes returns a tool of each class, and an idempotent write, with names that inference does not know.
 func classes() []*middleware.Tool {
 	var tools []*middleware.Tool
 	for _, of := range []struct {

@@ -52,7 +52,7 @@ func (n *next) calls() []seen {
 	return slices.Clip(n.seen)
 }
 
-// result answers with what the call says of itself, in text and in structure.
+// result answers with what the call holds, in text and in structure.
 func result(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	said := marker(call)
 	return &mcp.CallToolResult{
@@ -67,7 +67,6 @@ func marker(call middleware.Call) string {
 	return strings.ReplaceAll(fmt.Sprintf("[answer for %q to %s]", call.Scope, call.Arguments), `"`, "'")
 }
 
-// reported answers with a failure that the tool itself reports.
 func reported(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	res, err := result(ctx, call)
 	res.IsError = true
@@ -117,20 +116,15 @@ func (*refusedError) Error() string { return "too many requests" }
 // Refused reports that the server turned the call away.
 func (*refusedError) Refused() bool { return true }
 
-// call returns a call of the probe's tool, number n of its scope. Arguments and
-// tags have room behind their end, which is not the middleware's either.
+// call returns call number n of its scope. Arguments and tags have room behind their end, to see writes there.
 func (p *probe) call(scope string, n int) middleware.Call {
 	arguments := fmt.Appendf(make([]byte, 0, 64), `{"number":%d,"of":"middlewaretest"}`, n)
 	return middleware.Call{
-		ID:        fmt.Sprintf("%s-%d", scope, n),
-		Scope:     scope,
-		Tool:      p.tool,
-		Arguments: arguments,
-		Meta:      mcp.Meta{"kit": map[string]any{"call": "middlewaretest"}},
+		ID: fmt.Sprintf("%s-%d", scope, n), Scope: scope, Tool: p.tool, Arguments: arguments,
+		Meta: mcp.Meta{"kit": map[string]any{"call": "middlewaretest"}},
 	}
 }
 
-// snapshot writes down all that a call holds, to be compared later.
 func snapshot(call middleware.Call) string {
 	definition, _ := json.Marshal(call.Tool.Definition) // NewTool has marshalled it once
 	annotations, _ := json.Marshal(call.Tool.Annotations)

@@ -36,8 +36,7 @@ type probe struct {
 	abandoned chan struct{} // closed where the bubble cannot end
 }
 
-// end lets every next that still waits return, so that the bubble can end, and
-// turns a check that was broken off into what it found.
+// end lets every waiting next return, so that the bubble can end, and recovers from a check that was broken off.
 func (p *probe) end() {
 	close(p.quit)
 	if v := recover(); v != nil && v != any(errBrokenOff) {
@@ -76,7 +75,6 @@ func (p *probe) apply(answer answer) (*next, middleware.ToolCaller) {
 
 type valueKey struct{}
 
-// context returns a context with a value and a deadline.
 func (p *probe) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithValue(p.t.Context(), valueKey{}, true), patience)
 }
@@ -101,7 +99,6 @@ func (p *probe) start(ctx context.Context, caller middleware.ToolCaller, call mi
 	return f
 }
 
-// returned waits for the flight and says whether it came back.
 func (f *flight) returned(within time.Duration) bool {
 	select {
 	case <-f.done:
@@ -116,8 +113,7 @@ func (f *flight) returned(within time.Duration) bool {
 	}
 }
 
-// land waits for the flight and breaks the check off where it does not come
-// back or panics.
+// land waits for the flight and breaks the check off where it does not come back or panics.
 func (p *probe) land(f *flight) {
 	if !f.returned(patience + soon) {
 		p.breakOff("the call had not returned %v after its deadline", soon)
@@ -127,7 +123,6 @@ func (p *probe) land(f *flight) {
 	}
 }
 
-// try makes one call and returns how it ended.
 func (p *probe) try(caller middleware.ToolCaller, call middleware.Call) *flight {
 	return p.together(caller, call)[0]
 }
@@ -146,8 +141,7 @@ func (p *probe) together(caller middleware.ToolCaller, calls ...middleware.Call)
 	return flights
 }
 
-// hold starts a call that waits in next until its context is done, and returns once it
-// does, or has ended before next or waits there.
+// hold starts a call that waits in next, and returns once it waits there or elsewhere, or has ended.
 func (p *probe) hold(ctx context.Context) (*next, *flight) {
 	n, caller := p.apply(p.held(nil))
 	f := p.start(ctx, caller, p.call("a", 1))
@@ -159,8 +153,7 @@ func (p *probe) hold(ctx context.Context) (*next, *flight) {
 	return n, f
 }
 
-// says reports whether the flight ended as one does whose context is done.
-// A result that says that it is an error will do: a link at the edge makes one.
+// says reports whether the flight ended as one whose context is done, perhaps by a result with IsError.
 func (f *flight) says(ctx context.Context) bool {
 	if f.err == nil {
 		return f.res != nil && f.res.IsError
@@ -168,7 +161,6 @@ func (f *flight) says(ctx context.Context) bool {
 	return errors.Is(f.err, ctx.Err()) || errors.Is(f.err, context.Cause(ctx))
 }
 
-// rest lets an hour pass, and whatever was to happen in it.
 func (p *probe) rest() {
 	time.Sleep(time.Hour)
 	synctest.Wait()
@@ -186,18 +178,13 @@ func (p *probe) leftovers() string {
 	return strings.Join(found, "\n")
 }
 
-// A look is made so often, in the time outside of the bubble, and so many in a row
-// show what lasts: what another test holds, such as a table that is made once, it holds
-// for a moment, and that may be long on a machine with much else to do.
+// How often goroutines are looked at, and how often in a row one must be blocked to count.
 const (
 	lookEvery = 10 * time.Millisecond
 	looks     = 60
 )
 
-// stuck lets the bubble's other goroutines go on until they all wait, and
-// returns how one of them waits for something that the bubble cannot see, which
-// is a lock, or a channel from outside. In a bubble nothing but another
-// goroutine of it can end such a wait for good.
+// stuck lets the other goroutines go on until all wait, and returns how one waits for what the bubble cannot see.
 func (p *probe) stuck() string {
 	for look := 0; look < looks; {
 		runtime.Gosched()
@@ -219,8 +206,7 @@ func (p *probe) stuck() string {
 	return ""
 }
 
-// others says how another goroutine of this bubble waits, where the bubble
-// cannot see that it does, and whether one is still running.
+// others returns how another goroutine of this bubble waits, if the bubble cannot see it, and whether one runs.
 func others() (how string, running bool) {
 	for _, g := range goroutines() {
 		switch {

@@ -17,29 +17,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Resolvable is a tool of the host's own server that does different things by its
-// arguments, and says so before it is called.
+// A Resolvable is a tool of the host's own server whose effect depends on its arguments.
 type Resolvable struct {
-	// Tool is the definition that the server lists. Its hints, with MCP's defaults for
-	// those that it leaves out, must be the worst of all answers.
+	// Tool is the definition that the server lists. Its hints must be the worst of all answers.
 	Tool *mcp.Tool
-	// Answers are all that can be said of a call, by names of the author's choice. Only
-	// the four hints of MCP travel; what is left unset is as the tool says.
+	// Answers are all that can be answered, by names of the author's choice. Only the four hints of MCP count.
 	Answers map[string]annotation.Annotations
-	// Choose names the answer for arguments that keep the tool's input schema; any other
-	// name stands for the tool's own hints. It gets a copy, and it must do nothing but
-	// look at it: it is called before anybody has agreed to anything.
+	// Choose names the answer for arguments that keep the tool's input schema; any other name stands for the
+	// tool's own hints. It gets a copy and must have no effect, since it runs before any approval.
 	Choose func(arguments json.RawMessage) (answer string)
 }
 
-// Resolve makes a server say what a call of the tools would do with exactly its
-// arguments: by the extension io.modelcontextprotocol/tool-resolution, and by
-// tools/annotations of the proposal before it. Call it once, after other middleware of
-// the server's, and add the tools to the server as always.
-//
-// Arguments that do not keep the input schema are answered as invalid. An error means
-// that a tool could say worse of a call than its definition says of all, or that
-// something is missing, and nothing has changed.
+// Resolve makes a server answer what a call of the tools would do with exactly its arguments: by the extension
+// io.modelcontextprotocol/tool-resolution and by tools/annotations. Call it once, after other middleware of the
+// server's, and add the tools to the server as always. Arguments that do not keep the input schema are answered
+// as invalid. After an error, such as an answer that is worse than the definition declares, nothing has changed.
 func Resolve(server *mcp.Server, tools ...Resolvable) error {
 	if server == nil {
 		panic("serve: Resolve was given a nil server")
@@ -129,8 +121,7 @@ func prepare(t Resolvable) (*resolvable, error) {
 	return &resolvable{tool: t.Tool, schema: resolved, worst: worst, answers: answers, choose: t.Choose}, nil
 }
 
-// complete returns all four hints as they are sent. What is not said of a read is that
-// it destroys nothing and may be repeated, of anything else what the tool says.
+// complete returns all four hints as they are sent: those missing follow from a read, or else from the tool.
 func complete(a, tool annotation.Annotations) annotation.Annotations {
 	if a.ReadOnly == annotation.Yes {
 		a.Destructive, a.Idempotent = a.Destructive.Or(annotation.No), a.Idempotent.Or(annotation.Yes)
@@ -180,8 +171,7 @@ func (s *resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err err
 	return resolution.Written(found), nil
 }
 
-// unresolvable is the answer about a tool that is not there, and about one that the
-// request may not use.
+// unresolvable is the answer about a tool that is not there, and about one that the request may not use.
 func unresolvable(p *resolution.Params) error {
 	name := ""
 	if p != nil {
@@ -190,8 +180,7 @@ func unresolvable(p *resolution.Params) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no tool %.80q that can be resolved", name)}
 }
 
-// bound reports whether a tool can be resolved by the definition that is listed: it is
-// no milder than any answer.
+// bound reports whether a tool can be resolved by the definition that is listed: it is no milder than any answer.
 func (s *resolvables) bound(listed *mcp.Tool) bool {
 	r := s.tools[listed.Name]
 	if r == nil {

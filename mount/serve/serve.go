@@ -1,9 +1,6 @@
-// Package serve hangs a chain before the tools of a server of the host's own, and
-// declares what they do: [New] with [AddTool], or [ToolHandler] for one handler. With
-// [Resolve] the server says what a call would do before it is made.
-//
-// It is named for what a host does with it, so that calls read as that: serve.New,
-// serve.AddTool; "server" is what nearly every caller names its own variable.
+// Package serve puts a chain in front of the tools of a server of the host's own, and declares what they do:
+// [New] with [AddTool], or [ToolHandler] for one handler. With [Resolve] the server answers what a call would
+// do before it is made.
 package serve
 
 import (
@@ -13,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -21,36 +19,33 @@ import (
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/fairlead-go/fairlead/internal/resolution"
+	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Defaults are the annotations of every tool that declares nothing else, the category
-	// included. They do not lower a tool whose own words make it dangerous: annotate that
-	// tool instead. The zero value means no defaults.
+	// Defaults are the annotations of every tool that declares nothing else, the category included. They do not
+	// lower a tool whose words make it dangerous; annotate that tool instead. The zero value means none.
 	Defaults annotation.Annotations
-	// Chain stands before the handlers of the tools; nil means that nothing does, and
-	// that the clients of the server decide.
+	// Chain is in front of the handlers of the tools; nil means none, and the clients decide.
 	Chain middleware.Middleware
-	// Scope returns the scope of a call, for the chain's cache and limits; nil means the
-	// user of the request's bearer token, else the session, else the token itself. Requests
-	// with none of these share the empty scope. Clients of the newest revision without a
-	// token send such requests, so set Scope if they must not share a cache or a limit.
+	// Scope returns the scope of a call, for the chain's cache and limits; nil means the user of the request's
+	// bearer token, else the session, else the token itself. Requests with none of these share the empty scope,
+	// such as those of the newest revision without a token, so set Scope if that must not be.
 	Scope func(req *mcp.CallToolRequest) string
-	// Permission says which permission a caller of the tool needs, as in
-	// catalog.Options. With it, tools/list shows and tools/call takes only what the
-	// scopes of the request cover, [Resolve] answers about nothing else, and a tool that
-	// was not added by AddTool needs "*.all". Nil means that everybody may use everything.
+	// Permission returns the permission that a caller of the tool needs, as in catalog.Options. With it,
+	// tools/list, tools/call and [Resolve] show and take only what the scopes of the request cover, and a tool
+	// that AddTool did not add needs "*.all". Nil means that every request may use everything.
 	Permission func(tool *middleware.Tool) string
-	// Scopes returns what a request may do; nil means the scopes of its bearer token, for
-	// tools of the public level. What is no scope covers nothing.
+	// Scopes returns what a request may do; nil means the scopes of its bearer token, for tools of the public level.
 	Scopes func(extra *mcp.RequestExtra) []catalog.Scope
 }
 
-// A Server hangs a chain before the tools of a server of the host's own, and
-// declares what they do. It is safe for concurrent use.
+// A Server puts a chain in front of the tools of a server of the host's own. It is safe for concurrent use.
 type Server struct {
 	mcp *mcp.Server
 	id  string
@@ -60,10 +55,9 @@ type Server struct {
 	tools map[string]*middleware.Tool // that were added by AddTool
 }
 
-// New prepares a server of the SDK for tools that are added by [AddTool]. Other tools
-// and requests are untouched. The id is the server's name in explanations and records.
-//
-// New panics on a nil server, an empty id and defaults that contradict themselves.
+// New prepares a server of the SDK for tools that are added by [AddTool]; other tools and requests are unchanged.
+// The id names the server in explanations and records. New panics on a nil server, an empty id and
+// contradictory defaults.
 func New(s *mcp.Server, id string, o Options) *Server {
 	switch {
 	case s == nil:
@@ -101,15 +95,11 @@ func caller(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// AddTool adds a tool out of a Go func, as mcp.AddTool does, and declares what is
-// known of it: what its words give away, the server's defaults, and what own says,
-// which wins. The hints of MCP stand in the tool's annotations and all of it in its
-// _meta, from where a catalogue reads it without loss. What the definition
-// declares itself counts as part of own. To replace the tool, call AddTool again:
-// the chain would take one that mcp.Server.AddTool puts in its place for it.
-//
-// An error means that the annotations contradict themselves or that the SDK does
-// not take the tool; then nothing was added.
+// AddTool adds a tool made of a Go func, as mcp.AddTool does, and declares what is known of it: what its words
+// imply, the server's defaults, and own together with the definition's own annotations, which win. MCP's hints
+// are in the tool's annotations and all of it in its _meta, for a catalogue. To replace the tool, call AddTool
+// again, not mcp.Server.AddTool. After an error (contradictory annotations, or a tool that the SDK does not
+// take) nothing was added.
 func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h mcp.ToolHandlerFor[In, Out]) (err error) {
 	if t == nil || h == nil {
 		return fmt.Errorf("serve: AddTool was given a nil tool or a nil handler for %s", s.id)
@@ -153,8 +143,7 @@ func (s *Server) annotate(t *mcp.Tool, own annotation.Annotations) (annotation.A
 	return annotation.Merge(inherited, own.Attribute(annotation.Host, "")), nil
 }
 
-// receive takes the calls of the tools that were added by AddTool. The SDK asks
-// once, so there is one chain for all of them.
+// receive takes the calls of the tools that were added by AddTool, with one chain for all of them.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	if s.o.Chain == nil {
 		return next
@@ -201,8 +190,7 @@ func (s *Server) call(tool *middleware.Tool, r *mcp.CallToolRequest) middleware.
 	return call
 }
 
-// asked makes an input_required result of an error that asks the client a question, if the
-// client's revision has those. The SDK's type takes that form only from JSON.
+// asked makes an input_required result of an error that asks the client, if its revision has those.
 func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	requests, state, ok := fault.InputRequired(err)
 	if !ok || r.ProtocolVersion() < incoming.InputRequired {
@@ -239,10 +227,8 @@ func (h handler) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return out, nil
 }
 
-// ToolHandler is a handler of the SDK behind a chain, for a host that adds its tools
-// with mcp.Server.AddTool itself. The tool says what the handler does; scope says
-// whose call a request is, nil as in [Options]. It panics on a nil tool, chain
-// or handler.
+// ToolHandler returns a handler of the SDK behind a chain, for a host that adds its tools with mcp.Server.AddTool
+// itself. The tool describes the handler; scope is as in [Options]. It panics on a nil tool, chain or handler.
 func ToolHandler(tool *middleware.Tool, chain middleware.Middleware, scope func(req *mcp.CallToolRequest) string, h mcp.ToolHandler) mcp.ToolHandler {
 	if tool.Name() == "" || chain == nil || h == nil {
 		panic("serve: ToolHandler needs a tool, a chain and a handler")
@@ -268,4 +254,95 @@ const (
 
 func refuse(format string, args ...any) error {
 	return fault.Unsendable(fmt.Errorf("serve: "+format, args...))
+}
+
+// granted are the scopes of the request's bearer token, which say nothing of levels.
+func granted(extra *mcp.RequestExtra) []catalog.Scope {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	scopes := make([]catalog.Scope, len(extra.TokenInfo.Scopes))
+	for i, s := range extra.TokenInfo.Scopes {
+		scopes[i] = catalog.Scope{Permission: s}
+	}
+	return scopes
+}
+
+// filter shows and calls for each caller only what its scopes cover, and keeps nothing between requests.
+func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
+	if s.o.Permission == nil {
+		return next
+	}
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case methodCallTool:
+			r, ok := req.(*mcp.CallToolRequest)
+			if !ok || r.Params == nil || !s.covers(s.scopes(r.Extra), r.Params.Name) {
+				return nil, unknownTool(r)
+			}
+		case resolution.MethodResolve, resolution.MethodAnnotations:
+			p, ok := req.GetParams().(*resolution.Params)
+			if !ok || p == nil || !s.covers(s.scopes(req.GetExtra()), p.Name) {
+				return nil, unresolvable(p)
+			}
+		case methodListTools:
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return nil, err
+			}
+			page, ok := res.(*mcp.ListToolsResult)
+			if !ok { // what cannot be read is not shown to everybody
+				return nil, fmt.Errorf("serve: the tools of %s cannot be listed by permission, since a middleware of the server's makes a %T of the list; add it, or call Resolve, after serve.New", s.id, res)
+			}
+			scopes := s.scopes(req.GetExtra())
+			seen := *page
+			seen.CacheScope = "private" // nobody on the way may give it to others
+			seen.Tools = slices.DeleteFunc(slices.Clone(page.Tools), func(t *mcp.Tool) bool { return !s.covers(scopes, t.Name) })
+			return &seen, nil
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// scopes reads one after the other, so that what is no scope takes nothing away from the rest.
+func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
+	var sets []scope.Set
+	for _, one := range s.o.Scopes(extra) {
+		if set, err := scope.New(one); err == nil {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+func (s *Server) covers(sets []scope.Set, name string) bool { return s.coversTool(sets, s.tool(name)) }
+
+// coversTool reports whether the scopes cover a tool; nil is one of which nothing is known.
+func (s *Server) coversTool(sets []scope.Set, tool *middleware.Tool) bool {
+	permission := ""
+	if tool == nil {
+		tool = new(middleware.Tool)
+	} else {
+		permission = s.o.Permission(tool)
+	}
+	return slices.ContainsFunc(sets, func(set scope.Set) bool { return set.Covers(permission, tool.Annotations.SecurityLevel) })
+}
+
+// coversArguments refuses a call that preflight found to be more than its tool and than the request's scopes cover.
+func (s *Server) coversArguments(ctx context.Context, call middleware.Call) error {
+	came := incoming.Of(ctx)
+	if s.o.Permission == nil || came == nil { // nothing is called without its request
+		return nil
+	}
+	scopes := s.scopes(came.Extra)
+	return scope.CheckArguments(ctx, call, func(tool *middleware.Tool) bool { return s.coversTool(scopes, tool) })
+}
+
+// unknownTool is what the SDK says of a tool that is not there, so that nobody learns which tools there are.
+func unknownTool(r *mcp.CallToolRequest) error {
+	name := ""
+	if r != nil && r.Params != nil {
+		name = r.Params.Name
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", name)}
 }

@@ -10,7 +10,7 @@ import (
 // ShellTableFaults says what is wrong with the table itself.
 func ShellTableFaults() (faults []string) {
 	seen := make(map[string]bool)
-	for _, row := range shellTable {
+	for _, row := range shellTable() {
 		for name := range strings.SplitSeq(row.names, ", ") {
 			if seen[name] {
 				faults = append(faults, name+" stands twice")

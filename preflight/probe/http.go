@@ -12,20 +12,16 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// HTTP reads one request: a line such as "GET https://example.com/users?id=1", or
-// the head of a request as it goes over the wire. GET, HEAD and OPTIONS are reads,
-// PUT and PATCH updates (of which only PUT may be repeated), and all other methods
-// destructive: what a POST does is known to its server alone.
+// HTTP reads one request: a line such as "GET https://example.com/users?id=1", or the head of a request as it goes
+// over the wire. GET, HEAD and OPTIONS are reads, PUT and PATCH updates (of which only PUT may be repeated), and all
+// other methods destructive, since only the server knows what they do.
 //
-// Reads and updates become destructive where the request speaks against its method: a word
-// such as delete or logout in the path or the query, or one that looks like a verb, such as
-// finalize, uncordon or playpause; a path that ends in a verb such as open or place, a
-// command that is not known to read, a statement that writes, a header
-// or parameter that overrides the method, a GraphQL mutation, a body, a name and password
-// in the URL. A method without a URL, or the other way round, is half a request: destructive.
+// Reads and updates become destructive if the request contradicts its method: a verb such as delete, finalize or
+// playpause in the path or the query; a path that ends in a verb such as open or place; a command that is not known
+// to read, or a statement that writes; a header or parameter that overrides the method; a GraphQL mutation; a body; a
+// name and password in the URL. A method without a URL, or a URL without a method, is destructive too.
 //
-// That a server answers a GET by changing something that nothing in the URL speaks
-// of is out of its sight, and so is where a redirect leads.
+// HTTP cannot see that a server answers a harmless GET by changing something, nor where a redirect leads.
 func HTTP(text string) preflight.Verdict {
 	// A request over the wire ends its lines with CRLF, of which nothing else may be left.
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -52,8 +48,7 @@ func HTTP(text string) preflight.Verdict {
 	return httpRequest(method, target)
 }
 
-// httpHead says what is wrong with the head of a request. Only headers that are
-// known to leave the method alone pass.
+// httpHead returns what is wrong with the head of a request, which may have only known harmless headers.
 func httpHead(head string) string {
 	r := bufio.NewReader(strings.NewReader(strings.TrimRight(head, "\n") + "\n\n"))
 	req, err := http.ReadRequest(r)
@@ -122,8 +117,7 @@ func httpURL(method, target string) string {
 	return httpQuery(u.Path, query)
 }
 
-// httpEnd returns the verb that a path ends in, for one that is a noun elsewhere. What
-// is no noun at the end may have an id behind it.
+// httpEnd returns the verb that a path ends in, perhaps before an id.
 func httpEnd(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	ends, last := httpEnds, parts[len(parts)-1]
@@ -154,8 +148,7 @@ var httpParticle = regexp.MustCompile(`^(?i:on|off|up|down)$`)
 
 var httpSuffix = regexp.MustCompile(`\.(?:json|xml|html?|php|aspx?|cgi|do|txt|csv)$`)
 
-// httpQuery says which parameter speaks against a read. What a person searches for
-// may be any word; every other value counts as a command.
+// httpQuery returns the parameter that contradicts a read. Every value but that of a search counts as a command.
 func httpQuery(path string, query url.Values) string {
 	within := nameWords(path)
 	graph := slices.Contains(within, "graphql")
@@ -212,8 +205,7 @@ var httpStatement = regexp.MustCompile(`(?i)(?:^|;)\s*(?:` +
 	`(?:drop|create|alter|truncate)\s+(?:or\s+replace\s+)?(?:continuous|database|function|index|keyspace|measurement|procedure|retention|role|schema|series|shard|subscription|table|trigger|user|view)\b` +
 	`|delete\s+from\b|insert\s+into\b|merge\s+into\b|replace\s+into\b|update\s+\S+\s+set\b|grant\s+.*\bto\b|revoke\s+.*\bfrom\b|kill\s+query\b)`)
 
-// httpShouts reports whether a text begins as a statement in capitals does, and not as one
-// that reads: OPTIMIZE TABLE.
+// httpShouts reports whether a text begins as a statement in capitals that does not read: OPTIMIZE TABLE.
 func httpShouts(text string) bool {
 	verb := httpCapitals.FindStringSubmatch(text)
 	return verb != nil && verb[1] != "EXPLAIN" && !slices.Contains(httpReads, strings.ToLower(verb[1]))
@@ -224,9 +216,8 @@ var httpCapitals = regexp.MustCompile(`^\s*([A-Z]{3,})\s+[A-Z]{3,}\b`)
 // httpLanguages are the parameters for statements.
 var httpLanguages = strings.Fields(`query sql statement stmt`)
 
-// nameWords cuts a path or a name into its words, in small letters: snake_case,
-// camelCase, and whatever else is between letters. Since many servers do not mind the
-// case, what only camelCase cuts is a word as a whole too.
+// nameWords cuts a path or a name into its words, in small letters: snake_case, camelCase, and whatever else is
+// between letters. What only camelCase cuts is a word as a whole too, since many servers ignore the case.
 func nameWords(s string) []string {
 	words := append(nameWord.FindAllString(strings.ToLower(s), -1), nameWord.FindAllString(s, -1)...)
 	for i, word := range words {
@@ -249,15 +240,13 @@ func httpAct(word string) bool {
 		!httpNoun.MatchString(word) && (httpVerb.MatchString(word) || httpAgain(word) || httpDouble(word))
 }
 
-// httpNominal makes a noun or an adjective of a verb, whatever is behind it:
-// deploymentmanager.
+// httpNominal makes a noun or an adjective of a verb, whatever is behind it: deploymentmanager.
 var httpNominal = regexp.MustCompile(`^(?:l?ment|ation|ion|ed)`)
 
 // httpVerb is how verbs end: finalize, verify, generate.
 var httpVerb = regexp.MustCompile(`.{2}(?:[iy][sz]e|ify|ate)$`)
 
-// httpAgain reports whether a word is a verb with a prefix that repeats or reverses it:
-// reissue, unmute.
+// httpAgain reports whether a word is a verb with a prefix that repeats or reverses it: reissue, unmute.
 func httpAgain(word string) bool {
 	return slices.ContainsFunc(httpPrefixes, func(prefix string) bool {
 		verb, ok := strings.CutPrefix(word, prefix)
@@ -282,56 +271,25 @@ var httpNoun = regexp.MustCompile(`(?:affili|aggreg|candid|certific|chocol|clim|
 	`|^(?:analy[sz]e|calculate|cruise|delegate|design|estimate|immediate|markdown|markup|noise|normalize|offset|pirate|plate|precise|premise|private|prize|promise` +
 	`|raise|recall|separate|size|state|summarize|translate|ultimate|validate|visualize)$`)
 
-// httpEndings make another word of a verb of six letters and more. Behind one without
-// them stands its object: createuser.
-var httpEndings = strings.Fields(`
-s d r ed led er ers or ors ing ings ling lation lations ion ions ment ments ation ations able al ant ance ity e es ly ee ees`)
+// httpEndings make another word of a verb of six letters and more; anything else behind one is its object: createuser.
+var httpEndings = words("httpEndings")
 
 // httpStems count inside a longer word too: deleteuser, bulkremove.
-var httpStems = strings.Fields(`
-abort delete destroy erase evict flush logout overwrite purge quitquit reboot remove revoke shutdown terminate truncate uninstall unsubscribe`)
+var httpStems = words("httpStems")
 
 // httpActs are words that a read has no use for in a path or a command.
-var httpActs = strings.Fields(`
-abandon accept ack acknowledge activate add admit adopt align allow alter amend annul append apply appoint approve arm arrange assemble
-assign attach augment autoscale award backfill ban banish begin bind blacklist blink block book boost bounce brew broadcast buy bypass
-cancel capture cast censor charge checkout chime claim cleanup clear clone close collapse commence commit compact complete concede
-configure confirm connect consume cook copy cordon crash create deactivate decline decommission decrement deduct defer defragment
-defrost del delegate delist demote deny depart deploy deposit derail descend detach devalue disable disband disburse discard dismiss
-dispatch dispense dissolve downgrade downvote drain drop edit eject emit enable endorse enforce engage enlarge enlist enqueue enroll
-exec execute exit expel expire expunge extend extinguish failover finish fix follow force forfeit forge forget freeze fulfil fulfill
-garbagecollect grant hail halt harvest heal hide ignite import inc increment ingest inhibit init inject insert install interrupt invite
-invoke join kick kill land launch leave lend lock logoff loosen mark merge mint mount move mutation mute nudge nuke offboard onboard
-optin optout oust override pair pause pay persist pin poke postpone poweroff poweron preempt preheat preload prepay prime print proceed procure
-promote propose protect provision prune publish put quarantine quit rebase rebuild recompile recompute recover recruit recycle redact
-redeem redistribute redo redrive reduce refill refund refuse register reimage reindex reject relinquish reload remind remit rename renew
-reopen reorder repeal replace reply repost reprocess requeue reroute rescan rescind reserve reship resign respond restage restock
-restore resume retag retire retract retrain retry retweet reuse revert revive rewind rm rmdir rollback rsvp run salvage save scatter
-schedule scramble scrap sell send set setlevel setpoint settle sever shred shut signout silence slam sleep smash snooze sound spawn
-spend split squash start steal steer stop stow submit subscribe summon surrender suspend swap switch sync teardown teleport throttle
-tighten toggle topup toss transact transfer transmit trash trigger trim turn unarchive undo undock unfriend unlike unlink unload unplug
-unseal unshare unstar unsub untag unwatch unwind update upgrade uplift upload upsert upvote vacuum veto void vote wager warm whitelist
-wipe withdraw withhold write yank zap`)
+var httpActs = words("httpActs")
 
 // httpEnds are words that command at the end of a path, and name things elsewhere.
-var httpEnds = strings.Fields(`
-alert answer archive beep bid boot burn call clean cron decrease dial dig dim dock double down empty end exchange fail fire flag flash
-flip fork format forward fund heat hire hook increase issue light like link load lower mail make off on open order overclock park pass
-patch perform place plant play power press process pull pulse punch purchase push queue raise rate reap rebalance record redirect
-refresh release replay resolve reward ring rise roll sack scale scan seal seed share shift ship shuffle sign skip snapshot spin stake
-star step strike tag take tap test tick tilt tow trade train transition trip tune up use wake watch water webhook wol work zero`)
+var httpEnds = words("httpEnds")
 
 // httpLeads are those that also command before an object or an id: placeOrder, open/7.
-var httpLeads = strings.Fields(`
-beep boot burn call dial empty fire flip forward fund give go lower make off on open place play press raise ring ship sign spin take
-trip tune use wake`)
+var httpLeads = words("httpLeads")
 
-// httpCommands are the parameters whose value is a command, and httpReads are those that
-// read.
+// httpCommands are the parameters whose value is a command, and httpReads are those that read.
 var (
 	httpCommands = strings.Fields(`act action cmd cmnd command do exec func function job method op operation verb`)
-	httpReads    = strings.Fields(`browse check compare count describe diff display exists export fetch find get head help info inspect
-		list lookup opensearch parse ping query read search select show stat stats status tail view`)
+	httpReads    = words("httpReads")
 )
 
 // httpOptions are parameters of reads whose names have a verb in them.
@@ -350,7 +308,4 @@ var httpOverrides = []string{"override", "method"}
 var httpSearches = []string{"q", "query", "search", "term", "text", "keyword", "keywords"}
 
 // httpHeaders are the headers of a request that leave its method alone.
-var httpHeaders = strings.Fields(`
-Accept Accept-Charset Accept-Encoding Accept-Language Authorization Cache-Control Connection Cookie Dnt From
-If-Match If-Modified-Since If-None-Match If-Range If-Unmodified-Since Max-Forwards Origin Pragma Range Referer
-Traceparent Tracestate User-Agent X-Api-Key X-Request-Id`)
+var httpHeaders = words("httpHeaders")

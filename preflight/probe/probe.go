@@ -1,16 +1,16 @@
-// Package probe reads the text of one argument and says what a call with it would do:
-// [SQL] reads a query, [HTTP] a request and [Shell] a command line. Each of them is a
-// [preflight.Probe], for a tool that runs whatever it is given:
+// Package probe judges a call by the text of one argument: [SQL] reads a query, [HTTP] a request and [Shell] a command
+// line. Each is a [preflight.Probe], for a tool that runs whatever it is given:
 //
 //	preflight.Rules{"db/run_sql": preflight.Argument("sql", probe.SQL)}
 //
-// A probe calls a text a read only if every part of it is known to read. What it
-// cannot read with certainty is destructive.
+// A text is a read only if every part of it is known to read; anything else is destructive.
 package probe
 
 import (
+	_ "embed" // for words.txt
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,8 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// maxProbed is how many bytes a probe reads. A person's query, request or
-// command is far shorter; what is longer is asked about.
+// maxProbed is how many bytes a probe reads; a longer text is asked about.
 const maxProbed = 16 << 10
 
 func harmless(why string) preflight.Verdict {
@@ -30,8 +29,7 @@ func harmful(format string, args ...any) preflight.Verdict {
 	return preflight.Verdict{Annotations: annotation.Destructive(), Why: fmt.Sprintf(format, args...)}
 }
 
-// plain says why a text cannot be read whatever its language: it is too long, no
-// UTF-8, or has characters that nobody sees. It returns "" for a plain text.
+// plain returns why a text cannot be read in any language: too long, not UTF-8, or invisible characters; or "".
 func plain(text string) string {
 	if len(text) > maxProbed {
 		return fmt.Sprintf("%d bytes are more than is read", len(text))
@@ -56,4 +54,17 @@ func shown(s string) string {
 		return strconv.Quote(string(short[:most]) + "…")
 	}
 	return strconv.Quote(s)
+}
+
+//go:embed words.txt
+var wordLists string
+
+// words returns a list of words.txt.
+func words(name string) []string {
+	_, rest, ok := strings.Cut(strings.ReplaceAll(wordLists, "\n\t", " "), "\n"+name+": ")
+	if !ok {
+		panic("probe: words.txt has no " + name)
+	}
+	list, _, _ := strings.Cut(rest, "\n")
+	return strings.Fields(list)
 }

@@ -8,19 +8,14 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// SQL reads one plain SELECT in whatever dialect the server speaks, and calls it
-// a read where every dialect that we know agrees that it is one. It is no parser:
-// it accepts a small language that is cut into words the same way everywhere, in
-// which no word begins a second statement, locks, stores or assigns, and which
-// calls only functions of its list. All else is destructive, INSERT too.
+// SQL reads one plain SELECT, and calls it a read if every known dialect agrees that it is one. It is not a parser: it
+// accepts a small language that all dialects cut into the same words, in which no word begins a second statement,
+// locks, stores or assigns, and which calls only functions of its list. All else is destructive, INSERT too.
 //
-// For a server whose dialect is known, the module contrib/sqlprobe has probes that
-// stand on the database's own grammar and understand far more.
+// For a server whose dialect is known, the module contrib/sqlprobe has probes that use the database's own grammar.
 //
-// What a view, an operator, a cast or a function of a listed name does inside the
-// database is out of its sight, and so is a function of the host's own that is called
-// without parentheses, as Oracle, Firebird and, behind a row, PostgreSQL allow: it
-// looks like a column or a table.
+// SQL cannot see what a view, an operator, a cast or a function of a listed name does inside the database, nor a
+// function of the host's own that is called without parentheses, as Oracle, Firebird and PostgreSQL allow.
 func SQL(text string) preflight.Verdict {
 	if why := plain(text); why != "" {
 		return harmful("%s", why)
@@ -70,22 +65,19 @@ func sqlSelect(tokens []sqlToken) preflight.Verdict {
 	return harmless("one SELECT")
 }
 
-// sqlCalled reports whether a word that may begin a statement is a function here.
 func sqlCalled(rest []sqlToken) bool {
 	return len(rest) > 1 && rest[1].text == "(" && slices.Contains(sqlFunctions, rest[0].text)
 }
 
-// sqlHidden reports whether the last token is a name that acts where it is only read
-// from: SQLite has its pragmas as tables, of which pragma_optimize writes, and a
-// sequence counts up by a column whose name may be quoted.
+// sqlHidden reports whether the last token is a name that acts when it is read: SQLite has its pragmas as tables, of
+// which pragma_optimize writes, and a sequence counts up by a column, whose name may be quoted.
 func sqlHidden(tokens []sqlToken) bool {
 	i := len(tokens) - 1
 	name := strings.ToUpper(strings.Trim(tokens[i].text, `"'`))
 	return strings.HasPrefix(name, "PRAGMA_") || name == "NEXTVAL" && i > 0 && tokens[i-1].text == "."
 }
 
-// sqlBefore says what is wrong with what stands before an opening parenthesis:
-// it must be an operator, a keyword or a function that is known to read.
+// sqlBefore returns what is wrong before an opening parenthesis: only an operator, a keyword or a known function may be.
 func sqlBefore(tokens []sqlToken) string {
 	last := tokens[len(tokens)-1]
 	switch {
@@ -118,8 +110,7 @@ type sqlToken struct {
 	text string
 }
 
-// sqlSigns are the characters outside words and quotes. What a dialect gives a
-// meaning of its own is not among them: [ ` $ @ # & { \ and the colon alone.
+// sqlSigns are the characters outside words and quotes, without those that have a meaning in one dialect alone.
 const sqlSigns = "(),.;*+-/%=<>!|?"
 
 // sqlNumeral is a number that no dialect ends sooner: 1DELETE is a 1 and a word in some.
@@ -181,15 +172,12 @@ func sqlTokens(text string) (tokens []sqlToken, why string) {
 	return tokens, ""
 }
 
-// sqlPart reports whether c belongs to a word.
 func sqlPart(c byte) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// sqlString returns the length of the quoted text that s begins with, or 0 where
-// dialects, their settings and their clients disagree about its end: a backslash before
-// a quote, three quotes in a row, and the end of a line, which is that of a statement or
-// a batch for some clients wherever it stands.
+// sqlString returns the length of the quoted text that s begins with, or 0 if dialects, their settings and their clients
+// disagree about its end: a backslash before a quote, three quotes in a row, and the end of a line.
 func sqlString(s string) int {
 	quote := s[:1]
 	for n := 1; n < len(s); n++ {
@@ -210,3 +198,14 @@ func sqlString(s string) int {
 	}
 	return 0
 }
+
+// sqlActs are the words that a read does not need anywhere. Transact-SQL has nothing between two statements, so every
+// word that it reserves for the beginning of one is here; so are those that store, lock, count up or define inside a
+// SELECT, and the first words of other dialects.
+var sqlActs = words("sqlActs")
+
+// sqlKeywords may stand before a parenthesis and call nothing.
+var sqlKeywords = words("sqlKeywords")
+
+// sqlFunctions only read their arguments in every dialect that has them.
+var sqlFunctions = words("sqlFunctions")

@@ -13,24 +13,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// turns is how many calls take turns: one that comes again and again is a loop,
-// which budget ends.
+// turns is how many calls take turns: budget ends a call that comes again and again.
 const turns = 16
 
 // A build puts what is measured before a server.
 type build func(*server) middleware.ToolCaller
 
-// peersBefore are the naive composition, failsafe-go and the floor, if a row has one, each
-// at the work of a row. The limit is that of an attempt; 0 is none.
-func peersBefore(limit time.Duration, floor build, work func(build) func(int) error) []subject {
-	peers := []subject{
-		{"naive", work(func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
-		{"failsafe", work(func(s *server) middleware.ToolCaller { return newResilient(s, limit) })},
+// peersBefore are the two peers, each at the work of a row with a limit for each attempt; 0 is none.
+func peersBefore(limit time.Duration, work func(build) func(int) error) []subject {
+	return []subject{
+		{name: "naive", run: work(func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
+		{name: "failsafe", run: work(func(s *server) middleware.ToolCaller { return newResilient(s, limit) })},
 	}
-	if floor != nil {
-		peers = append(peers, subject{"floor", work(floor)})
-	}
-	return peers
 }
 
 // calling makes some calls by turns, again and again.
@@ -69,7 +63,6 @@ func several(size int) []*argument {
 	return all
 }
 
-// writing makes writes.
 func writing(with build) func(int) error { return calling(with, middleware.Call{Tool: writes}) }
 
 // callPlain is a write through the whole chain.
@@ -77,10 +70,9 @@ func callPlain() contest {
 	return contest{
 		name:   "call/plain",
 		ours:   writing(ours(cache.Options{})),
-		peers:  peersBefore(0, func(s *server) middleware.ToolCaller { return newFloor(s) }, writing),
-		goals:  map[string]float64{"naive": 2.5, "failsafe": 6, "floor": 0.7},
+		peers:  peersBefore(0, writing),
+		goals:  map[string]float64{"naive": 2.5, "failsafe": 6},
 		allocs: 1,
-		floor:  "its clocks, locks, hashes and the token alone are just at 6× failsafe-go",
 	}
 }
 
@@ -89,10 +81,9 @@ func callDeadline() contest {
 	return contest{
 		name:   "call/deadline",
 		ours:   writing(oursInTime),
-		peers:  peersBefore(time.Minute, func(s *server) middleware.ToolCaller { return newFloor(&inTime{s}) }, writing),
+		peers:  peersBefore(time.Minute, writing),
 		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
 		allocs: 5,
-		floor:  "context.WithTimeout is more than half of it",
 	}
 }
 
@@ -105,8 +96,7 @@ func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return a.next.CallTool(ctx, call)
 }
 
-// callAudited is call/plain with everything written down, to a sink that does
-// nothing.
+// callAudited is call/plain with a record of everything, to a sink that does nothing.
 func callAudited() contest {
 	return contest{
 		name:   "call/audited",
@@ -115,8 +105,7 @@ func callAudited() contest {
 	}
 }
 
-// callGranted is a dangerous call with a person's yes, which the guard spends. No
-// peer knows of such a thing.
+// callGranted is a dangerous call with an approval, which the guard consumes. No peer has that.
 func callGranted() contest {
 	call := middleware.Call{Tool: wipes}
 	return contest{
@@ -126,26 +115,21 @@ func callGranted() contest {
 	}
 }
 
-// asking asks questions whose answers are remembered, in the same bytes or each time
-// in others.
-func asking(with build, size int, fresh bool, scope string) func(int) error {
+// asking asks questions whose answers are cached, in the same bytes or each time in others.
+func asking(with build, size int, fresh bool) func(int) error {
 	s := new(server)
 	caller, ctx, arguments := with(s), context.Background(), several(size)
-	var asked struct {
-		_ [64]byte // two goroutines may count side by side
-		n int
-		_ [64]byte
-	}
+	asked := 0
 	one := func() error {
-		asked.n++
-		a := arguments[asked.n%turns]
+		asked++
+		a := arguments[asked%turns]
 		if fresh {
-			a.write(asked.n)
+			a.write(asked)
 		}
-		return check(caller.CallTool(ctx, middleware.Call{Scope: scope, Tool: reads, Arguments: a.raw}))
+		return check(caller.CallTool(ctx, middleware.Call{Tool: reads, Arguments: a.raw}))
 	}
 	return func(n int) error {
-		for asked.n < 3*turns { // the first ones are misses
+		for asked < 3*turns { // the first ones are misses
 			if err := one(); err != nil {
 				return err
 			}
@@ -166,26 +150,17 @@ func asking(with build, size int, fresh bool, scope string) func(int) error {
 func hit(size int, name string, fresh bool) contest {
 	c := contest{
 		name:  "hit/" + name + "/repeat",
-		ours:  asking(ours(cache.Options{Shared: !fresh}), size, fresh, ""),
+		ours:  asking(ours(cache.Options{Shared: !fresh}), size, fresh),
 		goals: map[string]float64{"naive": 20}, allocs: 1,
 	}
-	var floor build
-	switch {
-	case fresh:
+	if fresh {
 		c.name = "hit/" + name + "/fresh"
-		floor = func(s *server) middleware.ToolCaller { return newRemembering(s) }
 		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
-		c.floor = "the text must be read once and its form hashed with SHA-256"
-	case size > 4<<10:
-		c.floor = "a long text is known again by its SHA-256"
-	case size < 200:
-		c.floor = "the clocks, locks and hashes of a hit are more than a twentieth of decoding so little"
 	}
-	c.peers = peersBefore(0, floor, func(with build) func(int) error { return asking(with, size, fresh, "") })
+	c.peers = peersBefore(0, func(with build) func(int) error { return asking(with, size, fresh) })
 	return c
 }
 
-// missing asks another question each time.
 func missing(ctx context.Context, with build) func(int) error {
 	a := newArgument(200)
 	return reaching(ctx, with, middleware.Call{Tool: reads}, func(n int) json.RawMessage {
@@ -194,27 +169,21 @@ func missing(ctx context.Context, with build) func(int) error {
 	})
 }
 
-func miss(ctx context.Context, floor build) contest {
+func miss(ctx context.Context, name string, least, allocs float64) contest {
 	return contest{
-		ours:  missing(ctx, ours(cache.Options{})),
-		peers: peersBefore(0, floor, func(with build) func(int) error { return missing(ctx, with) }),
+		name:   name,
+		ours:   missing(ctx, ours(cache.Options{})),
+		peers:  peersBefore(0, func(with build) func(int) error { return missing(ctx, with) }),
+		goals:  map[string]float64{"naive": least},
+		allocs: allocs,
 	}
 }
 
-func missPlain() contest {
-	c := miss(context.Background(), func(s *server) middleware.ToolCaller { return newRemembering(s) })
-	c.name, c.goals, c.allocs = "miss/plain", map[string]float64{"naive": 6}, 5
-	c.floor = "the text must be read once, its form hashed with SHA-256, and the answer kept in another's place"
-	return c
-}
+func missPlain() contest { return miss(context.Background(), "miss/plain", 6, 5) }
 
-// missDeadline asks with a context that can be cancelled and ends: ours then flies
-// on a goroutine of its own, so that one who gives up takes nobody down.
+// missDeadline calls with a context that ends: the call then runs on a goroutine of its own.
 func missDeadline() contest {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	_ = cancel // the process ends before it
-	c := miss(ctx, func(s *server) middleware.ToolCaller { return newFloor(&flying{s}) })
-	c.name, c.goals, c.allocs = "miss/deadline", map[string]float64{"naive": 4}, 12
-	c.floor = "a goroutine and a deadline of its own, so that who leaves takes nobody down"
-	return c
+	return miss(ctx, "miss/deadline", 4, 12)
 }

@@ -6,6 +6,5 @@ import "time"
 
 var start = time.Now()
 
-// cpuTime is the time on the wall where CPU time cannot be had: leave the machine
-// alone meanwhile.
+// cpuTime is the time on the wall, since this system has no CPU time.
 func cpuTime() time.Duration { return time.Since(start) }

@@ -1,6 +1,5 @@
-// Command bench compares the chain with what else does its work, in one run and by
-// turns: by CPU time and by allocations. It prints a table of ratios, peer ÷ ours,
-// so that more is better.
+// Command bench compares the chain with what else does its work, in one run and by turns: by CPU time and by
+// allocations. It prints a table of ratios, peer ÷ ours, so that more is better.
 //
 //	go -C verify run ./bench                # all of it, some minutes
 //	go -C verify run ./bench -run call,hit  # rows whose names begin so; with a $, those of that name

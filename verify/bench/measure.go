@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// A subject is one way to do the work of a row. Its run does it n times and checks
-// every answer.
+// A subject is one way to do the work of a row. Its run does it n times and checks every answer.
 type subject struct {
 	name string
 	run  func(n int) error
+	cpu  func() time.Duration // that it has used so far; nil for that of this process
 }
 
 // A contest lets our way and those of the peers do the same work by turns.
 type contest struct {
 	name   string
 	ours   func(n int) error
+	cpu    func() time.Duration // as that of a subject
 	peers  []subject
 	goals  map[string]float64 // the least ratio, by peer
 	allocs float64            // the most allocations of ours; infinite is no goal
-	floor  string             // what stands in the way of the goal, where something does
-	// throughput has the time on the wall measured too: the least ratio of our calls a
-	// second to those of a peer.
+	// throughput holds the least ratio of our calls a second to those of a peer.
 	throughput map[string]float64
 }
 
@@ -36,7 +35,6 @@ type pace struct {
 	processes int
 }
 
-// A row is what a benchmark found.
 type row struct {
 	Name       string             `json:"name"`
 	Ratio      map[string]float64 `json:"ratio"` // peer ÷ ours
@@ -44,21 +42,18 @@ type row struct {
 	PeerAllocs map[string]float64 `json:"peer_allocs"`
 	Goal       string             `json:"goal"`
 	Met        bool               `json:"met"`
-	Floor      string             `json:"floor,omitempty"` // what stands in the way
-	// Cost is what ours took: CPU time for most rows. It is for people, since another
-	// machine has another.
+	// Cost is what ours took, for people: CPU time for most rows.
 	Cost string `json:"cost,omitempty"`
 }
 
-// play measures a contest. The ways take turns within each round, and the ratio is
-// the median over the rounds, so that what else the machine does weighs on all
-// alike.
+// play measures a contest. The ways take turns within each round, and the ratio is the median over
+// the rounds, so that other load on the machine weighs on all alike.
 func play(c contest, p pace) (row, error) {
-	all := append([]subject{{"ours", c.ours}}, c.peers...)
+	all := append([]subject{{"ours", c.ours, c.cpu}}, c.peers...)
 	counts := make([]int, len(all))
 	r := row{Name: c.name, Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Met: true}
 	for i, s := range all {
-		n, err := calibrate(s.run, p.batch)
+		n, err := calibrate(s, p.batch)
 		if err != nil {
 			return r, fmt.Errorf("%s: %s: %w", c.name, s.name, err)
 		}
@@ -71,7 +66,7 @@ func play(c contest, p pace) (row, error) {
 		for turn := range all {
 			i := (turn + round) % len(all)
 			begun := time.Now()
-			spent, err := cpu(all[i].run, counts[i])
+			spent, err := all[i].spend(counts[i])
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", c.name, all[i].name, err)
 			}
@@ -83,7 +78,7 @@ func play(c contest, p pace) (row, error) {
 		cost = append(cost, took[0])
 	}
 	for i, s := range all {
-		allocs, err := allocsOf(s.run, counts[i])
+		allocs, err := s.allocs(counts[i])
 		if err != nil {
 			return r, fmt.Errorf("%s: %s: %w", c.name, s.name, err)
 		}
@@ -101,20 +96,14 @@ func play(c contest, p pace) (row, error) {
 	return r, nil
 }
 
-// throughputOf ends the name of a ratio of calls a second.
 const throughputOf = "_throughput"
 
-// judge says what the goal is and whether it is met.
 func (r *row) judge(c contest) {
 	var goals []string
-	floor := c.floor
 	least := func(ratio string, least float64) {
 		goals = append(goals, fmt.Sprintf("≥ %g× %s", least, ratio))
 		if r.Ratio[ratio] < least {
 			r.Met = false
-			if r.inReach(ratio, least) {
-				floor = ""
-			}
 		}
 	}
 	for _, peer := range c.peers {
@@ -128,32 +117,19 @@ func (r *row) judge(c contest) {
 	if !math.IsInf(c.allocs, 1) {
 		goals = append(goals, fmt.Sprintf("≤ %g allocs", c.allocs))
 		if r.Allocs > c.allocs {
-			r.Met, floor = false, ""
+			r.Met = false
 		}
 	}
 	r.Goal = strings.Join(goals, ", ")
-	if !r.Met {
-		r.Floor = floor
-	}
-}
-
-// tight is how far above a goal the floor must be for the goal to be in reach: the floor
-// decides nothing, and a row has to.
-const tight = 1.1
-
-// inReach reports whether the floor that was measured leaves room for the goal.
-func (r *row) inReach(ratio string, least float64) bool {
-	floor, measured := r.Ratio["floor"]
-	return measured && r.Ratio[ratio]/floor >= tight*least
 }
 
 // calibrate finds how many runs fill a batch, once the first has warmed up.
-func calibrate(run func(int) error, batch time.Duration) (int, error) {
-	if err := run(1); err != nil {
+func calibrate(s subject, batch time.Duration) (int, error) {
+	if err := s.run(1); err != nil {
 		return 0, err
 	}
 	for n := 1; ; {
-		spent, err := cpu(run, n)
+		spent, err := s.spend(n)
 		if err != nil {
 			return 0, err
 		}
@@ -164,16 +140,27 @@ func calibrate(run func(int) error, batch time.Duration) (int, error) {
 	}
 }
 
-// cpu is what n runs cost the process, the collector's share included.
-func cpu(run func(int) error, n int) (time.Duration, error) {
-	begun := cpuTime()
-	err := run(n)
-	return cpuTime() - begun, err
+// spend is what n runs cost the process, the collector's share included.
+func (s subject) spend(n int) (time.Duration, error) {
+	clock := s.cpu
+	if clock == nil {
+		clock = cpuTime
+	}
+	begun := clock()
+	err := s.run(n)
+	return clock() - begun, err
 }
 
-// allocsOf counts the allocations of one run, as testing.AllocsPerRun does: what is
-// left over is the runtime's. It is the least of some tries, since what else runs in
-// the process, such as a session of the SDK, only adds.
+// allocs is allocsOf for what runs in this process, and 0 for another.
+func (s subject) allocs(n int) (float64, error) {
+	if s.cpu != nil {
+		return 0, nil
+	}
+	return allocsOf(s.run, n)
+}
+
+// allocsOf counts the allocations of one run, as testing.AllocsPerRun does: the least of some
+// tries, since what else runs in the process only adds.
 func allocsOf(run func(int) error, n int) (float64, error) {
 	n = min(max(n, 20), 200)
 	least := math.Inf(1)

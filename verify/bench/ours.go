@@ -28,8 +28,7 @@ func standard(o cache.Options) chain.Standard {
 	}
 }
 
-// guarded is an executor as a catalogue is one: a guard that knows the accepted
-// tools.
+// guarded is an executor with a guard that has the accepted tools, as a catalog is.
 func guarded(executor middleware.ToolCaller, tools ...*middleware.Tool) middleware.ToolCaller {
 	accepted := make(map[string]*middleware.Tool, len(tools))
 	for _, tool := range tools {
@@ -44,19 +43,16 @@ func guarded(executor middleware.ToolCaller, tools ...*middleware.Tool) middlewa
 	})
 }
 
-// ours puts the chain before a server.
 func ours(o cache.Options) build {
 	return func(s *server) middleware.ToolCaller { return standard(o).Then(guarded(s, reads, writes, wipes)) }
 }
 
-// oursInTime is the same with a time limit for each attempt.
 func oursInTime(s *server) middleware.ToolCaller {
 	c := standard(cache.Options{})
 	c.Timeout = timeout.New(timeout.Options{Default: time.Minute})
 	return c.Then(guarded(s, reads, writes, wipes))
 }
 
-// oursAudited is ours with a trail whose sink does nothing.
 func oursAudited(s *server) middleware.ToolCaller {
 	trail := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
 	c := standard(cache.Options{})

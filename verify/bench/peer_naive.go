@@ -22,9 +22,8 @@ import (
 // plenty is a rate that no benchmark reaches.
 const plenty = 1e9
 
-// naive is the libraries put together as their own examples show it, a middleware
-// for each of our policies and in the order of our chain: recover, budget, confirm,
-// cache, retry, rate limit, time limit. A request goes by pointer, as in the SDK.
+// naive is the libraries put together as their own examples show it, one middleware for each of
+// our policies and in our order. A request is a pointer, as in the SDK.
 type naive func(ctx context.Context, req *request) (*mcp.CallToolResult, error)
 
 type request struct{ middleware.Call }
@@ -54,8 +53,7 @@ func naiveRecover(next naive) naive {
 	}
 }
 
-// naiveBudget bounds the calls of a scope and the time that they take, and ends one
-// that makes the same call again and again, as long as it is written in the same way.
+// naiveBudget bounds the calls and the time of a scope, and ends calls that repeat in the same bytes.
 func naiveBudget(next naive) naive {
 	type session struct {
 		calls, same int

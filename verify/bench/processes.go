@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// several measures a row in some processes, one after the other, and takes the medians
-// of what they found. Where things come to lie in memory decides some hundredths of a
-// ratio, for as long as the process lives.
+// several measures a row in some processes and takes the medians: where things are in memory
+// decides some hundredths of a ratio, for as long as the process lives.
 func (b benchmark) several(p pace) (row, error) {
 	found := make([]row, p.processes)
 	for i := range found {
@@ -29,7 +28,6 @@ func (b benchmark) several(p pace) (row, error) {
 	return r, nil
 }
 
-// another has a new process measure the row.
 func (b benchmark) another(p pace, r *row) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -50,7 +48,7 @@ func (b benchmark) another(p pace, r *row) error {
 // merged is what some processes found of the same, not judged yet.
 func merged(found []row) (row, error) {
 	r := found[0]
-	r.Met, r.Floor, r.Allocs = true, "", median(each(found, func(f row) float64 { return f.Allocs }))
+	r.Met, r.Allocs = true, median(each(found, func(f row) float64 { return f.Allocs }))
 	for peer := range r.Ratio {
 		r.Ratio[peer] = median(each(found, func(f row) float64 { return f.Ratio[peer] }))
 	}

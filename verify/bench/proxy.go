@@ -26,16 +26,16 @@ const (
 	modern = "2026-07-28"
 )
 
-// childKey is set where this program is to be the server over stdio.
+// childKey names which of children this program is to be.
 const childKey = "FAIRLEAD_BENCH_CHILD"
 
-// serveChild serves things on standard input and output, where this process is meant
-// to, and reports whether it was.
+// serveChild is the child that this process is meant to be, and reports whether it was one.
 func serveChild() bool {
-	if os.Getenv(childKey) == "" {
+	child := children()[os.Getenv(childKey)]
+	if child == nil {
 		return false
 	}
-	if err := things().Run(context.Background(), &mcp.StdioTransport{}); err != nil && !errors.Is(err, io.EOF) {
+	if err := child(); err != nil && !errors.Is(err, io.EOF) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 	}
 	return true
@@ -81,7 +81,7 @@ func (w *way) server() (proxy.Server, error) {
 		return proxy.Server{Name: "things", URL: w.listen(things())}, nil
 	}
 	exe, err := os.Executable()
-	return proxy.Server{Name: "things", Command: []string{exe}, Env: []string{childKey + "=1"}}, err
+	return proxy.Server{Name: "things", Command: []string{exe}, Env: []string{childKey + "=things"}}, err
 }
 
 // listen puts a server of the SDK behind a socket.
@@ -265,7 +265,7 @@ func proxied(w wire, at int) benchmark {
 			}
 		}
 		c := contest{
-			name: name, ours: runs[0], peers: []subject{{"pass_through", runs[1]}, {"direct", runs[2]}},
+			name: name, ours: runs[0], peers: []subject{{name: "pass_through", run: runs[1]}, {name: "direct", run: runs[2]}},
 			goals: map[string]float64{"pass_through": 0.91}, allocs: math.Inf(1),
 		}
 		p.batch *= 3 // a call takes that much longer than most

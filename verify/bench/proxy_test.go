@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,6 +32,22 @@ func TestProxies(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Every process between a client and a server of lines hands on each result.
+func TestResultsThroughProcesses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it reads the CPU time of a process from a file of Linux")
+	}
+	for _, at := range []int{1, 4} {
+		r, err := results("10KB", 10<<10, at).run(quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Ratio) != 3 {
+			t.Errorf("%d ratios, want 3: %v", len(r.Ratio), r.Ratio)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 const tableHead = "benchmark                ours        allocs  peers: ratio (allocs)                                     goal"
 
-// line is the row as people read it.
 func (r row) line() string {
 	var peers []string
 	for name, ratio := range r.Ratio {
@@ -20,10 +19,7 @@ func (r row) line() string {
 	}
 	slices.Sort(peers)
 	met := "met"
-	switch {
-	case r.Floor != "":
-		met = "FLOOR (" + r.Floor + ")"
-	case !r.Met:
+	if !r.Met {
 		met = "MISSED"
 	}
 	return fmt.Sprintf("%-24s %-11s %-7g %-58s %s: %s", r.Name, r.Cost, r.Allocs, strings.Join(peers, ", "), met, r.Goal)

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The answer of every tool here.
 const answerText = "3 invoices are open"
 
 var answer = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answerText}}}
@@ -55,9 +54,8 @@ var (
 	wipes  = newTool("delete_invoice", annotation.Destructive())
 )
 
-// An argument is one JSON object of a given size. Its id and its white space can be
-// changed in place: the id makes another question of it, the white space only other
-// bytes.
+// An argument is one JSON object of a given size. Another id makes another question of it; other
+// white space makes other bytes.
 type argument struct {
 	raw   json.RawMessage
 	id    []byte // eight digits
@@ -70,8 +68,7 @@ const (
 	short  = `{"id":"00000000","limit":50,` + spaces
 )
 
-// newArgument returns an argument of exactly so many bytes: a large one has a list
-// of parts, each an object of some members in no order.
+// newArgument returns an argument of exactly so many bytes. A large one has a list of objects.
 func newArgument(size int) *argument {
 	var b strings.Builder
 	b.WriteString(short)

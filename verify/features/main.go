@@ -1,6 +1,5 @@
-// Command features checks docs/features.md: that each row has an id of its own, a
-// page that is there, and tests that are there and pass. A test that is skipped
-// does not pass.
+// Command features checks that each row of docs/features.md has an id of its own, a page, and tests
+// that pass. A test that is skipped does not pass.
 //
 //	go -C verify run ./features
 package main
@@ -52,7 +51,6 @@ func features(ctx context.Context) error {
 	return err
 }
 
-// run runs the named tests, package by package, and says which did not pass.
 func run(ctx context.Context, root string, rows []row) ([]string, error) {
 	byPackage := make(map[string][]string)
 	for test := range users(rows) {
@@ -79,7 +77,6 @@ func run(ctx context.Context, root string, rows []row) ([]string, error) {
 // explained are the results that need more than a word.
 var explained = map[string]string{"": "there is no such test", "skip": "it is skipped", "fail": "it fails"}
 
-// test returns what came of each test of one package.
 func test(ctx context.Context, dir string, names []string) (map[string]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "-C", dir, "test", "-json", "-run", "^("+strings.Join(names, "|")+")$", ".")
 	out, err := cmd.Output()

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// A row is one promise: what it is, the tests that show it, the page that tells of
-// it.
+// A row is one promise, with the tests that show it and the page that explains it.
 type row struct {
 	id    string
 	what  string
@@ -24,7 +23,6 @@ var (
 	link     = regexp.MustCompile(`\]\(([^)#]+)`)
 )
 
-// read returns the rows of the tables in a file.
 func read(path string) ([]row, error) {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
@@ -58,7 +56,6 @@ const (
 	mostPerTest = 3
 )
 
-// check says what is wrong with the rows themselves.
 func check(rows []row, dir string) []string {
 	var faults []string
 	say := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -91,7 +88,6 @@ func check(rows []row, dir string) []string {
 	return faults
 }
 
-// users returns the rows that name each test.
 func users(rows []row) map[string][]string {
 	by := make(map[string][]string)
 	for _, r := range rows {

@@ -44,9 +44,8 @@ type Result struct {
 	Over                          float64  // by how many calls the quota was exceeded at most
 	Twice                         int      // cold keys that were fetched more than once
 	Broken                        []string // promises, in words
-	// Stood is how long a process stood still at most, and Excused how many of the broken
-	// promises count on processes that do not: what a replica could not say, the others
-	// believe after half a second that it need not say.
+	// Stood is how long a process stood still at most. Excused is how many of the broken promises
+	// assume processes that do not.
 	Stood   time.Duration
 	Excused int
 	Log     string // what the replicas logged
@@ -62,7 +61,6 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.http.Close()
 	begin := time.Now().Add(700 * time.Millisecond)
 	type child struct {
 		cmd      *exec.Cmd
@@ -70,7 +68,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	}
 	children := make([]*child, o.Replicas)
 	for i := range children {
-		cmd, err := (&Replica{Redis: e.URL(), Server: s.URL, Options: o, Number: i, Begin: begin}).Command(ctx)
+		cmd, err := (&Replica{Redis: e.URL(), Server: s.Address, Options: o, Number: i, Begin: begin}).Command(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +112,6 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	return r, trouble
 }
 
-// judge looks for broken promises.
 func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution) {
 	r.Calls, r.Server = len(events), len(ledger)
 	var broken, late world.Breaches // late is what a process that stands still may cost

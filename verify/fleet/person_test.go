@@ -35,7 +35,7 @@ type replica struct {
 
 func start(t *testing.T, e *redistest.Server, l *fleet.Server) *replica {
 	t.Helper()
-	cmd, err := (&fleet.Replica{Redis: e.URL(), Server: l.URL, Asks: true, Options: fleet.Options{Patience: patient}}).Command(context.Background())
+	cmd, err := (&fleet.Replica{Redis: e.URL(), Server: l.Address, Asks: true, Options: fleet.Options{Patience: patient}}).Command(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

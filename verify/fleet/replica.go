@@ -6,14 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,12 +30,11 @@ import (
 
 // A Replica is a process of this program that makes calls.
 type Replica struct {
-	Redis, Server string // their URLs
+	Redis, Server string // their addresses
 	Options
 
-	// Asks is for one whose dangerous calls wait for a person: it prints the link to its page
-	// first, and then, for each line that it reads, makes the call that the line names and
-	// prints "done …" or "denied …".
+	// Asks makes dangerous calls wait for a person. The replica prints the link to its page, and then
+	// makes the call that each line of input names and prints "done …" or "denied …".
 	Asks bool
 
 	Number int       // of this one
@@ -56,7 +53,6 @@ type line struct {
 	Stood time.Duration `json:",omitempty"`
 }
 
-// variable holds the orders of a process that is a replica.
 const variable = "FAIRLEAD_FLEET_REPLICA"
 
 // Command returns a command that runs the replica.
@@ -74,8 +70,7 @@ func (r *Replica) Command(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Main makes this process a replica where it was started as one, and does not
-// return then.
+// Main makes this process a replica if it was started as one, and does not return then.
 func Main() {
 	text := os.Getenv(variable)
 	if text == "" {
@@ -104,8 +99,12 @@ func (r *Replica) run(ctx context.Context) error {
 	if r.tools, err = world.NewItems(); err != nil {
 		return err
 	}
+	server, err := remote(r.Server)
+	if err != nil {
+		return err
+	}
 	if r.Asks {
-		return r.ask(ctx, store)
+		return r.ask(ctx, store, server)
 	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
@@ -118,7 +117,7 @@ func (r *Replica) run(ctx context.Context) error {
 			PerMinute: r.PerMinute, Burst: r.Burst, Shared: store.Limiter(), Replicas: r.Replicas,
 		}),
 		Timeout: timeout.New(timeout.Options{}),
-	}.Then(world.Guard(remote(r.Server)))
+	}.Then(world.Guard(server))
 	time.Sleep(time.Until(r.Begin))
 	stood := still()
 	r.work(ctx)
@@ -126,14 +125,14 @@ func (r *Replica) run(ctx context.Context) error {
 }
 
 // ask makes the calls that it reads.
-func (r *Replica) ask(ctx context.Context, store *redis.Store) error {
+func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware.ToolCaller) error {
 	in := inbox.New(inbox.Options{Board: store.Board()})
 	served := make(chan error, 1)
 	go func() {
 		served <- in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { fmt.Println("link", in.Link(origin, "ada")) })
 	}()
 	caller := chain.Standard{Confirm: hitl.New(in, hitl.Options{Store: store.Approvals(), Timeout: 5 * time.Minute})}.
-		Then(world.Guard(remote(r.Server)))
+		Then(world.Guard(server))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		e, said := r.tools.Call(ctx, caller, lines.Text(), "delete", lines.Text(), "", time.Hour), "done"
 		if e.Denied {
@@ -149,8 +148,7 @@ func (r *Replica) ask(ctx context.Context, store *redis.Store) error {
 	}
 }
 
-// still measures from now on for how long this process does not come to run, and
-// returns what says how long that was at most.
+// still measures for how long this process does not run, and returns what reports the longest time.
 func still() (longest func() time.Duration) {
 	const every = 5 * time.Millisecond
 	over, most := make(chan struct{}), make(chan time.Duration)
@@ -180,7 +178,6 @@ func open(ctx context.Context, url string, o redis.Options) (store *redis.Store,
 	return store, err
 }
 
-// work asks for the cold keys, as all others do, and then for whatever comes.
 func (r *Replica) work(ctx context.Context) {
 	var working sync.WaitGroup
 	for w := range workers {
@@ -209,7 +206,6 @@ func (r *Replica) work(ctx context.Context) {
 	working.Wait()
 }
 
-// call makes a call and writes down what came of it.
 func (r *Replica) call(ctx context.Context, id, tool, item string) {
 	note := ""
 	if tool == "put" || tool == "delete" {
@@ -221,37 +217,24 @@ func (r *Replica) call(ctx context.Context, id, tool, item string) {
 	_ = r.out.Encode(line{Event: e})
 }
 
-// remote sends calls to the server at a URL.
-func remote(url string) middleware.ToolCaller {
+// remote sends calls to the server at an address.
+func remote(address string) (middleware.ToolCaller, error) {
+	client, err := rpc.Dial("tcp", address)
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		q, err := world.RequestOf(call)
 		if err != nil {
 			return nil, err
 		}
-		form, err := json.Marshal(q)
-		if err != nil {
-			return nil, err
+		var version int64
+		made := client.Go("Server.Execute", q, &version, make(chan *rpc.Call, 1))
+		select {
+		case <-made.Done:
+			if made.Error != nil {
+				return nil, made.Error
+			}
+			return world.Result(version), nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(form))
-		if err != nil {
-			return nil, err
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return nil, err
-		}
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			return nil, err
-		}
-		if res.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("the server: %s", text)
-		}
-		version, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		return world.Result(version), nil
-	})
+	}), err
 }

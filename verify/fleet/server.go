@@ -1,25 +1,24 @@
-// Package fleet plays a host of several replicas, each a process of its own, on one
-// Redis and one server with a ledger, and says which promises were broken.
+// Package fleet runs a host of several replicas, each a process of its own, on one Redis and one
+// server with a ledger, and reports which promises were broken.
 package fleet
 
 import (
-	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"net"
-	"net/http"
+	"net/rpc"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/verify/world"
 )
 
-// A Server is a server of the world over HTTP. It ends with its process.
+// A Server is a server of the world over net/rpc. It ends with its process.
 type Server struct {
-	URL    string
-	Ledger *world.Ledger
+	Address string
+	Ledger  world.Ledger
 
 	things world.Server
-	http   *http.Server
 }
 
 // NewServer starts a server.
@@ -28,25 +27,21 @@ func NewServer() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + listener.Addr().String(), Ledger: new(world.Ledger)}
-	s.things.Ledger = s.Ledger
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	go func() { _ = s.http.Serve(listener) }()
+	s := &Server{Address: listener.Addr().String()}
+	s.things.Ledger = &s.Ledger
+	served := rpc.NewServer()
+	if err := served.Register(s); err != nil {
+		return nil, err
+	}
+	go served.Accept(listener)
 	return s, nil
 }
 
-// ServeHTTP executes a call: a wait, its effect, another wait. One in a hundred
-// loses its answer after the effect.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var q world.Request
-	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	version := s.things.Execute(q.Call, q.Kind, func() { time.Sleep(time.Duration(rand.IntN(1500)) * time.Microsecond) }, q.Things()...)
+// Execute executes a call. One in a hundred loses its answer after the effect.
+func (s *Server) Execute(q world.Request, version *int64) error {
+	*version = s.things.Execute(q.Call, q.Kind, func() { time.Sleep(time.Duration(rand.IntN(1500)) * time.Microsecond) }, q.Things()...)
 	if !strings.HasPrefix(q.Item, cold) && rand.IntN(100) == 0 { // a lost answer is asked for again
-		http.Error(w, "the answer was lost", http.StatusInternalServerError)
-		return
+		return errors.New("the answer was lost")
 	}
-	_ = json.NewEncoder(w).Encode(version)
+	return nil
 }

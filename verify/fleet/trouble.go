@@ -60,7 +60,6 @@ func pause(e *redistest.Server, d time.Duration) error {
 	return e.Resume()
 }
 
-// tell sends the engine a command of its own.
 func tell(e *redistest.Server, command ...any) error {
 	o, err := goredis.ParseURL(e.URL())
 	if err != nil {

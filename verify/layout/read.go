@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -27,13 +26,10 @@ type module struct {
 }
 
 type pkg struct {
-	path    string
-	name    string
-	lines   int             // of files that are no tests
-	names   map[string]bool // exported, at top level
-	imports []string        // of the same module, without those of tests
-	upward  []string        // those of them that are above it
-	foreign []string        // imports of other modules' internal packages
+	path  string
+	name  string
+	lines int             // of files other than tests
+	names map[string]bool // exported, at top level
 }
 
 // exported reports whether the package is one for users.
@@ -43,7 +39,6 @@ func (p *pkg) exported() bool {
 
 var moduleLine = regexp.MustCompile(`(?m)^module (\S+)$`)
 
-// read returns the modules of the repository, by path, with their packages.
 func read(root string) ([]*module, error) {
 	tree := os.DirFS(root)
 	var modules []*module
@@ -64,7 +59,7 @@ func read(root string) ([]*module, error) {
 				return fmt.Errorf("%s names no module", file)
 			}
 			modules = append(modules, &module{path: string(found[1]), dir: path.Dir(file)})
-		case strings.HasSuffix(name, ".go"):
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
 			files = append(files, file)
 		}
 		return nil
@@ -74,39 +69,36 @@ func read(root string) ([]*module, error) {
 	}
 	slices.SortFunc(modules, func(a, b *module) int { return cmp.Compare(a.path, b.path) })
 	for _, file := range files {
-		m := moduleOf(modules, func(m *module) bool { return m.dir == "." || strings.HasPrefix(file, m.dir+"/") })
+		m := moduleOf(modules, file)
 		if m == nil {
 			return nil, errors.New(file + " is in no module")
 		}
 		text, err := fs.ReadFile(tree, file)
 		if err == nil {
-			err = m.add(modules, file, text)
+			err = m.add(file, text)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	for _, m := range modules {
-		if m.path == prefix {
-			m.order()
-		}
 		slices.SortFunc(m.packages, func(a, b *pkg) int { return cmp.Compare(a.path, b.path) })
 	}
 	return modules, nil
 }
 
-// moduleOf returns the innermost of the modules that hold something, nil for none.
-func moduleOf(modules []*module, holds func(*module) bool) (innermost *module) {
+// moduleOf returns the innermost of the modules that have a file, nil for none.
+func moduleOf(modules []*module, file string) (innermost *module) {
 	for _, m := range modules {
-		if holds(m) && (innermost == nil || len(m.dir) > len(innermost.dir) || innermost.dir == ".") {
+		holds := m.dir == "." || strings.HasPrefix(file, m.dir+"/")
+		if holds && (innermost == nil || len(m.dir) > len(innermost.dir) || innermost.dir == ".") {
 			innermost = m
 		}
 	}
 	return innermost
 }
 
-// add takes a file into its package.
-func (m *module) add(modules []*module, file string, text []byte) error {
+func (m *module) add(file string, text []byte) error {
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(file), text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
@@ -120,50 +112,15 @@ func (m *module) add(modules []*module, file string, text []byte) error {
 		at = len(m.packages)
 		m.packages = append(m.packages, &pkg{path: own, names: make(map[string]bool)})
 	}
-	p, test := m.packages[at], strings.HasSuffix(file, "_test.go")
-	if !test {
-		p.name = parsed.Name.Name
-		p.lines += bytes.Count(text, []byte("\n"))
-		for _, d := range parsed.Decls {
-			p.declares(d)
-		}
-	}
-	for _, spec := range parsed.Imports {
-		imported, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || !strings.HasPrefix(imported+"/", prefix+"/") {
-			continue
-		}
-		other := moduleOf(modules, func(m *module) bool { return strings.HasPrefix(imported+"/", m.path+"/") })
-		if other != m && strings.Contains(imported+"/", "/internal/") {
-			p.foreign = append(p.foreign, imported)
-		}
-		if !test && other == m && imported != own {
-			p.imports = append(p.imports, imported)
-		}
-	}
-	for _, list := range []*[]string{&p.imports, &p.foreign} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
+	p := m.packages[at]
+	p.name = parsed.Name.Name
+	p.lines += bytes.Count(text, []byte("\n"))
+	for _, d := range parsed.Decls {
+		p.declares(d)
 	}
 	return nil
 }
 
-// order notes which imports point upward.
-func (m *module) order() {
-	rank := make(map[string]int)
-	for _, p := range m.packages {
-		rank[p.path] = p.rank()
-	}
-	for _, p := range m.packages {
-		for _, path := range p.imports {
-			if rank[path] > rank[p.path] {
-				p.upward = append(p.upward, path)
-			}
-		}
-	}
-}
-
-// declares adds the exported names of a declaration.
 func (p *pkg) declares(d ast.Decl) {
 	add := func(names ...*ast.Ident) {
 		for _, name := range names {
@@ -195,31 +152,4 @@ func (p *pkg) declares(d ast.Decl) {
 			}
 		}
 	}
-}
-
-// leaves are at the bottom of the order of imports, and so is a package under internal/
-// that imports nothing of ours.
-var leaves = []string{"annotation", "middleware"}
-
-// shared are the exported packages that are in one row with those under internal/.
-var shared = []string{"redact", "safetext"}
-
-// rank returns the place of a package of the root module in the order of imports: a
-// package imports those of its own rank and of lower ones.
-func (p *pkg) rank() int {
-	rest := strings.TrimPrefix(p.path, prefix+"/")
-	top, _, _ := strings.Cut(rest, "/")
-	switch {
-	case p.name == "main", top == "examples", strings.HasSuffix(path.Base(rest), "test"):
-		return 4 // programs, and kits for tests
-	case slices.Contains(leaves, rest):
-		return 0
-	case slices.Contains(shared, rest):
-		return 1
-	case !p.exported() && top == "internal":
-		return min(1, len(p.imports))
-	case top == "chain", top == "catalog", top == "mount":
-		return 3
-	}
-	return 2 // policies
 }

@@ -1,6 +1,5 @@
-// Command mutants puts one bug after another into a copy of the library and lets the
-// simulation, or the tests of the package, look for it. A bug that survives is a check
-// that is missing.
+// Command mutants puts one bug after another into the library and runs the simulation, or tests of
+// the package, against it. A bug that survives is a check that is missing.
 //
 //	go -C verify run ./mutants          # all of them; exit 1 if one survives
 //	go -C verify run ./mutants -list    # name, file:line and what the line becomes
@@ -21,13 +20,13 @@ import (
 )
 
 func main() {
-	list := flag.Bool("list", false, "list the mutants and run none")
+	show := flag.Bool("list", false, "list the mutants and run none")
 	seeds := flag.Uint64("seeds", 20_000, "scenarios for each mutant, at most")
 	only := flag.String("only", "", "run those whose name has this in it")
 	jobs := flag.Int("jobs", max(1, runtime.GOMAXPROCS(0)), "mutants at once")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *list, *only, *seeds, *jobs)
+	err := run(ctx, *show, *only, *seeds, *jobs)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -35,13 +34,17 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, list bool, only string, seeds uint64, jobs int) error {
+func run(ctx context.Context, show bool, only string, seeds uint64, jobs int) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
+	mutants, err := parse(list)
+	if err != nil {
+		return err
+	}
 	var chosen []*placed
-	for _, m := range all() {
+	for _, m := range mutants {
 		if !strings.Contains(m.name, only) {
 			continue
 		}
@@ -51,7 +54,7 @@ func run(ctx context.Context, list bool, only string, seeds uint64, jobs int) er
 		}
 		chosen = append(chosen, p)
 	}
-	if list {
+	if show {
 		for _, p := range chosen {
 			fmt.Printf("%s\t%s:%d\t%s\n", p.name, p.file, p.line, p.replaced)
 		}

@@ -18,8 +18,12 @@ func TestMutantsArePlaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mutants, err := parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := make(map[string]bool)
-	for _, m := range all() {
+	for _, m := range mutants {
 		if seen[m.name] {
 			t.Errorf("there are two mutants %q", m.name)
 		}
@@ -30,13 +34,8 @@ func TestMutantsArePlaced(t *testing.T) {
 		if _, err := place(root, m); err != nil {
 			t.Error(err)
 		}
-		if these, _ := testsOf(m); !these.exist(t, root) {
+		if these, _ := m.look(); !these.exist(t, root) {
 			t.Errorf("mutant %s is stale: %s has not all of the tests %s", m.name, these.folder, these.run)
-		}
-	}
-	for name := range byTests {
-		if !seen[name] {
-			t.Errorf("there is no mutant %q for the tests of a package to catch", name)
 		}
 	}
 	if len(seen) < 30 {
@@ -62,8 +61,12 @@ func TestGuaranteesListMutants(t *testing.T) {
 		}
 		rows[row[1]] = row[3]
 	}
-	for _, m := range all() {
-		these, simulated := testsOf(m)
+	mutants, err := parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		these, simulated := m.look()
 		switch breaks := rows[m.name]; {
 		case breaks == "":
 			t.Errorf("docs/guarantees.md has no row for %s", m.name)
@@ -108,13 +111,30 @@ func TestPlaceLooksAtCodeOnly(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := place(root, mutant{"m", "p.go", "return x", "return 0"})
+	p, err := place(root, mutant{name: "m", file: "p.go", find: "return x", with: "return 0"})
 	if err != nil || p.line != 6 || !strings.Contains(string(p.source), "\treturn 0\n") {
 		t.Error(p, err)
 	}
-	for _, m := range []mutant{{"gone", "p.go", "return y", ""}, {"prose", "p.go", "x is 1", ""}, {"twice", "p.go", "x", ""}, {"moved", "q.go", "x", ""}} {
+	stale, err := parse("gone p.go\n- return y\n+ 0\n\nprose p.go\n- x is 1\n+ 0\n\ntwice p.go\n- x\n+ 0\n\nmoved q.go\n- x\n+ 0\n")
+	if err != nil || len(stale) != 4 {
+		t.Error(stale, err)
+	}
+	for _, m := range stale {
 		if _, err := place(root, m); err == nil || !strings.Contains(err.Error(), "mutant "+m.name+" is stale: "+m.file) || m.file == "p.go" && !strings.Contains(err.Error(), m.find) {
 			t.Errorf("%s: got %v", m.name, err)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	got, err := parse("# a comment\n\nm p.go\n- \tif x {\n- \t\treturn\n+ \n? p TestX$\n")
+	if want := []mutant{{"m", "p.go", "\tif x {\n\t\treturn", "", tests{"p", "TestX$"}}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, wrong := range []string{"m p.go", "m p.go\n- x", "m p.go\n+ x\n- x", "m p.go\n- x\n+ y\n+ z", "m p.go\n- x\n+ y\n- z", "m p.go\n- x\n+ y\nn p.go"} {
+		if got, err := parse(wrong); err == nil {
+			t.Errorf("%q: got %q, want an error", wrong, got)
 		}
 	}
 }

@@ -17,14 +17,6 @@ import (
 	"strings"
 )
 
-// A mutant is a change of one line.
-type mutant struct {
-	name string
-	file string // from the project's root
-	find string // a text that stands once in the file; the line in which it ends is replaced
-	with string // what the line becomes, without its indentation
-}
-
 // A placed mutant knows its line.
 type placed struct {
 	mutant
@@ -97,28 +89,20 @@ var violation = regexp.MustCompile(`(?m)^violation at seed (\d+): (.*)$`)
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// tests are those of one package that look for a mutant.
-type tests struct {
-	folder string // from the project's root
-	run    string // a regular expression of their names
-}
-
-// testsOf returns the tests that look for a mutant: the simulation, unless byTests has it.
-func testsOf(m mutant) (t tests, simulated bool) {
-	if t, ok := byTests[m.name]; ok {
-		return t, false
-	}
-	if strings.HasPrefix(m.name, "replicas-") {
+// look returns the tests that look for a mutant, and whether they are the simulation's.
+func (m mutant) look() (t tests, simulated bool) {
+	switch {
+	case m.tests != tests{}:
+		return m.tests, false
+	case strings.HasPrefix(m.name, "replicas-"):
 		return tests{"verify/sim", "^TestSpread$"}, true
-	}
-	if strings.HasPrefix(m.name, "fresh-") {
+	case strings.HasPrefix(m.name, "fresh-"):
 		return tests{"verify/sim", "^TestFresh$"}, true
 	}
 	return tests{"verify/sim", "^TestScenarios$"}, true
 }
 
-// try builds the tests over the changed source and runs them. The source itself is not
-// touched: the compiler reads one file from somewhere else.
+// try builds the tests over the changed source, in an overlay, and runs them.
 func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict {
 	changed := filepath.Join(dir, p.name+".go")
 	overlay := filepath.Join(dir, p.name+".json")
@@ -131,7 +115,7 @@ func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict
 	if err := errors.Join(os.WriteFile(changed, p.source, 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
 		return verdict{err: err}
 	}
-	these, simulated := testsOf(p.mutant)
+	these, simulated := p.look()
 	folder := filepath.Join(root, these.folder)
 	build := exec.CommandContext(ctx, "go", "-C", folder, "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, ".")
 	if out, err := build.CombinedOutput(); err != nil {

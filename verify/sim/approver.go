@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
@@ -41,7 +44,6 @@ func (m manner) String() string { return mannerNames[m] }
 
 var errDesk = errors.New("the desk is closed")
 
-// Confirm is the approver.
 func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	r, how, wait := w.question(request)
 	defer w.answered()
@@ -113,11 +115,70 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 		return yes, nil
 	}
 	r.yes = &approval{at: time.Now(), bytes: bytes}
+	if w.settings.standing && r.n%5 == 4 {
+		w.revoke(ctx)
+	}
 	if w.settings.standing && how == approves && r.n%2 == 0 && len(request.Offers) > 0 {
 		yes.Remember = hitl.Session
-		w.standing[r.question(bytes, w.meaningOf(r, bytes))] = true
+		s := standing{question: r.question(bytes, w.meaningOf(r, bytes)), since: time.Now()}
+		if r.n%4 == 0 && len(request.Free) > 0 {
+			s.free = request.Free[0].Name
+			yes.Free = []string{s.free}
+		}
+		w.standing = append(w.standing, s)
 	}
 	return yes, nil
+}
+
+// A standing approval is what a person wanted remembered, with the member that may differ.
+type standing struct {
+	question
+
+	free           string
+	since, revoked time.Time
+}
+
+// revoke takes back what is remembered.
+func (w *scenario) revoke(ctx context.Context) {
+	all, err := w.approvals.List(ctx)
+	for _, s := range all {
+		err = errors.Join(err, w.approvals.Forget(ctx, s.Scope, s.ID))
+	}
+	if err != nil {
+		w.badf("harness", w.order[0], "revoking: %v", err)
+	}
+	for i, s := range w.standing { // one of this moment may be recorded after it
+		if s.revoked.IsZero() && s.since.Before(time.Now()) {
+			w.standing[i].revoked = time.Now()
+		}
+	}
+}
+
+// stands reports whether a person approved such executions and has not taken it back.
+func (w *scenario) stands(asked question, at time.Time) bool {
+	return slices.ContainsFunc(w.standing, func(s standing) bool {
+		form := s.question
+		form.text = asked.text
+		return form == asked && (s.revoked.IsZero() || !s.revoked.Before(at)) && (s.text == asked.text || s.free != "" && s.fits(asked.text))
+	})
+}
+
+// fits reports whether arguments differ only in the member that was left free: a text
+// stays a name, and anything else may become anything.
+func (s standing) fits(text string) bool {
+	var was, is map[string]any
+	if json.Unmarshal([]byte(s.text), &was) != nil || json.Unmarshal([]byte(text), &is) != nil {
+		return false
+	}
+	if _, name := was[s.free].(string); name {
+		if to, isText := is[s.free].(string); !isText || to == "" || strings.Contains(to, "/") {
+			return false
+		}
+	}
+	_, there := is[s.free]
+	delete(was, s.free)
+	delete(is, s.free)
+	return there && reflect.DeepEqual(was, is)
 }
 
 // smear writes over arguments; what comes of it is still an object.
@@ -149,6 +210,7 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 		before, shown = before+1, r.yes.bytes // the yes has ended while the call waited for those before it
 	}
 	w.say(r.id, "asked", how.String())
+	r.told = !request.InDoubt.IsZero()
 	r.asked++
 	w.asking++
 	switch {
@@ -175,7 +237,6 @@ func (w *scenario) answered() {
 	w.asking--
 }
 
-// silence checks that a question which nobody answers does not outlive its time.
 func (w *scenario) silence(r *record, lasted time.Duration) {
 	if lasted <= askTimeout {
 		return

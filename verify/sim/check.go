@@ -14,8 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// begin notes what the call was made for, and that the catalogue gave its tool
-// the class that it must have.
+// begin records what the call was made for, and checks the class that the catalog gave its tool.
 func (w *scenario) begin(r *record, tool *middleware.Tool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,8 +31,7 @@ func (w *scenario) begin(r *record, tool *middleware.Tool) {
 	}
 }
 
-// gone notes that the call never returned, since its goroutine ended; panicked is
-// nil where it was not for a panic.
+// gone records that the call never returned, since its goroutine ended.
 func (w *scenario) gone(r *record, panicked any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,10 +41,10 @@ func (w *scenario) gone(r *record, panicked any) {
 		w.badf("contract", r, "ended its goroutine: %v", panicked)
 	}
 	r.counts = true
+	w.loses(r)
 	w.checkRecorded(r, nil, errGone)
 }
 
-// end checks what came back.
 func (w *scenario) end(ctx context.Context, r *record, res *mcp.CallToolResult, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,6 +59,7 @@ func (w *scenario) end(ctx context.Context, r *record, res *mcp.CallToolResult, 
 			return
 		}
 	}
+	w.checkHeld(r, res, err)
 	w.checkRecorded(r, res, err)
 	w.checkBudget(r, err)
 	w.checkPrompt(r)
@@ -83,8 +82,8 @@ func outcome(res *mcp.CallToolResult, err error) string {
 	return "an answer without text"
 }
 
-// checkPrompt: I9 and I10. A call is back when its context ends, unless a server
-// does not heed its own; and it never waits for its end in vain.
+// checkPrompt: I9 and I10. A call is back when its context ends, unless a server ignores its own,
+// and it never waits for its end in vain.
 func (w *scenario) checkPrompt(r *record) {
 	limit := r.limit()
 	if limit.IsZero() || r.ended.Before(limit) {
@@ -102,10 +101,8 @@ func (w *scenario) checkPrompt(r *record) {
 	}
 }
 
-// occupied reports whether the call had a reason to stay until its deadline: it
-// was being executed, or somebody was being asked, or it may have waited for
-// another's answer, or for a tool with a limit of its own, whose queue nobody can
-// foretell.
+// occupied reports whether the call had a reason to stay until its deadline: it was executed, it
+// waited for a person or for another's answer, or its tool has a rate limit of its own.
 func (w *scenario) occupied(r *record) bool {
 	if last := r.last(); last != nil && (last.end.IsZero() || last.end.Equal(r.ended)) {
 		return true
@@ -113,7 +110,7 @@ func (w *scenario) occupied(r *record) bool {
 	if r.asked > 0 && r.passes == 0 || r.law == reads && r.meaning < distinctMeanings {
 		return true
 	}
-	if (r.law == asks || w.settings.careful && r.law != reads) && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
+	if (r.law == asks || (w.settings.careful || w.settings.doubted) && r.law != reads) && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
 		return true // it waited for the answer to another's question, which was like its own
 	}
 	return w.hinted(r.server, r.tool.name) || r.passes == 0 && r.hasItsTurn()
@@ -160,11 +157,7 @@ func (w *scenario) checkError(ctx context.Context, r *record, err error) {
 
 // open reports whether nobody can know how the execution ended.
 func (e *exec) open() bool {
-	switch e.fault {
-	case failed, dropped, neither, panicked:
-		return true
-	}
-	return false
+	return slices.Contains([]fault{failed, dropped, neither, panicked}, e.fault)
 }
 
 // checkAnswer: whose answer it is, and how old.
@@ -196,8 +189,7 @@ func (w *scenario) checkAnswer(r *record, res *mcp.CallToolResult) {
 	}
 }
 
-// answerOf finds the execution that the answer names, and checks that the answer
-// is whole.
+// answerOf finds the execution that the answer names, and checks that the answer is whole.
 func (w *scenario) answerOf(r *record, res *mcp.CallToolResult) *exec {
 	text := outcome(res, nil)
 	word, _, _ := strings.Cut(text, ":")

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// handOver notes that a call is in the hands of a server, and checks that it may
-// be.
+// handOver records that a server has a call, and checks that it may have it.
 func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallToolParams) (*exec, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,17 +36,17 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	e.law = w.lawOf(r, server, e.revision, sent)
 	var latency time.Duration
 	e.fault, latency = w.drawFault(r, len(r.execs), at.replica)
-	e.text = fmt.Sprintf("%d: %v %s", e.n, r, sent)
+	e.text = strings.ReplaceAll(fmt.Sprintf("%d: %v %s", e.n, r, sent), stranger, "…") // no result has it
 	if w.settings.shown && e.n%3 == 0 {
 		e.text += long
 	}
 	w.say(r.id, "executes", fmt.Sprintf("%d %s %v %v %s", e.n, server, e.fault, e.law, sent))
 
-	// A middleware of the host that goes round the cache is its own affair, as long
-	// as nobody needs to be asked.
+	// A middleware of the host may go round the cache, as long as no approval is needed.
 	if r.rogue == honest || e.law == asks {
 		w.checkConsent(r, e, sent)
 		w.checkOnce(r, e)
+		w.checkRepeated(r, e, sent)
 		w.checkPatience(r, e)
 		w.checkTime(ctx, r, e)
 		if !ok || accepted.Digest != r.digest || params.Name != r.tool.name {
@@ -66,7 +66,6 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	return e, latency
 }
 
-// over notes that the server is done with it, whatever way.
 func (w *scenario) over(e *exec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,8 +86,8 @@ func (w *scenario) meaningOf(r *record, sent string) int {
 	return -1
 }
 
-// checkConsent: I1, I13 and I15. What needs a yes has one, to exactly this, that
-// still counts; and the bytes are those that were handed in or approved.
+// checkConsent: I1, I13 and I15. What needs an approval has one, to exactly this, which has not
+// expired; and the bytes are those that were handed in or approved.
 func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	want := r.text
 	if r.yes != nil {
@@ -105,7 +104,7 @@ func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	}
 	yes := r.yes
 	switch {
-	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.standing[r.question(sent, e.meaning)]:
+	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.stands(r.question(sent, e.meaning), e.start):
 	case yes == nil:
 		w.badf("I1", r, "was executed without a yes")
 	case e.scope != r.scope:
@@ -119,8 +118,7 @@ func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	}
 }
 
-// checkOnce: I2. What may have happened is not sent again, unless the law says
-// that it may be repeated.
+// checkOnce: I2. What may have happened is not sent again, unless the law allows repeating it.
 func (w *scenario) checkOnce(r *record, e *exec) {
 	if e.law < writes || r.law < writes && e.law < asks {
 		return
@@ -175,13 +173,12 @@ func (r *record) asksTheSame(o *record) bool {
 	return r.law == reads && o.law == reads && r.scope == o.scope && r.server == o.server && r.tool == o.tool && r.digest == o.digest && r.meaning == o.meaning
 }
 
-// endsBefore reports whether the call has less time than o.
 func (r *record) endsBefore(o *record) bool {
 	return !r.deadline.IsZero() && (o.deadline.IsZero() || r.deadline.Before(o.deadline))
 }
 
-// checkStampede: I14. A read is not made while the same one is under way that
-// began before it, ends no earlier, and is of the same generation.
+// checkStampede: I14. A read is not made while the same one is in flight that began before it, ends
+// no earlier, and is of the same generation.
 func (w *scenario) checkStampede(r *record) {
 	if r.law != reads || len(r.execs) > 0 || r.overlaps {
 		return

@@ -9,8 +9,7 @@ import (
 
 type bucketKey struct{ scope, server, tool string }
 
-// A bucket is what a token bucket holds that has seen only those who were let
-// through, and never those who waited and left.
+// A bucket is a token bucket of the calls that were let through, without those that left.
 type bucket struct {
 	rate   float64 // a second
 	burst  float64
@@ -20,8 +19,7 @@ type bucket struct {
 
 const slack = 1e-6
 
-// checkRate: I11. Nobody is let through without a token; and nobody is kept
-// waiting while one is there.
+// checkRate: I11. No call passes without a token, and none waits while there is one.
 func (w *scenario) checkRate(r *record, call middleware.Call) {
 	now := time.Now()
 	if s := w.settings; s.perMinute > 0 {
@@ -42,8 +40,7 @@ func (w *scenario) checkRate(r *record, call middleware.Call) {
 	}
 }
 
-// waited reports whether the call certainly came to the limit before now and had
-// to wait there, and did not wait for another's answer first.
+// waited reports whether the call certainly had to wait at the rate limit, and nowhere before it.
 func (w *scenario) waited(r *record, now time.Time) bool {
 	if r.law == reads && r.meaning < distinctMeanings {
 		return false
@@ -60,7 +57,6 @@ func (w *scenario) bucket(k bucketKey, perMinute float64, burst int) *bucket {
 	return b
 }
 
-// take returns what was there, and takes one.
 func (b *bucket) take(now time.Time) float64 {
 	b.tokens = math.Min(b.burst, b.tokens+b.rate*now.Sub(b.at).Seconds())
 	b.at = now

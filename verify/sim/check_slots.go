@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// long is what makes an answer too long to be shown.
 var long = strings.Repeat(" and so on", 150)
 
 // An edge is what came out of the chain before it was made presentable.
@@ -33,8 +32,8 @@ func (w *scenario) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// checkShown: I23. Who calls gets no error while his time lasts, and no more than
-// fits; what is behind it is returned, for the other invariants.
+// checkShown: I23. A caller gets no error while there is time, and no more than fits. The result
+// that was made presentable is returned, for the other invariants.
 func (w *scenario) checkShown(ctx context.Context, r *record, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	came := r.edge
 	switch {
@@ -97,8 +96,7 @@ var (
 	errGone = errors.New("its goroutine ended")
 )
 
-// checkRecorded: I16. A call that has come back has one record of its end, and it
-// is true.
+// checkRecorded: I16. A call that has come back has one record of its end, and it is true.
 func (w *scenario) checkRecorded(r *record, res *mcp.CallToolResult, err error) {
 	if !w.settings.audited {
 		return
@@ -115,8 +113,7 @@ func (w *scenario) checkRecorded(r *record, res *mcp.CallToolResult, err error) 
 	}
 }
 
-// checkIntended: I13 and I16. What cannot be recorded is not done, and what is done
-// was recorded before, or at least tried to be.
+// checkIntended: I13 and I16. Nothing is done without a record before it, or at least an attempt.
 func (w *scenario) checkIntended(r *record, e *exec) {
 	required := w.settings.required && e.server == replica && r.tool.name == "create_note"
 	switch {
@@ -144,8 +141,7 @@ func (w *scenario) checkPinned(r *record, e *exec) {
 	}
 }
 
-// checkPlace: I22 and I24. Nobody is served what he may not see, and nothing is
-// sent where it may not go.
+// checkPlace: I22 and I24. Nothing is sent where its caller may not see it or it may not go.
 func (w *scenario) checkPlace(r *record, e *exec) {
 	static := w.policy.law(e.server, r.tool, e.revision)
 	if !r.sees(e.server, max(static, e.law)) {

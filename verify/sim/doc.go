@@ -1,41 +1,30 @@
-// Package sim plays seeded scenarios in virtual time over the real chain of the
-// real packages, and checks after each what the chain promises.
+// Package sim plays seeded scenarios in virtual time over the real chain of the real packages, and
+// checks after each what the chain promises.
 //
-// A scenario is drawn from its seed: tenants, a trusted server, one whose
-// definitions are the same and one that lies, some dozens of calls with their
-// deadlines, cancellations and bursts, a person who is late, silent, wrong or
-// panics, executors that fail before, after and in the middle of an execution,
-// definitions that change with and without being accepted, a host that changes
-// its policy while it runs, and middlewares of the host that go wrong after the
-// yes. In some of them the arguments decide the class, a server has replicas, a
-// session has a budget, calls are recorded where the disk fails now and then,
-// answers are cut, callers see a part of the tools, definitions must be accepted,
-// arguments name what they are about, a yes is remembered, or calls come by turns
-// as a model asks for them. A recorder inside the fake servers knows what was really handed over, and
-// works out what must hold without asking the chain.
+// A scenario is drawn from its seed: tenants; a trusted server, an untrusted one with the same
+// definitions, and one that lies; some dozens of calls with deadlines, cancellations and bursts; a
+// person who is late, silent, wrong or panics; executors that fail before, during and after an
+// execution; definitions and policies that change; middlewares of the host that go wrong after the
+// approval. Slots are filled at random: rules on arguments, replicas, budgets, records on a disk
+// that fails, output, views, locks, entities, standing approvals, and turns of a model. A recorder
+// in the fake servers has what was really sent, and works out what must hold without the chain.
 //
-// Every fourth scenario is at the edges of the chain: two clients and one or two servers
-// around the proxy, over lines and over HTTP with and without sessions, or around one of
-// the mounts. Clients and servers read and write bytes. Clients leave out the id, repeat
-// members and write them in another case; servers take the first or the last of those,
-// execute what has no id, redefine and remove tools, die, fall silent and redirect. Some
-// proxies have a lock. The person is asked by the host, by a form of the client or on the
-// page of the inbox, approves, denies, closes the form, leaves with the client or answers
-// too late. The record and the stores fail and block, and the policy changes, in a file
-// that may break or become a pipe first. What a server received is judged: four ways of
-// reading it must find one call, which was classified, shown, approved and recorded.
+// Every fourth scenario is at the edges of the chain: two clients and one or two servers around the proxy, over
+// lines and over HTTP with and without sessions, or around one of the mounts. Both sides read and write bytes.
+// Clients leave out the id, repeat members and change their case; servers read them in different ways, redefine
+// and remove tools, die, fall silent and redirect. The person is asked by the host, a form of the client or the
+// page of the inbox. Records and stores fail and block, and the file of the policy breaks. Four ways of reading
+// what a server received must find one call, which was classified, shown, approved and recorded.
 //
-// [RunSpread] plays two replicas of a host over one engine that is slow, loses
-// requests and answers, and is away for a while.
+// [RunSpread] plays two replicas of a host over one engine that is slow, loses requests and answers,
+// and is away for a while.
 //
 //	go -C verify test -v ./sim -seeds 20000
 //	go -C verify test -v ./sim -seed=4711     # one scenario, again
 //	go -C verify run ./mutants                # is the simulation any good?
 //
-// All chance is drawn from the seed and the identity of what it is for, and
-// events lie at instants of their own, so that a replay nearly always takes the
-// same way. It is no single-stepping scheduler: what is meant to happen at one
-// instant may happen in either order.
+// All chance is drawn from the seed and the identity of what it is for, and events lie at instants
+// of their own. What is meant to happen at one instant may happen in either order.
 package sim
 
 // An Invariant is one promise of the chain.
@@ -74,4 +63,6 @@ var Invariants = []Invariant{
 	{Name: "I26", Says: "of the calls of one turn to one server, none goes on beside one before it unless both read, and each has its own outcome"},
 	{Name: "I27", Says: "what leaves is one call for every way of reading it"},
 	{Name: "I28", Says: "what others change is used for its time alone, and what tells the present moment or a secret is read anew"},
+	{Name: "I29", Says: "what may have happened is not executed again by another call, unless a person was told that it may have"},
+	{Name: "I30", Says: "a call is held, once, if the same one may have happened, and no other is"},
 }

@@ -14,9 +14,8 @@ import (
 	policyfile "github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 )
 
-// An edges is a scenario at the edges of the chain: two clients, one or two servers and
-// a person around the proxy or a mount. Clients and servers read and write bytes, and
-// the scenario judges the bytes that reached a server.
+// An edges is a scenario at the edges of the chain: two clients, one or two servers and a person
+// around the proxy or a mount. The scenario judges the bytes that reached a server.
 type edges struct {
 	journal
 
@@ -81,12 +80,10 @@ type edgeSettings struct {
 const (
 	edgeLength   = 40 * time.Second
 	edgePatience = 3 * time.Minute // for the answer to any call
-	// storePatience is after what time a store that is away returns an error, as its
-	// contract says.
+	// storePatience is after what time a store that is away returns an error, by its contract.
 	storePatience = 5 * time.Second
 )
 
-// runEdges plays the scenario of a seed at the edges.
 func runEdges(t *testing.T, seed uint64) Outcome {
 	w := &edges{
 		journal: journal{seed: seed}, trust: policy{trusted: map[string]bool{trusty: true}},
@@ -173,14 +170,12 @@ func (w *edges) begin(do func()) {
 	}
 }
 
-// An edgeChange is something that happens beside the calls.
 type edgeChange struct {
 	at time.Duration
 	do func()
 }
 
-// edgeChanges draws redefinitions, many of them while a person reads, and the change of
-// the policy.
+// edgeChanges draws redefinitions, many of them while a person reads, and the change of the policy.
 func (w *edges) edgeChanges() []edgeChange {
 	r := w.dice(forEdges, 1, 0)
 	all := []edgeChange{{w.settings.swapAt, w.swapPolicy}}
@@ -206,7 +201,6 @@ func (w *edges) edgeChanges() []edgeChange {
 	return all
 }
 
-// Write is the sink of the record.
 func (w *edges) Write(_ context.Context, record audit.Record) error {
 	w.mu.Lock()
 	n := w.recorded
@@ -236,7 +230,6 @@ func (w *edges) Write(_ context.Context, record audit.Record) error {
 // blocked reports whether what blocks does so now; the caller holds the mutex.
 func (w *edges) blocked() bool { return !w.quiet && w.now() >= w.settings.from }
 
-// mute reports whether a server answers nothing now.
 func (w *edges) mute(b *backend) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,8 +31,7 @@ type peer struct {
 	ready   chan struct{} // closed when the client was introduced
 }
 
-// An ask is what a client asks the front for at one time: a call, or something that may be
-// taken for one.
+// An ask is what a client asks the front for: a call, or something that may be taken for one.
 type ask struct {
 	n           int
 	client      *peer
@@ -54,8 +53,8 @@ type ask struct {
 	filled          string          // what the client makes of it
 }
 
-// A shapeOfAsk is how an ask is written. In all but the first a second call is hidden,
-// which deletes: what is shown to the person must be what is executed.
+// A shapeOfAsk is how an ask is written. All but the first hide a second call, which deletes: what is
+// shown to the person must be what is executed.
 type shapeOfAsk uint8
 
 const (
@@ -67,6 +66,9 @@ const (
 	twoArguments
 	foldedArguments
 	longS // ſ, which Go folds to s
+	twoInArguments
+	twoInMeta
+	twoInMembers
 	twoParams
 	foldedParams
 	foldedMethod
@@ -76,7 +78,6 @@ const (
 	lastShape
 )
 
-// planAsks draws what the clients do.
 func (w *edges) planAsks() {
 	r := w.dice(forEdges, 6, 0)
 	for n := range 8 + r.IntN(12) {
@@ -96,7 +97,6 @@ func (w *edges) planAsks() {
 	}
 }
 
-// id is the ask's number, as it is written.
 func (a *ask) id() string {
 	if a.n%2 == 0 {
 		return strconv.Itoa(a.n)
@@ -104,7 +104,6 @@ func (a *ask) id() string {
 	return strconv.Quote("call " + strconv.Itoa(a.n))
 }
 
-// text is the ask as its client writes it.
 func (a *ask) text(r *rand.Rand) string {
 	name := func(tool string) string {
 		if len(a.client.w.servers) > 1 {
@@ -120,9 +119,21 @@ func (a *ask) text(r *rand.Rand) string {
 		}
 		return one + "," + other
 	}
+	// either is both, or the other one alone.
+	either := func(one, other string) string {
+		if r.IntN(3) == 0 {
+			return other
+		}
+		return both(one, other)
+	}
 	object := func(members ...string) string { return "{" + strings.Join(members, ",") + "}" }
 	folded := func(name string) string {
 		return []string{strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:], name[:len(name)-1] + strings.ToUpper(name[len(name)-1:])}[r.IntN(3)]
+	}
+	// twice adds a member to an object in two ways, of one name or of names that fold to each other.
+	twice := func(object, name, one, other string) string {
+		second := []string{name, folded(name)}[r.IntN(2)]
+		return strings.Replace(strings.Replace(object, "{", "{"+both(pair(name, one), pair(second, other))+",", 1), ",}", "}", 1)
 	}
 	evil := fmt.Sprintf(`{"id":"all","n":%d}`, a.n)
 	id, method := pair("id", a.id()), pair("method", `"tools/call"`)
@@ -147,13 +158,19 @@ func (a *ask) text(r *rand.Rand) string {
 	case twoNames:
 		tool = both(tool, pair("name", name("delete_note")))
 	case foldedName:
-		tool = both(tool, pair(folded("name"), name("delete_note")))
+		tool = either(tool, pair(folded("name"), name("delete_note")))
 	case twoArguments:
 		arguments = both(arguments, pair("arguments", evil))
 	case foldedArguments:
-		arguments = both(arguments, pair(folded("arguments"), evil))
+		arguments = either(arguments, pair(folded("arguments"), evil))
 	case longS:
-		arguments = both(arguments, pair("argument\u017f", evil))
+		arguments = either(arguments, pair("argument\u017f", evil))
+	case twoInArguments:
+		arguments = pair("arguments", twice(a.arguments, "what", `"one"`, `"all"`))
+	case twoInMeta:
+		meta = twice(meta, "tenant", `"a"`, `"b"`)
+	case twoInMembers:
+		tool += "," + pair("task", twice("{}", "ttl", "1", "60000"))
 	case moreMembers:
 		arguments = both(arguments, pair("task", `{"ttl":60000}`))
 	case unknownTool:
@@ -276,7 +293,6 @@ func (p *peer) capabilities() string {
 	return `{}`
 }
 
-// enter introduces the client, again if it was gone.
 func (p *peer) enter() {
 	p.w.mu.Lock()
 	p.gone = false
@@ -290,7 +306,6 @@ func (p *peer) enter() {
 	p.send(p.w.ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
-// send writes a message to the front.
 func (p *peer) send(ctx context.Context, text string) {
 	if p.wire != nil {
 		p.wire.give([]byte(text + "\n"))

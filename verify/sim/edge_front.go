@@ -26,7 +26,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// build puts clients, front and servers together.
 func (w *edges) build(t *testing.T) {
 	r := w.dice(forEdges, 8, 0)
 	for i, name := range []string{trusty, liar} {
@@ -129,7 +128,6 @@ var accepted = sync.OnceValue(func() *pins.Lock {
 	return lock
 })
 
-// standard is a host's chain.
 func (w *edges) standard() chain.Standard {
 	remember, ask := cache.Options{TTL: ttl}, hitl.Options{Timeout: askTimeout}
 	w.share(&remember, nil, &ask)

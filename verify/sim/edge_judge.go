@@ -62,9 +62,8 @@ func (w *edges) deliveriesOf(a *ask) (n int) {
 	return n
 }
 
-// law is what holds for a tool, worked out by hand: the mildest of the definitions that
-// the front may hold. It may not have heard of what changed after the call began or was
-// not announced, and the library reads a list again after a pause.
+// law is what holds for a tool, worked out by hand: the mildest of the definitions that the front may
+// hold, since it may not have heard of a late or silent change, and reads a list after a pause.
 func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
 	switch {
 	case w.settings.front == overServer:
@@ -107,10 +106,12 @@ func (w *edges) delivered(b *backend, l *link, message []byte) *delivery {
 			w.badf("I27", d, "is read as %+v by a server that takes %s: %s", got, r.name, message)
 		}
 	}
+	if name := repeated(message); name != "" {
+		w.badf("I27", d, "has more than one %q for some servers: %s", name, message)
+	}
 	return d
 }
 
-// receive judges a delivery.
 func (w *edges) receive(b *backend, l *link, d *delivery) {
 	present := b.now(d.tool)
 	d.n, d.at, d.revision, d.ask = len(w.deliveries), time.Now(), present.revision, w.askOf(d.arguments)
@@ -149,8 +150,7 @@ func (a *ask) over() time.Time {
 	return a.cancelled
 }
 
-// entry is under what the records have a call: its ID, or its tool if the front gives it
-// an ID of its own.
+// entry is the key of a call in the records: its ID, or its tool if the front makes its own IDs.
 func (w *edges) entry(id, server, tool string) string {
 	if w.settings.front == overModern {
 		return server + "/" + tool
@@ -168,8 +168,8 @@ func (w *edges) checkAgain(d *delivery, now law) {
 	}
 }
 
-// checkApproved: I1 and I7. What needs an approval has one, to exactly this, which was
-// not used; and a definition that is known to have changed is not executed.
+// checkApproved: I1 and I7. What needs an approval has one, to exactly this and unused; and a
+// definition that is known to have changed is not executed.
 func (w *edges) checkApproved(d *delivery, knows bool) {
 	var found *approved
 	for _, a := range w.approvals {
@@ -190,8 +190,7 @@ func (w *edges) checkApproved(d *delivery, knows bool) {
 	}
 }
 
-// executes reports whether the server has the tool, and gives the delivery its effect if
-// this is its instant.
+// executes reports whether the server has the tool, and makes the effect if now is its instant.
 func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +206,6 @@ func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
 	return true
 }
 
-// answered judges what a client got.
 func (w *edges) answered(a *ask, result []byte, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead-go/fairlead/verify/world"
 )
 
-// A desk is where a person is asked.
 type desk uint8
 
 const (
@@ -28,7 +27,6 @@ const (
 	onPage              // on the page of the inbox
 )
 
-// confirmer returns what asks the person.
 func (w *edges) confirmer() hitl.Confirmer {
 	switch w.settings.desk {
 	case inForms:
@@ -74,7 +72,6 @@ func (w *edges) asked(shown *approved) (how manner, wait time.Duration) {
 	return how, wait
 }
 
-// approve notes an approval that counts.
 func (w *edges) approve(shown *approved) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +79,6 @@ func (w *edges) approve(shown *approved) {
 	w.approvals = append(w.approvals, shown)
 }
 
-// Confirm is the person, whom the host asks itself.
 func (w *edges) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	shown := &approved{server: request.Tool.Server, tool: request.Tool.Name(), arguments: compact(request.Arguments), revision: revisionOf(request.Tool.Definition)}
 	how, wait := w.asked(shown)
@@ -108,7 +104,6 @@ var (
 	inPage = regexp.MustCompile(`(?s)<h2 id="title"><bdi>(\w+)/(\w+)</bdi>.*Notes, revision (\d)\..*name="digest" value="(\w+)".*<textarea id="arguments"[^>]*>(.*?)</textarea>`)
 )
 
-// shownAs is what a text shows of a call.
 func shownAs(server, tool, revision, arguments string) *approved {
 	n, _ := strconv.Atoi(revision) // it is a digit
 	return &approved{server: server, tool: tool, revision: n, arguments: compact([]byte(arguments))}

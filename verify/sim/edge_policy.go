@@ -20,7 +20,6 @@ type ruling struct {
 
 var rulings = []ruling{{}, {denied: "create_note"}, {readOnly: true}, {asked: "set_note"}, {allowed: "delete_note"}}
 
-// text is what a file says of the ruling.
 func (r *ruling) text() []byte {
 	var rules []string
 	for decide, tool := range map[string]string{"deny": r.denied, "ask": r.asked, "allow": r.allowed} {
@@ -47,8 +46,7 @@ var policies = func() map[*ruling]*policyfile.Policy {
 	return all
 }()
 
-// openPolicy returns the policy as the proxy asks for it. One from a file counts from the
-// instant at which the file was looked at.
+// openPolicy returns what the proxy asks for its policy. A file counts from when it was looked at.
 func (w *edges) openPolicy(t *testing.T) func() *policyfile.Policy {
 	if !w.settings.filed {
 		return func() *policyfile.Policy {
@@ -88,8 +86,7 @@ func (w *edges) replaceFile(text []byte) {
 	}
 }
 
-// swapPolicy changes the policy. A file may be of no use for a while before, in which what
-// it said last counts.
+// swapPolicy changes the policy. Its file may be broken for a while before, and changes nothing then.
 func (w *edges) swapPolicy() {
 	swap := &rulings[w.settings.rulings[1]]
 	w.mu.Lock()

@@ -12,13 +12,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/verify/world"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A backend is a server that reads and writes bytes itself. It executes what it reads in
-// the way that its reader has.
+// A backend is a server that reads and writes bytes itself, in the way of its reader.
 type backend struct {
 	w       *edges
 	name    string
@@ -40,7 +38,6 @@ type revised struct {
 	told     map[*link]bool // the connections that were told of it at that instant
 }
 
-// now is the present definition of a tool, of revision 0 if there is none.
 func (b *backend) now(tool string) revised {
 	if all := b.history[tool]; len(all) > 0 {
 		return all[len(all)-1]
@@ -48,7 +45,6 @@ func (b *backend) now(tool string) revised {
 	return revised{}
 }
 
-// A link is one connection to a backend.
 type link struct {
 	*wire // what it says by itself, and over lines everything
 
@@ -62,7 +58,6 @@ func (b *backend) newLink(w *wire) *link {
 	return l
 }
 
-// open returns a connection over lines.
 func (b *backend) open() (io.ReadWriteCloser, error) {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
@@ -82,7 +77,6 @@ func (b *backend) open() (io.ReadWriteCloser, error) {
 
 const headerSession = "Mcp-Session-Id"
 
-// RoundTrip is the backend over HTTP.
 func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
 	l := b.linkOf(req)
 	respond := func(status int, body io.ReadCloser, header ...string) (*http.Response, error) {
@@ -149,8 +143,7 @@ func (b *backend) sessionOf(l *link) string {
 
 var errDied = errors.New("sim: the server died")
 
-// serve answers a message, with nothing where it has no answer. An error is the server's
-// death.
+// serve answers a message, nil if it has no answer. An error is the server's death.
 func (b *backend) serve(ctx context.Context, l *link, message []byte) ([]byte, error) {
 	if b.w.mute(b) {
 		<-ctx.Done()
@@ -186,7 +179,6 @@ func answer(id, result string, err ...error) ([]byte, error) {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`), errors.Join(err...)
 }
 
-// list is what the server declares now.
 func (b *backend) list() string {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// A wire is a stream between code that reads and writes bytes and the scenario, which
-// takes and gives lines.
+// A wire is a stream between code that reads and writes bytes, and a scenario of lines.
 type wire struct {
 	take  func(line []byte) // gets each line that was written
 	lines chan []byte       // to be read
@@ -23,7 +23,6 @@ func newWire(take func([]byte)) *wire {
 	return &wire{take: take, lines: make(chan []byte, 1024), over: make(chan struct{})}
 }
 
-// Write takes bytes of lines. There is one writer.
 func (w *wire) Write(p []byte) (int, error) {
 	if w.ended() {
 		return 0, io.ErrClosedPipe
@@ -39,7 +38,6 @@ func (w *wire) Write(p []byte) (int, error) {
 	}
 }
 
-// Read returns bytes of the lines that were given. There is one reader.
 func (w *wire) Read(p []byte) (int, error) {
 	if len(w.rest) == 0 {
 		select {
@@ -65,7 +63,6 @@ func (w *wire) give(text []byte) {
 	}
 }
 
-// Close ends the wire for both sides.
 func (w *wire) Close() error {
 	w.once.Do(func() { close(w.over) })
 	return nil
@@ -87,8 +84,8 @@ type reader struct {
 	same  func(written, wanted string) bool
 }
 
-// readers are the ways of reading in use. Where two of them read a call differently, what
-// a person was shown is not what every server would execute.
+// readers are the ways of reading in use. If two of them read a call differently, what a person was
+// shown is not what every server would execute.
 var readers = []reader{
 	{"exact names, the last", false, func(a, b string) bool { return a == b }},
 	{"exact names, the first", true, func(a, b string) bool { return a == b }},
@@ -96,13 +93,11 @@ var readers = []reader{
 	{"names in any case of ASCII, the first", true, func(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }},
 }
 
-// A member is one of an object, as it was written.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// members returns those of an object, nil if it is not one.
 func members(object []byte) (all []member) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -150,11 +145,28 @@ func (r reader) read(message []byte) reading {
 	return reading{text(r.find(all, "method")), id, text(r.find(params, "name")), compact(r.find(params, "arguments"))}
 }
 
-// text returns a JSON text, "" for anything else.
-func text(raw json.RawMessage) (s string) {
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
+// repeated returns the name of a member that occurs twice in an object, at any depth and in any
+// case, "" for none.
+func repeated(value json.RawMessage) string {
+	var list []json.RawMessage
+	_ = json.Unmarshal(value, &list) // it is empty unless the value is a list
+	all := members(value)
+	for i, m := range all {
+		if slices.ContainsFunc(all[:i], func(before member) bool { return strings.EqualFold(before.name, m.name) }) {
+			return m.name
+		}
+		list = append(list, m.value)
 	}
+	for _, value := range list {
+		if name := repeated(value); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s) // anything but a text is none
 	return s
 }
 

@@ -28,8 +28,8 @@ const (
 	longest     = 800 * time.Millisecond // of an execution: the time of a result runs from its end
 )
 
-// A changing is one scenario over a server that others write to past the chain: each
-// write raises its version, and each result has the version of when it was made.
+// A changing is one scenario over a server that others write to past the chain: each write raises
+// its version, and each result has the version of its time.
 type changing struct {
 	journal // its mutex guards what follows while calls run
 
@@ -39,8 +39,7 @@ type changing struct {
 	made       int
 }
 
-// RunFresh plays the scenario of a seed: agents read and write through one chain, and
-// outsiders write past it.
+// RunFresh plays the scenario of a seed: agents call through one chain, outsiders write past it.
 func RunFresh(t *testing.T, seed uint64) Outcome {
 	c := &changing{journal: journal{seed: seed}}
 	c.journal.play(t, c.play)
@@ -78,7 +77,6 @@ func (c *changing) play(t *testing.T) {
 	all.Wait()
 }
 
-// write begins a version.
 func (c *changing) write() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,12 +103,11 @@ func (c *changing) execute(_ context.Context, call middleware.Call) (*mcp.CallTo
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: call.Scope + ", " + strconv.Itoa(version)}}}, nil
 }
 
-// call makes a call and checks how old its result is.
 func (c *changing) call(ctx context.Context, caller middleware.ToolCaller, tool *middleware.Tool, scope string) {
 	c.mu.Lock()
 	c.made++
-	who, own := named(fmt.Sprint(c.made, " ", tool.Name(), " of ", scope)), c.ended
-	c.say(who.String(), "begins", "")
+	who, own := fmt.Sprint(c.made, " ", tool.Name(), " of ", scope), c.ended
+	c.say(who, "begins", "")
 	c.mu.Unlock()
 	began := time.Now()
 	res, err := caller.CallTool(ctx, middleware.Call{Tool: tool, Scope: scope})
@@ -127,7 +124,7 @@ func (c *changing) call(ctx context.Context, caller middleware.ToolCaller, tool 
 		c.badf("I3", who, "got %q", text)
 		return
 	}
-	c.say(who.String(), "got", text)
+	c.say(who, "got", text)
 	if version+1 < len(c.versions) {
 		least := began
 		if lasts := mayBe[tool.Name()]; lasts > 0 {
@@ -143,8 +140,3 @@ func (c *changing) call(ctx context.Context, caller middleware.ToolCaller, tool 
 		c.badf("I4", who, "got version %d, after a write through the chain had made version %d", version, own)
 	}
 }
-
-// A named is a call in the words of the trace.
-type named string
-
-func (n named) String() string { return string(n) }

@@ -13,13 +13,12 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
-
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A rogue is what a middleware of the host does to a call that needs a yes, by
-// mistake or not. Nothing of it may lead past the guard.
+// A rogue is what a middleware of the host does to a call that needs an approval. None of it may
+// lead past the guard.
 type rogue uint8
 
 const (
@@ -48,8 +47,8 @@ func drawRogue(dice *rand.Rand) rogue {
 	return rogue(1 + dice.IntN(int(lastRogue)-1))
 }
 
-// outermost swaps in a kinder copy, before anybody is asked: who does so after the
-// yes makes the cache remember what it must not, and no guard can see that.
+// outermost swaps in a kinder copy before the question: after it, no guard could see that the cache
+// keeps what it must not.
 func (w *scenario) outermost(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if r := w.find(call.ID); r.rogue == kinder && r.law == asks && !w.wasAsked(r) {
@@ -69,8 +68,7 @@ func (w *scenario) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 		if !w.tempting(r) {
 			return next.CallTool(ctx, call)
 		}
-		// again is what still runs when the call has returned; whatever becomes of it
-		// is of no interest, save that nothing may be executed.
+		// again is what still runs when the call has returned: nothing of it may be executed.
 		again := func(wait time.Duration) {
 			own := call
 			own.Arguments, own.Meta = bytes.Clone(call.Arguments), maps.Clone(call.Meta)
@@ -108,7 +106,6 @@ func (w *scenario) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 
 var errSkipped = errors.New("the host's middleware did not call next")
 
-// contained keeps a panic from ending the program.
 func (*scenario) contained(next middleware.ToolCaller) middleware.ToolCaller {
 	return chain.Recover()(next)
 }
@@ -140,8 +137,7 @@ func (w *scenario) perAttempt(next middleware.ToolCaller) middleware.ToolCaller 
 
 type seenKey struct{}
 
-// atCache notes what comes to the cache, and which of it the cache counts as a
-// write.
+// atCache records what comes to the cache, and which of it the cache counts as a write.
 func (w *scenario) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		w.mu.Lock()
@@ -184,16 +180,14 @@ func (w *scenario) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// atExecutor hands on what the call looks like at the last place where the host
-// can see it.
+// atExecutor passes on how the call looks at the last place where the host can see it.
 func (w *scenario) atExecutor(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		return next.CallTool(context.WithValue(ctx, seenKey{}, &call), call)
 	})
 }
 
-// tempting reports whether a middleware of the host's may do harm with the call
-// that only a guard can keep it from.
+// tempting reports whether only a guard keeps a middleware of the host from doing harm with the call.
 func (w *scenario) tempting(r *record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

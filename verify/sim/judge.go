@@ -31,7 +31,6 @@ func modeOf(text string) mode {
 	return plain
 }
 
-// rules are the host's word on arguments.
 var rules = preflight.Rules{
 	liar + "/frobnicate":     rule,
 	liar + "/set_note":       rule,
@@ -41,9 +40,8 @@ var rules = preflight.Rules{
 
 var rule = preflight.Strictest(preflight.When("mode", "read").Safe(), preflight.When("mode", "purge").Dangerous())
 
-// Resolve is what servers say of arguments, where the host has no rule: the honest
-// ones the truth, and the liar that everything only reads. Now and then nobody
-// answers.
+// Resolve is how servers answer questions about arguments without a rule: the honest ones truthfully,
+// the liar that everything reads, and now and then not at all.
 func (w *scenario) Resolve(_ context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
 	m := modeOf(string(call.Arguments))
 	switch {
@@ -62,16 +60,22 @@ var errSilent = errors.New("no answer")
 // answers reports whether servers answer questions about the call.
 func (w *scenario) answers(r *record) bool { return w.dice(forResolver, uint64(r.n), 0).IntN(6) > 0 }
 
-// trusts is what the host tells preflight.
 func (w *scenario) trusts(server string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.policy.trusted[server]
 }
 
-// lawOf returns what must hold for a call with these arguments. The caller holds
-// the mutex.
+// lawOf returns what must hold for a call with these arguments. The caller holds the mutex.
 func (w *scenario) lawOf(r *record, server string, revision int, text string) law {
+	if law := w.judgedLaw(r, server, revision, text); law == reads || !w.settings.traced || r.scope != scopes[0] || !strings.Contains(text, stranger) {
+		return law
+	}
+	return asks
+}
+
+// judgedLaw is lawOf without the sources of the arguments.
+func (w *scenario) judgedLaw(r *record, server string, revision int, text string) law {
 	static, m := w.policy.law(server, r.tool, revision), modeOf(text)
 	if !w.settings.judged || m == plain || server != r.server { // whoever goes elsewhere goes unjudged
 		return static
@@ -88,9 +92,8 @@ func (w *scenario) lawOf(r *record, server string, revision int, text string) la
 	return max(reads, w.policy.word[at]) // what the host said stands
 }
 
-// wild reports whether the arguments make the call one that needs a yes, whatever
-// its tool is. A server that nobody trusts is not asked about what needs one
-// anyway.
+// wild reports whether the arguments make the call one that needs an approval, whatever its tool is.
+// An untrusted server is not asked about what needs one anyway.
 func (w *scenario) wild(r *record, text string) bool {
 	_, ruled := rules[r.server+"/"+r.tool.name]
 	return w.settings.judged && modeOf(text) == purges && (ruled || r.server != liar && (r.trusted || r.static != asks) && w.answers(r))
@@ -113,8 +116,7 @@ func (r *record) question(text string, meaning int) question {
 	return question{r.scope, r.server, r.tool.name, text, r.digest, r.narrow}
 }
 
-// edit returns the arguments that an approver puts instead of those that were
-// shown. They are never tamer.
+// edit returns the arguments that an approver puts instead. They are never milder.
 func (w *scenario) edit(r *record, shown string) string {
 	if w.settings.judged && (modeOf(shown) == purges || r.n%2 == 0) {
 		return editedWorse
@@ -125,7 +127,6 @@ func (w *scenario) edit(r *record, shown string) string {
 // naming are the tools of trusty whose arguments name what they are about.
 var naming = []string{"get_note", "set_note", "create_note"}
 
-// names returns what a call is about, "" for anything.
 func (w *scenario) names(server, tool, text string) string {
 	if !w.settings.entities || server != trusty || !slices.Contains(naming, tool) {
 		return ""

@@ -7,9 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A law is what must hold for the calls of a tool, mildest first. It is worked
-// out here by hand, from what the plan knows, and never from the library's own
-// classes: the recorder and the chain must come to the same answer on two ways.
+// A law is what must hold for the calls of a tool, mildest first. It is worked out here by hand and
+// never from the library's own classes.
 type law = world.Kind
 
 const (
@@ -19,7 +18,6 @@ const (
 	asks    = world.Delete
 )
 
-// A toolSpec is one tool that every server has.
 type toolSpec struct {
 	name   string
 	byName law // what the words of the name give away
@@ -35,9 +33,8 @@ var toolSpecs = []toolSpec{
 	{name: "frobnicate", byName: asks, honest: reads, lie: reads},
 }
 
-// The servers. The first two have the same definitions, so that only the
-// server's id tells their tools apart; and with the scopes "to" and "tow" their
-// ids make one text where lengths are forgotten.
+// The servers. The first two differ in their id alone; and with the scopes "to" and "tow" their ids
+// make one text if lengths are left out of a key.
 const (
 	trusty  = "west" // trusted, honest
 	replica = "est"  // honest, and nobody trusts it at first
@@ -48,8 +45,8 @@ var servers = []string{trusty, replica, liar}
 
 var scopes = []string{"to", "tow", ""}
 
-// revisions of a definition: the first; one whose text differs; one that turns
-// what it declares round. 0 is no definition: the server has dropped the tool.
+// lastRevision ends the revisions of a definition: the first; one whose text differs; one that turns
+// what it declares round. 0 is no definition.
 const lastRevision = 3
 
 // declared is what the server says of the tool in this revision.
@@ -75,10 +72,8 @@ type pin struct {
 	law      law
 }
 
-// milder reports whether a law is of a milder class than another.
 func milder(l, than law) bool { return l < than && (l == reads || than == asks) }
 
-// A policy is what the host has said up to now.
 type policy struct {
 	trusted    map[string]bool
 	word       map[place]law  // the host's word on one tool
@@ -108,8 +103,7 @@ func (p *policy) law(server string, t *toolSpec, revision int) law {
 	return said
 }
 
-// definitions holds every revision of every tool, as an honest server and as a
-// liar declare it. They are shared by all scenarios, as the SDK shares its list.
+// definitions holds every revision of every tool, of an honest server and of a liar, for all scenarios.
 var definitions = func() map[place][]*mcp.Tool {
 	all := make(map[place][]*mcp.Tool)
 	for _, server := range []string{trusty, liar} {
@@ -130,7 +124,6 @@ var definitions = func() map[place][]*mcp.Tool {
 	return all
 }()
 
-// definition returns what the server lists, nil where it has dropped the tool.
 func definition(server, tool string, revision int) *mcp.Tool {
 	if server == replica {
 		server = trusty

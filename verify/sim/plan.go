@@ -7,8 +7,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 )
 
-// arguments by what they mean: the texts of one row say the same in different
-// bytes, and no two rows say the same.
+// arguments by what they mean: the texts of one row mean the same in different bytes.
 var arguments = [][]string{
 	{`{"id":9007199254740992}`, ` {"id" : 9007199254740992}`},
 	{`{"id":9007199254740993}`, `{"\u0069d":9007199254740993}`}, // one more than a float64 tells apart
@@ -17,7 +16,10 @@ var arguments = [][]string{
 	{`{"id":"x"}`},
 	{`{"id":"x","mode":"read"}`, `{"mode":"read", "id":"x"}`},
 	{`{"id":"x","mode":"purge"}`},
+	{`{"id":"x","to":"` + stranger + `"}`}, // only where arguments are traced
 }
+
+const ordinary = 7 // the first of arguments, which any scenario uses
 
 // ambiguous is what two parsers read differently; it must never be sent.
 const ambiguous = `{"id":1,"id":2}`
@@ -73,10 +75,10 @@ const (
 	forSink
 	forResolver
 	forEdges
+	forFlow
 )
 
-// span draws a duration with a part of nanoseconds, so that no two events share
-// an instant unless somebody means them to.
+// span draws a duration with a part of nanoseconds, so that no two events share an instant.
 func span(r *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(r.Int64N(int64(to-from)))
 }
@@ -123,6 +125,7 @@ const (
 	distinct        // a burst of one server, all different
 	sameAsked       // a burst of one dangerous call
 	around          // one read again and again, with writes to its server in between
+	insistent       // one write, again and again
 )
 
 // plan draws the calls of a scenario.
@@ -133,12 +136,15 @@ func (w *scenario) plan() []*record {
 	for range 10 + r.IntN(22) {
 		calls = append(calls, w.draw(r, len(calls), mixed))
 	}
+	if w.settings.doubted && r.IntN(3) == 0 {
+		kind = insistent
+	}
 	if kind != mixed {
 		first := w.draw(r, len(calls), kind)
 		if kind == around && w.settings.remembered { // then the writes that may be left out, and not reads
 			first.server, first.tool = trusty, spec("set_note")
 		}
-		meaning := r.IntN(len(arguments))
+		meaning := r.IntN(ordinary)
 		for range 8 + r.IntN(10) {
 			c := w.draw(r, len(calls), kind)
 			c.server, c.scope = first.server, first.scope
@@ -148,6 +154,9 @@ func (w *scenario) plan() []*record {
 				c.bad = false
 			}
 			c.at = first.at + time.Duration(r.IntN(40))*time.Millisecond + time.Duration(c.n)
+			if kind == insistent {
+				c.at = first.at + span(r, 0, time.Minute)
+			}
 			if kind == around {
 				c.at = first.at + span(r, 0, 15*time.Second)
 				if r.IntN(4) == 0 {
@@ -155,6 +164,11 @@ func (w *scenario) plan() []*record {
 				}
 			}
 			calls = append(calls, c)
+		}
+	}
+	for _, c := range calls {
+		if dice := w.dice(forFlow, uint64(c.n), 0); w.settings.traced && !c.bad && dice.IntN(3) == 0 {
+			c.says(dice, ordinary)
 		}
 	}
 	return calls
@@ -176,6 +190,8 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 		c.tool = &toolSpecs[r.IntN(3)]
 	case sameAsked:
 		c.tool = spec("delete_note")
+	case insistent:
+		c.tool = spec([]string{"create_note", "delete_note"}[n%2])
 	}
 	if r.IntN(8) > 0 {
 		c.timeout = span(r, time.Second, 50*time.Second)
@@ -190,7 +206,7 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 	c.scribbles = r.IntN(3) == 0
 	c.smears = r.IntN(4) == 0
 	c.rogue = drawRogue(r)
-	c.says(r, r.IntN(len(arguments)))
+	c.says(r, r.IntN(ordinary))
 	switch {
 	case c.bad:
 		c.text, c.meaning = ambiguous, -1

@@ -15,8 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A record is one call: what was planned, and what became of it. The world's
-// mutex guards what is not planned.
+// A record is one call: its plan, and what became of it, which the journal's mutex guards.
 type record struct {
 	n           int
 	id          string
@@ -52,6 +51,7 @@ type record struct {
 	touched   bool      // and one that may change what the call reads
 	attempts  int       // how often it came through the rate limit
 	asked     int
+	told      bool   // a person who was asked was told that the same call may have happened
 	worse     string // the arguments after an edit that makes it need another yes
 	yes       *approval
 	execs     []*exec
@@ -89,8 +89,7 @@ type exec struct {
 	after    time.Duration // the server asked not to be called again for as long
 }
 
-// delivered reports whether the server may have carried it out, as far as anyone
-// outside can tell.
+// delivered reports whether the server may have carried it out, as far as a caller can tell.
 func (e *exec) delivered() bool {
 	return e.fault != notSent && e.fault != refused && e.fault != refusedTie
 }
@@ -120,8 +119,7 @@ func (r *record) String() string {
 	return fmt.Sprintf("%s %q %s/%s", r.id, r.scope, r.server, r.tool.name)
 }
 
-// traceKey is the member of _meta with a call's ID. It is the transport's, so that it
-// keeps no call from being cached.
+// traceKey is the member of _meta with a call's ID. As the transport's, it prevents no caching.
 const traceKey = "traceparent"
 
 func callID(n int) string { return "c" + strconv.Itoa(n) }
@@ -149,7 +147,7 @@ func (j *journal) say(who, what, extra string) {
 }
 
 // badf reports a broken invariant; the caller holds the mutex.
-func (j *journal) badf(invariant string, who fmt.Stringer, format string, args ...any) {
+func (j *journal) badf(invariant string, who any, format string, args ...any) {
 	text := fmt.Sprintf("%s: %v: %s", invariant, who, fmt.Sprintf(format, args...))
 	j.violations = append(j.violations, text)
 	j.say("!!", text, "")
@@ -170,8 +168,7 @@ func (j *journal) print(settings any) string {
 	return b.String()
 }
 
-// dice returns numbers that depend on the seed and the two parts alone, so that
-// who throws first does not matter.
+// dice returns numbers that depend on the seed and the two parts alone, in whatever order.
 func (j *journal) dice(kind, n, m uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(j.seed*0x9e3779b97f4a7c15+kind, n<<20|m))
 }

@@ -18,7 +18,6 @@ type endError struct {
 func (e *endError) Error() string { return e.call + ": " + e.how.Error() }
 func (e *endError) Unwrap() error { return e.how }
 
-// run makes one call.
 func (w *scenario) run(r *record) {
 	tool, ok := w.tools.Lookup(r.server, r.tool.name)
 	if !ok {
@@ -51,7 +50,6 @@ func (w *scenario) make(ctx context.Context, r *record, call middleware.Call) (*
 	return res, err
 }
 
-// context returns the context of a call: none, a deadline, a cancellation or both.
 func (w *scenario) context(ctx context.Context, r *record) (context.Context, context.CancelFunc) {
 	cancel := context.CancelFunc(func() {})
 	if r.timeout > 0 {
@@ -74,8 +72,7 @@ func (w *scenario) context(ctx context.Context, r *record) (context.Context, con
 	return ctx, func() { timer.Stop(); cancel(); stop(errors.New("over")) }
 }
 
-// scribble writes over everything that belongs to the caller once its call has
-// returned: its buffer, its metadata and its answer.
+// scribble writes over the caller's buffer, metadata and answer once its call has returned.
 func scribble(sent []byte, meta mcp.Meta, res *mcp.CallToolResult) {
 	for i := range sent {
 		sent[i] = 'Z'

@@ -10,11 +10,11 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A scenario is servers, tenants, a host and a person, around one
-// chain of the real packages.
+// A scenario is servers, tenants, a host and a person, around one chain of the real packages.
 type scenario struct {
 	journal
 
@@ -35,7 +35,9 @@ type scenario struct {
 	strays      map[place]int // what a replica declares instead, by replica
 	listed      map[place]int // what was last listed, of servers and replicas
 	pinned      map[place]pin // what was accepted, where that is needed
-	standing    map[question]bool
+	standing    []standing
+	approvals   approvals.Store
+	lost        map[effect]*lost // calls whose outcome is unknown
 	calls       map[string]*record
 	order       []*record // by number
 	execs       []*exec
@@ -53,8 +55,7 @@ type Outcome struct {
 	Trace             func() string
 }
 
-// Run plays the scenario of a seed in a bubble of its own. Every fourth is at the edges of
-// the chain.
+// Run plays the scenario of a seed in a bubble of its own. Every fourth is at the edges of the chain.
 func Run(t *testing.T, seed uint64) Outcome {
 	if seed%4 == 3 {
 		return runEdges(t, seed)
@@ -67,7 +68,8 @@ func Run(t *testing.T, seed uint64) Outcome {
 		strays:      make(map[place]int),
 		listed:      make(map[place]int),
 		pinned:      make(map[place]pin),
-		standing:    make(map[question]bool),
+		approvals:   approvals.NewMemory(),
+		lost:        make(map[effect]*lost),
 		replicas:    make(map[string]*catalog.Replica),
 		writes:      make(map[string][]string),
 		writing:     make(map[string][]string),
@@ -117,7 +119,6 @@ func (w *scenario) play(t *testing.T) {
 	w.close()
 }
 
-// enlist adds a call to the books.
 func (w *scenario) enlist(r *record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +126,6 @@ func (w *scenario) enlist(r *record) {
 	w.order = append(w.order, r)
 }
 
-// build puts the real packages together.
 func (w *scenario) build(t *testing.T) {
 	for _, server := range servers {
 		for i := range toolSpecs {
@@ -163,7 +163,6 @@ func (w *scenario) jitter() float64 {
 	return w.dice(forBackoff, uint64(w.now()), 0).Float64()
 }
 
-// revise changes what a server declares.
 func (w *scenario) revise(server, tool string, revision int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,8 +191,7 @@ func (w *scenario) override(server, tool string, l law, a annotation.Annotations
 	w.swap(func(p *policy) { p.word[place{server, tool}] = l }, func() error { return w.tools.Override(server, tool, a) })
 }
 
-// close makes a few more calls after everything has come to rest: nothing may
-// have stayed behind that keeps them from being asked, made and remembered.
+// close makes a few more calls after everything has come to rest, which nothing may prevent.
 func (w *scenario) close() {
 	w.mu.Lock()
 	w.epilogue = true

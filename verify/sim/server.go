@@ -14,15 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session is a server as the catalogue sees it. It keeps the books: what was
-// really handed over, when, and for whom.
+// A session is a server as the catalog sees it. It records what was really sent, when, and for whom.
 type session struct {
 	w       *scenario
 	name    string
 	replica string // "" where it has no replicas
 }
 
-// ListTools lists what the server declares now.
 func (s *session) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -41,7 +39,6 @@ func (s *session) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToo
 	return &mcp.ListToolsResult{Tools: all}, nil
 }
 
-// A fault is how an execution ends.
 type fault uint8
 
 const (
@@ -67,8 +64,7 @@ var faultNames = [...]string{"ok", "slow", "not sent", "refused", "failed before
 
 func (f fault) String() string { return faultNames[f] }
 
-// A serverError is how the transport or the server puts a fault. It names the
-// execution, so that whoever gets it can be asked whether it is theirs.
+// A serverError is a fault as an error. It names the execution to which it belongs.
 type serverError struct {
 	exec *exec
 	err  error
@@ -81,7 +77,6 @@ const codeRateLimited, codeTransport = -32023, -32005
 
 var errLeft = errors.New("connection reset by peer")
 
-// CallTool executes a call as its fault has it.
 func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	e, latency := s.w.handOver(ctx, s, params)
 	defer s.w.over(e)

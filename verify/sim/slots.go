@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -24,8 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 )
 
-// slots are those of a chain that may be empty, and what of them is filled in a
-// scenario.
+// slots are those of a chain that may be empty, and which of them are filled in a scenario.
 type slots struct {
 	judged   bool // the arguments decide the class
 	careful  bool // writes are asked about too
@@ -38,6 +39,8 @@ type slots struct {
 	viewed   bool // every other caller may not see everything
 	locked   bool // definitions must be accepted
 	entities bool // the arguments of trusty's tools name what they are about
+	doubted  bool // a call that may have happened is held
+	traced   bool // the sources of arguments are known
 }
 
 func drawSlots(r *rand.Rand) slots {
@@ -49,6 +52,7 @@ func drawSlots(r *rand.Rand) slots {
 	if one(4) {
 		s.limit = 3 + r.IntN(8)
 	}
+	s.doubted, s.traced = one(2), one(4)
 	return s
 }
 
@@ -60,13 +64,13 @@ const (
 
 var weights = map[string]int{first: 60, losesAnswers: 10, second: 50}
 
-// assemble hangs the chains in front of the catalogue: one for those who may see
-// everything, and one for those who may not. They share all that can be shared.
+// assemble puts the chains in front of the catalog: one for callers that may see everything, and one
+// for those that may not. They share all that can be shared.
 func (w *scenario) assemble(t *testing.T) {
 	s := w.settings
 	asking := hitl.Options{Timeout: askTimeout, Lifetime: s.lifetime, MaxPending: s.maxPending, Writes: s.careful}
 	if s.standing {
-		asking.Remember = hitl.Session
+		asking.Remember, asking.OfferMembers, asking.Store = hitl.Session, true, w.approvals
 	}
 	outer, inner := chain.Standard{}, chain.Standard{
 		Outermost:  []middleware.Middleware{w.outermost},
@@ -86,6 +90,9 @@ func (w *scenario) assemble(t *testing.T) {
 		judge := preflight.New(preflight.Options{Rules: rules, Resolver: w, Trusted: w.trusts})
 		outer.Preflight, inner.Preflight = judge, judge
 	}
+	if s.traced {
+		outermost.Flow = w.tracing(t)
+	}
 	ask := hitl.New(w, asking)
 	outer.Confirm, inner.Confirm = ask, ask
 	if s.pooled {
@@ -103,6 +110,9 @@ func (w *scenario) assemble(t *testing.T) {
 			outermost.Telemetry, inner.PerCall = trail.Record, append(inner.PerCall, trail.Intent)
 		}
 	}
+	if s.doubted {
+		outermost.Doubt = doubt.New(doubt.Options{})
+	}
 	if s.shown {
 		outermost.Output = output.New(output.Options{Limit: shownLimit})
 		outermost.Outermost = append([]middleware.Middleware{}, outermost.Outermost...)
@@ -119,7 +129,6 @@ func (w *scenario) assemble(t *testing.T) {
 	}
 }
 
-// guarding is a catalogue, or a view of one.
 type guarding interface {
 	middleware.ToolCaller
 	chain.Admitter
@@ -139,7 +148,7 @@ func (w *scenario) nest(outer, inner chain.Standard, executor guarding) middlewa
 }
 
 func (w *scenario) memory() cache.Options {
-	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{})}
+	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{Entries: 8000})}
 	if w.settings.remembered {
 		o.Idempotent = true
 	}
@@ -152,7 +161,6 @@ func (w *scenario) memory() cache.Options {
 	return o
 }
 
-// pool gives trusty its replicas.
 func (w *scenario) pool(t *testing.T) middleware.Middleware {
 	var all []route.Replica
 	for _, id := range []string{first, losesAnswers, second} {
@@ -171,13 +179,8 @@ func (w *scenario) catalogOptions() catalog.Options {
 	var o catalog.Options
 	if w.settings.viewed {
 		o.Permission = func(tool *middleware.Tool) string {
-			switch tool.Safety() {
-			case annotation.Safe:
-				return tool.Server + ".read"
-			case annotation.Moderate:
-				return tool.Server + ".write"
-			}
-			return tool.Server + ".danger"
+			byClass := map[annotation.Safety]string{annotation.Safe: ".read", annotation.Moderate: ".write"}
+			return tool.Server + cmp.Or(byClass[tool.Safety()], ".danger")
 		}
 	}
 	if w.settings.locked {
@@ -187,14 +190,12 @@ func (w *scenario) catalogOptions() catalog.Options {
 	return o
 }
 
-// sees reports whether a call may be made by its caller's scopes, worked out by
-// hand.
+// sees reports whether the scopes of the caller cover the call, worked out by hand.
 func (r *record) sees(server string, l law) bool {
 	return !r.narrow || server == replica || server == liar && l == reads
 }
 
-// refresh lists a server's tools again, and those of its replicas. Without a lock
-// they are accepted with that.
+// refresh lists the tools of a server and its replicas again, which accepts them without a lock.
 func (w *scenario) refresh(server string) {
 	err := w.tools.Refresh(context.Background(), server)
 	if server == trusty {
@@ -211,7 +212,6 @@ func (w *scenario) refresh(server string) {
 	}
 }
 
-// accept accepts all that is listed.
 func (w *scenario) accept() {
 	if !w.settings.locked {
 		return

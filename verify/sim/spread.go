@@ -31,8 +31,7 @@ const (
 	spreadDeadline = 4 * time.Second
 )
 
-// A spread is one scenario over two replicas, which share an engine that is slow,
-// loses requests and answers, and is away for a while.
+// A spread is one scenario over two replicas and one engine, which may fail.
 type spread struct {
 	journal // its mutex guards chance while calls run, and events
 
@@ -121,7 +120,6 @@ func (s *spread) play(t *testing.T) {
 	}
 }
 
-// replica is a chain as one process has it.
 func (s *spread) replica() middleware.ToolCaller {
 	o := cache.Options{Remote: (*lossyMemory)(s.engine)}
 	if s.names {

@@ -20,9 +20,8 @@ const (
 
 var errLost = errors.New("sim: the engine gave no answer")
 
-// An engine is the embedded stores behind a network that delays and loses, and
-// away for a while in some scenarios. What it was not told of the end of a write
-// it is told later, and until then nobody believes it, as contrib/redis does.
+// An engine is the embedded stores behind a network that delays, loses and is away for a while. An
+// end of a write that was lost is sent later; until then nothing is trusted, as in contrib/redis.
 type engine struct {
 	approvals.Store
 
@@ -38,7 +37,6 @@ type engine struct {
 	well bool // nothing is lost any more
 }
 
-// An outage is a stretch of time; the zero value is none.
 type outage struct{ from, to time.Time }
 
 func (o outage) has(t time.Time) bool { return !t.Before(o.from) && t.Before(o.to) }
@@ -99,17 +97,15 @@ func (e *engine) pay() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.owed {
-		_ = e.memory.End(context.Background(), w)
+		_, _ = e.memory.End(context.Background(), w)
 	}
 	e.owed = nil
 }
 
-// Add implements [approvals.Store].
 func (e *engine) Add(ctx context.Context, a approvals.Approval) error {
 	return e.do(ctx, func() error { return e.Store.Add(ctx, a) })
 }
 
-// Advance implements [approvals.Store].
 func (e *engine) Advance(ctx context.Context, id string, change approvals.Change) error {
 	return e.do(ctx, func() error { return e.Store.Advance(ctx, id, change) })
 }
@@ -150,18 +146,20 @@ func (m *lossyMemory) Begin(ctx context.Context, w cache.Write) error {
 	return e.do(ctx, func() error { return e.memory.Begin(ctx, w) })
 }
 
-// End owes what it cannot tell, so that nobody believes what is known until it is
-// told.
-func (m *lossyMemory) End(ctx context.Context, w cache.Write) error {
+// End owes what it cannot send, so that nothing is trusted until then.
+func (m *lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err error) {
 	e := (*engine)(m)
 	e.mu.Lock()
 	e.owed = append(e.owed, w)
 	e.mu.Unlock()
-	err := e.do(ctx, func() error { return e.memory.End(ctx, w) })
+	err = e.do(ctx, func() (err error) {
+		ticket, err = e.memory.End(ctx, w)
+		return err
+	})
 	if !e.away.has(time.Now()) {
 		e.pay()
 	}
-	return err
+	return ticket, err
 }
 
 type lossyLimiter engine

@@ -41,7 +41,6 @@ func (w *scenario) turns() [][]*record {
 	return all
 }
 
-// runTurn makes the calls of one turn as a batch.
 func (w *scenario) runTurn(turn []*record) {
 	var calls []middleware.Call
 	for _, r := range turn {
@@ -65,7 +64,6 @@ func (w *scenario) runTurn(turn []*record) {
 // booked is the chain as a batch sees it, with the books kept of each call.
 type booked struct{ w *scenario }
 
-// Describe implements [middleware.Describer].
 func (b booked) Describe() middleware.Description {
 	return middleware.Description{Next: b.w.caller}
 }
@@ -77,8 +75,8 @@ func (b booked) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	return b.w.make(ctx, r, call)
 }
 
-// checkTurn says what must hold when a call goes on beside those before it: nothing of
-// its turn and its server that may matter is under way. The caller holds the mutex.
+// checkTurn checks when a call goes on that nothing before it in its turn and at its server is in
+// flight that may matter. The caller holds the mutex.
 func (w *scenario) checkTurn(r *record) {
 	if !r.ended.IsZero() {
 		return // what a middleware of the host left running
@@ -93,20 +91,19 @@ func (w *scenario) checkTurn(r *record) {
 	}
 }
 
-// matters reports whether the call may change something. One whose class the host has
-// forged keeps the place of what it says it is, and the guard lets it do nothing.
+// matters reports whether the call may change something. With a class that the host has forged it
+// keeps that place, and the guard stops it.
 func (r *record) matters() bool { return r.law != reads && (r.law != asks || r.rogue != kinder) }
 
-// hasItsTurn reports whether the call ended while others of its turn were under way, for
-// which it may have waited.
+// hasItsTurn reports whether the call may have waited for others of its turn.
 func (r *record) hasItsTurn() bool {
 	return slices.ContainsFunc(r.turn, func(o *record) bool {
 		return o != r && !o.begun.IsZero() && (o.ended.IsZero() || !o.ended.Before(r.ended))
 	})
 }
 
-// ConfirmGroup is the approver at a desk where several questions lie: he answers those
-// that he would answer, in no order, when he has made up his mind about all of them.
+// ConfirmGroup is the approver for several questions at once. It answers those that the person would
+// answer, in no order, when all are decided.
 func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
 	type asked struct {
 		r       *record
@@ -139,7 +136,6 @@ func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 	return said, nil
 }
 
-// call is a record as it is handed in.
 func (w *scenario) call(r *record, tool *middleware.Tool) middleware.Call {
 	r.sent = []byte(r.text)
 	call := middleware.Call{ID: r.id, Scope: r.scope, Tool: tool, Arguments: json.RawMessage(r.sent), Meta: mcp.Meta{traceKey: r.id}}

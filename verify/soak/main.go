@@ -14,13 +14,14 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/fairlead-go/fairlead/verify/world"
 )
 
 func main() {
 	lasts := flag.Duration("for", 30*time.Minute, "how long")
 	agents := flag.Int("agents", 16, "how many call at once")
 	flag.Parse()
-	*agents = min(*agents, maxAgents)
 	if err := run(*lasts, *agents); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
@@ -39,8 +40,10 @@ func run(lasts time.Duration, agents int) error {
 	for i := range agents {
 		working.Go(func() { w.agent(ctx, i) })
 	}
+	working.Go(func() { w.judges(ctx) })
 	grown := watch(ctx, lasts, w)
 	working.Wait()
+	w.judge()
 	if err := w.close(); err != nil {
 		return err
 	}
@@ -57,14 +60,12 @@ func run(lasts time.Duration, agents int) error {
 	return errors.Join(w.broken.Err(), grown)
 }
 
-// A sample is what there was at one moment.
 type sample struct {
 	heap       uint64
 	goroutines int
 }
 
-// watch takes a sample forty times, prints it, and says what has grown since it was
-// warm: the first quarter is not looked at, and the last is compared with the second.
+// watch takes a sample forty times, prints it, and reports what has grown from the second quarter to the last.
 func watch(ctx context.Context, lasts time.Duration, w *soak) error {
 	const samples = 40
 	tick := time.NewTicker(lasts / (samples + 1))
@@ -92,11 +93,21 @@ func watch(ctx context.Context, lasts time.Duration, w *soak) error {
 	return nil
 }
 
+// judges holds calls against the laws time and again, so that there are never many.
+func (w *soak) judges(ctx context.Context) {
+	for world.Wait(ctx, 200*time.Millisecond) == nil {
+		w.pause.Lock()
+		w.judge()
+		w.pause.Unlock()
+	}
+}
+
 // sample waits for the calls that are on their way.
 func (w *soak) sample() sample {
 	w.pause.Lock()
 	defer w.pause.Unlock()
 	time.Sleep(time.Millisecond) // flights whose callers have gone
+	w.judge()
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)

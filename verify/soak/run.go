@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,60 +25,67 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Of each thing there are some, and three tools: one that reads it, one that adds to
-// it, one that deletes it. 1,002 tools, and 10,020 arguments that differ.
+// Each server has three tools, which read, add and delete items: 1,002 tools, 10,020 arguments.
 const (
-	things = 334
-	ids    = 10
-	scopes = 8
+	servers = 334
+	ids     = 10
+	scopes  = 8
 )
 
-const server = "crm"
+var kinds = map[string]world.Kind{"get": world.Read, "put": world.Add, "delete": world.Delete}
 
-// A soak is the chain with the server behind it, and what is known of both.
+// A soak is the chain with the servers behind it, and what is known of both.
 type soak struct {
 	caller middleware.ToolCaller
-	tools  [world.Delete + 1][things]*middleware.Tool
-	server *store
+	tools  [servers]world.Items
+	server world.Server // which is behind all of them
+	ledger world.Ledger
 	broken world.Breaches
 	close  func() error
 
-	// pause is held for writing while a sample is taken, and for reading during a call.
+	// pause is held for writing while calls are judged, and for reading during a call.
 	pause sync.RWMutex
 
-	calls, stopped, failed, denied atomic.Int64
+	mu     sync.Mutex
+	events []world.Event          // since calls were last judged
+	newest map[string]world.Event // of the writes before, by item
+
+	calls, reached, stopped, failed, denied atomic.Int64
 }
 
 func newSoak() (*soak, error) {
-	w := &soak{server: new(store)}
-	w.server.broken = &w.broken
+	w := &soak{newest: make(map[string]world.Event)}
+	w.server.Ledger = &w.ledger
 	c := catalog.New(catalog.Options{})
 	w.close = c.Close
-	var definitions []*mcp.Tool
-	for i := range things {
-		for _, verb := range verbs {
-			definitions = append(definitions, &mcp.Tool{Name: fmt.Sprintf("%s_thing_%d", verb, i), InputSchema: map[string]any{"type": "object"}})
+	entities := make(map[string][]string)
+	for i := range w.tools {
+		var definitions []*mcp.Tool
+		for name := range kinds {
+			definitions = append(definitions, &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}})
 		}
+		if err := c.AddTools(fmt.Sprintf("server-%d", i), middleware.ToolCallerFunc(w.execute), definitions...); err != nil {
+			return nil, err
+		}
+		w.tools[i] = make(world.Items)
 	}
-	if err := c.AddTools(server, w.server, definitions...); err != nil {
-		return nil, err
-	}
-	entities := map[string][]string{}
-	for kind, verb := range verbs {
-		for i := range things {
-			tool, ok := c.Lookup(server, fmt.Sprintf("%s_thing_%d", verb, i))
+	for name, kind := range kinds {
+		if _, err := c.OverrideMatching("*/"+name, kind.Annotations()); err != nil {
+			return nil, err
+		}
+		for i, tools := range w.tools {
+			tool, ok := c.Lookup(fmt.Sprintf("server-%d", i), name)
 			if !ok || !kind.Agrees(tool.Annotations) {
 				return nil, fmt.Errorf("%s is %v, and it %v", tool, tool.Safety(), kind)
 			}
-			w.tools[kind][i] = tool
-			entities[tool.String()] = []string{"id"}
+			tools[name], entities[tool.String()] = tool, []string{"id"}
 		}
 	}
 	trail := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
 	w.caller = chain.Standard{
 		Audit:     trail,
 		Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 1 << 40}}),
-		Confirm:   hitl.New(hitl.ConfirmerFunc(agree), hitl.Options{}),
+		Confirm:   hitl.New(hitl.ConfirmerFunc(world.Decide), hitl.Options{}),
 		Cache:     cache.New(cache.Options{Entries: 2000, Entities: entities}),
 		Retry:     retry.New(retry.Options{First: time.Millisecond}),
 		RateLimit: ratelimit.New(ratelimit.Options{PerMinute: 1e9}),
@@ -87,91 +94,87 @@ func newSoak() (*soak, error) {
 	return w, nil
 }
 
-// agree is a person who says yes to what has an even id.
-func agree(_ context.Context, r hitl.Request) (hitl.Decision, error) {
-	if t, err := asked(r.Tool, r.Arguments); err != nil || t.ID%2 != 0 {
-		return hitl.Decision{Reason: "an odd one"}, err
+// execute is the servers. It fails now and then: before it has done anything, or after.
+func (w *soak) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	n := w.reached.Add(1)
+	r, err := world.RequestOf(call)
+	switch {
+	case err != nil:
+		return nil, err
+	case n%97 == 0:
+		return nil, &world.Fault{Status: 429}
+	case n%1009 == 0: // a slow one
+		if err := world.Wait(ctx, 5*time.Millisecond); err != nil {
+			return nil, err
+		}
 	}
-	return hitl.Decision{Verdict: hitl.Approved, By: "the soak"}, nil
+	version := w.server.Execute(r.Call, r.Kind, nil, r.Things()...)
+	if n%193 == 0 {
+		return nil, &world.Fault{}
+	}
+	return world.Result(version), nil
 }
 
-// agent makes calls until the context is done: four of five read.
+// agent makes calls until ctx is done: four of five read, one of five has little time, and every
+// other deletion is denied.
 func (w *soak) agent(ctx context.Context, n int) {
 	random := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := 1; ctx.Err() == nil; i++ {
-		thing, id := int(float64(things)*random.Float64()*random.Float64()), random.IntN(ids)
-		kind := world.Read
+		id, name, within := fmt.Sprintf("%d/%d", n, i), "get", time.Minute
 		switch dice := random.IntN(100); {
 		case dice < 3:
-			kind = world.Delete
+			name = "delete"
 		case dice < 20:
-			kind = world.Add
+			name = "put"
 		}
-		call := middleware.Call{
-			ID: fmt.Sprintf("%d/%d", n, i), Scope: fmt.Sprint("user", n%scopes),
-			Tool: w.tools[kind][thing], Arguments: fmt.Appendf(nil, `{"id":%d}`, thing*ids+id),
+		if name == "delete" && random.IntN(2) == 0 {
+			id += world.Deny
 		}
-		w.call(ctx, call, time.Duration(random.IntN(50))*100*time.Microsecond)
+		if random.IntN(5) == 0 {
+			within = time.Duration(1+random.IntN(9)) * 100 * time.Microsecond
+		}
+		server := int(float64(servers) * random.Float64() * random.Float64())
+		w.call(ctx, fmt.Sprint("user", n%scopes), id, name, server, random.IntN(ids), within)
 	}
 }
 
-// call makes one call and holds its end against the law. Some have little time.
-func (w *soak) call(ctx context.Context, call middleware.Call, within time.Duration) {
+func (w *soak) call(ctx context.Context, scope, id, name string, server, item int, within time.Duration) {
 	w.pause.RLock()
 	defer w.pause.RUnlock()
-	if within > 0 && within < time.Millisecond {
-		hurried, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
-		ctx = hurried
-	}
+	caller := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		call.Scope = scope
+		return w.caller.CallTool(ctx, call)
+	})
 	w.calls.Add(1)
-	t, err := asked(call.Tool, call.Arguments)
-	if err != nil {
-		w.broken.Addf("%v: %s", err, call.Arguments)
-		return
-	}
-	least := w.server.acknowledged[t.Thing][t.ID].Load()
-	res, err := w.caller.CallTool(ctx, call)
-	var ended *budget.StoppedError
+	e := w.tools[server].Call(ctx, caller, id, name, fmt.Sprint(server, "/", item), "", within)
 	switch {
-	case ctx.Err() != nil:
-	case errors.As(err, &ended):
-		w.stopped.Add(1)
-	case errors.Is(err, hitl.ErrDenied):
-		if w.denied.Add(1); t.ID%2 == 0 {
-			w.broken.Addf("a yes to %s was taken for a no", call.Arguments)
+	case e.Denied:
+		if w.denied.Add(1); !strings.HasSuffix(id, world.Deny) {
+			w.broken.Addf("I13: the approval of %s was taken for a denial", id)
 		}
-	case err != nil:
+	case strings.HasPrefix(e.Err, "budget: "):
+		w.stopped.Add(1)
+	case e.Err != "" && ctx.Err() == nil:
 		w.failed.Add(1)
-	default:
-		w.answered(t, least, res)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
 }
 
-// answered holds an answer against what the server has acknowledged before the call
-// was made.
-func (w *soak) answered(t target, least int64, res *mcp.CallToolResult) {
-	var got answer
-	text, ok := res.Content[0].(*mcp.TextContent)
-	if !ok || json.Unmarshal([]byte(text.Text), &got) != nil {
-		w.broken.Addf("an answer that nobody gave: %v", res.Content[0])
-		return
-	}
-	switch {
-	case got.target != t:
-		w.broken.Addf("asked for %v and got %+v", t, got)
-	case got.Version < least:
-		w.broken.Addf("version %d of %v is known, and %d was answered", least, t, got.Version)
-	}
-	if t.Kind != world.Read {
-		known := &w.server.acknowledged[t.Thing][t.ID]
-		for have := known.Load(); have < got.Version && !known.CompareAndSwap(have, got.Version); have = known.Load() {
+// judge checks the calls since the last time against the laws. No call is in flight meanwhile.
+func (w *soak) judge() {
+	world.Reads(append(slices.Collect(maps.Values(w.newest)), w.events...), &w.broken)
+	world.Writes(w.events, w.ledger.Take(), &w.broken)
+	for _, e := range w.events {
+		if e.Kind != world.Read && e.Version > w.newest[e.Item].Version {
+			w.newest[e.Item] = e
 		}
 	}
-	text.Text = strings.Repeat("x", len(text.Text)) // it is the caller's own
+	w.events = w.events[:0]
 }
 
 func (w *soak) String() string {
 	return fmt.Sprintf("%d calls, of which %d reached the server, %d failed, %d were denied, %d stopped as loops",
-		w.calls.Load(), w.server.calls.Load(), w.failed.Load(), w.denied.Load(), w.stopped.Load())
+		w.calls.Load(), w.reached.Load(), w.failed.Load(), w.denied.Load(), w.stopped.Load())
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,48 +18,44 @@ func TestAShortSoakBreaksNoLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := 1; n < maxAgents && w.server.calls.Load() == 0; n++ { // once, or the machine stood still
+	for n := 1; n < 100 && w.reached.Load() == 0; n++ { // once, or the machine stood still
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		w.agent(ctx, n)
 		cancel()
 	}
+	calls := len(w.events)
+	w.judge()
 	if err := errors.Join(w.broken.Err(), w.close()); err != nil {
 		t.Error(err)
 	}
-	if w.calls.Load() == 0 || w.server.calls.Load() == 0 {
-		t.Error("nothing was called:", w)
+	if calls == 0 || w.reached.Load() == 0 || len(w.events) > 0 || len(w.ledger.All()) > 0 {
+		t.Error("nothing was called, or is left:", w)
 	}
 }
 
-func text(res *mcp.CallToolResult) string { return res.Content[0].(*mcp.TextContent).Text }
-
-// What breaks a law is seen.
+// What breaks a law is seen, though the calls before it were judged already.
 func TestBreachesAreSeen(t *testing.T) {
 	t.Parallel()
-	var known string
-	for name, wrap := range map[string]middleware.Middleware{
-		"an answer that is remembered through a write": func(next middleware.ToolCaller) middleware.ToolCaller {
+	kept := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "1"}}}
+	for want, wrap := range map[string]middleware.Middleware{
+		"I4": func(next middleware.ToolCaller) middleware.ToolCaller {
 			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-				if known != "" && call.Tool.Name() == "get_thing_0" {
-					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: known}}}, nil
+				if call.Tool.Name() == "get" {
+					return kept, nil
 				}
-				res, err := next.CallTool(ctx, call)
-				if err == nil && known == "" {
-					known = text(res)
-				}
-				return res, err
+				return next.CallTool(ctx, call)
 			})
 		},
-		"a write that happens twice": func(next middleware.ToolCaller) middleware.ToolCaller {
+		"I2": func(next middleware.ToolCaller) middleware.ToolCaller {
 			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 				_, _ = next.CallTool(ctx, call)
 				return next.CallTool(ctx, call)
 			})
 		},
-		"a yes that is taken for a no": func(next middleware.ToolCaller) middleware.ToolCaller {
+		"I13": func(next middleware.ToolCaller) middleware.ToolCaller {
 			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-				if call.Tool.Name()[0] == 'd' {
-					call.Arguments = []byte(`{"id":1}`)
+				if call.Tool.Name() == "delete" {
+					call.ID += world.Deny
 				}
 				return next.CallTool(ctx, call)
 			})
@@ -71,19 +67,26 @@ func TestBreachesAreSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.caller = wrap(w.caller)
-		for i, kind := range []world.Kind{world.Read, world.Add, world.Read, world.Delete} {
-			w.call(t.Context(), middleware.Call{ID: fmt.Sprintf("1/%d", i+1), Tool: w.tools[kind][0], Arguments: []byte(`{"id":2}`)}, 0)
+		for i, name := range []string{"put", "get", "put", "get", "delete"} {
+			w.call(t.Context(), "user", string(rune('a'+i)), name, 0, 2, time.Minute)
+			w.judge()
 		}
-		if seen := errors.Join(w.broken.Err(), w.close()) != nil; seen != (name != "nothing") {
-			t.Errorf("%s: a breach is seen: %v", name, seen)
+		if got := strings.Join(w.broken.List(), "\n"); want == "nothing" && got != "" || want != "nothing" && !strings.HasPrefix(got, want) {
+			t.Errorf("%q is seen, want %s", got, want)
+		}
+		if err := w.close(); err != nil {
+			t.Error(err)
 		}
 	}
 	w, err := newSoak()
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := middleware.Call{ID: "1/1", Tool: w.tools[world.Delete][0], Arguments: []byte(`{"id":1}`)}
-	if _, err := w.server.CallTool(t.Context(), call); err != nil || w.broken.Err() == nil {
-		t.Errorf("a deletion without a yes is not seen (%v)", err)
+	call := middleware.Call{ID: "1" + world.Deny, Tool: w.tools[0]["delete"], Arguments: []byte(`{"id":"0/1"}`)}
+	if _, err := w.execute(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	if w.judge(); w.broken.Err() == nil {
+		t.Error("a deletion without an approval is not seen")
 	}
 }

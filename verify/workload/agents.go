@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A policy stands between the agents and the servers.
 type policy struct {
 	name string
 	make func(w *run, tight bool) caller
@@ -29,6 +29,9 @@ const (
 func play(seed uint64, p policy, tight bool) tally {
 	w := newRun(seed, tight)
 	call := p.make(w, tight)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	go w.others(ctx)
 	var all sync.WaitGroup
 	for agent := range agents {
 		all.Go(func() { w.agent(agent, call) })
@@ -38,7 +41,6 @@ func play(seed uint64, p policy, tight bool) tally {
 	return w.tally
 }
 
-// agent makes its calls one after the other.
 func (w *run) agent(agent int, call caller) {
 	plan := chance(w.seed, "plan", agent)
 	zipf := rand.NewZipf(plan, 1.2, 1, things-1)
@@ -53,6 +55,19 @@ func (w *run) agent(agent int, call caller) {
 	}
 }
 
+// others write past every policy, once a second, and change all that is volatile.
+func (w *run) others(ctx context.Context) {
+	luck := chance(w.seed, "others")
+	zipf := rand.NewZipf(luck, 1.2, 1, things-1)
+	for world.Wait(ctx, time.Duration(1+luck.Int64N(int64(2*time.Second)))) == nil {
+		w.servers["live"].Execute("", world.Update, nil)
+		for _, t := range []*tool{&tools[3], &tools[10]} { // update_customer, set_due_date
+			_, about := t.arguments(agents, int(zipf.Uint64()))
+			w.servers[t.server].Execute("", t.kind, nil, about...)
+		}
+	}
+}
+
 func pick(n int) *tool {
 	for i := range tools {
 		if n -= tools[i].weight; n < 0 {
@@ -62,9 +77,11 @@ func pick(n int) *tool {
 	panic("the weights do not add up to 1,000")
 }
 
-// one makes one call and looks at what came of it.
 func (w *run) one(r *request, seen map[string]int64, call caller) {
-	true0 := w.version(r)
+	about := fmt.Sprint(r.about, r.tool.server)
+	w.mu.Lock()
+	true0, byAgents := w.version(r), w.written[about]
+	w.mu.Unlock()
 	begun := time.Now()
 	res, err := call(context.Background(), r)
 	w.mu.Lock()
@@ -78,13 +95,18 @@ func (w *run) one(r *request, seen map[string]int64, call caller) {
 	if err != nil {
 		panic(err)
 	}
-	own := fmt.Sprint(r.about, r.tool.server)
 	switch {
 	case r.tool.kind == world.Read:
-		if version < true0 {
+		switch {
+		case version >= true0:
+		case r.tool.fresh == annotation.Volatile:
+			w.late++
+		case version < byAgents:
 			w.stale++
+		default:
+			w.outdated++
 		}
-		if version < seen[own] {
+		if version < seen[about] {
 			w.ownStale++
 		}
 	case w.ledger.Times(r.id()) == 0:

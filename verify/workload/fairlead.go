@@ -18,9 +18,8 @@ import (
 
 type requestKey struct{}
 
-// chained is the chain in its standard order. The host names the members that name
-// things, and the servers' quotas where there are any; each attempt has the same
-// time as under the other policies.
+// chained is the chain in its standard order. The host names the members that name things, and the
+// servers' quotas if there are any.
 func chained(w *run, tight bool) chain.Standard {
 	entities := map[string][]string{}
 	for _, t := range tools {
@@ -49,8 +48,7 @@ func chained(w *run, tight bool) chain.Standard {
 	}
 }
 
-// executor hands a call to its server, and counts the dangerous ones that nobody was
-// asked about.
+// executor hands a call to its server, and counts the dangerous ones without a question.
 func executor(w *run) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := ctx.Value(requestKey{}).(*request)
@@ -71,7 +69,6 @@ func through(c middleware.ToolCaller, classed func(*tool) *middleware.Tool) call
 	}
 }
 
-// fairlead knows of the tools what their words say.
 func fairlead(w *run, tight bool) caller {
 	c := chained(w, tight)
 	c.Infer = infer.New(infer.Options{})
@@ -83,7 +80,9 @@ func fairlead(w *run, tight bool) caller {
 // fairleadDeclared is told by trusted servers what their tools do.
 func fairleadDeclared(w *run, tight bool) caller {
 	return through(chained(w, tight).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
-		return newTool(t, t.kind.Annotations().Attribute(annotation.Declared, t.server))
+		declared := t.kind.Annotations()
+		declared.Freshness = t.fresh
+		return newTool(t, declared.Attribute(annotation.Declared, t.server))
 	})
 }
 

@@ -59,7 +59,6 @@ type kept struct {
 	until time.Time
 }
 
-// cacheAll caches every result for five minutes, writes included.
 func cacheAll(w *run, _ bool) caller {
 	send := retrying(w.send)
 	known, err := lru.New[string, kept](10_000)
@@ -79,8 +78,7 @@ func cacheAll(w *run, _ bool) caller {
 	}
 }
 
-// An oracle knows what every tool does, what every write changed and whether an
-// attempt was executed. Nothing that only reads the wire can do better.
+// An oracle has what every tool does, what every write changed and whether an attempt was executed.
 type oracle struct {
 	w      *run
 	limits map[string]*rate.Limiter

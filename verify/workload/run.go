@@ -16,8 +16,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A request is one call that an agent wants, with its place in the run, from which
-// its chance is drawn.
+// A request is one call that an agent wants. Its chance is drawn from its place in the run.
 type request struct {
 	agent, turn int
 	tool        *tool
@@ -27,8 +26,7 @@ type request struct {
 
 func (r *request) id() string { return fmt.Sprintf("%d/%d", r.agent, r.turn) }
 
-// chance is a source of its own for each purpose, so that no policy changes the
-// luck of another.
+// chance is a source of its own for each purpose, so that policies share their luck.
 func chance(seed uint64, of ...any) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, of...)
@@ -45,32 +43,32 @@ const (
 
 const outageAt, outageFor = 100 * time.Second, 15 * time.Second
 
-// A run is the three servers under one policy. It counts what was done.
+// A run is the four servers under one policy. Others than the agents write to three of them.
 type run struct {
 	seed    uint64
 	begun   time.Time
 	quotas  map[string]*rate.Limiter // nil for none
-	servers map[string]*world.Server
+	servers map[string]*world.Server // by state
 	ledger  world.Ledger
 
 	mu       sync.Mutex
 	attempts map[string]int
+	written  map[string]int64 // what is known of all agents' writes
 	tally
 }
 
-// tally counts what became of the calls.
 type tally struct {
 	server, failed, tooMany           int
 	duplicates, lost, stale, ownStale int
+	late, outdated                    int // stale volatile reads; reads older than others' writes
 	asked, needless, unasked          int
 	waited, lasted                    time.Duration
 }
 
-// quotas are calls a second, by server.
-var quotas = map[string]float64{"crm": 12, "billing": 8, "notes": 3}
+var quotas = map[string]float64{"crm": 12, "billing": 8, "notes": 3, "live": 3}
 
 func newRun(seed uint64, tight bool) *run {
-	w := &run{seed: seed, begun: time.Now(), attempts: map[string]int{}, servers: map[string]*world.Server{}}
+	w := &run{seed: seed, begun: time.Now(), attempts: map[string]int{}, written: map[string]int64{}, servers: map[string]*world.Server{}}
 	for server := range quotas {
 		w.servers[server] = &world.Server{Ledger: &w.ledger}
 	}
@@ -80,7 +78,6 @@ func newRun(seed uint64, tight bool) *run {
 	return w
 }
 
-// limiters keep the quotas.
 func limiters() map[string]*rate.Limiter {
 	all := map[string]*rate.Limiter{}
 	for server, n := range quotas {
@@ -89,7 +86,6 @@ func limiters() map[string]*rate.Limiter {
 	return all
 }
 
-// call is one attempt.
 func (w *run) call(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
 	w.mu.Lock()
 	w.server++
@@ -129,7 +125,6 @@ func (w *run) call(ctx context.Context, r *request) (*mcp.CallToolResult, error)
 	return res, nil
 }
 
-// failing fails after a time.
 func failing(ctx context.Context, after time.Duration, status int) error {
 	return cmp.Or[error](world.Wait(ctx, after), &world.Fault{Status: status})
 }
@@ -137,15 +132,17 @@ func failing(ctx context.Context, after time.Duration, status int) error {
 // execute does what the tool does and answers with the version that it saw.
 func (w *run) execute(r *request) *mcp.CallToolResult {
 	version := w.servers[r.tool.server].Execute(r.id(), r.tool.kind, nil, r.about...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if r.tool.kind > world.Update && w.ledger.Times(r.id()) > 1 {
-		w.mu.Lock()
 		w.duplicates++
-		w.mu.Unlock()
+	}
+	if r.tool.kind != world.Read {
+		w.remember(r, w.written)
 	}
 	return world.Result(version)
 }
 
-// version returns that of what the request is about.
 func (w *run) version(r *request) int64 { return w.servers[r.tool.server].Version(r.about...) }
 
 // ask is a person who takes five seconds and agrees.

@@ -26,8 +26,8 @@ func TestFairleadDoesNoHarmAndSavesCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := outcome(t, name, false)
 			harmless(t, got)
-			if got.server*4 > bare.server*3 {
-				t.Errorf("%d calls reached a server, more than 0.75 of the %d without a chain", got.server, bare.server)
+			if got.server*5 > bare.server*4 {
+				t.Errorf("%d calls reached a server, more than 0.8 of the %d without a chain", got.server, bare.server)
 			}
 			if got.server*10 > best.server*14 {
 				t.Errorf("%d calls reached a server, more than 1.4 of the oracle's %d", got.server, best.server)
@@ -47,7 +47,8 @@ func harmless(t *testing.T, got tally) {
 	for what, n := range map[string]int{
 		"effects that happened twice":                 got.duplicates,
 		"writes that were answered from memory":       got.lost,
-		"reads older than a write before them":        got.stale,
+		"reads older than an agent's write before":    got.stale,
+		"reads of volatile tools that are stale":      got.late,
 		"reads that miss the agent's own write":       got.ownStale,
 		"dangerous calls that nobody was asked about": got.unasked,
 	} {
@@ -75,10 +76,10 @@ func TestTheWorkloadFindsHarm(t *testing.T) {
 	if got := outcome(t, "retry all (failsafe-go)", false); got.duplicates == 0 || got.unasked == 0 {
 		t.Errorf("retrying everything does no harm here: %+v", got)
 	}
-	if got := outcome(t, "cache and retry all", false); got.lost == 0 || got.stale == 0 || got.ownStale == 0 {
+	if got := outcome(t, "cache and retry all", false); got.lost == 0 || got.stale == 0 || got.ownStale == 0 || got.late == 0 || got.outdated == 0 {
 		t.Errorf("remembering everything does no harm here: %+v", got)
 	}
-	if got := outcome(t, "oracle", false); got.duplicates+got.lost+got.stale+got.ownStale+got.unasked+got.needless != 0 {
+	if got := outcome(t, "oracle", false); got.duplicates+got.lost+got.stale+got.ownStale+got.late+got.outdated+got.unasked+got.needless != 0 {
 		t.Errorf("the oracle does harm: %+v", got)
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Items are the tools of a server of items, for hosts of several replicas. They are called
-// "get", "list", "put" and "delete".
+// Items are the tools "get", "list", "put" and "delete" of a server of items.
 type Items map[string]*middleware.Tool
 
 const itemServer = "ledger"
@@ -38,9 +37,9 @@ var ItemEntities = map[string][]string{"ledger/get": {"id"}, "ledger/put": {"id"
 
 // A Request is a call of such a tool as the server has it.
 type Request struct {
-	Call string `json:"call"`
-	Kind Kind   `json:"kind"`
-	Item string `json:"item"` // empty for all
+	Call string
+	Kind Kind
+	Item string // empty for all
 }
 
 // Things returns the items that it is about, none for all.
@@ -62,8 +61,7 @@ func RequestOf(call middleware.Call) (Request, error) {
 	return Request{call.ID, itemKinds[call.Tool.Name()], arguments.ID}, nil
 }
 
-// Call makes a call of a tool within a time. A note makes its arguments differ from those
-// of others.
+// Call makes a call of a tool within a time. A note makes its arguments differ from those of others.
 func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name, item, note string, within time.Duration) Event {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -84,7 +82,9 @@ func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name,
 	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: t[name], Arguments: form, Meta: mcp.Meta{"traceparent": id}})
 	e.Ended = time.Now()
 	if err == nil {
-		e.Version, err = VersionOf(res)
+		if e.Version, err = VersionOf(res); err == nil {
+			res.Content[0].(*mcp.TextContent).Text = "-1" // it is the caller's own
+		}
 	}
 	if err != nil {
 		e.Err, e.Denied, e.NotSent = err.Error(), errors.Is(err, hitl.ErrDenied), middleware.NotSent(err)

@@ -89,8 +89,7 @@ func Reads(events []Event, broken *Breaches) {
 	}
 }
 
-// Writes notes what was executed twice, without an approval, or although its error says
-// that it was not.
+// Writes reports executions that were twice, unapproved, or denied by their error.
 func Writes(events []Event, ledger []Execution, broken *Breaches) {
 	times := make(map[string]int)
 	for _, x := range ledger {
@@ -127,8 +126,7 @@ func Again(ledger []Execution, prefix string) (n int) {
 	return n
 }
 
-// Peak returns the most calls that any stretch of time has beyond what the rate gives it, as
-// in a bucket that leaks.
+// Peak returns the most calls that any stretch of time has beyond the rate, as a leaky bucket.
 func Peak(ledger []Execution, perMinute float64) (most float64) {
 	ledger = slices.SortedFunc(slices.Values(ledger), func(a, b Execution) int { return a.Began.Compare(b.Began) })
 	level, last := 0.0, time.Time{}

@@ -1,6 +1,5 @@
-// Package world is what the simulation, the workload, the soak and the fleet have in
-// common: tools of each kind, a server whose things have versions, its faults, a ledger of
-// what it executed, and the laws that hold for what was answered and executed.
+// Package world is what the simulation, the workload, the soak and the fleet share: tools of each
+// kind, a server with versions, its faults, a ledger of executions, and the laws for both.
 package world
 
 import (
@@ -16,8 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Kind is what a tool really does, the least harmful first. What must hold for its calls
-// follows from that and not from the library's own classes.
+// A Kind is what a tool really does, the least harmful first, whatever the library makes of it.
 type Kind uint8
 
 // The kinds of tools.
@@ -44,8 +42,7 @@ func (k Kind) Hints() *mcp.ToolAnnotations {
 	return &mcp.ToolAnnotations{ReadOnlyHint: k == Read, DestructiveHint: new(k == Delete), IdempotentHint: k <= Update}
 }
 
-// Agrees reports whether annotations give a tool of this kind the class that it must have,
-// and whether they are right about repeating it.
+// Agrees reports whether annotations give a tool of this kind its class, and are right about repeats.
 func (k Kind) Agrees(a annotation.Annotations) bool {
 	switch k {
 	case Read:
@@ -106,8 +103,8 @@ type Server struct {
 	versions map[string]int64
 }
 
-// Execute does what a call of a kind asks for with some things, or with all of the server's,
-// and returns their version then. It works before and after that; nil is no work.
+// Execute does what a call of a kind does to some things, or to all of the server's, and returns
+// their version then. It works before and after that; nil is no work.
 func (s *Server) Execute(call string, kind Kind, work func(), things ...string) int64 {
 	e := Execution{Call: call, Kind: kind, Things: things, Began: time.Now()}
 	if work == nil {
@@ -133,8 +130,7 @@ func (s *Server) Execute(call string, kind Kind, work func(), things ...string) 
 	return version
 }
 
-// Version returns the version of some things, or of all of the server's: it grows with
-// every write to one of them.
+// Version returns the version of some things, or of all: each write to one of them raises it.
 func (s *Server) Version(things ...string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,6 +192,15 @@ func (l *Ledger) All() []Execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Execution(nil), l.all...)
+}
+
+// Take returns the ledger, and begins it anew.
+func (l *Ledger) Take() []Execution {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.all
+	l.all, l.times = nil, nil
+	return all
 }
 
 // Times returns how often a call was executed.

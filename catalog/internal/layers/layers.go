@@ -1,5 +1,4 @@
-// Package layers lays what is known of one tool over each other: what was inferred, what its server
-// declares, and what the host sets.
+// Package layers merges what was inferred of a tool, what its server declares, and what the host sets.
 package layers
 
 import (
@@ -54,10 +53,9 @@ func (l *Layers) Effective() (annotation.Annotations, []finding.Finding) {
 	return a, found
 }
 
-// lay lays the layers over each other: inferred, declared, the host's rules, the review and the host's
-// override; before is the class without the last two. What an untrusted server declares and what a
-// model claims come last and can only raise, in what the host has not set: so no class is less strict
-// than without them.
+// lay merges the layers: inferred, declared, the host's rules, the review and the host's override; before is
+// the class without the last two. The claims of an untrusted server and of a model come last and can only
+// raise, in fields that the host has not set.
 func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
 	a = l.Inferred
 	claim := l.Declared.Attribute(annotation.Declared, l.Server)

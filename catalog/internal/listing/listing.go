@@ -1,5 +1,4 @@
-// Package listing reads the tools that a server lists, within limits, and leaves out what cannot be
-// taken.
+// Package listing reads the tools that a server lists, within limits, and leaves out what cannot be taken.
 package listing
 
 import (
@@ -46,8 +45,7 @@ type Limits struct {
 	Forms              bool // definitions are kept in their canonical form as well
 }
 
-// A Definition is one tool of a list as it was taken: a copy, since the SDK hands out the list that
-// it caches to everyone who asks.
+// A Definition is one tool of a list, a copy, since the SDK returns the list that it caches.
 type Definition struct {
 	Tool               *middleware.Tool // without annotations
 	Declared, Inferred annotation.Annotations
@@ -202,8 +200,7 @@ func (l *Listing) done() {
 	}
 }
 
-// dropTwins takes out what has the name of another: of two tools with one name neither is taken,
-// since it is unknown which is meant.
+// dropTwins takes out all tools that have the name of another, since it is unknown which is meant.
 func (l *Listing) dropTwins() {
 	for _, d := range l.Tools {
 		l.named[d.Tool.Name()]++
@@ -317,4 +314,84 @@ func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 		}
 	}
 	return &Definition{Tool: tool}, nil
+}
+
+const (
+	places = 4           // lists of one session that have not returned
+	grace  = time.Second // in which a session that looks at its context has returned
+)
+
+// A Reader lists the tools of one session. It is safe for concurrent use. Since a session of the SDK may hang
+// in a write, whatever its context, a list is given up without it and keeps its place until it returns.
+type Reader struct {
+	id      string
+	session Session
+	limits  Limits
+	places  chan struct{}
+}
+
+// NewReader returns a reader for the server with the id.
+func NewReader(id string, s Session, l Limits) *Reader {
+	return &Reader{id: id, session: s, limits: l, places: make(chan struct{}, places)}
+}
+
+// Read lists the tools, and returns in time whatever the session does.
+func (r *Reader) Read(ctx context.Context) (*Listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Timeout,
+		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", r.limits.Timeout))
+	defer cancel()
+	select {
+	case r.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, r.unlisted(context.Cause(ctx))
+	}
+	type outcome struct {
+		l        *Listing
+		err      error
+		panicked any
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		o := outcome{err: r.unlisted(errors.New("its session ended the goroutine"))}
+		defer func() {
+			o.panicked = recover()
+			<-r.places
+			done <- o
+		}()
+		o.l, o.err = r.read(ctx)
+	}()
+	var o outcome
+	select {
+	case o = <-done:
+	case <-ctx.Done():
+		select {
+		case o = <-done:
+		case <-time.After(grace):
+			return nil, r.unlisted(context.Cause(ctx))
+		}
+	}
+	if o.panicked != nil {
+		panic(o.panicked) // on the caller's goroutine
+	}
+	return o.l, o.err
+}
+
+// Lost returns what a session cannot give because it was not prepared before it connected, or "": its lists as
+// the server wrote them, and notices of changes. A session that is not the SDK's is not judged.
+func Lost(s Session, prepared, notices bool) string {
+	cs, ok := s.(*mcp.ClientSession)
+	if !ok {
+		return ""
+	}
+	var lost []string
+	if !prepared {
+		lost = append(lost, "a hint that is absent cannot be told from one that is false, and one malformed tool fails the whole list: connect through mount.Transport")
+	}
+	if about := cs.InitializeResult(); !notices && about != nil && about.Capabilities != nil && about.Capabilities.Tools != nil && about.Capabilities.Tools.ListChanged {
+		lost = append(lost, "it tells when its tools change, and nobody listens: make the client with mount.Options")
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	return "its session was not prepared; " + strings.Join(lost, "; ")
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Calls are the attempts that reached a server: a call that is made three times counts three times,
-// and one that was refused, answered from a cache or not sent does not count.
+// Calls are the attempts that reached a server; a call that was refused, cached or not sent does not count.
 type Calls struct {
 	Count    int64
 	Failures int64 // ended in an error, or in a result that reports one
@@ -37,8 +36,7 @@ func (c *Calls) Add(o Calls) {
 	c.Duration += o.Duration
 }
 
-// A Meter counts calls by server and name, so that a new list of tools does not reset them. It holds
-// what was called and not what is listed: no server can make it grow.
+// A Meter counts calls by server and name, over all lists. It holds only called tools, so no server makes it grow.
 type Meter struct {
 	mu    sync.Mutex
 	tools map[name]*Calls
@@ -71,7 +69,7 @@ func (m *Meter) add(tool name, one Calls) {
 
 // Count counts a call that began at start, unless it was not sent.
 func (m *Meter) Count(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error) {
-	if middleware.NotSent(err) {
+	if err != nil && middleware.NotSent(err) {
 		return
 	}
 	one := Calls{Count: 1, Duration: time.Since(start)}

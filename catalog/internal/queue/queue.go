@@ -1,5 +1,4 @@
-// Package queue hands values to a listener, one after the other, each on a goroutine of its own.
-// A listener that is slow, panics or ends its goroutine delays nobody else.
+// Package queue passes values to a listener, one by one, on goroutines of its own. A slow listener delays nothing.
 package queue
 
 import "sync"

@@ -9,14 +9,18 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A dangerous call waits on the page, whose address is on standard error, until somebody
@@ -33,7 +37,7 @@ func TestProxyApprovesOnThePage(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- command.Run(ctx, []string{"proxy", "--approve", "web", "--", memory}, in, out, errs)
+		ended <- command.Run(ctx, []string{"proxy", "--approve", "web", "--reach", "none", "--", memory}, in, out, errs)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -136,4 +140,128 @@ func decide(t *testing.T, link string) {
 		text = page(browser.Get(list.String())) //nolint:bodyclose // page closes it
 	}
 	press(text, "Approve")
+}
+
+// A proxy that is killed while a question is open leaves nothing behind that is executed or
+// approved: the same call, made again of the next one, is a question of its own, which
+// fairlead approve finds.
+func TestApproveAfterAKill(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "fairlead")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("kept %t", kept), func(t *testing.T) {
+			t.Parallel()
+			approveAfterAKill(t, program, kept)
+		})
+	}
+}
+
+func approveAfterAKill(t *testing.T, program string, kept bool) {
+	t.Helper()
+	dir, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	runtime, err := os.MkdirTemp("", "run") //nolint:usetesting // the name of a socket has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(runtime) })
+	browser := "#!/bin/sh\nprintf '%s' \"$1\" > " + dir + "/opened\n"
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(browser), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	exe, key := mcptest.Child(t, "lying")
+	env := append(os.Environ(), key, "XDG_RUNTIME_DIR="+runtime, "PATH="+dir+":"+os.Getenv("PATH"))
+	approve := func() string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), program, "approve")
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	intents := func() int {
+		text, _ := os.ReadFile(filepath.Join(dir, "calls"))
+		return strings.Count(string(text), `"kind":"intent"`)
+	}
+	if got := approve(); got != "no call waits on an approvals page\n" {
+		t.Errorf("without a proxy: %s", got)
+	}
+	for _, killed := range []bool{true, false} {
+		args := []string{"proxy", "--approve", "web", "--reach", "none", "--audit", filepath.Join(dir, "calls"), "--", exe}
+		if kept {
+			args = slices.Insert(args, 1, "--store", store)
+		}
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env = env
+		said, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := mcptest.Dial(t, nil, &mcp.CommandTransport{Command: cmd}, mcptest.Legacy)
+		told := make(chan string, 1)
+		go func() {
+			res, err := client.CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
+			if err != nil {
+				told <- err.Error()
+				return
+			}
+			told <- res.Content[0].(*mcp.TextContent).Text
+		}()
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if strings.Contains(lines.Text(), "waits for approval at ") {
+				break
+			}
+		}
+		if got := intents(); got != 0 {
+			t.Errorf("%d calls were made without an approval", got)
+		}
+		if killed {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-told
+			continue
+		}
+		listed := approve()
+		for end := time.Now().Add(time.Minute); !strings.Contains(listed, "delete_account") && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			listed = approve() // the line with the link is written before the question stands on the page
+		}
+		link, err := os.ReadFile(filepath.Join(dir, "opened"))
+		if err != nil || !strings.HasPrefix(listed, `server/delete_account {"id":7}, until `) || strings.Contains(listed, "token") {
+			t.Fatalf("%v: %s", err, listed)
+		}
+		if left, _ := filepath.Glob(runtime + "/fairlead/*.sock"); len(left) != 1 {
+			t.Errorf("there are %v, want the socket of the one that lives", left)
+		}
+		decide(t, string(link))
+		if got := <-told; !strings.HasPrefix(got, "done") || intents() != 1 {
+			t.Errorf("%d calls were made: %s", intents(), got)
+		}
+		if !kept {
+			continue
+		}
+		files, _ := filepath.Glob(store + "/approvals-*.jsonl")
+		record, err := os.ReadFile(files[0])
+		for change, want := range map[string]int{`"op":"asked"`: 2, `"to":"void","by":"restart"`: 1, `"to":"approved"`: 1, `"to":"spent"`: 1, `"to":"done"`: 1} {
+			if got := strings.Count(string(record), change); got != want || err != nil {
+				t.Errorf("%s is in the store %d times, want %d:\n%s", change, got, want, record)
+			}
+		}
+	}
+}
+
+func TestReachIsChecked(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]string{
+		"--reach=pigeon": "none of desktop, browser and none", "--webhook=http://hooks.example": "has to begin with https://",
+	} {
+		var errs strings.Builder
+		if code := command.Run(t.Context(), []string{"proxy", flag, "--", "true"}, strings.NewReader(""), io.Discard, &errs); code != 2 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit %d, %s", flag, code, &errs)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,21 +25,21 @@ func auditCommand() *cobra.Command {
 		Short: "Read what was recorded of calls, and see whether anybody changed it",
 		Long:  `Reads the file that --audit of 'fairlead proxy' and 'fairlead call' writes.`,
 		Example: `  fairlead audit verify calls.jsonl
-  fairlead audit show calls.jsonl --outcome denied`,
+  fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h`,
 	}, auditVerifyCommand(), auditShowCommand())
 }
 
 func auditVerifyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "verify FILE",
+		Use:   "verify FILE|FOLDER",
 		Short: "Say whether a record is whole, and which calls have no end",
-		Long: `Reads the file and its head, and says whether records were changed, taken out or cut off.
-Calls that were about to be made and have no end are named: nobody knows whether they
-happened.
+		Long: `Reads the file, or each .jsonl file of the folder, with its head, and reports
+records that were changed, taken out or cut off. Calls that started and have no end are
+named: they may have happened.
 
-The exit code is 1 where the file is damaged, or where its head is missing, so that
-nobody knows whether its end is there. A file whose writer is at work, or was killed,
+The exit code is 1 if the file is damaged, or if its head is missing, since the file may
+then have been cut. A file whose writer is at work, or was killed,
 is not damaged. Whoever can write both files can write a whole new pair: keep the
 hash that is printed where they cannot.`,
 		Example: `  fairlead audit verify calls.jsonl
@@ -46,32 +47,44 @@ hash that is printed where they cannot.`,
 		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := audit.Verify(args[0])
-			if err != nil {
-				return auditFault(err)
-			}
 			write := verdict
 			if asJSON {
 				write = verdictJSON
 			}
-			return cmp.Or(written("verdict", write(cmd.OutOrStdout(), r)), broken(args[0], r))
+			return eachRecord(args[0], func(path string, r audit.Report) error {
+				if path != args[0] && !asJSON {
+					fmt.Fprintf(cmd.OutOrStdout(), "\nfile       %s\n", path)
+				}
+				return written("verdict", write(cmd.OutOrStdout(), r))
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object for programs")
 	return cmd
 }
 
-// auditFault says what keeps a record from being read.
-func auditFault(err error) error {
-	return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "audit: "))
-}
-
-// broken is the error about a record that cannot be relied on, nil for any other.
-func broken(path string, r audit.Report) error {
-	if r.State == audit.Damaged || r.State == audit.NotAttested {
-		return atFault(fmt.Errorf("%s: %s: %s", path, r.State, r.Problem))
+// eachRecord calls do with a file, or with each .jsonl file of a folder. The error is also
+// about those that are damaged.
+func eachRecord(path string, do func(path string, r audit.Report) error) (err error) {
+	all := []string{path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if all, err = filepath.Glob(filepath.Join(path, "*.jsonl")); err != nil || len(all) == 0 {
+			return cmp.Or(err, fmt.Errorf("%s holds no .jsonl file", path))
+		}
 	}
-	return nil
+	for _, path := range all {
+		r, failed := audit.Verify(path)
+		if failed != nil {
+			return errors.New(strings.TrimPrefix(failed.Error(), "audit: "))
+		}
+		if failed := do(path, r); failed != nil {
+			return failed
+		}
+		if r.State == audit.Damaged || r.State == audit.NotAttested {
+			err = errors.Join(err, atFault(fmt.Errorf("%s: %s: %s", path, r.State, r.Problem)))
+		}
+	}
+	return err
 }
 
 func verdict(out io.Writer, r audit.Report) error {
@@ -131,13 +144,18 @@ type recordFilter struct {
 // keeps reports whether a record is wanted; open are the calls without an end.
 func (f recordFilter) keeps(r audit.Record, open map[string]bool, now time.Time) bool {
 	same := func(want, got string) bool { return want == "" || want == got }
+	named, _ := filepath.Match(f.tool, r.Tool) // a bad pattern matches nothing
 	switch {
 	case f.open && (r.Kind != audit.Intent || !open[callOf(r)]):
 		return false
-	case f.since > 0 && r.Time.Before(now.Add(-f.since)):
+	case f.tooOld(r.Time, now):
 		return false
 	}
-	return same(f.server, r.Server) && same(f.tool, r.Tool) && same(f.class.value, r.Class) && same(f.outcome.value, string(r.Outcome)) && same(f.scope, r.Scope)
+	return same(f.server, r.Server) && (named || f.tool == "") && same(f.class.value, r.Class) && same(f.outcome.value, string(r.Outcome)) && same(f.scope, r.Scope)
+}
+
+func (f recordFilter) tooOld(at, now time.Time) bool {
+	return f.since > 0 && at.Before(now.Add(-f.since))
 }
 
 func callOf(r audit.Record) string { return fmt.Sprintf("%s/%d", r.Run, r.N) }
@@ -145,14 +163,18 @@ func callOf(r audit.Record) string { return fmt.Sprintf("%s/%d", r.Run, r.N) }
 func auditShowCommand() *cobra.Command {
 	f := recordFilter{class: choice{of: classes}, outcome: choice{of: outcomes}}
 	var asJSON bool
+	var flow string
 	cmd := &cobra.Command{
-		Use:   "show FILE",
+		Use:   "show FILE|FOLDER",
 		Short: "Print the records of a file, all or some",
 		Long: `Prints a line for each record, the oldest first; with several filters, those that all of
-them keep. What was taken out when it was written stays out. The file is verified
-too: the exit code is 1 where it is damaged.`,
-		Example: `  fairlead audit show calls.jsonl --tool delete_file --since 24h
+them keep. The line of an end has the call's arguments, and who allowed or denied it. What was
+taken out when it was written stays out. The file is verified too: the exit code is 1
+where it is damaged.`,
+		Example: `  # what was deleted in the last week, and who allowed it
+  fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h
   fairlead audit show calls.jsonl --open
+  fairlead audit show calls.jsonl --flow 17
   fairlead audit show calls.jsonl --class dangerous --json | jq .arguments`,
 		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -160,22 +182,24 @@ too: the exit code is 1 where it is damaged.`,
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
 				return fmt.Errorf("--since %v is no time that has passed; give one such as 24h", f.since)
 			}
-			r, err := audit.Verify(args[0])
-			if err != nil {
-				return auditFault(err)
-			}
-			return cmp.Or(atFault(f.print(cmd.OutOrStdout(), args[0], r, asJSON)), broken(args[0], r))
+			return eachRecord(args[0], func(path string, r audit.Report) error {
+				if flow != "" {
+					return atFault(printFlow(cmd.OutOrStdout(), path, flow))
+				}
+				return atFault(f.print(cmd.OutOrStdout(), path, r, asJSON))
+			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.server, "server", "", "of this server")
-	flags.StringVar(&f.tool, "tool", "", "of this tool")
+	flags.StringVar(&f.tool, "tool", "", "of this tool, or of those whose names fit a `pattern` such as 'delete*'")
 	f.class.register(cmd, "class", "of this class")
 	f.outcome.register(cmd, "outcome", "that ended so")
 	flags.StringVar(&f.scope, "scope", "", "of this scope")
 	flags.DurationVar(&f.since, "since", 0, "no older than this, such as 24h")
 	flags.BoolVar(&f.open, "open", false, "calls that have no end: nobody knows whether they happened")
 	flags.BoolVar(&asJSON, "json", false, "print the records as they stand in the file")
+	flags.StringVar(&flow, "flow", "", "where the arguments of this `CALL` came from, as far back as is known")
 	return cmd
 }
 
@@ -185,30 +209,72 @@ func (f recordFilter) print(out io.Writer, path string, r audit.Report, asJSON b
 	for _, o := range r.Open {
 		open[callOf(o)] = true
 	}
+	w := bufio.NewWriter(out)
+	var intent []byte                                   // of the call that a line is about
+	now, intents := time.Now(), make(map[string][]byte) // of those that have not ended
+	err := eachLine(path, func(text []byte) (early bool) {
+		call, kind, at := outline(text)
+		intent = intents[call]
+		if delete(intents, call); kind == audit.Intent {
+			intents[call] = text
+		}
+		return !at.IsZero() && f.tooOld(at, now)
+	}, func(text []byte, record audit.Record) {
+		if !f.keeps(record, open, now) {
+			return
+		}
+		var begun audit.Record
+		if record.Kind == audit.End && intent != nil && json.Unmarshal(intent, &begun) == nil {
+			record.Arguments = slices.Concat(record.Arguments, begun.Arguments) // one of them is empty
+		}
+		if asJSON {
+			fmt.Fprintf(w, "%s\n", bytes.TrimSpace(text))
+			return
+		}
+		fmt.Fprintln(w, recordLine(record))
+	})
+	return errors.Join(err, w.Flush())
+}
+
+// outline returns the call, the kind and the time of a record without decoding the rest of
+// its line. The time is zero if the line is not as an [audit.File] writes it.
+func outline(text []byte) (call string, kind audit.Kind, at time.Time) {
+	_, text, _ = bytes.Cut(text, []byte(`","time":"`))
+	clock, text, _ := bytes.Cut(text, []byte(`","kind":"`))
+	what, text, _ := bytes.Cut(text, []byte(`","run":"`))
+	run, text, _ := bytes.Cut(text, []byte(`","n":`))
+	n, _, _ := bytes.Cut(text, []byte(`,`))
+	at, _ = time.Parse(time.RFC3339Nano, string(clock))
+	return string(run) + "/" + string(n), audit.Kind(what), at
+}
+
+// eachLine reads the records of a file, and leaves out what is not one, or is skipped.
+func eachLine(path string, skip func(text []byte) bool, do func(text []byte, record audit.Record)) error {
 	in, err := os.Open(filepath.Clean(path))
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	w := bufio.NewWriter(out)
-	now := time.Now()
 	for lines := bufio.NewReader(in); ; {
 		text, err := lines.ReadBytes('\n')
 		var record audit.Record
-		if json.Unmarshal(text, &record) == nil && record.Kind != "" && f.keeps(record, open, now) {
-			if asJSON {
-				fmt.Fprintf(w, "%s\n", bytes.TrimSpace(text))
-			} else {
-				fmt.Fprintln(w, recordLine(record))
-			}
+		if !skip(text) && json.Unmarshal(text, &record) == nil && record.Kind != "" {
+			do(text, record)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return w.Flush()
+			return nil
 		case err != nil:
 			return err
 		}
 	}
+}
+
+func lasted(d time.Duration) string {
+	if d < time.Millisecond {
+		return "<1ms"
+	}
+	return d.Round(time.Millisecond).String()
 }
 
 // recordLine is a record on one line, safe to show.
@@ -224,14 +290,17 @@ func recordLine(r audit.Record) string {
 	}
 	fmt.Fprintf(&b, " %s (%s)", safetext.Line(tool), safetext.Line(r.Class))
 	if r.Outcome != "" {
-		took := "<1ms"
-		if r.Took >= time.Millisecond {
-			took = r.Took.Round(time.Millisecond).String()
-		}
-		fmt.Fprintf(&b, " %s in %s", safetext.Line(string(r.Outcome)), took)
+		fmt.Fprintf(&b, " %s in %s", safetext.Line(string(r.Outcome)), lasted(r.Took))
+	}
+	by, waited := r.By, ""
+	if by == "" && r.Via != "" {
+		by = "the user" // of the client, or at the terminal
+	}
+	if r.Waited > 0 {
+		waited = lasted(r.Waited)
 	}
 	for _, part := range []struct{ name, value string }{
-		{"scope", r.Scope}, {"from", r.From}, {"approval", r.Approval}, {"arguments", string(r.Arguments)}, {"error", r.Error},
+		{"call", r.Call}, {"scope", r.Scope}, {"from", r.From}, {"by", by}, {"via", r.Via}, {"waited", waited}, {"approval", r.Approval}, {"arguments", string(r.Arguments)}, {"error", r.Error},
 	} {
 		if part.value != "" {
 			fmt.Fprintf(&b, " %s=%s", part.name, safetext.Cut(safetext.Line(part.value), 200))

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -23,13 +24,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// patience is how long the person at the terminal has to answer.
 const patience = 10 * time.Minute
 
-// maxArguments is how much is read of the arguments of a call.
 const maxArguments = 16 << 20
 
-// A callOptions is the flags of call.
 type callOptions struct {
 	serverFlags
 
@@ -81,7 +79,7 @@ by the tool; the message says which, and whether it may have happened.`,
 
 func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target) (err error) {
 	ctx := cmd.Context()
-	person := hitl.Terminal(cmd.InOrStdin(), cmd.ErrOrStderr())
+	person := terminal.New(cmd.InOrStdin(), cmd.ErrOrStderr())
 	arguments := []byte(o.arguments)
 	if o.arguments == "-" {
 		person = nobody
@@ -125,7 +123,6 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 	return nil
 }
 
-// record has the chain write every call into a file, where one is named.
 func record(s *chain.Standard, path string) (ended func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
@@ -176,8 +173,7 @@ func find(all *fleet, name string) (*middleware.Tool, error) {
 	return nil, fmt.Errorf("there is no tool %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// print writes a result. What is to be seen on a terminal is made harmless; a program
-// behind a pipe gets the text as it is.
+// print writes a result: made safe on a terminal, as it is into a pipe.
 func (o *callOptions) print(out io.Writer, res *mcp.CallToolResult) error {
 	if o.asJSON {
 		return encode(out, res)

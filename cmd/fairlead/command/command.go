@@ -22,7 +22,6 @@ const (
 	exitUnreachable = 3
 )
 
-// An exitError ends the program with a code of its own.
 type exitError struct {
 	code int
 	err  error
@@ -39,7 +38,6 @@ func atFault(err error) error {
 	return &exitError{exitFindings, err}
 }
 
-// written is the error of writing what was asked for, nil for none.
 func written(what string, err error) error {
 	if err == nil {
 		return nil
@@ -74,8 +72,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitUsage
 }
 
-// noneEmpty refuses flags that were given an empty value, as of a variable that is not
-// set: without its record, its lock or its scopes a command would allow more.
+// noneEmpty rejects flags with an empty value, as of an unset variable: without its record, its lock
+// or its scopes a command would allow more.
 func noneEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if v := f.Value.String(); err == nil && (v == "" || v == "[]") {
@@ -85,8 +83,7 @@ func noneEmpty(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// harmless is a text for a terminal that may hold what a server wrote. Most have
-// nothing to hide, and stay as they are.
+// harmless makes text for a terminal safe, since it may hold what a server wrote.
 func harmless(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && safetext.Invisible(r) }) {
 		return safetext.Text(text)
@@ -94,7 +91,6 @@ func harmless(text string) string {
 	return text
 }
 
-// version is that of the module of which this program was built.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version + " " + info.GoVersion
@@ -102,7 +98,6 @@ func version() string {
 	return "(unknown)"
 }
 
-// root is the tree of the commands.
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "fairlead",
@@ -115,6 +110,8 @@ func root() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
+		approvalsCommand(),
+		approveCommand(),
 		auditCommand(),
 		callCommand(),
 		inferCommand(),

@@ -21,13 +21,10 @@ func (c *choice) register(cmd *cobra.Command, name, usage string) {
 	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.of, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// String returns the value.
 func (c *choice) String() string { return c.value }
 
-// Type names the flag's values in the help.
 func (*choice) Type() string { return "word" }
 
-// Set takes one of the values.
 func (c *choice) Set(value string) error {
 	value = strings.ToLower(value)
 	if !slices.Contains(c.of, value) {
@@ -50,8 +47,8 @@ func needs(what string, alone bool) cobra.PositionalArgs {
 	}
 }
 
-// until is a reader that ends with a context. A read from a terminal cannot be
-// interrupted, so one that is under way then stays behind until the process ends.
+// until is a reader that ends with a context. A read of a terminal that is under way then stays
+// behind until the process ends.
 func until(ctx context.Context, in io.Reader) io.Reader { return &interruptible{ctx, in} }
 
 type interruptible struct {

@@ -46,14 +46,12 @@ a line for each hint with the word, the place and the rule that decided it.`,
 	return cmd
 }
 
-// A listedTool is one line of the input.
 type listedTool struct {
 	server     string
 	definition *mcp.Tool
 	findings   []string
 }
 
-// An inferredTool is one line of the output.
 type inferredTool struct {
 	Name        string                 `json:"name"`
 	Annotations annotation.Annotations `json:"annotations"`
@@ -64,8 +62,7 @@ type inferredTool struct {
 	Findings    []string               `json:"findings"`
 }
 
-// maxBatch is how many bytes of input are looked at together. It bounds the
-// memory; the catalogues of a thousand servers fit into it.
+// maxBatch is how many bytes of input are inferred together, which bounds the memory.
 const maxBatch = 64 << 20
 
 func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []listedTool) error) error {
@@ -103,7 +100,6 @@ func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []liste
 	return nil
 }
 
-// answer writes a line for each tool.
 func answer(out io.Writer, tools []listedTool) error {
 	write := json.NewEncoder(safetext.JSONWriter(out))
 	write.SetEscapeHTML(false)
@@ -137,8 +133,7 @@ func explain(out io.Writer, tools []listedTool) error {
 	return nil
 }
 
-// inferByServer looks at the tools of each server together and returns what was
-// inferred in the order of the tools.
+// inferByServer infers the tools of each server together, and returns them in the order of the tools.
 func inferByServer(tools []listedTool) []annotation.Annotations {
 	groups := make(map[string][]int)
 	for i, t := range tools {
@@ -163,11 +158,10 @@ func inferByServer(tools []listedTool) []annotation.Annotations {
 	return all
 }
 
-// toolName is MCP's rule for the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// readTool reads one line. Only a line that names no tool is at fault; a member
-// of the wrong type is left out and becomes a finding.
+// readTool reads one line. Only a line without a name is at fault; a member of the wrong type is left
+// out and becomes a finding.
 func readTool(line []byte) (listedTool, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil || members == nil {
@@ -189,6 +183,7 @@ func readTool(line []byte) (listedTool, error) {
 	text("server", &t.server)
 	text("title", &t.definition.Title)
 	text("description", &t.definition.Description)
+	const most = 40 // bytes of a schema in a finding
 	schema := func(key string, to *any) {
 		raw, ok := members[key]
 		switch {
@@ -196,7 +191,10 @@ func readTool(line []byte) (listedTool, error) {
 		case bytes.HasPrefix(raw, []byte("{")) || key == "outputSchema" && (string(raw) == "true" || string(raw) == "false"):
 			*to = raw
 		default:
-			t.findf("%s is %s, which MCP does not allow; it was not looked at", key, short(raw))
+			if len(raw) > most {
+				raw = append(raw[:most:most], "…"...)
+			}
+			t.findf("%s is %s, which MCP does not allow; it was not looked at", key, raw)
 		}
 	}
 	schema("inputSchema", &t.definition.InputSchema)
@@ -206,12 +204,4 @@ func readTool(line []byte) (listedTool, error) {
 
 func (t *listedTool) findf(format string, args ...any) {
 	t.findings = append(t.findings, fmt.Sprintf(format, args...))
-}
-
-func short(raw json.RawMessage) string {
-	const most = 40
-	if len(raw) > most {
-		return string(raw[:most]) + "…"
-	}
-	return string(raw)
 }

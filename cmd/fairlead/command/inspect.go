@@ -24,7 +24,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An inspectOptions is the flags of inspect.
 type inspectOptions struct {
 	serverFlags
 
@@ -148,7 +147,6 @@ func reportOf(all *fleet) (*report.Report, error) {
 	return r, nil
 }
 
-// loadLock reads a lock file, nil for "".
 func loadLock(path string) (*pins.Lock, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // no lock is not an empty one
@@ -163,7 +161,6 @@ func loadLock(path string) (*pins.Lock, error) {
 	return lock, nil
 }
 
-// nobody is a person who is not there.
 var nobody = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
 
 // standard is the chain that the command hangs in front of servers.

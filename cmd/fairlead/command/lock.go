@@ -28,7 +28,6 @@ beside the code. 'fairlead inspect --lock' and 'fairlead proxy --lock' go by it.
 	}, lockDiffCommand(), lockAcceptCommand())
 }
 
-// A lockFlags is what both of its commands take.
 type lockFlags struct {
 	serverFlags
 
@@ -41,8 +40,7 @@ func (f *lockFlags) register(cmd *cobra.Command) {
 	must(cmd.MarkFlagFilename("lock"))
 }
 
-// open lists the tools of the servers against the lock file; where there is none,
-// nothing was accepted.
+// open lists the tools of the servers against the lock file; without one, nothing was accepted.
 func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, error) {
 	lock, err := pins.Load(f.path)
 	switch {
@@ -62,8 +60,7 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 	return all, nil
 }
 
-// changes lists the tools and shows what has changed since they were accepted. The
-// servers are there until the fleet is closed.
+// changes lists the tools and shows what has changed since they were accepted. The caller closes all.
 func (f *lockFlags) changes(cmd *cobra.Command, args []string) (all *fleet, changes []pins.Change, err error) {
 	targets, err := f.targets(args, cmd.ArgsLenAtDash())
 	if err != nil {
@@ -81,7 +78,6 @@ func (f *lockFlags) changes(cmd *cobra.Command, args []string) (all *fleet, chan
 	return all, changes, nil
 }
 
-// show writes the changes for a person.
 func show(out io.Writer, changes []pins.Change) error {
 	w := bufio.NewWriter(out)
 	for _, c := range changes {

@@ -6,27 +6,34 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
 	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/doubt"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/spf13/cobra"
 )
 
-// proxyFlags are what the proxy is told on the command line.
 type proxyFlags struct {
 	serverNames
 
-	policy, listen, audit, lock, inbox, store string
-	replicas                                  int
-	approve, scopes                           []string
-	trust, readOnly, verbose                  bool
+	policy, listen, audit, lock, inbox, store, webhook string
+	replicas                                           int
+	approve, scopes, reach                             []string
+	trust, readOnly, verbose                           bool
 }
 
 func proxyCommand() *cobra.Command {
@@ -54,12 +61,14 @@ of the calls, by OTLP over HTTP.`,
 	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` in place of standard input and output")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
 	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
+	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are told that a call waits on that page: desktop, browser (opened once for each client) or none")
+	f.StringVar(&o.webhook, "webhook", "", "an https `URL` that is told too; "+hookVariable+" holds the key that signs it")
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")
 	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
-	f.StringVar(&o.store, "store", "", "share memory, pace and approvals with other proxies in front of the same servers, such as redis://localhost:6379/0")
+	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals, for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, in which these also share memory and pace")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
 	return cmd
@@ -95,12 +104,15 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	if name := o.file(o.audit, decided.Audit); name != "" {
-		file, err := audit.OpenFile(name, log)
-		if err != nil {
+		var file *audit.File
+		if file, err = audit.OpenFile(name, log); err != nil {
 			return fmt.Errorf("--audit: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		p.Audit = file
+		p.Audit, p.Doubt = file, doubt.NewLedger(doubt.LedgerOptions{Logger: log})
+		for _, r := range file.InDoubt() {
+			p.Doubt.Add(doubt.Call{ID: r.Call, Scope: r.Scope, Server: r.Server, Tool: r.Tool, Time: r.Time, Arguments: r.Arguments})
+		}
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -124,17 +136,36 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}()
 	waiting := inbox.Options{Logger: log}
-	if o.store != "" {
+	switch {
+	case o.store != "" && !isRedis(o.store):
+		var file *approvals.File
+		if file, err = o.openFolder(p.Servers, log); err != nil {
+			return fmt.Errorf("--store: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = file }
+	case o.store != "":
 		var store *redis.Store
 		if store, err = o.openStore(cmd.Context(), p.Servers, log); err != nil {
-			return err
+			return fmt.Errorf("--store: %w", err)
 		}
 		defer func() { err = errors.Join(err, store.Close()) }()
-		p.Share, waiting.Board = o.share(store), store.Board()
+		p.Share = func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
+			c.Remote = store.Cache()
+			limit.Shared, limit.Replicas = store.Limiter(), o.replicas
+			ask.Store = store.Approvals()
+		}
+		waiting.Board = store.Board()
 	}
-	if p.Confirm, err = approvers(ctx, by, o.inbox, inbox.New(waiting), cmd.ErrOrStderr()); err != nil {
+	ways, err := o.ways(log)
+	if err != nil {
 		return err
 	}
+	page := &page{ctx: ctx, address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways}
+	if p.Confirm, err = approvers(by, page); err != nil {
+		return err
+	}
+	p.Waits = waits(by)
 	served, err := proxy.New(p)
 	if err != nil {
 		return err
@@ -150,6 +181,26 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
+const hookVariable = "FAIRLEAD_WEBHOOK_KEY"
+
+// ways returns how a person is told of a question on the page.
+func (o *proxyFlags) ways(log *slog.Logger) (*reach.Ways, error) {
+	w := &reach.Ways{Logger: log, Desktop: slices.Contains(o.reach, "desktop"), Browser: slices.Contains(o.reach, "browser")}
+	for _, way := range o.reach {
+		if way != "desktop" && way != "browser" && way != "none" {
+			return nil, fmt.Errorf("--reach %s: it is none of desktop, browser and none", way)
+		}
+	}
+	if o.webhook == "" {
+		return w, nil
+	}
+	var err error
+	if w.Webhook, err = reach.NewWebhook(o.webhook, os.Getenv(hookVariable)); err != nil {
+		return nil, fmt.Errorf("--webhook: %w", err)
+	}
+	return w, nil
+}
+
 // file is a file that the command line names, or else the policy, beside itself.
 func (o *proxyFlags) file(flag, inPolicy string) string {
 	if flag != "" || inPolicy == "" || filepath.IsAbs(inPolicy) {
@@ -158,7 +209,6 @@ func (o *proxyFlags) file(flag, inPolicy string) string {
 	return filepath.Join(filepath.Dir(o.policy), inPolicy)
 }
 
-// targets are the servers that the command line names.
 func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 	targets, err := o.serverNames.targets(words, dash)
 	if err != nil {

@@ -22,10 +22,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// judgeKey names the variable with the key that the judge is sent.
 const judgeKey = "FAIRLEAD_JUDGE_KEY"
 
-// A reviewOptions is the flags of review.
 type reviewOptions struct {
 	lockFlags
 
@@ -95,7 +93,6 @@ func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
 	return r.walk(cmd.Context())
 }
 
-// A review is one walk through the tools of servers.
 type review struct {
 	*fleet
 
@@ -125,11 +122,12 @@ func (r *review) walk(ctx context.Context) error {
 	all := r.candidates(r.o.all)
 	for i, tool := range all {
 		fmt.Fprintf(r.out, "\n%d of %d\n", i+1, len(all))
-		r.show(tool)
+		held := r.change(tool)
+		r.show(tool, held)
 		p := r.propose(ctx, tool)
 		d, quit, err := r.ask()
 		if err == nil {
-			err = r.keep(tool, p, d)
+			err = r.keep(tool, held != nil, p, d)
 		}
 		if err != nil {
 			return atFault(fmt.Errorf("%w; what was decided before is in %s", err, r.o.path))
@@ -158,11 +156,11 @@ func (r *review) change(tool *middleware.Tool) *pins.Change {
 }
 
 // show shows a tool, all of it since a decision accepts all of it.
-func (r *review) show(tool *middleware.Tool) {
+func (r *review) show(tool *middleware.Tool, held *pins.Change) {
 	w := bufio.NewWriter(r.out)
 	defer w.Flush()
-	if c := r.change(tool); c != nil && c.Kind == pins.Changed {
-		fmt.Fprint(w, c.Diff())
+	if held != nil && held.Kind == pins.Changed {
+		fmt.Fprint(w, held.Diff())
 	} else {
 		fmt.Fprint(w, safetext.Text(tool.Explain()))
 	}
@@ -242,13 +240,13 @@ func (r *review) line(question string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// keep writes the person's decision to the lock file, or else that of the judge if it raises the
-// class of what was accepted and no person has decided.
-func (r *review) keep(tool *middleware.Tool, p *judge.Proposal, d pins.Decision) error {
+// keep writes the person's decision to the lock file, or else that of the judge if it raises an
+// accepted class that no person has decided.
+func (r *review) keep(tool *middleware.Tool, held bool, p *judge.Proposal, d pins.Decision) error {
 	was, who := tool.Safety(), d.Reviewer
 	if d.Class == annotation.Unknown {
 		word, _ := r.lock.Decided(tool)
-		if p == nil || p.Class == was || p.Class >= max(was, annotation.Moderate) || len(word.Evidence) > 0 || r.change(tool) != nil {
+		if p == nil || p.Class == was || p.Class >= max(was, annotation.Moderate) || len(word.Evidence) > 0 || held {
 			return nil
 		}
 		d.Class, d.Reason, who = p.Class, p.Reason, p.Model+" alone"

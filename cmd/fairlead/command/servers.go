@@ -27,7 +27,6 @@ NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client
 Claude, Codex, Cursor, opencode, VS Code, Windsurf, Zed and others write it; several of
 these may stand together. --server NAME takes that server alone out of such a file.`
 
-// A serverNames is the servers that a command line names.
 type serverNames struct {
 	configs []string
 	servers []string
@@ -41,7 +40,6 @@ func (f *serverNames) register(cmd *cobra.Command) {
 	must(cmd.MarkFlagFilename("config", "json", "jsonc", "toml"))
 }
 
-// A serverFlags is the servers whose tools a command lists.
 type serverFlags struct {
 	serverNames
 
@@ -55,15 +53,13 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.wait, "timeout", 2*time.Minute, "how long a server may take to start and to list its tools")
 }
 
-// must panics where a command is put together wrongly.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// targets returns the servers; dash is how many of the words stand before the two
-// hyphens, negative where there are none.
+// targets returns the servers; dash is how many words precede the two hyphens, negative without them.
 func (f *serverNames) targets(words []string, dash int) ([]dial.Target, error) {
 	urls, command := words, []string(nil)
 	if dash >= 0 {
@@ -163,8 +159,7 @@ func (f *serverNames) find(name string) (all []dial.Target, err error) {
 	return all, nil
 }
 
-// split puts in variables and takes a command line apart. What is an URL is one word,
-// though it has signs that mean something to a shell.
+// split expands variables and takes a command line apart. A URL stays one word.
 func split(text string) ([]string, error) {
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		url, err := shell.Expand(text, nil)
@@ -173,7 +168,6 @@ func split(text string) ([]string, error) {
 	return shell.Fields(text, nil)
 }
 
-// A fleet is the servers that answered, and their tools.
 type fleet struct {
 	tools  *catalog.Catalog
 	lock   *pins.Lock // nil for none
@@ -181,7 +175,6 @@ type fleet struct {
 	cancel context.CancelCauseFunc
 }
 
-// An asked server did or did not answer.
 type asked struct {
 	dial.Target
 
@@ -189,8 +182,8 @@ type asked struct {
 	err    error
 }
 
-// connect reaches the servers and lists their tools. One that fails harms no other;
-// the error is about how they were named, or about all of them.
+// connect reaches the servers and lists their tools. The error is about how they were named, or about
+// all of them.
 func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, lock *pins.Lock) (*fleet, error) {
 	if f.wait <= 0 {
 		return nil, fmt.Errorf("--timeout %v is no time to wait; give one such as 30s", f.wait)

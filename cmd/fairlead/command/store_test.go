@@ -12,10 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // startProxy runs the program until the test ends, and returns where it serves. A Redis

@@ -18,12 +18,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// telemetryPatience bounds the last export, when the proxy ends.
 const telemetryPatience = 5 * time.Second
 
-// telemetry returns what exports spans and metrics by OTLP over HTTP, as OpenTelemetry's
-// environment variables configure it; nil if they name no endpoint. End exports what is
-// left.
+// telemetry exports spans and metrics by OTLP over HTTP, as OpenTelemetry's environment variables
+// configure it; nil without an endpoint. End exports what is left.
 func telemetry(ctx context.Context, log *slog.Logger) (t proxy.Telemetry, end func() error, err error) {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv(endpoint) == "" {

@@ -10,11 +10,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// codexKey is where Codex keeps its servers.
 const codexKey = "mcp_servers"
 
-// codexEntries returns the servers of a file of Codex's, which is TOML, in their order.
-// Each is made the JSON object that another client would have written.
+// codexEntries returns the servers of a TOML file of Codex, in their order, each as JSON.
 func codexEntries(text []byte) ([]entry, error) {
 	if err := checkTOML(text); err != nil {
 		return nil, err
@@ -48,8 +46,7 @@ func codexEntries(text []byte) ([]entry, error) {
 	return found, nil
 }
 
-// codexLine is the line in which the server is first named. The parser does not tell,
-// and it is only for people who look for it.
+// codexLine is the line in which the server is first named, for people who look for it.
 func codexLine(text []byte, name string) int {
 	names := regexp.MustCompile(`(?m)^[ \t]*(\[?[ \t]*` + codexKey + `[ \t]*\.[ \t]*)?["']?` + regexp.QuoteMeta(name) + `["']?[ \t]*[].=]`)
 	if at := names.FindIndex(text); at != nil {
@@ -58,14 +55,12 @@ func codexLine(text []byte, name string) int {
 	return 1
 }
 
-// Limits on a file of TOML, which people write by hand. Its parser calls itself for
-// each level and has none, and no program survives a stack that runs out.
+// Limits on a file of TOML. Its parser calls itself for each level and could run out of stack.
 const (
 	maxTOML      = 1 << 20
 	maxTOMLDepth = 100 // lists and tables within each other, and words of one key
 )
 
-// checkTOML says what keeps a text from being parsed.
 func checkTOML(text []byte) error {
 	if len(text) > maxTOML {
 		return fmt.Errorf("it has more than %d bytes", maxTOML)
@@ -93,8 +88,7 @@ func checkTOML(text []byte) error {
 	return nil
 }
 
-// quotedTOML is how many bytes the text in quotes has that begins here. One that does
-// not end in its line has no end.
+// quotedTOML is how many bytes the text in quotes has that begins here.
 func quotedTOML(text []byte) int {
 	mark := string(text[:1])
 	escapes := mark == `"`
@@ -105,7 +99,6 @@ func quotedTOML(text []byte) int {
 	return min(len(line), 1+upTo(line[1:], mark, escapes)+1)
 }
 
-// upTo is how many bytes stand before the end.
 func upTo(text []byte, end string, escapes bool) int {
 	for i := 0; i < len(text); i++ {
 		switch {

@@ -16,19 +16,15 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxConfig is how much a configuration file may hold. Some clients keep their whole
-// history in it.
+// maxConfig is how long a configuration file may be. Some clients keep their history in it.
 const maxConfig = 64 << 20
 
-// Configured returns the servers of a configuration file, in the order of the file, as
-// the clients write it: "mcpServers" (Claude, Cursor, Windsurf, Cline, Gemini and
-// others), "servers" (VS Code, in its settings within "mcp"), "context_servers" (Zed),
-// "mcp" (opencode), or, where the file's name ends in .toml, "mcp_servers" (Codex). What
-// a client keeps beside them is not looked at.
+// Configured returns the servers of a configuration file, in the order of the file, as the clients write it:
+// "mcpServers" (Claude, Cursor, Windsurf, Cline, Gemini and others), "servers" (VS Code, in its settings within
+// "mcp"), "context_servers" (Zed), "mcp" (opencode), or "mcp_servers" in a .toml file (Codex).
 //
-// With names, those servers are returned, whether they are switched off or not;
-// without, all that are not. One that cannot be used is an error that names file and
-// entry, and so is a file that names none.
+// With names, it returns those servers, switched off or not; otherwise all that are not switched off.
+// The error names file and entry. A file without servers is an error too.
 func Configured(path string, names ...string) ([]Target, error) {
 	text, err := read(path)
 	if err != nil {
@@ -103,7 +99,6 @@ func quoted(names ...string) string {
 	return strings.Join(shown, ", ")
 }
 
-// An entry is one server as the file has it.
 type entry struct {
 	name string
 	line int
@@ -158,22 +153,14 @@ func jsonEntries(text []byte) ([]entry, error) {
 	case len(found) == 0:
 		return nil, errors.New("it names no server")
 	}
-	return latest(found), nil
-}
-
-// latest leaves out what a later entry of the same name takes the place of.
-func latest(all []entry) []entry {
-	last := make(map[string]int, len(all))
-	for i, e := range all {
+	i, last := 0, make(map[string]int, len(found)) // the last of a name takes the place of the others
+	for i, e := range found {
 		last[e.name] = i
 	}
-	var kept []entry
-	for i, e := range all {
-		if last[e.name] == i {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(found, func(e entry) bool {
+		i++
+		return last[e.name] != i-1
+	}), nil
 }
 
 // entriesAt returns the servers of one place, in their order, and whether it is there.

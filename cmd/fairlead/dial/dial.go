@@ -1,5 +1,4 @@
-// Package dial reaches MCP servers: those that an URL or a command line names, and
-// those in the configuration files of well-known clients.
+// Package dial connects to MCP servers by URL, by command line, or from the files of known clients.
 package dial
 
 import (
@@ -29,9 +28,8 @@ type Server struct {
 	said   *tail.Tail // nil for an URL
 }
 
-// Connect connects the client to the target, over a transport that is prepared for a
-// catalogue. The error names the target, what a
-// command last wrote to its standard error, and what to do.
+// Connect connects the client to the target, over a transport that is prepared for a catalog. The
+// error names the target, the last line on its standard error, and what to do.
 func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -48,7 +46,6 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 	return s, nil
 }
 
-// transport is the way to the target, which was checked.
 func (s *Server) transport() mcp.Transport {
 	t := s.target
 	if t.URL == "" {
@@ -73,8 +70,7 @@ func (s *Server) transport() mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: client}
 }
 
-// Explain says which server failed, what it said last, and what to do, without the
-// secrets that can be told from the rest: an error of HTTP holds the whole URL.
+// Explain names the server that failed, its last words, and what to do, without recognizable secrets.
 func (s *Server) Explain(err error) error {
 	switch {
 	case s.said == nil:

@@ -140,9 +140,8 @@ func unmarshalling(err error) error {
 	return err
 }
 
-// An expander puts in what a client's configuration only names. The first that is not
-// there is its fault: a server that starts with an empty key fails in ways that lead
-// nowhere.
+// An expander replaces what a configuration only names. The first that is missing is its fault,
+// since a server with an empty key fails later and elsewhere.
 type expander struct {
 	dir   string
 	fault error
@@ -158,8 +157,7 @@ func (x *expander) values(all ...map[string]scalar) map[string]string {
 	return out
 }
 
-// named is what stands for something else: ${env:X}, ${X} and ${X:-default}, and the
-// folders that editors know; {env:X} and {file:X} are opencode's.
+// named matches ${env:X}, ${X} and ${X:-default}, the folders of editors, and opencode's {env:X} and {file:X}.
 var named = regexp.MustCompile(`\$\{[^}]*\}|\{(?:env|file):[^}]*\}`)
 
 func (x *expander) text(s string) string {
@@ -205,8 +203,7 @@ func (x *expander) failed(err error) {
 	}
 }
 
-// workspace is the folder of a project's configuration file, which stands in it or in
-// a hidden folder of it.
+// workspace is the folder of a project's configuration file, or its parent if that is hidden.
 func (x *expander) workspace() string {
 	dir, err := filepath.Abs(x.dir)
 	x.failed(err)

@@ -11,8 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A Target names a server: an http or https URL, or a command with its arguments
-// that speaks MCP on its standard input and output.
+// A Target names a server: an http or https URL, or a command that speaks MCP on its standard streams.
 type Target struct {
 	ID      string            // what the server is called here; a catalogue takes it
 	URL     string            // "" for a command
@@ -25,8 +24,7 @@ type Target struct {
 	Line    int               // where it stands there
 }
 
-// Words is the target of a command line: one word with a scheme is an URL, all else a
-// command and its arguments. Nothing is checked before [Connect].
+// Words is the target of a command line: one word with a scheme is a URL. Connect checks it.
 func Words(words ...string) Target {
 	if len(words) == 1 && strings.Contains(words[0], "://") {
 		return Target{ID: defaultID, URL: words[0]}
@@ -37,11 +35,9 @@ func Words(words ...string) Target {
 // Command is the target of a command and its arguments.
 func Command(words ...string) Target { return Target{ID: defaultID, Command: words} }
 
-// defaultID is what a server is called that nobody named.
 const defaultID = "server"
 
-// String returns the target as a person would type it, without the secrets that can
-// be told from the rest. It may still hold any character.
+// String returns the target as a person would type it, without recognizable secrets. It may hold any character.
 func (t Target) String() string {
 	text := strings.Join(t.Command, " ")
 	if t.URL != "" {
@@ -53,8 +49,7 @@ func (t Target) String() string {
 	return new(redact.Redactor).Text(text)
 }
 
-// ids are what a catalogue takes, and what is told from a tool in "server/tool" and
-// "server__tool".
+// ids are what a catalog accepts, and unambiguous in "server/tool" and "server__tool".
 var ids = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // Check says what keeps the target from being one.
@@ -74,8 +69,7 @@ func (t Target) Check() error {
 	return nil
 }
 
-// Several gives targets that came from several places ids that no two share: each
-// keeps its own where it can.
+// Several gives targets from several places different ids: each keeps its own if it can.
 func Several(targets []Target) []Target {
 	taken := make(map[string]bool)
 	for i := range targets {
@@ -100,8 +94,7 @@ func idOf(name string) string {
 	return cmp.Or(strings.Trim(id[:min(len(id), 60)], "-"), defaultID)
 }
 
-// headers adds a server's headers to the requests to it, and neither to another host that
-// a redirect may lead to nor to this one without TLS.
+// headers adds a server's headers to requests to it, but not to another host or without TLS.
 type headers struct {
 	next   http.RoundTripper
 	url    *url.URL

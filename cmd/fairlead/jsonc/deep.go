@@ -6,9 +6,8 @@ import "bytes"
 // maxDepth is how deep encoding/json goes.
 const maxDepth = 10_000
 
-// Deep returns the line in which lists and objects of a text, JSON maybe with comments,
-// stand within each other deeper than encoding/json goes, 0 where they do not. A reader that calls itself for each
-// and has no such limit would run out of stack, which no program survives.
+// Deep returns the line in which lists and objects of JSON, maybe with comments, are nested deeper
+// than encoding/json goes, 0 if they are not. A parser without that limit would run out of stack.
 func Deep(text []byte) (line int) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -1,5 +1,5 @@
-// Package judge asks a language model which class a tool has. What it answers is a proposal: the
-// definition that it reads was written by a server, and may be made to mislead it.
+// Package judge asks a language model which class a tool has. The answer is a proposal: a server
+// wrote the definition, and may try to mislead the model.
 package judge
 
 import (
@@ -58,8 +58,7 @@ type Proposal struct {
 	Model, Prompt, Answer string
 }
 
-// New returns a judge. The error names the option that cannot be used. A key is sent over TLS or to
-// this machine, and redirects are not followed.
+// New returns a judge. A key is sent over TLS or to this machine, and redirects are not followed.
 func New(o Options) (*Judge, error) {
 	u, err := url.Parse(o.URL)
 	switch {
@@ -76,8 +75,7 @@ func New(o Options) (*Judge, error) {
 	return &Judge{o, &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
-// Propose asks which class a tool has. Its name, description and input schema are sent, and nothing
-// else.
+// Propose asks which class a tool has. It sends the name, the description and the input schema.
 func (j *Judge) Propose(ctx context.Context, tool *mcp.Tool) (Proposal, error) {
 	definition, err := json.Marshal(map[string]any{"name": tool.Name, "description": tool.Description, "inputSchema": tool.InputSchema})
 	if err != nil {
@@ -98,7 +96,6 @@ func (j *Judge) Propose(ctx context.Context, tool *mcp.Tool) (Proposal, error) {
 	return p, nil
 }
 
-// ask returns the text with which the model answers.
 func (j *Judge) ask(ctx context.Context, definition string) (string, error) {
 	type message struct {
 		Role    string `json:"role"`

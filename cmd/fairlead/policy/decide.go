@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Decide returns what the rules say of a tool of this class, and the rule that says so,
-// nil where none does.
+// Decide returns the verdict on a tool of this class, and the rule that decides, nil for none.
 func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, *Rule) {
 	var decides *Rule
 	for i := range p.Rules {
@@ -32,9 +32,8 @@ func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, 
 	return decides.Verdict, decides
 }
 
-// allows reports whether a rule that allows speaks of a class: of dangerous tools only by
-// their names, and of those of which nothing is known only with that of their server,
-// since whoever made the tool has chosen what it is called.
+// allows reports whether a rule that allows covers a class: dangerous tools only by their names, and
+// unknown ones only with the name of their server, whose author has chosen that of the tool.
 func (r *Rule) allows(class annotation.Safety) bool {
 	switch class {
 	case annotation.Safe, annotation.Moderate:
@@ -48,17 +47,30 @@ func (r *Rule) allows(class annotation.Safety) bool {
 // At says where a line of the policy stands.
 func (p *Policy) At(line int) string { return fmt.Sprintf("%s:%d", p.Name, line) }
 
-// Confirmer says yes where the policy does, and asks next about the rest.
+// Confirmer approves what the policy allows, and asks next about the rest. A rule does not allow a
+// call in doubt, nor arguments from an untrusted source, which its author did not foresee.
 func (p *Policy) Confirmer(next hitl.Confirmer) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		stranger := slices.ContainsFunc(r.Sources, func(s hitl.Source) bool { return s.Rule != "" })
+		line := 0
 		if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v == Allow {
-			return hitl.Decision{Verdict: hitl.Approved, By: "the policy, " + p.At(rule.Line)}, nil
+			line = rule.Line
+		} else if a := p.approved(r); a != nil && v == None {
+			line = a.Line
+		}
+		if line > 0 && !stranger && r.InDoubt.IsZero() {
+			return hitl.Decision{Verdict: hitl.Approved, By: "the policy, " + p.At(line), Via: "policy"}, nil
 		}
 		if next == nil {
 			return hitl.Decision{}, errNobody
 		}
 		return next.Confirm(ctx, r)
 	})
+}
+
+// TrustsResults reports whether the results of a tool may be used like the user's words.
+func (p *Policy) TrustsResults(t *middleware.Tool) bool {
+	return slices.ContainsFunc(p.Trusted, func(trusted Pattern) bool { return trusted.Matches(t.Server, t.Name()) })
 }
 
 var errNobody = fmt.Errorf("policy: nobody is there to be asked; see --approve")
@@ -80,15 +92,21 @@ type catalogue interface {
 // Apply tells a catalogue what the policy says of tools.
 func (p *Policy) Apply(c catalogue) error {
 	for _, o := range p.Tools {
-		if err := override(c, o.Tool, o.Annotations); err != nil {
+		var err error
+		if o.Tool.Exact() {
+			err = c.Override(o.Tool.server, o.Tool.tool, o.Annotations)
+		} else {
+			_, err = c.OverrideMatching(o.Tool.server+"/"+o.Tool.tool, o.Annotations)
+		}
+		if err != nil {
 			return fmt.Errorf("policy: %s: %w", p.At(o.Line), err)
 		}
 	}
 	return nil
 }
 
-// Raise is a middleware for where a call is classed: it makes those calls ones to ask
-// about of which the policy says so, whatever a catalogue made of it.
+// Raise is a middleware that raises calls to ones that ask, if the policy does so, whatever the
+// catalog made of them.
 func (p *Policy) Raise(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		call.Tool = p.Raised(call.Tool)
@@ -115,16 +133,7 @@ func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
 	return &raised
 }
 
-func override(c catalogue, t Pattern, a annotation.Annotations) error {
-	if t.Exact() {
-		return c.Override(t.server, t.tool, a)
-	}
-	_, err := c.OverrideMatching(t.server+"/"+t.tool, a)
-	return err
-}
-
-// Needs is the permission that the file says a caller of a tool needs; "" where it does
-// not say. The last that matches counts.
+// Needs is the permission that a caller of a tool needs by the file; "" for none. The last one counts.
 func (p *Policy) Needs(t *middleware.Tool) string {
 	needs := ""
 	for _, one := range p.Permissions {
@@ -135,8 +144,8 @@ func (p *Policy) Needs(t *middleware.Tool) string {
 	return needs
 }
 
-// Lifetime returns for how long results of a tool are used, where usual is what follows
-// from its freshness. The shortest time of those that match counts; none is 0.
+// Lifetime returns for how long results of a tool are used; usual follows from its freshness. The
+// shortest time that matches counts; none is 0.
 func (p *Policy) Lifetime(t *middleware.Tool, usual time.Duration) time.Duration {
 	least := time.Duration(-1)
 	for _, l := range p.Cache {
@@ -153,8 +162,7 @@ func (p *Policy) Lifetime(t *middleware.Tool, usual time.Duration) time.Duration
 	return max(least, 0)
 }
 
-// Explain says which of the rules match a tool, which of them decides, and why the
-// others do not, each on a line.
+// Explain lists the rules that match a tool, which of them decides, and why the others do not.
 func (p *Policy) Explain(t *middleware.Tool) string {
 	var b strings.Builder
 	class := t.Safety()

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Load reads a policy file. One that others than its owner may write, or that belongs to
-// somebody else than the user and root, is refused.
+// Load reads a policy file. One that others may write, or another user's but root's, is an error.
 func Load(name string) (*Policy, error) {
 	text, err := read(name)
 	if err != nil {
@@ -44,9 +43,8 @@ func read(name string) ([]byte, error) {
 	return text, nil
 }
 
-// A Live is a policy file that is read again when it has changed. One that can no longer
-// be read, or has become invalid, changes nothing: what was read last stays. It is safe
-// for concurrent use.
+// A Live is a policy file that is read again when it has changed. One that is invalid changes nothing.
+// It is safe for concurrent use.
 type Live struct {
 	name string
 	log  *slog.Logger
@@ -59,9 +57,7 @@ type Live struct {
 	seen   look
 }
 
-// A look is what the file said, or why it could not be read. Its time and size would be
-// less to compare, and do not tell all edits: two of one size within a tick of the file
-// system's clock, or one that keeps the time.
+// A look is the text of the file, or why it could not be read. Its time and size would miss edits.
 type look struct{ text, fault string }
 
 // OpenLive reads a file for the first time; then it has to be in order.

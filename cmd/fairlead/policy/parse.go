@@ -11,17 +11,15 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/tailscale/hujson"
 )
 
-// maxFile is how long a file may be, in bytes.
 const maxFile = 8 << 20
 
-// Parse reads the text of a policy: JSON, in which comments and a comma too many are
-// allowed. Where anything in it is not understood, nothing of it counts: the error names
-// each fault with its line and key. The name is for explanations.
+// Parse reads the text of a policy: JSON, maybe with comments and trailing commas. If anything is not
+// understood, the error lists each fault with its line and key. The name is for explanations.
 func Parse(name string, text []byte) (*Policy, error) {
 	r := &reader{name: name, raw: text}
 	if len(text) > maxFile {
@@ -59,6 +57,7 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 		"retry":       r.fields(map[string]field{"attempts": r.count(&p.Retry.Attempts)}),
 		"cache":       r.lifetimes(&p.Cache),
 		"budget":      r.budget(p),
+		"flow":        r.flow(p),
 		"output": r.fields(map[string]field{"limit": r.counted(&p.OutputLimit, func(n int) bool { return n < leastOutput },
 			"it has to be at least %d, so that something can be said", leastOutput)}),
 		"lock":  r.text(&p.Lock),
@@ -66,7 +65,6 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 	})
 }
 
-// leastOutput is what an answer has to have room for.
 const leastOutput = 200
 
 func (r *reader) texts(to *[]string, words ...string) field {
@@ -102,11 +100,7 @@ func (r *reader) rule(p *Policy) field {
 		if len(r.faults) == before && (rule.Tool.written == "" || verdict == "") {
 			r.faultf(v, key, `it needs "tool" and "decide"`)
 		}
-		for i, word := range verdicts {
-			if word == verdict {
-				rule.Verdict = Verdict(i)
-			}
-		}
+		rule.Verdict = Verdict(slices.Index(verdicts, verdict))
 		p.Rules = append(p.Rules, rule)
 	}
 }
@@ -179,8 +173,7 @@ func (r *reader) hint(to *annotation.Hint) field {
 	}
 }
 
-// permission is the form of what a tool may need. It has no wildcard, which is for
-// scopes.
+// permission is the form of what a tool may need, without the wildcards of scopes.
 var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
 
 func (r *reader) permission(p *Policy) field {
@@ -251,7 +244,24 @@ func (r *reader) budget(p *Policy) field {
 	}
 }
 
-// mostRepeats is what package budget takes.
+func (r *reader) flow(p *Policy) field {
+	return func(v hujson.Value, key string) {
+		var off []string
+		r.object(v, key, map[string]field{
+			"trusted": r.each(func(v hujson.Value, key string) {
+				var trusted Pattern
+				if r.pattern(&trusted)(v, key); trusted.written != "" {
+					p.Trusted = append(p.Trusted, trusted)
+				}
+			}),
+			"off": r.texts(&off, string(flow.UntrustedValue), string(flow.UnknownAddress), string(flow.SensitiveOut), string(flow.Instructed)),
+		})
+		for _, rule := range off {
+			p.FlowOff = append(p.FlowOff, flow.Rule(rule))
+		}
+	}
+}
+
 const mostRepeats = 100
 
 // unreachable names the rules that never decide anything.
@@ -285,7 +295,6 @@ func (p *Policy) unreachable() []string {
 	return all
 }
 
-// maxCompared is how many pairs of rules are compared for a warning.
 const maxCompared = 5_000_000
 
 // settles reports whether a rule leaves another nothing to decide.
@@ -304,19 +313,6 @@ func (r Rule) settles(other Rule, earlier bool) bool {
 // lookEvery is how often a [Live] looks at its file at most.
 const lookEvery = time.Second
 
-func (r *reader) approvals(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		var remember string
-		r.object(v, key, map[string]field{
-			"by": r.by(&p.By), "timeout": r.duration(&p.Approvals.Timeout),
-			"remember": r.text(&remember, "once", "session", "always"), "writes": r.flag(&p.Approvals.Writes),
-			"maxPending": r.count(&p.Approvals.MaxPending),
-		})
-		p.Approvals.Remember = map[string]hitl.Remember{"": hitl.Once, "once": hitl.Once, "session": hitl.Session, "always": hitl.Always}[remember]
-	}
-}
-
-// approvers are who can be asked.
 var approvers = []string{"elicit", "web", "terminal", "deny"}
 
 func (r *reader) by(to *[]string) field {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A Pattern names tools: "server/tool", each with the stars, question marks and classes
-// of [path.Match], or a tool alone, of whichever server.
+// A Pattern names tools: "server/tool", each with the wildcards of [path.Match], or a tool of any server.
 type Pattern struct{ server, tool, written string }
 
 // ParsePattern reads a pattern.
@@ -57,7 +56,6 @@ func (p Pattern) Exact() bool {
 	return strings.Contains(p.written, "/") && !strings.ContainsAny(p.written, `*?[\`)
 }
 
-// namesServer reports whether the pattern is about one server.
 func (p Pattern) namesServer() bool { return !strings.ContainsAny(p.server, `*?[\`) }
 
 // covers reports whether it is certain that p names every tool that q does.
@@ -65,8 +63,8 @@ func (p Pattern) covers(q Pattern) bool {
 	return coversWord(p.server, q.server) && coversWord(flat(p.tool), flat(q.tool))
 }
 
-// coversWord tries what a star may stand for: nothing, something short, something long.
-// A question mark of p's covers one of these and not the others.
+// coversWord tries what a star may match: nothing, something short, something long. A question mark
+// of p's covers one of these and not the others.
 func coversWord(p, q string) bool {
 	if p == q || p == "*" {
 		return true

@@ -1,6 +1,5 @@
-// Package policy reads what a person has decided about tools from a file, for the
-// proxy: which server is believed, what is allowed, asked about and denied, and how
-// much. It can say nothing that the rooms' own options could not.
+// Package policy reads a person's decisions about tools from a file, for the proxy: which server is
+// trusted, and what is allowed, asked about and denied.
 package policy
 
 import (
@@ -10,6 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -22,8 +22,7 @@ import (
 //go:embed policy.schema.json
 var Schema []byte
 
-// A Policy is what one file says. It never changes; the zero value says nothing, so
-// that everything is as careful as it is by default.
+// A Policy is the contents of one file. It never changes; the zero value leaves the careful defaults.
 type Policy struct {
 	// Name is the file's, for explanations.
 	Name string
@@ -46,15 +45,22 @@ type Policy struct {
 
 	// By are who is asked: elicit, web, terminal, deny; nil where the file does not say.
 	By []string
-	// Approvals are how people are asked. Of its fields Timeout, MaxPending, Remember and
-	// Writes can be set.
+	// Approvals are how people are asked. Of its fields Timeout, MaxPending, Remember,
+	// OfferMembers, OfferTool and Writes can be set.
 	Approvals hitl.Options
+	// Approved are the standing approvals that the file holds.
+	Approved []Approved
+	// Patience is how long a call waits for a person whom its client cannot ask; 0 is unset.
+	Patience time.Duration
 	// Limits, Timeout and Retry are those of the rooms.
 	Limits  ratelimit.Options
 	Timeout timeout.Options
 	Retry   retry.Options
 	// Cache are the tools whose results are cached; none by default.
 	Cache []Lifetime
+	// Trusted are the tools whose results are like the user's words; FlowOff, the flow rules turned off.
+	Trusted []Pattern
+	FlowOff []flow.Rule
 	// Budget is nil where there is none.
 	Budget *budget.Options
 	// OutputLimit is how many characters of an answer pass; 0 is all of it.
@@ -66,8 +72,7 @@ type Policy struct {
 	Warnings []string
 }
 
-// A Verdict is what a rule decides. The strictest of those that match counts, in
-// whatever order they stand.
+// A Verdict is what a rule decides. The strictest of those that match counts.
 type Verdict uint8
 
 // The verdicts, the strictest last.

@@ -42,7 +42,8 @@ const whole = `{
   },
   "permissions": [{"tool": "crm/*", "permission": "customers.read"}],
   "scopes": ["customers.*", {"permission": "*.read", "upTo": "restricted"}],
-  "approvals": {"by": ["elicit", "web"], "timeout": "2m", "remember": "session", "writes": true, "maxPending": 20},
+  "approvals": {"by": ["elicit", "web"], "timeout": "2m", "remember": "session", "writes": true, "maxPending": 20, "offer": ["members"],
+    "approved": [{"tool": "files/write_file", "members": {"path": {"like": "drafts/*"}, "content": {"any": true}, "mode": {"is": 1}}, "until": "2027-01-31"}]},
   "limits": {"perMinute": 600, "burst": 50, "maxWait": "10s", "servers": {"github": {"perMinute": 30, "burst": 5}}},
   "timeout": {"default": "90s", "cap": "5m"},
   "retry": {"attempts": 2},
@@ -68,7 +69,8 @@ func TestEverythingThatAPolicyCanSay(t *testing.T) {
 	if len(p.Warnings) > 0 {
 		t.Error(p.Warnings)
 	}
-	if p.Approvals.Timeout != 2*time.Minute || p.Approvals.Remember != hitl.Session || !p.Approvals.Writes || p.Approvals.MaxPending != 20 {
+	if p.Approvals.Timeout != 2*time.Minute || p.Approvals.Remember != hitl.Session || !p.Approvals.Writes || p.Approvals.MaxPending != 20 || !p.Approvals.OfferMembers || p.Approvals.OfferTool ||
+		len(p.Approved) != 1 || len(p.Approved[0].Members) != 3 {
 		t.Errorf("approvals: %+v", p.Approvals)
 	}
 	if p.Limits.PerMinute != 600 || p.Limits.Servers["github"].Burst != 5 || p.Limits.MaxWait != 10*time.Second {
@@ -123,6 +125,14 @@ func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
 		{"an unknown class", `{"tools": [{"tool": "a", "class": "harmless"}]}`, `"harmless" is none of safe, moderate, dangerous`},
 		{"an unknown approver", `{"approvals": {"by": ["email"]}}`, `approvals.by[0]: "email" is none of elicit, web, terminal, deny`},
 		{"a burst by itself", `{"limits": {"burst": 3}}`, `"burst" belongs to "perMinute"`},
+		{"an approval without an end", `{"approvals": {"approved": [{"tool": "a/b", "members": {"x": {"any": true}}}]}}`, "approvals.approved[0]: it needs"},
+		{"an approval of many tools", `{"approvals": {"approved": [{"tool": "a/*", "members": {"x": {"any": true}}, "until": "2027-01-31"}]}}`, "it needs one \"tool\""},
+		{"an approval of nothing", `{"approvals": {"approved": [{"tool": "a/b", "members": {}, "until": "2027-01-31"}]}}`, "names no member"},
+		{"an approval without its arguments", `{"approvals": {"approved": [{"tool": "a/b", "until": "2027-01-31"}]}}`, "names no member"},
+		{"a member that may be nothing", `{"approvals": {"approved": [{"tool": "a/b", "members": {"x": {}}, "until": "2027-01-31"}]}}`, "needs a value or a glob"},
+		{"a member that may not be anything", `{"approvals": {"approved": [{"tool": "a/b", "members": {"x": {"any": false}}, "until": "2027-01-31"}]}}`, "needs a value or a glob"},
+		{"a member that is two things", `{"approvals": {"approved": [{"tool": "a/b", "members": {"x": {"any": true, "like": "a"}}, "until": "2027-01-31"}]}}`, "needs a value or a glob"},
+		{"an offer that is none", `{"approvals": {"offer": ["all"]}}`, `"all" is none of arguments, members, tool`},
 		{"an approver twice", "{\"approvals\": {\n\"by\": [\"web\", \"web\"]}}", "p.json:2: approvals.by: web is named twice"},
 		{"nobody and somebody", `{"approvals": {"by": ["deny", "web"]}}`, "approvals.by: deny asks nobody"},
 		{"too small an answer", "{\"output\": {\n\"limit\": 3}}", "p.json:2: output.limit: it has to be at least 200"},
@@ -360,6 +370,22 @@ func TestThePolicyAnswersForAPerson(t *testing.T) {
 		if c.want == hitl.Approved && got.By != "the policy, p.json:2" {
 			t.Errorf("by %q", got.By)
 		}
+	}
+	again := hitl.Request{Tool: tool(t, "s", "delete_a", annotation.Destructive()), InDoubt: time.Now()}
+	if got, err := p.Confirmer(person).Confirm(t.Context(), again); got.Verdict == hitl.Approved || err == nil {
+		t.Errorf("a call that may have happened was approved by the policy: %v, %v", got, err)
+	}
+}
+
+func TestPolicyAllowsNoUntrustedSource(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `{"rules": [{"tool": "s/delete_a", "decide": "allow"}], "flow": {"trusted": ["s/*"], "off": ["instructed"]}}`)
+	r := hitl.Request{Tool: tool(t, "s", "delete_a", annotation.Destructive()), Sources: []hitl.Source{{From: "user"}, {From: "result", Rule: "untrusted-value"}}}
+	if got, err := p.Confirmer(nil).Confirm(t.Context(), r); got.Verdict != hitl.Denied || err == nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if !p.TrustsResults(r.Tool) || p.TrustsResults(tool(t, "t", "delete_a", annotation.Destructive())) || len(p.FlowOff) != 1 {
+		t.Errorf("got trusted %v, off %v", p.Trusted, p.FlowOff)
 	}
 }
 

@@ -32,8 +32,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("policy: %s:%d: %s: %s", e.File, e.Line, e.Key, e.Text)
 }
 
-// A reader takes a text apart. It goes on after a fault, so that a person sees all of
-// them at once.
+// A reader takes a text apart. It goes on after a fault, to report all of them at once.
 type reader struct {
 	name   string
 	raw    []byte
@@ -42,11 +41,9 @@ type reader struct {
 	offset, breaks int // how many line breaks stand before what was asked for last
 }
 
-// maxFaults is how many faults are told.
 const maxFaults = 20
 
-// line is that of an offset. A file is read from its top to its end, so what stands
-// before is counted once, and not for each of its rules again.
+// line is that of an offset. Offsets ascend, so that lines before the last one are counted once.
 func (r *reader) line(offset int) int {
 	if offset < r.offset {
 		r.offset, r.breaks = 0, 0
@@ -64,7 +61,6 @@ func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
 
 var comment = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
 
-// parse reads the text's grammar.
 func (r *reader) parse() (hujson.Value, error) {
 	if !utf8.Valid(r.raw) {
 		return hujson.Value{}, &Error{r.name, 1, "", "it is no UTF-8"}
@@ -87,7 +83,6 @@ func (r *reader) parse() (hujson.Value, error) {
 	return v, &Error{r.name, max(line, 1), "", "it is no JSON: " + text}
 }
 
-// A field reads the value of one key.
 type field func(v hujson.Value, key string)
 
 // fields is a field that is an object with these keys, each once.
@@ -100,7 +95,6 @@ func (r *reader) each(read field) field {
 	return func(v hujson.Value, key string) { r.list(v, key, read) }
 }
 
-// object reads an object that may have these keys, each once.
 func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
 	r.members(v, at, func(name string, m hujson.ObjectMember, key string) {
 		if read, known := fields[name]; known {
@@ -131,7 +125,6 @@ func (r *reader) members(v hujson.Value, at string, read func(name string, m huj
 	}
 }
 
-// list reads each value of a list.
 func (r *reader) list(v hujson.Value, at string, read field) {
 	a, ok := v.Value.(*hujson.Array)
 	if !ok {
@@ -184,10 +177,8 @@ func (r *reader) flag(to *bool) field {
 	}
 }
 
-// count sets a whole number that is at least 1.
 func (r *reader) count(to *int) field { return positive(r, to, "a whole number", "at least 1") }
 
-// amount sets a number above 0.
 func (r *reader) amount(to *float64) field { return positive(r, to, "a number", "more than 0") }
 
 func positive[N int | float64](r *reader, to *N, what, least string) field {

@@ -25,9 +25,8 @@ func Fallback(confirmers ...hitl.Confirmer) hitl.Confirmer {
 	})
 }
 
-// First asks all at once, and the first answer wins: a yes or a no. Who cannot be asked,
-// fails or panics has not answered. A client that is asked by the end of its call, and
-// makes it again with the answer, is asked alone: nobody would wait for the others. Nil is nobody.
+// First asks all at once, and the first answer wins. An error or a panic is not an answer. A client
+// that is asked by the end of its call, and repeats it with the answer, is asked alone. None is nil.
 func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
 	switch len(confirmers) {
 	case 0:
@@ -37,7 +36,7 @@ func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
 	}
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 		if r.Input != nil { // only who asked by the end of a call knows what it means
-			return confirmers[0].Confirm(ctx, r)
+			return Fallback(confirmers...).Confirm(ctx, r)
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -48,8 +47,7 @@ func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
 		var none error
 		for range confirmers {
 			got := <-answers
-			var pending *hitl.PendingError
-			if got.err == nil || errors.As(got.err, &pending) {
+			if _, pending := errors.AsType[*hitl.PendingError](got.err); got.err == nil || pending {
 				return got.decision, got.err
 			}
 			none = errors.Join(none, got.err)

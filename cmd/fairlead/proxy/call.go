@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -38,13 +39,24 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	last := new(lastAnswer)
 	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(p)), lastKey{}, last)
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
-	if s.canBeAsked() {
+	if token := metaOf(m.Params)["progressToken"]; token != nil {
+		ctx = context.WithValue(ctx, waitingKey{}, func(waited time.Duration) { // less than 1, since the server's progress comes after it
+			s.out(&message{Method: "notifications/progress", Params: fmt.Appendf(nil,
+				`{"progressToken":%s,"progress":%.5f,"message":"waiting for a person's approval"}`, token, waited.Hours())}, m.id())
+		})
+	}
+	s.mu.Lock()
+	takesRequests := s.version != ""
+	s.mu.Unlock()
+	if takesRequests {
 		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return s.elicit(ctx, form, m.id())
 		})
 	}
 	res, err := set.caller.CallTool(ctx, call)
 	switch {
+	case err != nil && last.Load().goesOn() && ctx.Err() == nil:
+		return m.replyTo(last.Load().raw), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
 	case last.of(res) != nil: // nothing in the chain has touched it
@@ -54,8 +66,9 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 }
 
 type (
-	lastKey  struct{}
-	aboutKey struct{}
+	lastKey    struct{}
+	aboutKey   struct{}
+	waitingKey struct{} // a func that reports to the client that its call waits
 )
 
 // lastAnswer is what a server answered last to a call, as it wrote it.
@@ -64,8 +77,15 @@ type lastAnswer struct {
 }
 
 type written struct {
-	res *mcp.CallToolResult
-	raw json.RawMessage
+	res  *mcp.CallToolResult
+	raw  json.RawMessage
+	kind string
+}
+
+// goesOn reports whether the server answered with a task, or with something else that only
+// the client may know how to read.
+func (w *written) goesOn() bool {
+	return w != nil && w.kind != "" && w.kind != "complete" && w.kind != "input_required"
 }
 
 // of returns how the server wrote a result, nil where it is another one.
@@ -85,9 +105,8 @@ func (s *session) result(m *message, res *mcp.CallToolResult) *message {
 	return m.replyTo(raw)
 }
 
-// refused makes an answer of an error. What the server said to the client is said to
-// it, in the server's words; a question is asked; the rest becomes a result that the
-// model can read.
+// refused makes an answer of an error. What the server said to the client is said to it, in the server's words;
+// a question is asked; the rest becomes a result that the model can read.
 func (s *session) refused(ctx context.Context, m *message, call middleware.Call, err error) (*message, bool) {
 	if ctx.Err() != nil {
 		return nil, false
@@ -126,27 +145,13 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 	params := *p
 	if version, _ := p.Meta[mcp.MetaKeyProtocolVersion].(string); version == "" {
-		s.mu.Lock()
-		hello := members(s.hello)
-		version := s.version
-		s.mu.Unlock()
 		params.Meta = maps.Clone(p.Meta)
-		params.Meta[mcp.MetaKeyProtocolVersion] = version
-		for key, member := range map[string]string{mcp.MetaKeyClientCapabilities: "capabilities", mcp.MetaKeyClientInfo: "clientInfo"} {
-			var v any
-			if json.Unmarshal(hello[member], &v) == nil {
-				params.Meta[key] = v
-			}
-		}
+		s.mu.Lock()
+		params.Meta[mcp.MetaKeyProtocolVersion] = s.version
+		maps.Copy(params.Meta, s.client)
+		s.mu.Unlock()
 	}
 	return &mcp.CallToolRequest{Params: &params}
-}
-
-// canBeAsked reports whether the client takes requests.
-func (s *session) canBeAsked() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.version != ""
 }
 
 // elicit puts a form to the client's user while the call waits.
@@ -181,24 +186,33 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 		return nil, err
 	}
 	s.session.answers.Add(1)
-	res := new(mcp.CallToolResult)
-	var kind struct {
+	res, kind, err := readResult(raw)
+	if err != nil {
+		return nil, &unreadableError{s.Name, p.Name, raw, err}
+	}
+	w := &written{res, raw, kind}
+	if last, ok := ctx.Value(lastKey{}).(*lastAnswer); ok {
+		last.Store(w)
+	}
+	if w.goesOn() { // the chain gets its type, and nothing to cache or to trim
+		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), res)
+	}
+	return res, err
+}
+
+// readResult reads a result, and of which type the server calls it.
+func readResult(raw json.RawMessage) (res *mcp.CallToolResult, kind string, err error) {
+	if res, kind, ok := scanResult(raw); ok {
+		return res, kind, nil
+	}
+	res = new(mcp.CallToolResult)
+	var typed struct {
 		ResultType string `json:"resultType"`
 	}
-	err = json.Unmarshal(raw, &kind)
-	if err == nil {
+	if err = json.Unmarshal(raw, &typed); err == nil {
 		err = json.Unmarshal(raw, res)
 	}
-	switch {
-	case err != nil:
-		return nil, &unreadableError{s.Name, p.Name, raw, err}
-	case kind.ResultType != "" && kind.ResultType != "complete" && kind.ResultType != "input_required":
-		return nil, &unreadableError{s.Name, p.Name, raw, fmt.Errorf("its type is %.80q", kind.ResultType)}
-	}
-	if last, ok := ctx.Value(lastKey{}).(*lastAnswer); ok {
-		last.Store(&written{res, raw})
-	}
-	return res, nil
+	return res, typed.ResultType, err
 }
 
 // An unreadableError is an answer of a server's that only its client may know how to

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
@@ -21,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func names(t testing.TB, cs *mcp.ClientSession) []string {
@@ -209,8 +208,8 @@ func TestAServerThatDies(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, version string) {
 		f := connect(t, version, proxy.Options{Confirm: approve(true)}, nil)
-		for range 2 {
-			res := f.call(t, "delete_and_die", map[string]any{"id": "a"})
+		for _, id := range []string{"a", "b"} {
+			res := f.call(t, "delete_and_die", map[string]any{"id": id})
 			if !res.IsError || !strings.HasPrefix(text(t, res), "delete_and_die may or may not have happened") {
 				t.Errorf("got %q", text(t, res))
 			}

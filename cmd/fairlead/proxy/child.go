@@ -17,17 +17,15 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A link is a connection with a server. Messages go to whoever opened it, with the ID
-// of the request that each belongs to, "" where the transport cannot say.
+// A link is a connection with a server. It passes on messages with the ID of the request that each
+// belongs to, "" if the transport does not show it.
 type link interface {
-	// send returns once the message is on its way. An error that says so by NotSent
-	// means that it certainly did not arrive.
+	// send returns once the message is on its way. An error with NotSent means that it did not arrive.
 	send(ctx context.Context, m *message) error
 	// close ends the connection, and returns when it has ended.
 	close()
 }
 
-// A sink takes what a link brings.
 type sink struct {
 	message func(m *message, about string)
 	// failed says why a request that was sent gets no answer.
@@ -36,7 +34,6 @@ type sink struct {
 	ended func(err error)
 }
 
-// A child is a server in a process of its own.
 type child struct {
 	*lineWriter
 
@@ -46,12 +43,10 @@ type child struct {
 	over    chan struct{} // closed when the process has ended
 }
 
-// How long a process has to end by itself when its input has ended, and then again
-// when it was told to.
+// endPatience is how long a process has to end after its input has ended, and again after a signal.
 const endPatience = 2 * time.Second
 
-// startChild starts a server's command. What the server writes to its standard output
-// that is no message is left out, and said.
+// startChild starts a server's command.
 func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, error) {
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Env = append(os.Environ(), s.Env...)
@@ -85,8 +80,7 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 	return c, nil
 }
 
-// readMessages hands over what a server writes, until the end. What is not a message is
-// left out and logged.
+// readMessages passes on what a server writes, until the end. Other lines are left out and logged.
 func readMessages(s Server, from io.Reader, log *slog.Logger, to sink) error {
 	return readLines(from, func(line []byte) {
 		all, err := parse(line)
@@ -111,8 +105,7 @@ func childError(read, wait error) error {
 	return fmt.Errorf("its process ended: %w", io.EOF)
 }
 
-// close ends the process as the protocol says: its input first, then a signal, then
-// the one that nobody can ignore.
+// close ends the process as the protocol has it: its input first, then SIGTERM, then SIGKILL.
 func (c *child) close() {
 	c.stop()
 	_ = c.stdin.Close()
@@ -131,7 +124,6 @@ func (c *child) close() {
 	<-c.over
 }
 
-// maxLine is how long one message may be.
 const maxLine = 64 << 20
 
 // readLines hands over each line until the end, or the first that is too long.
@@ -163,8 +155,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// A lineWriter writes messages in the order in which they came, so that who sends one
-// need not wait for a reader that is slow.
+// A lineWriter writes messages in order, so that a sender need not wait for a slow reader.
 type lineWriter struct {
 	lines chan []byte
 	done  chan struct{} // closed when nothing is written any more

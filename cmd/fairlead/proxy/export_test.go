@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/fairlead-go/fairlead/flow"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // ParamsKey is the member of _meta that holds the unknown members of the params.
@@ -54,7 +57,7 @@ const SessionIdle = sessionIdle
 // NewIdle begins a session over HTTP, whose server is away. It returns how its client
 // listens and how it posts, what is said to it, and what is closed at its end.
 func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc, say func(), ended <-chan struct{}) {
-	f := &front{proxy: &Proxy{log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
+	f := &front{proxy: &Proxy{tracker: flow.NewTracker(flow.Limits{}), log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
 	h := newHTTPSession(f)
 	h.id = "id"
 	h.session = &session{proxy: f.proxy, out: h.write, log: f.proxy.log, running: make(map[string]context.CancelCauseFunc)}
@@ -75,4 +78,18 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 			h.post(w, r, all)
 		}
 	}, func() { h.write(&message{Method: "notifications/x"}, "") }, h.session.ctx.Done()
+}
+
+// Scanned reads a message, and a result, as most are read, and reports whether it could.
+func Scanned(text []byte) (message any, res *mcp.CallToolResult, kind string, isMessage, isResult bool) {
+	m, isMessage := scanMessage(text)
+	res, kind, isResult = scanResult(text)
+	return *m, res, kind, isMessage, isResult
+}
+
+// Decoded reads a message as package json does.
+func Decoded(text []byte) (any, error) {
+	var m message
+	err := json.Unmarshal(text, &m)
+	return m, err
 }

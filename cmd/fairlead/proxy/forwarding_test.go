@@ -14,14 +14,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A lookup is how a server finds the member of an object that it calls want.

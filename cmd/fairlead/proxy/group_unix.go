@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a command and what it starts into a group of their own, so that a
-// launcher does not leave its server behind.
+// ownGroup gives a command a process group, so that a launcher does not leave its server behind.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // signal tells the whole group.

@@ -27,7 +27,6 @@ type httpSession struct {
 	requests int                // so far, of the shared one
 }
 
-// maxWaiting is how much is kept for a client that does not listen.
 const maxWaiting = 100
 
 func newHTTPSession(f *front) *httpSession {
@@ -48,8 +47,7 @@ type stream struct {
 	done   chan struct{} // closed when the answer is there
 }
 
-// quiet is how long a request may be answered by nothing, before the client is shown
-// that somebody is at work.
+// quiet is how long a request may be without an answer before its stream begins.
 const quiet = time.Second
 
 // post hands over a client's messages and waits for the answers to its requests.
@@ -101,8 +99,7 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	h.mu.Unlock()
 }
 
-// rest gives a client that neither listens nor waits for an answer some time before its
-// session ends. Who does either is there.
+// rest starts the idle timer of a client that neither listens nor waits for an answer.
 func (h *httpSession) rest() {
 	if h.idle == nil {
 		return
@@ -116,8 +113,8 @@ func (h *httpSession) rest() {
 	}
 }
 
-// register makes the stream known under the request's ID. Where clients share a
-// session, their IDs and the tokens of their progress become ones that differ.
+// register makes the stream known under the request's ID. If clients share a session, it replaces
+// their IDs and progress tokens by ones that differ.
 func (h *httpSession) register(s *stream, m *message) *message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +137,6 @@ func (h *httpSession) register(s *stream, m *message) *message {
 	return m
 }
 
-// withMember is an object with one member replaced.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
 	all := members(object)
 	text, err := encode(value)
@@ -154,8 +150,8 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return text
 }
 
-// write sends a message to the client: with the answer to the request that it belongs
-// to, where there is one that is still open.
+// write sends a message to the client: with the answer to the request that it belongs to, if that is
+// still open.
 func (h *httpSession) write(m *message, about string) {
 	h.mu.Lock()
 	if id := metaOf(m.Params)[mcp.MetaKeySubscriptionID]; about == "" && id != nil {
@@ -259,8 +255,7 @@ func (s *stream) flush() error {
 	return http.NewResponseController(s.w).Flush()
 }
 
-// readPatience is how long a client may take to read a message. The server, and all that
-// share it, wait meanwhile.
+// readPatience is how long a client may take to read a message, while its servers wait.
 const readPatience = 30 * time.Second
 
 // write sends a message. An answer that nothing came before is sent by itself.
@@ -306,7 +301,6 @@ func (s *stream) status(m *message) int {
 	return http.StatusOK
 }
 
-// end keeps what comes later from a request that is over.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

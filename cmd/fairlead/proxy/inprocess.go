@@ -14,7 +14,6 @@ type inProcess struct {
 	over   chan struct{} // closed when nothing is read any more
 }
 
-// openStream opens a server's stream.
 func openStream(s Server, log *slog.Logger, to sink) (*inProcess, error) {
 	stream, err := s.Open()
 	if err != nil {
@@ -31,7 +30,6 @@ func openStream(s Server, log *slog.Logger, to sink) (*inProcess, error) {
 	return p, nil
 }
 
-// close ends the stream, which ends the reading.
 func (p *inProcess) close() {
 	p.stop()
 	_ = p.stream.Close() // an error changes nothing

@@ -11,26 +11,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// lateAfter is how long several servers wait for one. What the others have is offered
-// without it then, and the client hears of it when it is there. Clients give up a start
-// after ten seconds and more.
+// lateAfter is how long several servers wait for one. Then the others are offered without it, since
+// clients give up a start after ten seconds and more; list_changed follows.
 const lateAfter = 8 * time.Second
 
 var errLate = notSent(errors.New("it has not answered so far"))
 
-// An awayError ends a call of a tool whose server is not there.
 type awayError struct{ server, tool string }
 
 func (e *awayError) Error() string {
 	return fmt.Sprintf("proxy: %q was not called: the server %q is not there so far; its tools are listed when it is", e.tool, e.server)
 }
 
-// ForModel says when there is something to do.
 func (e *awayError) ForModel() string {
 	return fmt.Sprintf("%s was not called: its server is not there at the moment. Nothing has happened. Tell the user, or go on without it.", e.tool)
 }
 
-// NotSent reports that the call did not leave.
 func (e *awayError) NotSent() bool { return true }
 
 // without notes that the client was given a list that the server has no part in.
@@ -58,22 +54,19 @@ func (s *server) here(kinds ...string) {
 	}
 }
 
-// isLate reports whether the client was given a list of tools without the server.
 func (s *server) isLate() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.late["tools"]
 }
 
-// isAway reports whether the server cannot be asked now.
 func (s *server) isAway() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reviving
 }
 
-// sendAway makes a server that has not shaken hands one that is away. It is false for one
-// that is started again already.
+// sendAway marks a server that has not shaken hands as away; false if it is already restarting.
 func (s *server) sendAway() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +77,6 @@ func (s *server) sendAway() bool {
 	return true
 }
 
-// A greeting is what came of a handshake.
 type greeting struct {
 	of     int
 	link   link
@@ -92,8 +84,7 @@ type greeting struct {
 	err    error
 }
 
-// greetings shakes hands with all servers, or at least one, and goes on without those
-// that are late or cannot. Their results are nil.
+// greetings shakes hands with all servers, or at least one. The results of the others are nil.
 func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage, error) {
 	asking := s.ctx // who began an initialize has to end it
 	if m.Method != "initialize" {
@@ -136,8 +127,13 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 	}
 	results := make([]json.RawMessage, len(all))
 	for i, g := range all {
-		if results[i] = g.result; g.err != nil {
-			s.goOnWithout(m, g)
+		if results[i] = g.result; g.err == nil {
+			continue
+		}
+		one := s.servers[i] // left out until it has shaken hands
+		one.without("tools", g.err)
+		if m.Method == "initialize" && one.sendAway() && !errors.Is(g.err, errLate) {
+			one.startAgain(g)
 		}
 	}
 	if m.Method == "initialize" && open > 0 {
@@ -146,8 +142,8 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 	return results, nil
 }
 
-// greeted asks for a handshake. An initialize goes to the process that is there, since one
-// that is started again is greeted in any case.
+// greeted asks for a handshake. An initialize goes to the process that is there, since a restart
+// shakes hands anyway.
 func (s *server) greeted(ctx context.Context, m *message) (link, json.RawMessage, error) {
 	if m.Method == "initialize" && s.isAway() {
 		return nil, nil, errLate
@@ -171,13 +167,12 @@ func (s *session) nobody(all []greeting) error {
 		}
 	}
 	if one := s.servers[0]; !s.greeted() {
-		s.fail(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.said())})
+		s.stop(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.said())})
 	}
 	return all[0].err
 }
 
-// hopeless reports whether all servers have gone away, with this one, before any of them
-// had answered.
+// hopeless reports whether all servers have gone away before any of them had answered.
 func (s *session) hopeless(gone *server) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,15 +181,6 @@ func (s *session) hopeless(gone *server) bool {
 	}
 	s.fallen[gone] = true
 	return len(s.fallen) == len(s.servers)
-}
-
-// goOnWithout leaves a server out that failed or is late, until it has shaken hands.
-func (s *session) goOnWithout(m *message, g greeting) {
-	one := s.servers[g.of]
-	one.without("tools", g.err)
-	if m.Method == "initialize" && one.sendAway() && !errors.Is(g.err, errLate) {
-		one.startAgain(g)
-	}
 }
 
 // startAgain ends what did not shake hands, and begins anew.
@@ -224,8 +210,7 @@ func (s *session) welcomeLate(came <-chan greeting, open int) {
 	}
 }
 
-// met waits until the client has shaken hands with the other servers, where it does and
-// this one has not, and is false where the session ends first.
+// met waits until the client has shaken hands with the other servers; false if the session ends first.
 func (s *session) met(one *server) bool {
 	s.mu.Lock()
 	hello := s.hello

@@ -26,9 +26,8 @@ const (
 	maxBody     = 32 << 20
 )
 
-// A front serves clients over streamable HTTP. A client of a revision that has sessions
-// has one of its own, with servers of its own; the others, whose requests stand each for
-// itself, share one.
+// A front serves clients over streamable HTTP. Each client of a revision with sessions has one, with
+// servers of its own; the others share one.
 type front struct {
 	proxy *Proxy
 
@@ -40,9 +39,8 @@ type front struct {
 	closed   bool
 }
 
-// ListenAndServe serves clients over streamable HTTP on a loopback address, such as
-// "127.0.0.1:0", until ctx is done. Before it does it calls ready with the URL. An
-// address that other machines can reach is an error.
+// ListenAndServe serves clients over streamable HTTP on a loopback address, such as "127.0.0.1:0",
+// until ctx is done. It calls ready with the URL first. Any other address is an error.
 func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(url string)) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -69,8 +67,8 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 	return err
 }
 
-// Handler returns a handler that serves clients over streamable HTTP until ctx is done. It
-// takes requests to a loopback address only, as ListenAndServe does.
+// Handler returns a handler that serves clients over streamable HTTP until ctx is done, on a loopback
+// address only.
 func (p *Proxy) Handler(ctx context.Context) http.Handler {
 	f := p.newFront()
 	context.AfterFunc(ctx, f.close)
@@ -130,8 +128,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// foreign says why a request is not that of a client on this machine: a page that was
-// loaded from elsewhere, or a name that leads here and is somebody else's.
+// foreign reports why a request is not that of a client on this machine, such as a page from
+// elsewhere or another name for this address; "" if it is.
 func foreign(r *http.Request) string {
 	if !loopback(r.Host) {
 		return "proxy: the Host header is not that of this machine"
@@ -158,7 +156,6 @@ func (f *front) find(r *http.Request) *httpSession {
 	return f.sessions[r.Header.Get(headerSession)]
 }
 
-// post takes a client's messages.
 func (f *front) post(w http.ResponseWriter, r *http.Request) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
@@ -239,7 +236,6 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	return h, 0, nil
 }
 
-// end ends a session.
 func (f *front) end(h *httpSession) {
 	f.mu.Lock()
 	_, there := f.sessions[h.id]

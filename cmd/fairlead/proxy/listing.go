@@ -11,8 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A listing is one server's list of tools on its way into a set. It belongs to nobody who
-// waits for it: who does may be gone when it is there.
+// A listing is one server's list of tools on its way into a set. It outlives the calls that wait.
 type listing struct {
 	begun bool
 	over  chan struct{} // closed when it has ended
@@ -37,9 +36,8 @@ func (t *tools) current() (*set, error) {
 	return fresh, nil
 }
 
-// set returns the current set with every server listed, or every one that is not late.
-// Where always is set, and where one has said that its list has changed, the servers are
-// asked again.
+// set returns the current set with every server listed, or every one that is not late. The servers
+// are asked again if always is set or their list is stale.
 func (t *tools) set(ctx context.Context, always bool, about string) (*set, error) {
 	for {
 		t.mu.Lock()
@@ -67,8 +65,7 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 	}
 }
 
-// list has a server asked for its tools, if that is needed, and returns where to wait for
-// it. The lock is held.
+// list has a server asked for its tools if needed, and returns what to wait for. The lock is held.
 func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 	last := now.last[s]
 	under := last != nil && !isOver(last)
@@ -100,7 +97,6 @@ func isOver(l *listing) bool {
 	}
 }
 
-// run asks a server for its tools.
 func (t *tools) run(now *set, s *server, l *listing, about string) {
 	t.mu.Lock()
 	l.begun = true
@@ -130,8 +126,8 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	}
 }
 
-// wait waits for servers to be listed, but not for long for one of several, and not at
-// all for one that was late already, as long as another is there.
+// wait waits for servers to be listed: for one of several not long, and for one that was late already
+// not at all, as long as another is there.
 func (t *tools) wait(ctx context.Context, under []*listing) []error {
 	several := len(under) > 1
 	patience := time.NewTimer(t.session.proxy.late)
@@ -166,8 +162,8 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 	}
 }
 
-// outcomes are what came of listings so far. Who is not there is one of those that the
-// client will hear of. The lock is held, so that a listing ends before or after.
+// outcomes are what came of listings so far. The client hears later of servers that are not there.
+// The lock is held, so that a listing ends before or after.
 func (t *tools) outcomes(under []*listing, several bool) []error {
 	errs := make([]error, len(under))
 	for i, l := range under {
@@ -213,8 +209,8 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	return now, refused, err
 }
 
-// known finds a tool that was listed, whatever the other servers are at. Its own server
-// is asked first where it has said that its list has changed.
+// known finds a tool that was listed, whatever the other servers do. Its own server is asked first if
+// its list is stale.
 func (t *tools) known(ctx context.Context, name, about string) (*set, *middleware.Tool, error) {
 	t.mu.Lock()
 	now, err := t.current()

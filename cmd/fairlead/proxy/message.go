@@ -11,9 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// A message is one of JSON-RPC, its contents as they were written. What is sent on is
-// written anew around these, so that the other side reads the same method and the same
-// ID as we did, however often the text names them.
+// A message is one of JSON-RPC, its contents as they were written. It is encoded around these, so
+// that the other side reads the same method and ID.
 type message struct {
 	ID     json.RawMessage `json:"id"` // nil in a notification
 	Method string          `json:"method"`
@@ -24,9 +23,8 @@ type message struct {
 
 func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
 
-// stray says why a message of the client's is neither a request, a notification nor a
-// response, "" for what is one. A server that does not look at the id would execute a call
-// that has none, and one that ignores the case of a method a call in another case.
+// stray reports why a client's message is neither a request, a notification nor a response, "" if it
+// is. A server may execute a call without an id, or one with its method in another case.
 func (m *message) stray() string {
 	switch {
 	case m.Method == "":
@@ -40,8 +38,7 @@ func (m *message) stray() string {
 	return ""
 }
 
-// chained returns the method of the chain's for which a server may take the message's, ""
-// for none.
+// chained returns the chain's method for which a server may take the message's, "" for none.
 func (m *message) chained() string {
 	for _, ours := range []string{methodCallTool, methodListTools} {
 		if strings.EqualFold(strings.TrimSpace(m.Method), ours) {
@@ -59,35 +56,33 @@ var errNoMessage = errors.New("it is no message of JSON-RPC")
 // parse reads a message, or a batch of them.
 func parse(text []byte) ([]*message, error) {
 	text = bytes.TrimSpace(text)
+	batch := []json.RawMessage{text}
 	if len(text) > 0 && text[0] == '[' {
-		var batch []json.RawMessage
+		batch = nil // decoding into it would write over the text
 		if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
 			return nil, errNoMessage
 		}
-		var all []*message
-		for _, one := range batch {
-			m, err := parseOne(one)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
+	}
+	all := make([]*message, len(batch))
+	for i, one := range batch {
+		var err error
+		if all[i], err = parseOne(one); err != nil {
+			return nil, err
 		}
-		return all, nil
 	}
-	m, err := parseOne(text)
-	if err != nil {
-		return nil, err
-	}
-	return []*message{m}, nil
+	return all, nil
 }
 
 func parseOne(text []byte) (*message, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, errNoMessage
 	}
-	m := new(message)
-	if err := json.Unmarshal(text, m); err != nil && json.Unmarshal(mount.Shallow(text), m) != nil {
-		return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+	m, scanned := scanMessage(text)
+	if !scanned {
+		m = new(message)
+		if err := json.Unmarshal(text, m); err != nil && json.Unmarshal(mount.Shallow(text), m) != nil {
+			return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+		}
 	}
 	m.ID = bytes.TrimSpace(m.ID)
 	if m.Result != nil && string(m.Error) == "null" { // as some write that there is none
@@ -138,12 +133,10 @@ func appendMember(b []byte, name string, value json.RawMessage) []byte {
 	return append(b, line.Bytes()...)
 }
 
-// replyTo makes an answer to a request.
 func (m *message) replyTo(result json.RawMessage) *message {
 	return &message{ID: m.ID, Result: result}
 }
 
-// failTo makes an error of a request's answer.
 func (m *message) failTo(err *jsonrpc.Error) *message {
 	text, jsonErr := json.Marshal(err)
 	if jsonErr != nil {
@@ -164,7 +157,6 @@ func (m *message) err() error {
 	return e
 }
 
-// quoted writes a text as JSON.
 func quoted(s string) json.RawMessage {
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string always can be
 	return text
@@ -176,19 +168,20 @@ func textOf(object json.RawMessage, member string) (text string) {
 	return text
 }
 
-// methodCancelled is the method by which either side cancels a request of its own.
 const methodCancelled = "notifications/cancelled"
 
-// cancellation makes the notification that cancels a request.
 func cancellation(id json.RawMessage, reason string) *message {
 	return &message{Method: methodCancelled, Params: fmt.Appendf(nil, `{"reason":%s,"requestId":%s}`, quoted(reason), id)}
 }
 
 // members are the members of an object, nil where it is none.
 func members(object json.RawMessage) map[string]json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(object, &all) != nil {
-		return nil
+	all, scanned := scanMembers(object)
+	if !scanned {
+		all = nil
+		if json.Unmarshal(object, &all) != nil {
+			return nil
+		}
 	}
 	return all
 }

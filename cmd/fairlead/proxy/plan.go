@@ -14,6 +14,8 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/doubt"
+	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -32,9 +34,11 @@ type plan struct {
 }
 
 const (
-	// patience is how long a person has. Many clients give up a request after a minute by
-	// themselves, which ends the question too.
-	patience = 5 * time.Minute
+	// answerTime is how long a person has.
+	answerTime = 15 * time.Minute
+	// patience is how long a call waits for a person if Options.Waits names a place. Many clients give up
+	// a request after a minute, which ends its question too.
+	patience = 45 * time.Second
 	// slowList is how long a server may take to list its tools.
 	slowList = time.Minute
 )
@@ -43,8 +47,19 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	log := p.o.Logger
 	judge := preflight.New(preflight.Options{Rules: now.Arguments, Logger: log})
 	ask := now.Approvals
-	ask.Timeout = cmp.Or(ask.Timeout, patience)
+	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
+	ask.Waiting = func(ctx context.Context, waited time.Duration) {
+		if report, ok := ctx.Value(waitingKey{}).(func(time.Duration)); ok {
+			report(waited)
+		}
+	}
+	ask.Patience = func(ctx context.Context) (time.Duration, string) {
+		if p.o.Waits == nil || p.o.Waits(ctx) == "" {
+			return 0, ""
+		}
+		return cmp.Or(now.Patience, patience), p.o.Waits(ctx)
+	}
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
 	remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}
@@ -54,6 +69,8 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	}
 	std := chain.Standard{
 		Preflight: chain.New(judge, now.Raise).Then,
+		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
+		Doubt:     doubt.New(doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}),
 		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
 		Retry:     retry.New(retries),
 		RateLimit: ratelimit.New(limits),
@@ -77,12 +94,16 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	return &plan{proxy: p, policy: now, standard: std}
 }
 
+func (p *Proxy) trusts(now *policy.Policy, server string) bool {
+	return p.o.Trust || slices.Contains(now.Trust, server)
+}
+
 // newSet is an empty catalogue with the chain in front of it.
 func (p *plan) newSet() (*set, error) {
 	o := p.proxy.o
 	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
 	for _, s := range o.Servers {
-		if o.Trust || slices.Contains(p.policy.Trust, s.Name) {
+		if p.proxy.trusts(p.policy, s.Name) {
 			c.Trust(s.Name)
 		}
 	}
@@ -110,23 +131,17 @@ func (p *plan) newSet() (*set, error) {
 func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.HasScopes }
 func (p *plan) locked() bool { return p.proxy.o.Lock != nil }
 
-// permission is what a caller of a tool needs: what the policy says, or what the tool's
-// class is called for its server.
+// permission is what a caller of a tool needs: by the policy, or by the tool's class.
 func (p *plan) permission(t *middleware.Tool) string {
 	if needs := p.policy.Needs(t); needs != "" {
 		return needs
 	}
-	switch t.Safety() {
-	case annotation.Safe:
-		return t.Server + ".read"
-	case annotation.Moderate:
-		return t.Server + ".write"
-	}
-	return t.Server + ".danger"
+	byClass := map[annotation.Safety]string{annotation.Safe: ".read", annotation.Moderate: ".write"}
+	return t.Server + cmp.Or(byClass[t.Safety()], ".danger")
 }
 
-// refusing returns a function that reports why a tool is neither shown nor called, nil where
-// it is: by the policy as it is now, which may have changed while a person was reading.
+// refusing returns a function that reports why a tool is neither shown nor called, nil if it is: by
+// the policy as it is now, which may have changed while a person was reading.
 func (p *plan) refusing() func(*middleware.Tool) error {
 	now := p.proxy.o.Policy()
 	return func(t *middleware.Tool) error {
@@ -152,9 +167,6 @@ func (n narrowed) List() []*middleware.Tool {
 	return slices.DeleteFunc(n.viewer.List(), func(t *middleware.Tool) bool { return refuse(t) != nil })
 }
 
-// all is what would be shown if nothing were refused.
-func (n narrowed) all() []*middleware.Tool { return n.viewer.List() }
-
 func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
 	return n.shown(n.viewer.Lookup(server, name))
 }
@@ -174,13 +186,11 @@ func (n narrowed) shown(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {
 	return t, true
 }
 
-// Admit refuses before anybody is asked, and once more when the arguments have made a
-// call what it is.
+// Admit refuses before anyone is asked, and again when the arguments have raised a call.
 func (n narrowed) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 	return n.gate(n.viewer.Admit(next))
 }
 
-// CallTool calls what is shown.
 func (n narrowed) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return n.gate(n.viewer).CallTool(ctx, call)
 }
@@ -196,8 +206,8 @@ func (n narrowed) gate(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// Explain says what a tool is, which rule of the policy decides about it, and what the
-// chain will do with its calls. add puts the tool's server into the catalogue.
+// Explain reports what a tool is, which rule decides, and what the chain does with its calls. add puts
+// the tool's server into the catalog.
 func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, error) {
 	plan := p.plan()
 	set, err := plan.newSet()

@@ -1,5 +1,5 @@
-// Package proxy serves MCP to one client after the other and has a chain between it and
-// its servers. Only tools/list and tools/call are taken out of what passes.
+// Package proxy is a chain between MCP clients and servers. Only tools/list and tools/call go through
+// it; everything else passes.
 package proxy
 
 import (
@@ -24,6 +24,8 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
+	"github.com/fairlead-go/fairlead/doubt"
+	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
@@ -31,8 +33,7 @@ import (
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A Server is one that the proxy stands in front of: an URL, a command that speaks MCP on
-// its standard input and output, or a stream.
+// A Server is behind the proxy: a URL, a command that speaks MCP on its standard streams, or a stream.
 type Server struct {
 	Name    string
 	URL     string
@@ -42,8 +43,7 @@ type Server struct {
 	Dir     string   // "" is the proxy's own
 	Stderr  *tail.Tail
 
-	// Open returns a new connection to a server in this process, which speaks MCP as a
-	// command does. Nil means that there is a URL or a command.
+	// Open returns a new connection to a server in this process; nil means a URL or a command.
 	Open func() (io.ReadWriteCloser, error)
 	// RoundTripper sends the requests to the URL; nil means a pool of connections.
 	RoundTripper http.RoundTripper
@@ -57,11 +57,15 @@ type Options struct {
 	Policy func() *policy.Policy
 	// Confirm asks a person; nil denies what needs one.
 	Confirm hitl.Confirmer
-	// Share puts what replicas have in common into the rooms' options, before the rooms are
-	// made; nil leaves each its own.
+	// Waits returns where a person finds the question of a call that has ended, such as "on the approvals
+	// page", and "" for a call that waits until its question ends. Nil means that all wait.
+	Waits func(ctx context.Context) string
+	// Share changes the options of middlewares before they are made, for what replicas share; nil is none.
 	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
+	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
+	Doubt *doubt.Ledger
 	// Telemetry measures calls; nil measures nothing.
 	Telemetry Telemetry
 	// Lock pins the tools' definitions; nil takes what is listed.
@@ -78,8 +82,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Telemetry measures calls, their attempts, and the waits for a person, as that of
-// contrib/otel does.
+// A Telemetry measures calls, attempts, and waits for a person, as contrib/otel does.
 type Telemetry interface {
 	Call(next middleware.ToolCaller) middleware.ToolCaller
 	Attempt(next middleware.ToolCaller) middleware.ToolCaller
@@ -93,10 +96,11 @@ type Proxy struct {
 	explain middleware.Middleware
 	late    time.Duration // after which one server is not waited for any more
 
-	trail  *audit.Trail // nil without a record
-	store  *cache.Store // of what the servers have answered, whichever client asked
-	random string
-	last   atomic.Int64
+	trail   *audit.Trail  // nil without a record
+	tracker *flow.Tracker // of what each client's session got from where
+	store   *cache.Store  // of what the servers have answered, whichever client asked
+	random  string
+	last    atomic.Int64
 
 	mu      sync.Mutex
 	current *plan
@@ -125,7 +129,8 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8], late: lateAfter,
-		explain: output.New(output.Options{Logger: o.Logger}), store: cache.NewStore(cache.StoreOptions{}),
+		explain: output.New(output.Options{Logger: o.Logger}), store: cache.NewStore(cache.StoreOptions{Entries: 8000}),
+		tracker: flow.NewTracker(flow.Limits{}),
 	}
 	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
@@ -138,6 +143,9 @@ func New(o Options) (*Proxy, error) {
 		none := new(policy.Policy)
 		p.o.Policy = func() *policy.Policy { return none }
 	}
+	if o.Doubt == nil {
+		p.o.Doubt = doubt.NewLedger(doubt.LedgerOptions{Logger: o.Logger})
+	}
 	if o.Audit != nil {
 		p.trail = audit.New(o.Audit, audit.Options{Logger: o.Logger})
 	}
@@ -147,7 +155,6 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// plan is the chain for the policy as it is now.
 func (p *Proxy) plan() *plan {
 	now := p.o.Policy()
 	p.mu.Lock()
@@ -163,7 +170,6 @@ func (p *Proxy) newID() string {
 	return "fairlead-" + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10)
 }
 
-// opener returns how a server is reached.
 func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 	return func(to sink) (link, error) {
 		if s.URL != "" {
@@ -176,8 +182,7 @@ func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 	}
 }
 
-// ServeLines serves one client on a pair of streams, one message a line, until its
-// input ends or ctx is done.
+// ServeLines serves one client, one message a line, until its input ends or ctx is done.
 func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := newLineWriter(out)
 	defer w.stop()

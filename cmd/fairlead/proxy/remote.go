@@ -21,7 +21,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A remote is a server behind streamable HTTP.
 type remote struct {
 	Server
 
@@ -55,8 +54,7 @@ func newRemote(s Server, log *slog.Logger, to sink) *remote {
 	return r
 }
 
-// pool keeps a connection for each of the calls that are made at once. The default
-// keeps two to a server, and opens the others anew for every call.
+// pool keeps a connection for each concurrent call. The default keeps two to a server.
 var pool = func() http.RoundTripper {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -183,30 +181,22 @@ func (r *remote) hasSession() bool {
 	return r.session != ""
 }
 
-// take hands over messages that came for a request, and reports whether its answer was
-// among them.
+// take passes on messages that came for a request, and reports whether its answer was among them.
 func (r *remote) take(m *message, all []*message) (answered bool) {
 	for _, got := range all {
 		if got.Method == "" && got.id() == m.id() {
 			answered = true
-			r.agreed(m, got)
+			if m.Method == "initialize" && got.Error == nil {
+				r.mu.Lock()
+				r.version = textOf(got.Result, "protocolVersion") // the client reports one that is none
+				r.mu.Unlock()
+			}
 		}
 		r.to.message(got, m.id())
 	}
 	return answered
 }
 
-// agreed learns which revision both speak.
-func (r *remote) agreed(m, got *message) {
-	if m.Method != "initialize" || got.Error != nil {
-		return
-	}
-	r.mu.Lock()
-	r.version = textOf(got.Result, "protocolVersion") // the client reports one that is none
-	r.mu.Unlock()
-}
-
-// do makes one HTTP request.
 func (r *remote) do(ctx context.Context, method string, m *message, last string) (*http.Response, error) {
 	var body io.Reader
 	if m != nil {
@@ -246,7 +236,6 @@ func (r *remote) do(ctx context.Context, method string, m *message, last string)
 	return res, nil
 }
 
-// over ends the link because of the server.
 func (r *remote) over(why error) {
 	r.mu.Lock()
 	twice := r.ended
@@ -275,8 +264,7 @@ func (r *remote) close() {
 	r.work.Wait()
 }
 
-// mirror puts into a request's headers what its revision wants to see there of the
-// body, and returns the revision.
+// mirror sets the headers that repeat the body of a request, and returns its revision.
 func mirror(header http.Header, ctx context.Context, m *message, agreed string) string {
 	version := agreed
 	if said := metaOf(m.Params)[mcp.MetaKeyProtocolVersion]; said != nil {
@@ -324,7 +312,6 @@ func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[s
 	}
 }
 
-// headerValue writes a text, a bool or an integer as a header.
 func headerValue(raw json.RawMessage) (string, bool) {
 	var v any
 	if decode(raw, &v) != nil {

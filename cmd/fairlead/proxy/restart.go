@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 )
@@ -43,11 +42,10 @@ func (s *server) lost(generation int, err error) {
 	}
 }
 
-// restart brings the server back: the first time at once, then after waits that grow
-// until it has shaken hands.
+// restart brings the server back: at once, and then after growing waits until it has shaken hands.
 func (s *server) restart(why error) {
 	if s.session.hopeless(s) {
-		s.session.fail(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.said())})
+		s.session.stop(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.said())})
 		return
 	}
 	if !s.session.met(s) {
@@ -74,7 +72,6 @@ func (s *server) restart(why error) {
 	}
 }
 
-// handshakePatience is how long a server that was started again may take to greet.
 const handshakePatience = time.Minute
 
 // revive opens a new link and shakes hands on it as the client once did.
@@ -116,8 +113,7 @@ func (s *server) back(l link) error {
 	return nil
 }
 
-// greet shakes hands with a server that was started again, as the client did with the
-// one before it.
+// greet shakes hands with a restarted server, as the client did with the one before it.
 func (s *session) greet(ctx context.Context, one *server, l link) error {
 	s.mu.Lock()
 	hello, version, meta := s.hello, s.version, s.meta
@@ -158,50 +154,31 @@ const (
 	methodUnsubscribe = "resources/unsubscribe"
 )
 
-// The subscriptions of a client at one server, by URI, so that the server can be asked
-// for them again when it has been started again. (Since revision 2026-07-28 a
-// subscription is a request that stays open: it ends with the server, and the client
-// makes it anew.)
-type subscriptions struct {
-	mu     sync.Mutex
-	params map[string]json.RawMessage
-}
+// The subscriptions of a client at one server, by URI, to be renewed after a restart. (Since revision
+// 2026-07-28 a subscription is an open request, which the client renews.)
+type subscriptions struct{ params sync.Map }
 
 // note looks at a request that was answered.
 func (s *subscriptions) note(request, answer *message) {
-	if answer.Error != nil || request.Method != methodSubscribe && request.Method != methodUnsubscribe {
-		return
+	switch {
+	case answer.Error != nil:
+	case request.Method == methodSubscribe:
+		s.params.Store(textOf(request.Params, "uri"), request.Params)
+	case request.Method == methodUnsubscribe:
+		s.params.Delete(textOf(request.Params, "uri"))
 	}
-	uri := textOf(request.Params, "uri")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if request.Method == methodUnsubscribe {
-		delete(s.params, uri)
-		return
-	}
-	if s.params == nil {
-		s.params = make(map[string]json.RawMessage)
-	}
-	s.params[uri] = request.Params
 }
 
-func (s *subscriptions) all() map[string]json.RawMessage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.params)
-}
-
-// resubscribe asks a server that was started again for what the client had subscribed
-// to. Whatever changed meanwhile was told to nobody, so the client hears of each that it
-// may have.
+// resubscribe renews the client's subscriptions at a restarted server. Each resource may have changed
+// meanwhile, so the client is notified of each.
 func (s *server) resubscribe(ctx context.Context, l link) {
-	for uri, params := range s.subscriptions.all() {
-		if _, err := s.askOn(ctx, l, methodSubscribe, params, ""); err != nil {
+	for uri, params := range s.subscriptions.params.Range {
+		if _, err := s.askOn(ctx, l, methodSubscribe, params.(json.RawMessage), ""); err != nil {
 			s.log.WarnContext(ctx, "proxy: a subscription was not taken up again",
-				slog.String("server", s.Name), slog.String("uri", uri), slog.Any("err", err))
+				slog.String("server", s.Name), slog.Any("uri", uri), slog.Any("err", err))
 			continue
 		}
-		about := fmt.Appendf(nil, `{"uri":%s}`, quoted(uri))
+		about := fmt.Appendf(nil, `{"uri":%s}`, quoted(uri.(string)))
 		s.session.fromServer(s, &message{Method: "notifications/resources/updated", Params: about}, "")
 	}
 }

@@ -19,8 +19,7 @@ import (
 // notSent marks the end of what certainly did not arrive.
 func notSent(err error) error { return &middleware.NotSentError{Err: err} }
 
-// A goneError says that a server ended, or that the way to it did, while something was
-// asked of it. Nobody knows whether it was done.
+// A goneError means that a server or the way to it ended before it answered: the outcome is unknown.
 type goneError struct {
 	Server string
 	Err    error
@@ -30,14 +29,12 @@ func (e *goneError) Error() string {
 	return fmt.Sprintf("proxy: the server %q went away before it answered (%v); it is started again, look whether the call was carried out before you repeat it", e.Server, e.Err)
 }
 
-// Unwrap returns how it ended.
 func (e *goneError) Unwrap() error { return e.Err }
 
 // codeGone is what SDKs call a closed connection.
 const codeGone = -32000
 
-// A server is the way to one server for one client. It outlives the processes and
-// connections of which it consists.
+// A server is the way to one server for one client. It outlives processes and connections.
 type server struct {
 	Server
 
@@ -63,7 +60,6 @@ type server struct {
 	subscriptions subscriptions
 }
 
-// An answerOf is what came of a request of ours.
 type answerOf struct {
 	m   *message
 	err error
@@ -86,13 +82,6 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 		Server: s, session: session, open: open, log: log, wait: wait,
 		asked: make(map[string]waiting), relayed: make(map[string]*message), late: make(map[string]bool),
 	}
-}
-
-// connect opens the first link. It is the client that shakes hands on it.
-func (s *server) connect() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dial()
 }
 
 // dial opens a link; the lock is held.
@@ -126,8 +115,8 @@ func (s *server) ready(ctx context.Context) (link, error) {
 	}
 }
 
-// ask makes a request of ours, as soon as there is a server, and waits for its result.
-// What belongs to it belongs to the client's request that it is about.
+// ask makes a request of ours once there is a server, and waits for its result. Messages about it
+// belong to the client's request about.
 func (s *server) ask(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	l, err := s.ready(ctx)
 	if err != nil {
@@ -136,8 +125,7 @@ func (s *server) ask(ctx context.Context, method string, params json.RawMessage,
 	return s.askOn(ctx, l, method, params, about)
 }
 
-// askOn makes a request of ours on a link. It is known from then on, and not before: what
-// waits for a link ends with none.
+// askOn makes a request of ours on a link. It is known from then on: what waits for a link ends with none.
 func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
 	answered := make(waiting, 1)
@@ -177,8 +165,8 @@ func (s *server) cancel(ctx context.Context, l link, m *message) {
 	}
 }
 
-// relay hands a message of the client's on as it is. While the server is away a request
-// waits for it, and anything else is left out: it was meant for the one that has gone.
+// relay passes on a message of the client's as it is. While the server is away a request waits, and
+// anything else, which was meant for the server before it, is left out.
 func (s *server) relay(ctx context.Context, m *message) {
 	s.mu.Lock()
 	l, away := s.link, s.reviving
@@ -207,7 +195,6 @@ func (s *server) relay(ctx context.Context, m *message) {
 	}
 }
 
-// receive takes a message of the server's.
 func (s *server) receive(m *message, about string) {
 	if m.Method != "" {
 		s.session.fromServer(s, m, about)
@@ -229,7 +216,6 @@ func (s *server) receive(m *message, about string) {
 	}
 }
 
-// failed ends a request that gets no answer.
 func (s *server) failed(id string, err error) {
 	s.mu.Lock()
 	asked := s.asked[id]
@@ -242,12 +228,11 @@ func (s *server) failed(id string, err error) {
 	case request != nil && s.session.ctx.Err() == nil:
 		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
 		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
-			s.session.fail(&UnreachableError{Server: s.Name, Err: err})
+			s.session.stop(&UnreachableError{Server: s.Name, Err: err})
 		}
 	}
 }
 
-// agree notes which revision the server speaks.
 func (s *server) agree(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -14,13 +15,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session is one client, with servers of its own. Everything passes but
-// tools/list and tools/call, which go through the chain.
+// A session is one client, with servers of its own. Only tools/list and tools/call go through the chain.
 type session struct {
 	proxy *Proxy
 	scope string
-	// out writes to the client: a message, and which of its requests it belongs to, ""
-	// for none.
+	// out writes a message to the client; about is the client's request that it belongs to, "" for none.
 	out    func(m *message, about string)
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -38,6 +37,7 @@ type session struct {
 
 	mu      sync.Mutex
 	hello   json.RawMessage                    // of the client's initialize
+	client  mcp.Meta                           // what that says of the client
 	version string                             // that was agreed on; "" without initialize
 	level   json.RawMessage                    // of the client's logging/setLevel
 	meta    map[string]json.RawMessage         // what the client last said of itself, where each request says it
@@ -49,8 +49,8 @@ type session struct {
 	fallen  map[*server]bool // that went away before there was any
 }
 
-// passed is a request of a server's that the client was handed under an ID of ours,
-// so that no server can ask a question in our name.
+// passed is a server's request, which the client gets under an ID of ours, so that no server can ask
+// in our name.
 type passed struct {
 	server *server
 	id     json.RawMessage
@@ -58,7 +58,6 @@ type passed struct {
 
 var errClientGone = errors.New("proxy: the client has gone")
 
-// newSession starts the servers for a client.
 func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*session, error) {
 	s := &session{
 		proxy: p, scope: scope, out: out, log: p.log,
@@ -71,7 +70,10 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 	}
 	s.tools.session, s.tools.ended = s, make(chan struct{})
 	for _, one := range s.servers {
-		if err := one.connect(); err != nil {
+		one.mu.Lock()
+		err := one.dial() // the client shakes hands on it
+		one.mu.Unlock()
+		if err != nil {
 			s.close(err)
 			return nil, &UnreachableError{Server: one.Name, Err: err}
 		}
@@ -79,8 +81,7 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 	return s, nil
 }
 
-// close ends everything that the client began: what it waits for, what people are
-// asked about, and its servers.
+// close ends everything that the client began: its calls, their questions, and its servers.
 func (s *session) close(why error) {
 	s.mu.Lock()
 	s.stop(why) // under the lock, so that no call begins that would not be waited for
@@ -92,12 +93,9 @@ func (s *session) close(why error) {
 	ending.Wait()
 	s.calls.Wait()
 	s.tools.close()
+	s.proxy.tracker.End(s.scope)
 }
 
-// fail ends the session because of a server.
-func (s *session) fail(err error) { s.stop(err) }
-
-// reply sends an answer to the client.
 func (s *session) reply(m *message) { s.out(m, m.id()) }
 
 // giveUp tells the client that there is no answer to a request.
@@ -106,11 +104,9 @@ func (s *session) giveUp(request *message, err error) {
 	s.reply(request.failTo(wireError(err)))
 }
 
-// greeted reports whether any server has answered anything.
 func (s *session) greeted() bool { return s.answers.Load() > 0 }
 
-// fromClient takes a message of the client's. It waits for nothing but a server that
-// reads slowly.
+// fromClient takes a message of the client's. It waits for nothing but a server that reads slowly.
 func (s *session) fromClient(m *message) {
 	if why := m.stray(); why != "" {
 		s.stray(m, why)
@@ -169,7 +165,14 @@ func (s *session) note(m *message) {
 	}
 	switch m.Method {
 	case "initialize":
-		s.hello = m.Params
+		s.hello, s.client = m.Params, make(mcp.Meta)
+		hello := members(m.Params)
+		for key, member := range map[string]string{mcp.MetaKeyClientCapabilities: "capabilities", mcp.MetaKeyClientInfo: "clientInfo"} {
+			var v any
+			if json.Unmarshal(hello[member], &v) == nil {
+				s.client[key] = v
+			}
+		}
 	case methodSetLevel:
 		s.level = m.Params
 	}
@@ -182,6 +185,15 @@ func (s *session) forgetToken(m *message) {
 }
 
 func metaOf(params json.RawMessage) map[string]json.RawMessage {
+	if all, scanned := scanMembers(params); scanned {
+		exact, other := all["_meta"], false
+		for name := range all {
+			other = other || name != "_meta" && strings.EqualFold(name, "_meta")
+		}
+		if !other {
+			return members(exact)
+		}
+	}
 	var p struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
@@ -191,7 +203,6 @@ func metaOf(params json.RawMessage) map[string]json.RawMessage {
 	return p.Meta
 }
 
-// route hands a message of the client's to the server that it is for.
 func (s *session) route(m *message) {
 	if len(s.servers) == 1 {
 		s.servers[0].relay(s.ctx, m)
@@ -261,8 +272,8 @@ func (s *session) renamed(from *server, m *message) *message {
 	return m
 }
 
-// takeBack ends what a server that has gone had asked the client: the one that comes
-// after it counts its requests anew, and must not get an answer to another question.
+// takeBack cancels the questions of a server that has gone: the next one counts its requests anew,
+// and must not get an answer to another question.
 func (s *session) takeBack(from *server) {
 	s.mu.Lock()
 	var open []string
@@ -296,7 +307,6 @@ func (s *session) fromPerson(m *message) {
 	}
 }
 
-// askClient asks the client something and waits for the answer.
 func (s *session) askClient(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	m := &message{ID: quoted(s.proxy.newID()), Method: method, Params: params}
 	answer := make(chan *message, 1)
@@ -362,7 +372,6 @@ func answerBy(ask func(context.Context, *message) (json.RawMessage, error)) func
 	}
 }
 
-// maxRunning is how many requests of one client may be under way.
 const maxRunning = 10_000
 
 // cancelled ends a call, or tells the server that has the request.
@@ -378,7 +387,6 @@ func (s *session) cancelled(m *message) {
 	s.route(m)
 }
 
-// A cancelledError ends a call that its client has cancelled.
 type cancelledError struct{ reason string }
 
 func (e *cancelledError) Error() string {

@@ -15,9 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// With several servers there is no one to hand a message on to. What they list is put
-// together, names get their server in front, and what names something goes to the server
-// that has it.
+// With several servers, lists are joined, names get their server in front, and a request that names
+// something goes to the server that has it.
 
 // routeSeveral hands a message of the client's to the servers that it is for.
 func (s *session) routeSeveral(m *message) {
@@ -40,12 +39,13 @@ func (s *session) routeSeveral(m *message) {
 		"subscriptions/listen":     s.tellAll,
 	}[m.Method]
 	if answer == nil {
-		answer = s.askOwner
+		answer = func(ctx context.Context, m *message) (json.RawMessage, error) {
+			return s.askOwnerOf(ctx, m, textOf(m.Params, "uri")) // without one, whichever knows the method
+		}
 	}
 	s.begin(m, answerBy(answer))
 }
 
-// each asks all servers at once.
 func (s *session) each(ctx context.Context, m *message) (results []json.RawMessage, errs []error) {
 	results, errs = make([]json.RawMessage, len(s.servers)), make([]error, len(s.servers))
 	var asking sync.WaitGroup
@@ -142,8 +142,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 	return json.Marshal(merged)
 }
 
-// intersect keeps of the lists of texts what all have, such as revisions, and of
-// everything else the first.
+// intersect keeps what all have of lists of texts, such as revisions, and the first of all else.
 func intersect(to, from map[string]any, first bool) {
 	if first {
 		maps.Copy(to, from)
@@ -172,7 +171,6 @@ func unite(to, from map[string]any) {
 	}
 }
 
-// mostPages is how many pages of one list are read of one server.
 const mostPages = 1000
 
 // listAll puts together what all servers list.
@@ -207,7 +205,6 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 	}
 }
 
-// listed reads all pages of a list.
 func (s *server) listed(ctx context.Context, m *message, member string) (all []json.RawMessage, err error) {
 	params := m.Params
 	for range mostPages {
@@ -238,9 +235,8 @@ func prefixed(s *server, name string) string {
 
 // owners say which server has what was listed.
 type owners struct {
-	mu        sync.Mutex
-	prompts   map[string]owned // by the name that the client knows
-	resources map[string]*server
+	prompts   sync.Map // an owned by the name that the client knows
+	resources sync.Map // a *server by URI
 }
 
 // owned is a thing of a server's, with the name by which that knows it.
@@ -251,19 +247,14 @@ type owned struct {
 
 // keep remembers whose things are, and gives prompts the names that the client knows.
 func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.RawMessage {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.prompts == nil {
-		o.prompts, o.resources = make(map[string]owned), make(map[string]*server)
-	}
 	for i, raw := range list {
 		if member == "prompts" {
 			name := textOf(raw, "name")
 			known := prefixed(s, name)
-			o.prompts[known] = owned{s, name}
+			o.prompts.Store(known, owned{s, name})
 			list[i] = withMember(raw, "name", known)
-		} else if uri := cmp.Or(textOf(raw, "uri"), textOf(raw, "uriTemplate")); o.resources[uri] == nil {
-			o.resources[uri] = s
+		} else {
+			o.resources.LoadOrStore(cmp.Or(textOf(raw, "uri"), textOf(raw, "uriTemplate")), s)
 		}
 	}
 	return list
@@ -271,24 +262,19 @@ func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.R
 
 // prompt finds a prompt by the name that the client knows.
 func (s *session) prompt(ctx context.Context, known string, m *message) (owned, error) {
-	find := func() (owned, bool) {
-		s.owners.mu.Lock()
-		defer s.owners.mu.Unlock()
-		o, ok := s.owners.prompts[known]
-		return o, ok
+	o, ok := s.owners.prompts.Load(known)
+	if !ok {
+		params, err := s.withMeta(struct{}{})
+		if err == nil {
+			_, err = s.listAll("prompts")(ctx, &message{ID: m.ID, Method: "prompts/list", Params: params})
+		}
+		if err != nil {
+			return owned{}, err
+		}
+		o, ok = s.owners.prompts.Load(known)
 	}
-	if o, ok := find(); ok {
-		return o, nil
-	}
-	params, err := s.withMeta(struct{}{})
-	if err != nil {
-		return owned{}, err
-	}
-	if _, err := s.listAll("prompts")(ctx, &message{ID: m.ID, Method: "prompts/list", Params: params}); err != nil {
-		return owned{}, err
-	}
-	if o, ok := find(); ok {
-		return o, nil
+	if ok {
+		return o.(owned), nil
 	}
 	return owned{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: no server has this prompt"}
 }
@@ -301,7 +287,6 @@ func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, e
 	return o.server.ask(ctx, m.Method, withMember(m.Params, "name", o.name), m.id())
 }
 
-// complete asks the server whose prompt or template is to be completed.
 func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, error) {
 	ref := members(m.Params)["ref"] // without one no server has it
 	if uri := textOf(ref, "uri"); uri != "" {
@@ -314,19 +299,11 @@ func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, er
 	return o.server.ask(ctx, m.Method, withMember(m.Params, "ref", withMember(ref, "name", o.name)), m.id())
 }
 
-// askOwner asks the server that has the resource that the request names.
-func (s *session) askOwner(ctx context.Context, m *message) (json.RawMessage, error) {
-	return s.askOwnerOf(ctx, m, textOf(m.Params, "uri")) // without one, whichever knows the method
-}
-
-// askOwnerOf asks who listed an URI; where nobody did, one after the other, until one has
-// an answer. None of these requests changes what a person would be asked about.
+// askOwnerOf asks the server that listed a URI, or else one after the other until one has an answer.
+// None of these requests changes what a person would be asked about.
 func (s *session) askOwnerOf(ctx context.Context, m *message, uri string) (result json.RawMessage, err error) {
-	s.owners.mu.Lock()
-	owner := s.owners.resources[uri]
-	s.owners.mu.Unlock()
-	if owner != nil {
-		return owner.ask(ctx, m.Method, m.Params, m.id())
+	if owner, ok := s.owners.resources.Load(uri); ok {
+		return owner.(*server).ask(ctx, m.Method, m.Params, m.id())
 	}
 	err = errLate
 	for _, one := range s.servers {

@@ -21,8 +21,7 @@ const (
 	longOpen        = 10 * time.Second
 )
 
-// stream reads the events of a request's answer, and goes on where the stream breaks off
-// and the server can take it up again.
+// stream reads the events of a request's answer, and resumes a stream that breaks if it can.
 func (r *remote) stream(ctx context.Context, m *message, res *http.Response) error {
 	answered := false
 	last, delay := "", resumptionDelay
@@ -44,20 +43,15 @@ func (r *remote) stream(ctx context.Context, m *message, res *http.Response) err
 		case answered:
 			return nil
 		case last == "" || try >= resumptions || ctx.Err() != nil:
-			return fmt.Errorf("the answer broke off: %w", brokenOff(err))
+			if err == nil || errors.Is(err, io.EOF) { // it was not finished, whether or not it looks like that
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("the answer broke off: %w", err)
 		}
 		if res, err = r.resume(ctx, last, delay); err != nil {
 			return fmt.Errorf("the answer broke off, and could not be taken up again: %w", err)
 		}
 	}
-}
-
-// brokenOff is the end of a stream that was not finished, whether or not it looks like one.
-func brokenOff(err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (*http.Response, error) {
@@ -77,9 +71,8 @@ func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (
 	return res, nil
 }
 
-// listen holds a stream open for what the server says on its own, where it has one. What
-// lies between may close a silent one time and again: one that was open for long is no
-// failure.
+// listen holds a stream open for the server's own messages, if it has one. A proxy may close a silent
+// one again and again: one that was open for long is not a failure.
 func (r *remote) listen() {
 	last, delay := "", time.Duration(0)
 	for try := 0; try <= resumptions; try++ {
@@ -113,7 +106,6 @@ func (r *remote) listen() {
 	r.log.Warn("proxy: the server no longer says anything on its own; its stream cannot be opened again", slog.String("server", r.Name))
 }
 
-// An event is one of a stream of server-sent events.
 type event struct {
 	id    string
 	retry time.Duration

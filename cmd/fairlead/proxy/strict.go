@@ -12,32 +12,39 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Servers read JSON in different ways: some take the first of two members of one name,
-// some the last, and some ignore the case. What is forwarded must read the same for all.
+// Some servers take the first of two members of one name, some the last, and some ignore the case.
+// What is forwarded must read the same for all.
 
 // known are the members of the params of tools/call that the SDK has fields for.
 var known = []string{"name", "arguments", "_meta", "inputResponses", "requestState"}
 
-// paramsKey is the member of a call's _meta that holds the members of its params that are
-// not known, such as task. Whatever covers _meta covers them: the question, the approval and
-// the cache. [encodeCall] puts them back.
+// paramsKey is the member of a call's _meta with the unknown members of its params, such as task, so
+// that the question, the approval and the cache cover them. [encodeCall] puts them back.
 const paramsKey = "io.github.fairlead-go/params"
 
-// readCall reads the params of tools/call. It refuses params that two readers could take
-// for different calls.
+// unambiguous returns an error for params that two readers could take for different calls.
+func unambiguous(params json.RawMessage) error {
+	if err := mount.Unambiguous(params); err != nil {
+		return err
+	}
+	for name := range members(params) {
+		for _, exact := range known {
+			if name != exact && strings.EqualFold(name, exact) {
+				return fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
+			}
+		}
+	}
+	return nil
+}
+
 func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
-	if err := mount.Unambiguous(raw); err != nil {
+	if err := unambiguous(raw); err != nil {
 		return nil, err
 	}
 	more := members(raw)
 	responses := members(more["inputResponses"])
 	for _, exact := range known {
 		delete(more, exact)
-		for name := range more {
-			if strings.EqualFold(name, exact) {
-				return nil, fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
-			}
-		}
 	}
 	p := new(mcp.CallToolParamsRaw)
 	if err := decode(raw, p); err != nil {

@@ -25,8 +25,7 @@ type tools struct {
 	mu    sync.Mutex
 	ended chan struct{} // closed at the end of each listing, and made anew
 	now   *set
-	// before are the catalogs of earlier policies: calls that began under one may wait for a
-	// person still, and hold it.
+	// before are the catalogs of earlier policies, which calls that wait for a person may still use.
 	before []weak.Pointer[catalog.Catalog]
 	asked  time.Time // because of an unknown name
 }
@@ -82,7 +81,6 @@ func (t *tools) mayAskAgain() bool {
 	return true
 }
 
-// named finds a tool by the name under which the client knows it.
 func (s *session) named(now *set, name string) (*middleware.Tool, bool) {
 	if len(s.servers) == 1 {
 		return now.shown.Lookup(s.servers[0].Name, name)
@@ -104,7 +102,7 @@ func (s *session) nameOf(tool *middleware.Tool) string {
 // unknown says why there is no tool of a name, and returns the tool if it is there.
 func (n *set) unknown(s *session, name string) (*middleware.Tool, error) {
 	refuse := n.plan.refusing()
-	for _, t := range n.shown.all() {
+	for _, t := range n.shown.viewer.List() {
 		if err := refuse(t); err != nil && s.nameOf(t) == name {
 			return t, err
 		}
@@ -133,8 +131,7 @@ func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
 	return m.replyTo(raw), true
 }
 
-// listed is the list that the client gets: in the servers' order, and in their words
-// where those are what was accepted.
+// listed is the client's list: in the servers' order, and in their words if those were accepted.
 func (s *session) listed(now *set) map[string]any {
 	shown := make(map[string]*middleware.Tool)
 	for _, tool := range now.shown.List() {
@@ -163,8 +160,7 @@ func (s *session) listed(now *set) map[string]any {
 	return result
 }
 
-// definition is a tool as the client sees it. Where definitions are pinned, it is what
-// was pinned: what the pin does not cover stays out.
+// definition is a tool as the client sees it: if definitions are pinned, only what the pin covers.
 func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMessage) any {
 	if now.plan.locked() || written == nil {
 		definition := *tool.Definition
@@ -179,7 +175,6 @@ func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMe
 	return named
 }
 
-// ListTools lists a server's tools, for the catalogue.
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	params, err := s.session.withMeta(p)
 	if err != nil {
@@ -236,15 +231,13 @@ func (t *toolsOf) keep(list json.RawMessage, first bool) {
 	}
 }
 
-// schema is what the server says of a tool's arguments.
 func (t *toolsOf) schema(tool string) json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return members(t.written[tool])["inputSchema"]
 }
 
-// announced has the next call read a server's list anew, and approved calls of its tools
-// wait for that.
+// announced has the next call read a server's list again, and approved calls of its tools wait for it.
 func (t *tools) announced(s *server) {
 	s.tools.stale.Store(true)
 	t.mu.Lock()
@@ -259,8 +252,8 @@ func (t *tools) announced(s *server) {
 	}
 }
 
-// recordRefusal records a call that was refused before it came to the chain. A tool that
-// is not known is recorded by the name that the client gave.
+// recordRefusal records a call that was refused before the chain, by the name that the client gave if
+// the tool is unknown.
 func (s *session) recordRefusal(ctx context.Context, m *message, name string, tool *middleware.Tool, err error) {
 	if s.proxy.trail == nil {
 		return
@@ -276,24 +269,17 @@ func (s *session) recordRefusal(ctx context.Context, m *message, name string, to
 	})).CallTool(ctx, middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool})
 }
 
-// An invalidError ends a call that two readers could take for different ones, or for none,
-// or that names no tool.
+// An invalidError ends a call that two readers could take for different ones, or that names no tool.
 type invalidError struct{ text string }
 
-// RefusedBy names the proxy to the record of calls.
 func (e *invalidError) RefusedBy() string { return "proxy" }
+func (e *invalidError) Error() string     { return e.text }
 
-func (e *invalidError) Error() string { return e.text }
-
-// Unwrap returns what the client gets.
 func (e *invalidError) Unwrap() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.text}
 }
 
-// NotSent reports that the call did not leave.
-func (e *invalidError) NotSent() bool { return true }
-
-// Permanent reports that the same call would only be refused again.
+func (e *invalidError) NotSent() bool   { return true }
 func (e *invalidError) Permanent() bool { return true }
 
 // A refusedError ends a call that nobody needs to be asked about.
@@ -307,16 +293,10 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("proxy: the call of %s was refused (%s): %s; do not call it again", e.tool, e.by, e.why)
 }
 
-// ForModel says what the text says.
 func (e *refusedError) ForModel() string {
 	return fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", e.tool.ModelName(), e.why)
 }
 
-// RefusedBy names the rule to the record of calls.
 func (e *refusedError) RefusedBy() string { return e.by }
-
-// NotSent reports that the call did not leave.
-func (e *refusedError) NotSent() bool { return true }
-
-// Permanent reports that the same call would only be refused again.
-func (e *refusedError) Permanent() bool { return true }
+func (e *refusedError) NotSent() bool     { return true }
+func (e *refusedError) Permanent() bool   { return true }

@@ -13,9 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// hidden says which characters of a definition nobody sees, and where they stand; ""
-// for none. What only makes an emoji, joins letters of a script that joins them, or is
-// a blank hides nothing.
+// hidden reports which characters of a definition are invisible, and where; "" for none. Those of an
+// emoji, between letters of a script that joins them, and blanks hide nothing.
 func hidden(definition *mcp.Tool) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -39,7 +38,6 @@ func hidden(definition *mcp.Tool) string {
 	return strings.Join(few(found, "and %d more places"), "; ")
 }
 
-// few keeps the first of many texts, with how many more there are.
 func few(texts []string, more string) []string {
 	const most = 5
 	if len(texts) > most {
@@ -96,8 +94,7 @@ const (
 	asEmoji   = '\ufe0f'
 )
 
-// suspicious reports whether a rune shows nothing, or moves what is shown. Blanks and
-// the ends of lines are to be seen, and what is not assigned is shown as a box.
+// suspicious reports whether a rune is invisible or moves what is shown, other than white space.
 func suspicious(r rune) bool {
 	switch r {
 	case '\n', '\t', '\r':
@@ -109,8 +106,8 @@ func suspicious(r rune) bool {
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// needed reports whether the rune at i is there for the eye: the form of a symbol, or
-// a joiner between two symbols or two letters of a script that joins them.
+// needed reports whether the rune at i is the form of a symbol, or joins two symbols or two letters
+// of a script that joins them.
 func needed(s []rune, i int) bool {
 	if i == 0 {
 		return false

@@ -23,10 +23,9 @@ var (
 	script string
 
 	page = template.Must(template.New("report").Funcs(template.FuncMap{
-		// These make what a server wrote harmless to look at; the template makes it
-		// harmless as HTML.
+		// These make what a server wrote safe to look at; the template makes it safe as HTML.
 		"line": safetext.Line, "text": safetext.Text,
-		"hints": hints, "because": because, "rank": rank, "help": func(id string) string { return ruleOf(id).help },
+		"hints": hints, "because": because, "class": class, "rank": rank, "help": func(id string) string { return ruleOf(id).help },
 	}).Parse(pageText))
 )
 
@@ -48,7 +47,6 @@ func (r *Report) HTML(w io.Writer, at time.Time) error {
 	return page.Execute(w, p)
 }
 
-// A pageData is what stands on the page.
 type pageData struct {
 	Policy    string
 	Style     template.CSS
@@ -62,7 +60,6 @@ type pageData struct {
 	Known     int
 }
 
-// rank puts the worst class first.
 func rank(t Tool) int {
 	return map[annotation.Safety]int{annotation.Unknown: 0, annotation.Dangerous: 1, annotation.Moderate: 2, annotation.Safe: 3}[t.Safety]
 }

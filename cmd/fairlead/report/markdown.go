@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// Markdown writes the report for a comment on a change, a wiki or a job's summary.
-// What a server wrote stands in code, where no Markdown, mention or link is read.
+// Markdown writes the report for a comment, a wiki or a summary. What a server wrote is in code, so
+// that no Markdown, mention or link in it counts.
 func (r *Report) Markdown(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	several := len(r.Servers) > 1
@@ -28,11 +28,7 @@ func (r *Report) Markdown(out io.Writer) error {
 		fmt.Fprintln(w, "| tool | declared | inferred | class | the chain will | because |\n|---|---|---|---|---|---|")
 	}
 	for _, t := range r.Tools {
-		name := t.Name
-		if several {
-			name = t.Server + "/" + t.Name
-		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", cell(name), hints(t.Declared), hints(t.Inferred), t.Safety, will(t), cell(because(t)))
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", cell(t.shown(several)), hints(t.Declared), hints(t.Inferred), class(t), will(t), cell(because(t)))
 	}
 	groups, known := r.grouped()
 	if len(groups) > 0 {

@@ -1,6 +1,5 @@
-// Package report says what was found out about the tools of some servers, in forms
-// that people read and forms that programs read. Whatever a server wrote stands in
-// each of them as text and as nothing else.
+// Package report writes what was found about the tools of some servers, for people and for programs.
+// What a server wrote is text in each form and nothing else.
 package report
 
 import (
@@ -70,8 +69,7 @@ type Finding struct {
 	Known bool `json:"known,omitempty"`
 }
 
-// Add takes in the tools of a catalogue with what stands out about them. will says
-// what the chain does with a tool.
+// Add adds the tools of a catalog with their findings; will describes what the chain does with a tool.
 func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*middleware.Tool) string) {
 	digests := make(map[[2]string]string)
 	for _, t := range tools.List() {
@@ -111,10 +109,9 @@ func (r *Report) Fail(server, text string) {
 }
 
 func (r *Report) find(rule, server, tool, text string) {
-	r.Findings = append(r.Findings, Finding{Level: levelOf(rule), Rule: rule, Server: server, Tool: tool, Text: text})
+	r.Findings = append(r.Findings, Finding{Level: ruleOf(rule).level, Rule: rule, Server: server, Tool: tool, Text: text})
 }
 
-// sort puts the worst first.
 func (r *Report) sort() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Level, a.Level), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Server, b.Server),
@@ -122,8 +119,8 @@ func (r *Report) sort() {
 	})
 }
 
-// fingerprint tells a finding from every other. Of a tool it is bound to the
-// definition, so that a finding is new when its tool is; else to what it says.
+// fingerprint identifies a finding: of a tool, by its definition, so that a new one has new findings;
+// otherwise by its text.
 func fingerprint(f *Finding, definition string) string {
 	// In quotes no part runs into the next.
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", f.Rule, f.Server, f.Tool, cmp.Or(definition, f.Text)))

@@ -94,8 +94,6 @@ func ruleOf(id string) rule {
 	return rule{id: id, level: Warning, short: id, help: id}
 }
 
-func levelOf(id string) Level { return ruleOf(id).level }
-
 // own finds what the catalogue does not look for.
 func (r *Report) own(t *middleware.Tool, declared annotation.Annotations) {
 	if hints(declared) == none {

@@ -14,15 +14,12 @@ import (
 // sarifSchema names the form; a program knows it and does not fetch it.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// home is where the rules are explained.
 const home = "https://github.com/fairlead-go/fairlead"
 
-// An object is one of SARIF's.
 type object = map[string]any
 
-// SARIF writes the findings as SARIF 2.1.0, for code scanning. Where a configuration
-// file names the server, a finding stands at its entry there. compared says that there
-// was a baseline.
+// SARIF writes the findings as SARIF 2.1.0. A finding is located at its server's entry in a
+// configuration file, if there is one; compared means that there was a baseline.
 func (r *Report) SARIF(w io.Writer, compared bool) error {
 	index := make(map[string]int)
 	var described []object
@@ -72,8 +69,7 @@ func sarifRule(r rule) object {
 	}
 }
 
-// sarifText is any text as a message, in which a bracket would begin a link and a
-// brace a place to fill in.
+// sarifText escapes any text as a message, in which brackets and braces have a meaning.
 func sarifText(s string) object {
 	return object{"text": messageEscapes.Replace(safetext.Line(s))}
 }

@@ -2,21 +2,25 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// Table writes the report for a person at a terminal, or for the pipe behind it, where
-// every tool has one line and nothing is cut.
+// Table writes the report for a terminal, or for a pipe, with a line for each tool and nothing cut.
 func (r *Report) Table(out io.Writer, s tty.Style) error {
 	w := bufio.NewWriter(out)
 	rows := r.rows()
-	widths := widthsOf(rows)
+	var widths [6]int
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], tty.Wide(cell))
+		}
+	}
 	total := 0
 	for _, n := range widths {
 		total += n + gap
@@ -46,7 +50,7 @@ func (r *Report) rows() [][6]string {
 	rows := [][6]string{{"TOOL", "DECLARED", "INFERRED", "CLASS", "THE CHAIN WILL", "BECAUSE"}}
 	for _, t := range r.Tools {
 		rows = append(rows, [6]string{
-			t.shown(several), hints(t.Declared), hints(t.Inferred), t.Safety.String(), will(t), safetext.Line(because(t)),
+			t.shown(several), hints(t.Declared), hints(t.Inferred), class(t), will(t), safetext.Line(because(t)),
 		})
 	}
 	return rows
@@ -58,15 +62,6 @@ func (t Tool) shown(several bool) string {
 		return safetext.Line(t.Server + "/" + t.Name)
 	}
 	return safetext.Line(t.Name)
-}
-
-func widthsOf(rows [][6]string) (widths [6]int) {
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], tty.Wide(cell))
-		}
-	}
-	return widths
 }
 
 func line(row [6]string, widths [6]int, s tty.Style, head bool) string {
@@ -91,9 +86,8 @@ func line(row [6]string, widths [6]int, s tty.Style, head bool) string {
 func (r *Report) narrow(w io.Writer, s tty.Style) {
 	several := len(r.Servers) > 1
 	for _, t := range r.Tools {
-		class := t.Safety.String()
-		fmt.Fprintf(w, "%s %s\n", s.Paint(classPaint(class), tty.Pad("● "+class, tty.Wide("● dangerous"))),
-			s.Paint(tty.Bold, tty.Fit(t.shown(several), max(s.Width-13, 20))))
+		fmt.Fprintf(w, "%s %s\n", s.Paint(classPaint(class(t)), tty.Pad("● "+class(t), tty.Wide("● safe, volatile"))),
+			s.Paint(tty.Bold, tty.Fit(t.shown(several), max(s.Width-18, 20))))
 		for _, text := range []string{
 			will(t),
 			"declared: " + hints(t.Declared) + " · inferred: " + hints(t.Inferred),
@@ -106,26 +100,9 @@ func (r *Report) narrow(w io.Writer, s tty.Style) {
 	}
 }
 
-func classPaint(class string) tty.Paint {
-	switch class {
-	case annotation.Safe.String():
-		return tty.Green
-	case annotation.Moderate.String():
-		return tty.Yellow
-	case annotation.Dangerous.String():
-		return tty.Red
-	}
-	return tty.Purple
-}
-
-func (l Level) paint() tty.Paint {
-	switch l {
-	case Error:
-		return tty.Red
-	case Warning:
-		return tty.Yellow
-	}
-	return tty.Dim
+func classPaint(cell string) tty.Paint {
+	class, _, _ := strings.Cut(cell, ",")
+	return cmp.Or(map[string]tty.Paint{"safe": tty.Green, "moderate": tty.Yellow, "dangerous": tty.Red}[class], tty.Purple)
 }
 
 // maxSubjects is how many tools are named of which the same is said.
@@ -152,7 +129,8 @@ func (r *Report) findings(w io.Writer, s tty.Style) {
 			}
 			about += ")"
 		}
-		head := "  " + s.Paint(g.Level.paint(), tty.Pad(g.Level.String(), len("warning"))) + "  "
+		paint := cmp.Or(map[Level]tty.Paint{Error: tty.Red, Warning: tty.Yellow}[g.Level], tty.Dim)
+		head := "  " + s.Paint(paint, tty.Pad(g.Level.String(), len("warning"))) + "  "
 		text := fmt.Sprintf("%s: %s [%s]", about, safetext.Line(g.Text), g.Rule)
 		lines := []string{text}
 		if s.Live {

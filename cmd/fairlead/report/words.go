@@ -7,7 +7,6 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 )
 
-// none stands for no hint.
 const none = "—"
 
 // hints writes the hints that decide the class, "—" where there are none.
@@ -36,6 +35,17 @@ func hints(a annotation.Annotations) string {
 	return strings.Join(words, " ")
 }
 
+// class is the tool's class, and for a read how long its result stays true.
+func class(t Tool) string {
+	switch {
+	case t.Safety != annotation.Safe:
+		return t.Safety.String()
+	case t.Secret:
+		return "safe, secret"
+	}
+	return "safe, " + string(t.Freshness)
+}
+
 // because is the evidence that decided the class. It may hold what a server wrote.
 func because(t Tool) string {
 	decides := annotation.ReadOnlyHint
@@ -53,7 +63,6 @@ func because(t Tool) string {
 	return "MCP's default for what nobody said"
 }
 
-// will is what the chain does with a tool, on one line.
 func will(t Tool) string { return strings.Join(t.Will, " · ") }
 
 // subject names what a finding is about. It may hold what a server wrote.
@@ -71,8 +80,7 @@ type group struct {
 	Subjects []string // without the server's name where there is one server
 }
 
-// grouped puts the findings that are not known together, in their order, and counts
-// the others.
+// grouped puts the findings that are not known together, in their order, and counts the others.
 func (r *Report) grouped() (groups []*group, known int) {
 	at := make(map[[2]string]*group)
 	for _, f := range r.Findings {

@@ -15,8 +15,8 @@ const most = 2000
 
 // A Tail keeps the end of what was written to it. It is safe for concurrent use.
 type Tail struct {
-	// Out gets all of it, line by line and without control characters: it may be a
-	// terminal on which a question stands. Nil gets nothing.
+	// Out gets all of it by lines, without control characters, since a question may be on the terminal;
+	// nil gets nothing.
 	Out io.Writer
 
 	mu   sync.Mutex
@@ -48,7 +48,6 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longest is how long a line may be before it is broken.
 const longest = 16 << 10
 
 // colors are the sequences by which a terminal is told to change how letters look.

@@ -71,8 +71,7 @@ func Pad(text string, n int) string {
 	return text + strings.Repeat(" ", max(0, n-Wide(text)))
 }
 
-// Wrap breaks text into lines of n columns, between words and not before a dot
-// in the middle.
+// Wrap breaks text into lines of n columns, between words and not before a middle dot.
 func Wrap(text string, n int) []string {
 	var lines []string
 	line := ""

@@ -1,5 +1,4 @@
-// Package redistest starts a redis-server of its own on loopback, for tests and for
-// commands that measure.
+// Package redistest starts a redis-server on loopback, for tests and commands that measure.
 package redistest
 
 import (
@@ -29,8 +28,8 @@ type Server struct {
 	ended chan struct{} // closed when the process that Start started has ended
 }
 
-// New starts a server for a test and kills it when the test ends. If there is no
-// redis-server on the PATH, the test is skipped and stderr has a line that says so.
+// New starts a server for a test and kills it when the test ends. If there is no redis-server on the
+// PATH, it skips the test and prints a line to stderr.
 func New(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s, err := Run(context.Background(), tb.TempDir(), args...)
@@ -65,10 +64,8 @@ var (
 	given atomic.Int64
 )
 
-// port returns a port that no other Server of this process has, not even a killed one,
-// which may be started again. It is from 10,000 to 19,999, and a cluster's node listens
-// 10,000 further on as well: all below those that the system gives to connections
-// (from 32,768), and none both a port and a node's second.
+// port returns a port that no other Server of this process has had, from 10,000 to 19,999: below those
+// of the system, from 32,768, and so is a cluster node's second one, 10,000 further on.
 func port() int { return portOf(given.Add(1)) }
 
 func portOf(nth int64) int { return 10_000 + int((first+nth)%10_000) }
@@ -79,8 +76,8 @@ func (s *Server) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", s.P
 // ready is what redis-server writes into its log once it listens.
 const ready = "Ready to accept connections"
 
-// Start starts the server again after Kill and waits until its log says that it listens.
-// A connection would not do: another process may have had the port first.
+// Start starts the server again after Kill and waits until its log reports that it listens: at its
+// port another process may answer.
 func (s *Server) Start() error {
 	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/firebase/genkit/go/ai"
@@ -31,7 +32,7 @@ func main() {
 	if err := tools.AddFuncs("shop", gofunc.New("cancel_order", "Cancels an order.", annotation.Destructive(), cancel)); err != nil {
 		log.Fatal(err)
 	}
-	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})
+	people := hitl.New(terminal.New(os.Stdin, os.Stderr), hitl.Options{})
 	host := batch.NewHost(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), batch.HostOptions{})
 
 	ctx := context.Background()

@@ -1,5 +1,4 @@
-// Command langchaingo is a loop over langchaingo's models whose calls go through a
-// chain.
+// Command langchaingo is a loop over langchaingo's models whose calls go through a chain.
 package main
 
 import (
@@ -15,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/tmc/langchaingo/llms"
 	"github.com/tmc/langchaingo/llms/ollama"
@@ -31,7 +31,7 @@ func main() {
 	if err := tools.AddFuncs("shop", gofunc.New("cancel_order", "Cancels an order.", annotation.Destructive(), cancel)); err != nil {
 		log.Fatal(err)
 	}
-	people := hitl.New(hitl.Terminal(os.Stdin, os.Stderr), hitl.Options{})
+	people := hitl.New(terminal.New(os.Stdin, os.Stderr), hitl.Options{})
 	host := batch.NewHost(tools, chain.Standard{Confirm: people, Output: output.New(output.Options{})}.Then(tools), batch.HostOptions{})
 
 	model, err := ollama.New(ollama.WithModel("qwen3"))

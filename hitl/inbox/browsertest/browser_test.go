@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,6 +66,7 @@ func open(t *testing.T) context.Context {
 type desk struct {
 	t        *testing.T
 	in       *inbox.Inbox
+	store    *approvals.File
 	origin   string
 	caller   middleware.ToolCaller
 	tool     *middleware.Tool
@@ -91,8 +93,14 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 		d.last.Store(string(call.Arguments))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil
 	})
-	d.caller = chain.Standard{Confirm: hitl.New(d.in, hitl.Options{Timeout: lifetime, Remember: hitl.Always})}.Then(executor)
 	var err error
+	if d.store, err = approvals.OpenFile(filepath.Join(t.TempDir(), "approvals.jsonl"), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.store.Close() })
+	d.caller = chain.Standard{Confirm: hitl.New(d.in, hitl.Options{
+		Timeout: lifetime, Remember: hitl.Always, OfferMembers: true, OfferTool: true, Store: d.store,
+	})}.Then(executor)
 	d.tool, err = middleware.NewTool("files", &mcp.Tool{Name: "delete_file", Description: "Delete a file."}, annotation.Destructive())
 	if err != nil {
 		t.Fatal(err)
@@ -224,12 +232,60 @@ func TestApproveDenyEdit(t *testing.T) {
 	d.wantExecuted(2, `{"path":"c.txt"}`)
 
 	over = d.calls(`{"path":"d.txt"}`)
-	d.do(d.browser, click("article .open"), click(`input[value="session 0"]`),
+	d.do(d.browser, click("article .open"), click(`input[value="arguments-session"]`),
 		click(`button[value="approve"]`), reads("files/delete_file: approved."))
 	if err := errors.Join(<-over, <-d.calls(`{"path":"d.txt"}`)); err != nil {
 		t.Error(err)
 	}
 	d.wantExecuted(4, `{"path":"d.txt"}`)
+}
+
+// From a question that waits to a rule, which answers for the next calls that fit until it is
+// taken back. After three equal approvals the page suggests it.
+func TestRememberedAndTakenBack(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	const sentence = "path under drafts/, any name"
+	for i, path := range []string{"drafts/a", "drafts/b", "drafts/c", "drafts/d"} {
+		over := d.calls(`{"path":"` + path + `"}`)
+		d.do(d.browser, visible("article:not(.over) .open"), click("article:not(.over) .open"), visible("#reason"))
+		text := got[string](d, d.browser, "document.body.innerText")
+		if suggested := strings.Contains(text, "you may remember: "+sentence); suggested != (i == 3) {
+			t.Errorf("question %d: a rule is suggested: %t\n%s", i, suggested, text)
+		}
+		if i == 3 {
+			d.screenshot(d.browser, "remember")
+			d.do(d.browser, click(`input[value="arguments-always"]`), click(`input[name="free-0"]`))
+		}
+		d.do(d.browser, click(`button[value="approve"]`), reads("files/delete_file: approved."))
+		if err := <-over; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(<-d.calls(`{"path":"drafts/e"}`), <-d.calls(`{"path":"drafts/f"}`)); err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(6, `{"path":"drafts/f"}`)
+	all, err := d.store.List(t.Context())
+	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	for _, path := range []string{"drafts-old/a", "drafts/../a"} {
+		over := d.calls(`{"path":"` + path + `"}`)
+		d.do(d.browser, visible("article:not(.over) .no"), click("article:not(.over) .no"), reads("denied."))
+		if err := <-over; !errors.Is(err, hitl.ErrDenied) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	if err := d.store.Forget(t.Context(), all[0].Scope, all[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	over := d.calls(`{"path":"drafts/g"}`)
+	d.do(d.browser, visible("article:not(.over) .no"), click("article:not(.over) .no"))
+	if err := <-over; !errors.Is(err, hitl.ErrDenied) {
+		t.Errorf("after it was taken back: got %v", err)
+	}
+	d.wantExecuted(6, "")
 }
 
 func TestExpires(t *testing.T) {

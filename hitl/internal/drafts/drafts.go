@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,8 +45,7 @@ var (
 	errRedrafted = &Error{"the draft has changed since it was shown; ask again"}
 )
 
-// A Registry has the drafts that were made and not committed. It is safe for concurrent
-// use.
+// A Registry has the drafts that were made and not committed. It is safe for concurrent use.
 type Registry struct {
 	pairs []Pair
 
@@ -67,12 +67,11 @@ func New(pairs []Pair) *Registry { return &Registry{pairs: pairs, drafts: make(m
 
 // pair returns the pair of which the tool is the commit, nil for other tools.
 func (r *Registry) pair(tool *middleware.Tool) *Pair {
-	for i, p := range r.pairs {
-		if tool != nil && tool.Server == p.Server && tool.Name() == p.Commit {
-			return &r.pairs[i]
-		}
+	i := slices.IndexFunc(r.pairs, func(p Pair) bool { return tool != nil && tool.Server == p.Server && tool.Name() == p.Commit })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.pairs[i]
 }
 
 // Commits reports whether the tool commits drafts.
@@ -215,8 +214,7 @@ func (r *Registry) Named(call *middleware.Call) ([]Draft, error) {
 	return named, nil
 }
 
-// made returns the draft that the call names by this id, nil if there is none. The
-// caller holds the lock.
+// made returns the draft that the call names by this id, nil if there is none. The caller holds the lock.
 func (r *Registry) made(call *middleware.Call, id string) *draft {
 	return r.drafts[key{call.Scope, call.Tool.Server, r.pair(call.Tool).Draft, id}]
 }

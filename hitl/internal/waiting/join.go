@@ -8,16 +8,21 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// Joins bring identical calls together, so that one question stands for them. The zero
-// value is ready.
+// Joins bring identical calls together, so that one question stands for them. The zero value is ready.
 type Joins struct {
 	mu   sync.Mutex
-	open map[joinKey]*Joined
+	open map[Key]*Joined
 }
 
-type joinKey struct {
+// A Key is that of identical calls.
+type Key struct {
 	what  callstate.Binding // what an approval covers
 	class string            // as it would be shown
+}
+
+// KeyOf returns the key of calls like this one.
+func KeyOf(ctx context.Context, call *middleware.Call) Key {
+	return Key{callstate.BindCall(ctx, call), call.Tool.Safety().String()}
 }
 
 // Joined is one question that several calls wait for.
@@ -25,23 +30,22 @@ type Joined struct {
 	Over chan struct{} // closed when it is answered
 	No   error         // what all of them get, set before; nil if the answer was for one call
 
-	key joinKey
+	key Key
 }
 
 // Join returns the question about this call, and whether the caller has to put it.
 func (j *Joins) Join(ctx context.Context, call *middleware.Call) (question *Joined, mine bool) {
-	key := joinKey{callstate.BindCall(ctx, call), call.Tool.Safety().String()}
+	key := KeyOf(ctx, call)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if question = j.open[key]; question != nil {
 		return question, false
 	}
 	if j.open == nil {
-		j.open = make(map[joinKey]*Joined)
+		j.open = make(map[Key]*Joined)
 	}
-	question = &Joined{key: key, Over: make(chan struct{})}
-	j.open[key] = question
-	return question, true
+	j.open[key] = &Joined{key: key, Over: make(chan struct{})}
+	return j.open[key], true
 }
 
 // End lets the calls that wait go on.

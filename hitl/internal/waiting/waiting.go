@@ -4,9 +4,6 @@ package waiting
 import (
 	"fmt"
 	"sync"
-	"time"
-
-	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // A Queue bounds how many calls wait, in all and of each scope. Calls whose confirmer has
@@ -17,12 +14,11 @@ type Queue struct {
 	mu     sync.Mutex
 	all    int
 	scopes map[string]int
-	parked map[string]*Parked // by the question's ID
 }
 
 // NewQueue returns an empty queue.
 func NewQueue(most, mostOfScope int) *Queue {
-	return &Queue{most: most, mostOfScope: mostOfScope, scopes: make(map[string]int), parked: make(map[string]*Parked)}
+	return &Queue{most: most, mostOfScope: mostOfScope, scopes: make(map[string]int)}
 }
 
 // A Place is the place of one call in a queue. It is free when all that hold it have left.
@@ -32,18 +28,8 @@ type Place struct {
 	holders int
 }
 
-// Parked is a question that is open while nobody waits here.
-type Parked struct {
-	*Place
-
-	Input *middleware.Input // that the first leg brought for the tool itself
-	Until time.Time
-	End   func() // records that nobody answered
-}
-
 // Enter returns a place, held once, or an error if the queue is full.
 func (q *Queue) Enter(scope string) (*Place, error) {
-	q.expire()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -57,11 +43,15 @@ func (q *Queue) Enter(scope string) (*Place, error) {
 	return &Place{q, scope, 1}, nil
 }
 
-// Hold adds a holder.
-func (p *Place) Hold() {
+// Hold adds a holder. It is false for a place that is free.
+func (p *Place) Hold() bool {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
+	if p.holders == 0 {
+		return false
+	}
 	p.holders++
+	return true
 }
 
 // Leave removes a holder.
@@ -75,42 +65,5 @@ func (p *Place) Leave() {
 	q.all--
 	if q.scopes[p.scope]--; q.scopes[p.scope] == 0 {
 		delete(q.scopes, p.scope)
-	}
-}
-
-// Park holds the place for a question until somebody answers or its time is over.
-func (q *Queue) Park(id string, p *Parked) {
-	p.Hold()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.parked[id] = p
-}
-
-// Unpark returns a parked question, for the caller to hold, or nil if it is not parked here.
-func (q *Queue) Unpark(id string) *Parked {
-	q.expire()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	p := q.parked[id]
-	delete(q.parked, id)
-	return p
-}
-
-// expire ends the questions that nobody has answered in time. It holds no lock while
-// that is recorded.
-func (q *Queue) expire() {
-	now := time.Now()
-	var over []*Parked
-	q.mu.Lock()
-	for id, p := range q.parked {
-		if !now.Before(p.Until) {
-			over = append(over, p)
-			delete(q.parked, id)
-		}
-	}
-	q.mu.Unlock()
-	for _, p := range over {
-		p.Leave()
-		p.End()
 	}
 }

@@ -29,8 +29,7 @@ const (
 	symbol // anything else
 )
 
-// A character is the kind of one and, for a letter, the small Latin one that it is
-// or passes for, so that a word cannot hide.
+// A character is the kind of one and, for a letter, the small Latin one that it is or passes for.
 type character struct {
 	kind  Kind
 	latin rune
@@ -60,7 +59,6 @@ var ascii = func() (all [unicode.MaxASCII + 1]character) {
 	return all
 }()
 
-// kindOf returns what a character is. It identifies nothing.
 func kindOf(r rune) character {
 	if 0 <= r && r <= unicode.MaxASCII {
 		return ascii[r]
@@ -68,7 +66,6 @@ func kindOf(r rune) character {
 	return find(r)
 }
 
-// find is kindOf of any character.
 func find(r rune) character {
 	for _, a := range alphabets {
 		if a.first <= r && r <= a.last {
@@ -94,9 +91,8 @@ func find(r rune) character {
 	return character{kind: symbol}
 }
 
-// Letters returns the letters of a word, small and without accents, and whether
-// some are written with look-alikes or accents, or in another script. Those of
-// another script become question marks, so that no word is found.
+// Letters returns the letters of a word, small and without accents, and whether some were not plain Latin. Those
+// of another script become question marks.
 func Letters(text string) (plain string, odd bool) {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return text, false
@@ -113,4 +109,79 @@ func Letters(text string) (plain string, odd bool) {
 		return -1
 	}, text)
 	return plain, odd
+}
+
+// Ending returns what the last letters of an unknown word tell.
+func Ending(word string) Flag {
+	switch {
+	case endsIn(word, "ly"):
+		return LikeThis
+	case endsIn(word, "ate", "ify", "ize", "ise"):
+		return Verbal
+	case endsIn(word, "ion", "ent", "ing"):
+		return Doing
+	case endsIn(word, "s") && !endsIn(word, "ss"):
+		return Plural
+	}
+	return 0
+}
+
+// Inflect adds a regular ending: delete, deletes, deleted; copy, copies; stop, stopped; search, searches.
+func Inflect(verb, ending string) string {
+	last := verb[len(verb)-1]
+	switch {
+	case last == 'y' && len(verb) > 1 && !vowel(verb[len(verb)-2]) && ending != "ing":
+		return verb[:len(verb)-1] + "ie" + ending[len(ending)-1:]
+	case ending == "s":
+		if endsIn(verb, "s", "x", "sh", "ch", "z") {
+			return verb + "es"
+		}
+		return verb + "s"
+	case last == 'e' && ending == "ed":
+		return verb + "d"
+	case last == 'e' && ending == "ing" && !strings.HasSuffix(verb, "ee"):
+		return verb[:len(verb)-1] + "ing"
+	case doubles(verb):
+		return verb + string(last) + ending
+	}
+	return verb + ending
+}
+
+// doubles reports whether the last letter is written twice: stop, drag, reset, submit; not open, visit, show.
+func doubles(verb string) bool {
+	n := len(verb)
+	if n < 3 || strings.IndexByte("aeiouwxy", verb[n-1]) >= 0 || !vowel(verb[n-2]) || vowel(verb[n-3]) {
+		return false
+	}
+	return !endsIn(verb, "er", "en", "el", "on", "or", "isit", "dit", "ain")
+}
+
+func endsIn(text string, endings ...string) bool {
+	for _, e := range endings {
+		if strings.HasSuffix(text, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
+
+// marks are the characters that mean something between words, by their kind.
+var marks = map[Kind]string{
+	gap: " \t\r", line: "\n\u0085\u2028\u2029", stop: ".!?;。！？；", Comma: ",&，、", Colon: ":|–—", Paren: "([", Unparen: ")]",
+	Slash: "/", hyphen: "-", quote: "`\"<{$#@=\\“”«»‘", part: "_", silent: "'’", escape: "\x1b",
+}
+
+// lookalikes are the accented letters, and the letters of other scripts that pass for a Latin one.
+var lookalikes = map[rune]string{
+	'a': "аαạɑàáâãäåāăą", 'b': "ЬВʙ", 'c': "сϲᴄçćč", 'd': "ԁɗďđ", 'e': "еєҽΕèéêëēėęě", 'g': "ɡցğģ", 'h': "һΗН",
+	'i': "іιɪıìíîïīį", 'j': "јϳ", 'k': "κкΚ", 'l': "ӏⅼłĺľ", 'm': "мΜМ", 'n': "ոՈñńňņ", 'o': "оοօòóôõöøōő", 'p': "рρ",
+	'q': "ԛ", 'r': "гᴦřŕ", 's': "ѕꜱśšş", 't': "тτΤťţ", 'u': "υսᴜùúûüūůűų", 'v': "νѵ", 'w': "ԝѡ", 'x': "хχ", 'y': "уγүýÿ",
+	'z': "ᴢΖźżž",
+}
+
+// alphabets are other forms of the Latin letters, 26 after 26: full-width, mathematical and circled ones.
+var alphabets = [...]struct{ first, last rune }{
+	{'a', 'z'}, {'A', 'Z'}, {0xFF21, 0xFF3A}, {0xFF41, 0xFF5A}, {0x1D400, 0x1D6A3}, {0x24B6, 0x24E9},
 }

@@ -1,6 +1,5 @@
-// Package text cuts the texts of a definition into words, in small Latin letters,
-// and the marks between them. Letters that pass for others, and characters that are
-// not seen, hide no word. It does not look at what a word means.
+// Package text cuts the texts of a definition into words, in small Latin letters, and the marks between them.
+// Look-alikes and invisible characters hide no word.
 package text
 
 import (
@@ -84,8 +83,7 @@ func (s *Scanner) step() (Token, bool) {
 	return Token{}, false
 }
 
-// terminal goes over the rest of a terminal's control sequence, which is no part
-// of the word that it hides.
+// terminal goes over the rest of a terminal's control sequence.
 func (s *Scanner) terminal() {
 	if rest, ok := strings.CutPrefix(s.Text[s.pos:], "["); ok {
 		end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' })
@@ -93,9 +91,7 @@ func (s *Scanner) terminal() {
 	}
 }
 
-// word reads one word. In a text, anything but letters that is glued to it makes
-// an identifier of it; in a name, it ends there, and where a capital begins
-// another: deleteUser, HTTPDelete.
+// word reads one word. Other characters attached to it make it an identifier in a text, and end it in a name.
 func (s *Scanner) word() Token {
 	start, flags := s.pos, s.next
 	if s.next = 0; s.Name {

@@ -1,6 +1,5 @@
-// Command mcpgo is a server of mcp-go for the tests of package realservers, over standard
-// input and output, or with "http" over streamable HTTP. It appends each tool that it
-// executes, with its arguments, to the file that LEDGER names.
+// Command mcpgo is a server of mcp-go for the tests of package realservers, over standard input and
+// output, or with "http" over streamable HTTP. It appends each call to the file that LEDGER names.
 package main
 
 import (

@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/prompt"
@@ -52,7 +53,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	server := exec.Command(os.Args[2], os.Args[3:]...) //nolint:gosec // the user names the server
 	server.Stderr = os.Stderr
-	err := run(ctx, anthropic.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, hitl.Terminal(os.Stdin, os.Stderr), os.Stdout)
+	err := run(ctx, anthropic.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, terminal.New(os.Stdin, os.Stderr), os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
@@ -60,8 +61,7 @@ func main() {
 	}
 }
 
-// run connects to a server and lets the model work with its tools until it asks for
-// no more calls.
+// run connects to a server and lets the model call its tools until it asks for no more calls.
 func run(ctx context.Context, client anthropic.Client, goal string, server mcp.Transport, confirm hitl.Confirmer, out io.Writer) error {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()

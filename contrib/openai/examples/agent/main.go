@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/prompt"
@@ -36,7 +37,6 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// maxTurns bounds a conversation.
 const maxTurns = 40
 
 const identity = "You work with the tools of one server on behalf of the user. Look before you change anything, and say at the end what you did."
@@ -49,7 +49,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	server := exec.Command(os.Args[2], os.Args[3:]...) //nolint:gosec // the user names the server
 	server.Stderr = os.Stderr
-	err := run(ctx, openai.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, hitl.Terminal(os.Stdin, os.Stderr), os.Stdout)
+	err := run(ctx, openai.NewClient(), os.Args[1], &mcp.CommandTransport{Command: server}, terminal.New(os.Stdin, os.Stderr), os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
@@ -57,8 +57,7 @@ func main() {
 	}
 }
 
-// run connects to a server and lets the model work with its tools until it asks for
-// no more calls.
+// run connects to a server and lets the model call its tools until it asks for no more calls.
 func run(ctx context.Context, client openai.Client, goal string, server mcp.Transport, confirm hitl.Confirmer, out io.Writer) error {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
@@ -109,7 +108,6 @@ func run(ctx context.Context, client openai.Client, goal string, server mcp.Tran
 	return fmt.Errorf("the model did not finish in %d turns; give it a smaller goal", maxTurns)
 }
 
-// model returns the model that the environment names, or the first one listed.
 func model(ctx context.Context, client openai.Client) (string, error) {
 	if name := os.Getenv("OPENAI_MODEL"); name != "" {
 		return name, nil

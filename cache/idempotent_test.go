@@ -1,0 +1,126 @@
+package cache_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What one replica has set no other sets again, for 30 seconds or until a write. Near does
+// not hold: the other's write ends it at once.
+func TestReplicasShareWhatAnIdempotentWriteReturned(t *testing.T) {
+	t.Parallel()
+	for _, near := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(t, cache.Options{Idempotent: true, Near: near})
+			set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
+			s.write = toolOf(t, set.Tool.Server, mcp.Tool{Name: "put"}, annotation.Write(), annotation.Host)
+			call(t, s.a, set)
+			call(t, s.b, set)
+			call(t, s.a, set)
+			s.wantCalls(t, 1)
+			s.put(t, s.b, `{}`)
+			call(t, s.a, set)
+			s.wantCalls(t, 2)
+			time.Sleep(30*time.Second - 1)
+			call(t, s.b, set)
+			s.wantCalls(t, 0)
+			time.Sleep(1)
+			call(t, s.b, set)
+			s.wantCalls(t, 1)
+		})
+	}
+}
+
+// A write is left out only if the server had what it sets at some time during the call,
+// whichever replica wrote. If the remote cache does not hear that another began, that one
+// counts from when it returned.
+func TestWriteIsLeftOutOnlyWhereItHolds(t *testing.T) {
+	t.Parallel()
+	set := tool(t, "set", annotation.Update())
+	left := 0
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex // guards what follows
+			rng := rand.New(rand.NewPCG(seed, 2))
+			random := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return rng.IntN(n)
+			}
+			pause := func() { time.Sleep(time.Duration(random(50_000)) * time.Microsecond) }
+			type state struct {
+				value string
+				from  time.Time // zero if it has not begun to count
+			}
+			states, deaf := []state{{"", time.Now()}}, seed%2 == 1
+			next := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				pause()
+				mu.Lock()
+				its := len(states)
+				states = append(states, state{string(call.Arguments), time.Now()})
+				if deaf {
+					states[its].from = time.Time{}
+				}
+				mu.Unlock()
+				pause()
+				mu.Lock()
+				states[its].from = cmp.Or(states[its].from, time.Now())
+				mu.Unlock()
+				return text("done"), nil
+			})
+			o := cache.Options{Idempotent: true, Remote: &forgetful{cache.NewMemory(), func() bool { return deaf && random(8) == 0 }}}
+			replicas := []middleware.ToolCaller{cache.New(o)(next), cache.New(o)(next)}
+			var all sync.WaitGroup
+			for i := range 4 {
+				all.Go(func() {
+					for range 8 {
+						time.Sleep(time.Duration(random(300)) * time.Millisecond)
+						arguments, began := fmt.Sprintf(`{"to":%d}`, random(2)), time.Now()
+						call(t, replicas[i%2], middleware.Call{Tool: set, Arguments: json.RawMessage(arguments)})
+						mu.Lock()
+						held := false
+						for at, s := range states {
+							held = held || s.value == arguments && (at+1 == len(states) || states[at+1].from.IsZero() || !states[at+1].from.Before(began))
+						}
+						mu.Unlock()
+						if !held {
+							t.Errorf("seed %d: %s was left out and did not hold", seed, arguments)
+						}
+					}
+				})
+			}
+			all.Wait()
+			left += 32 - (len(states) - 1)
+		})
+	}
+	if left == 0 {
+		t.Error("no write was left out")
+	}
+}
+
+// A forgetful remote cache hears of the beginning of some writes late, after the error.
+type forgetful struct {
+	cache.Remote
+
+	forgets func() bool
+}
+
+func (f *forgetful) Begin(ctx context.Context, w cache.Write) error {
+	if f.forgets() {
+		time.AfterFunc(50*time.Millisecond, func() { _ = f.Remote.Begin(context.WithoutCancel(ctx), w) })
+		return errOut
+	}
+	return f.Remote.Begin(ctx, w)
+}

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/spf13/cobra"
+)
+
+func approvalsCommand() *cobra.Command {
+	var o proxyFlags
+	list := &cobra.Command{
+		Use:   "list " + serverArgs,
+		Short: "List what is approved, for whom, since when, until when, and how often it was used",
+		Long: `List the standing approvals of a store: the number of each by which it is taken back, the
+tool and the arguments that it covers, the scope it is for, and the name of the person.
+A store in Redis is the one of the servers that are named, as for 'fairlead proxy'.`,
+		Example: `  fairlead approvals list --store ~/.fairlead`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.stores(cmd, args, func(s approvals.Store) (bool, error) {
+				return false, listApprovals(cmd.Context(), cmd.OutOrStdout(), s)
+			})
+		},
+	}
+	revoke := &cobra.Command{
+		Use:   "revoke NUMBER " + serverArgs,
+		Short: "Take an approval back, in all proxies that share the store",
+		Long: `Take back a standing approval by the number that 'fairlead approvals list' has, or by the
+first characters of it. It counts at once: a call that it has answered and that was not
+sent is not sent either.`,
+		Example: `  fairlead approvals revoke --store ~/.fairlead 4KJX`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, found := args[0], false
+			err := o.stores(cmd, args[1:], func(s approvals.Store) (done bool, err error) {
+				done, err = revokeApproval(cmd.Context(), cmd.OutOrStdout(), s, number)
+				found = found || done
+				return done, err
+			})
+			if err == nil && !found {
+				err = atFault(fmt.Errorf("no approval has the number %s; see fairlead approvals list", safetext.Line(number)))
+			}
+			return err
+		},
+	}
+	for _, c := range []*cobra.Command{list, revoke} {
+		o.register(c)
+		c.Flags().StringVar(&o.store, "store", "", "the `STORE` of the proxies: a folder, or a Redis such as redis://localhost:6379/0")
+		must(c.MarkFlagRequired("store"))
+	}
+	return group(&cobra.Command{
+		Use:     "approvals",
+		Short:   "See what is approved for longer than one call, and take it back",
+		Long:    `Reads the approvals that --store of 'fairlead proxy' keeps.`,
+		Example: list.Example + "\n" + revoke.Example,
+	}, list, revoke)
+}
+
+// stores calls do with each store of --store, until it is done.
+func (o *proxyFlags) stores(cmd *cobra.Command, args []string, do func(approvals.Store) (done bool, err error)) error {
+	if isRedis(o.store) {
+		servers, err := o.targets(args, cmd.ArgsLenAtDash())
+		if err != nil {
+			return err
+		}
+		store, err := o.openStore(cmd.Context(), servers, nil)
+		if err != nil {
+			return fmt.Errorf("--store: %w", err)
+		}
+		_, err = do(store.Approvals())
+		return errors.Join(err, store.Close())
+	}
+	files, _ := filepath.Glob(filepath.Join(o.store, approvalsFile("*"))) // the pattern is one
+	for _, name := range files {
+		store, err := approvals.OpenFile(name, nil)
+		if err != nil {
+			return atFault(err)
+		}
+		done, err := do(store)
+		if err = errors.Join(err, store.Close()); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listApprovals(ctx context.Context, out io.Writer, s approvals.Store) error {
+	all, err := s.List(ctx)
+	if err != nil {
+		return atFault(err)
+	}
+	slices.SortFunc(all, func(a, b approvals.Standing) int { return a.Since.Compare(b.Since) })
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, a := range all {
+		until := a.Until.Local().Format(time.DateTime)
+		if a.Session != "" {
+			until += " or the end of the session"
+		}
+		fmt.Fprintf(w, "%s\t%s\tfor %s\tby %s\tsince %s\tuntil %s\tused %d times\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a, cmp.Or(safetext.Line(a.Scope), "any client"),
+			cmp.Or(safetext.Line(a.By), "a person without a name"), a.Since.Local().Format(time.DateTime), until, a.Uses)
+	}
+	return written("list", w.Flush())
+}
+
+// revokeApproval takes back the approval that has a number, and reports whether there is one.
+func revokeApproval(ctx context.Context, out io.Writer, s approvals.Store, number string) (bool, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return false, atFault(err)
+	}
+	all = slices.DeleteFunc(all, func(a approvals.Standing) bool {
+		return len(number) < 4 || !strings.HasPrefix(a.ID, strings.ToUpper(number))
+	})
+	if len(all) != 1 {
+		return false, nil
+	}
+	if err := s.Forget(ctx, all[0].Scope, all[0].ID); err != nil {
+		return false, atFault(err)
+	}
+	_, err = fmt.Fprintf(out, "taken back: %s\n", all[0])
+	return true, err
+}

@@ -1,0 +1,281 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Most messages are scanned once instead of being decoded. A scan that fails decides nothing:
+// the text is then decoded by package json and the SDK, which report what is wrong with it.
+
+// maxScanned is how deep the values of a text may be nested that is scanned.
+const maxScanned = 500
+
+// A scan reads a JSON text from its beginning. After a failure its at is negative.
+type scan struct {
+	text  []byte
+	at    int
+	depth int
+}
+
+// next returns the first byte that is not white space, without taking it; 0 at the end.
+func (s *scan) next() byte {
+	for s.at >= 0 && s.at < len(s.text) {
+		switch c := s.text[s.at]; c {
+		case ' ', '\t', '\n', '\r':
+			s.at++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// take takes one byte and reports whether it is c. It fails if it is not.
+func (s *scan) take(c byte) bool {
+	if s.next() != c {
+		s.at = -1
+		return false
+	}
+	s.at++
+	return true
+}
+
+// list calls one for each element between two brackets, until one fails.
+func (s *scan) list(from, to byte, one func()) {
+	if s.depth++; s.depth > maxScanned {
+		s.at = -1
+	}
+	if !s.take(from) {
+		return
+	}
+	for empty := true; !empty || s.next() != to; empty = false {
+		if one(); s.next() != ',' {
+			break
+		}
+		s.at++
+	}
+	s.take(to)
+	s.depth--
+}
+
+// object calls one for each member of an object, with its name; one takes the value. An
+// object fails that has a name with an escape, or one that is not in ASCII.
+func (s *scan) object(one func(name string)) {
+	s.list('{', '}', func() {
+		if name, plain := s.string(); s.take(':') && plain {
+			one(string(name))
+			return
+		}
+		s.at = -1
+	})
+}
+
+// value takes a value and returns its text, nil after a failure.
+func (s *scan) value() json.RawMessage {
+	c, from := s.next(), s.at
+	switch c {
+	case '{':
+		s.list('{', '}', func() {
+			s.string()
+			s.take(':')
+			s.value()
+		})
+	case '[':
+		s.list('[', ']', func() { s.value() })
+	case '"':
+		s.string()
+	default:
+		for s.at >= 0 && s.at < len(s.text) && strings.IndexByte("+-.0123456789Eaeflnrstu", s.text[s.at]) >= 0 {
+			s.at++
+		}
+		if s.at < 0 || !json.Valid(s.text[from:s.at]) {
+			s.at = -1
+		}
+	}
+	if s.at < 0 {
+		return nil
+	}
+	return s.text[from:s.at:s.at]
+}
+
+// string takes a string and returns what is between its quotes. It is plain if that is ASCII without escapes.
+func (s *scan) string() (inside []byte, plain bool) {
+	if !s.take('"') {
+		return nil, false
+	}
+	from, plain := s.at, true
+	for i := from; i < len(s.text); i++ {
+		c := s.text[i]
+		if !special[c] {
+			continue
+		}
+		switch {
+		case c == '"':
+			s.at = i + 1
+			return s.text[from:i], plain
+		case c == '\\' && i+1 < len(s.text) && (unescaped[s.text[i+1]] != 0 || isHex(s.text[i+1:])):
+			i++
+		case c < utf8.RuneSelf:
+			s.at = -1
+			return nil, false
+		}
+		plain = false
+	}
+	s.at = -1
+	return nil, false
+}
+
+// str takes a string and returns what it stands for.
+func (s *scan) str() (text string) {
+	inside, plain := s.string()
+	switch {
+	case s.at < 0:
+		return ""
+	case plain:
+		return string(inside)
+	case bytes.Contains(inside, []byte(`\u`)) || !utf8.Valid(inside):
+		if json.Unmarshal(s.text[s.at-len(inside)-2:s.at], &text) != nil {
+			s.at = -1
+		}
+		return text
+	}
+	b, n := make([]byte, len(inside)), 0
+	for i := 0; i < len(inside); i++ {
+		c := inside[i]
+		if c == '\\' {
+			i++
+			c = unescaped[inside[i]]
+		}
+		b[n] = c
+		n++
+	}
+	return string(b[:n])
+}
+
+// isHex reports whether the text begins with an escape such as u00e9.
+func isHex(text []byte) bool {
+	const hex = "0123456789abcdefABCDEF"
+	return len(text) > 4 && text[0] == 'u' && len(bytes.Trim(text[1:5], hex)) == 0
+}
+
+// special are the bytes that a string has not in plain.
+var special = func() (special [256]bool) {
+	for c := range special {
+		special[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf
+	}
+	return special
+}()
+
+// unescaped are what escapes of one byte stand for.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// scanMessage is decodeMessage for the messages that a scan can read.
+func scanMessage(text []byte) (m *message, ok bool) {
+	s := scan{text: text}
+	m = new(message)
+	s.object(func(name string) {
+		var to *json.RawMessage
+		switch name {
+		case "method":
+			if m.Method != "" {
+				s.at = -1
+			}
+			m.Method = s.str()
+			return
+		case "id":
+			to = &m.ID
+		case "params":
+			to = &m.Params
+		case "result":
+			to = &m.Result
+		case "error":
+			to = &m.Error
+		case "jsonrpc":
+			to = new(json.RawMessage)
+		}
+		if to == nil || *to != nil { // another one, one in another case, or a second one
+			s.at = -1
+			return
+		}
+		*to = s.value()
+	})
+	return m, s.next() == 0 && s.at == len(text)
+}
+
+// scanMembers reads the members of an object.
+func scanMembers(object json.RawMessage) (all map[string]json.RawMessage, ok bool) {
+	s := scan{text: object}
+	all = make(map[string]json.RawMessage)
+	s.object(func(name string) { all[name] = s.value() })
+	return all, s.next() == 0 && s.at == len(object)
+}
+
+// complete are results of the SDK's type whose resultType is as given.
+var complete = func() map[string]mcp.CallToolResult {
+	var res mcp.CallToolResult
+	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"complete"}`), &res); err != nil {
+		panic(err) // it is the SDK's own form
+	}
+	return map[string]mcp.CallToolResult{"": {}, "complete": res}
+}()
+
+// scanResult reads a result of texts and of structured content. Any other, such as one with
+// images or of another type, is decoded.
+func scanResult(raw json.RawMessage) (res *mcp.CallToolResult, kind string, ok bool) {
+	s := scan{text: raw}
+	seen := make(map[string]bool, 4)
+	content, meta, structured := []mcp.Content{}, mcp.Meta(nil), any(nil)
+	failed := false
+	s.object(func(name string) {
+		failed = failed || seen[name]
+		seen[name] = true
+		switch value := s.next(); name {
+		case "content":
+			s.list('[', ']', func() { content = append(content, s.content()) })
+		case "isError":
+			failed = failed || value != 't' && value != 'f'
+			seen["failed"] = value == 't'
+			s.value()
+		case "resultType":
+			kind = s.str()
+		case "structuredContent":
+			failed = json.Unmarshal(s.value(), &structured) != nil || failed
+		case "_meta":
+			failed = value != '{' || json.Unmarshal(s.value(), &meta) != nil || failed
+		default: // another one, or one in another case
+			failed = true
+			s.value()
+		}
+	})
+	template, known := complete[kind]
+	if failed || !known || s.next() != 0 || s.at != len(raw) {
+		return nil, "", false
+	}
+	template.Content, template.Meta, template.StructuredContent, template.IsError = content, meta, structured, seen["failed"]
+	return &template, kind, true
+}
+
+// content takes a content of type text, and fails at any other.
+func (s *scan) content() *mcp.TextContent {
+	var text *mcp.TextContent
+	typed := false
+	s.object(func(name string) {
+		switch {
+		case name == "type" && !typed && s.str() == "text":
+			typed = true
+		case name == "text" && text == nil:
+			text = &mcp.TextContent{Text: s.str()}
+		default:
+			s.at = -1
+		}
+	})
+	if text == nil || !typed {
+		s.at = -1
+	}
+	return text
+}

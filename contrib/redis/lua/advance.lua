@@ -1,0 +1,19 @@
+-- What stands in a yes of before a restart may have been used since.
+local steps = {
+  pending = {approved = 1, denied = 1, void = 1},
+  approved = {spent = 1, void = 1},
+  spent = {done = 1, void = 1},
+}
+local a = redis.call('HMGET', KEYS[1], 'v', 'state', 'until', 'run')
+if a[1] ~= '1' or a[4] ~= runid() then return {0, ''} end
+local to = ARGV[1]
+if not (steps[a[2]] and steps[a[2]][to]) then return {0, a[2]} end
+local now = millis()
+if (to == 'approved' or to == 'spent') and not (now < (tonumber(a[3]) or 0)) then return {0, a[2]} end
+if to == 'spent' and ARGV[4] ~= '' and not stands(KEYS[2], ARGV[4]) then return {0, 'void'} end
+redis.call('HSET', KEYS[1], 'state', to)
+if to == 'approved' then
+  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + ARGV[2]))
+  redis.call('PEXPIRE', KEYS[1], math.max(0, tonumber(ARGV[2])) + ARGV[3])
+end
+return {1, ''}

@@ -1,0 +1,6 @@
+local what, answer, left = state(KEYS[1], KEYS[2])
+if what == 'open' or what == 'left' then
+  redis.call('SET', KEYS[2], '1', 'PX', ARGV[1])
+  return {'open', '', left}
+end
+return {what, answer or '', 0}

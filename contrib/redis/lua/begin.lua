@@ -1,0 +1,9 @@
+local now, run = millis(), run()
+for i = 1, #KEYS, 2 do
+  redis.call('ZADD', KEYS[i + 1], now + ARGV[2], ARGV[1])
+  local top = redis.call('ZREVRANGE', KEYS[i + 1], 0, 0, 'WITHSCORES')
+  local left = math.max(1, math.floor(tonumber(top[2]) - now))
+  redis.call('PEXPIRE', KEYS[i + 1], left)
+  redis.call('SET', KEYS[i], '!' .. run .. ARGV[1], 'PX', left)
+end
+return 1

@@ -1,0 +1,5 @@
+for i = 1, #KEYS, 3 do
+  redis.call('ZREM', KEYS[i + 1], ARGV[1])
+  redis.call('ZREM', KEYS[i + 2], ARGV[1])
+end
+return 1

@@ -1,0 +1,77 @@
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local id, longest, most, lease, shut = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local n = #KEYS / 3
+local rate, burst, have = {}, {}, {}
+
+local function left()
+  for i = 1, n do
+    redis.call('ZREM', KEYS[3 * i - 1], id)
+    redis.call('ZREM', KEYS[3 * i], id)
+  end
+end
+
+local function write(i, tokens, at)
+  local life = math.min(9e12, math.ceil(((burst[i] - tokens) / rate[i] + at - now) / 1000) + 1000)
+  redis.call('SET', KEYS[3 * i - 2], string.format('1 %.17g %.0f', tokens, at), 'PX', life)
+end
+
+for i = 1, n do
+  rate[i], burst[i] = tonumber(ARGV[3 + 3 * i]), tonumber(ARGV[4 + 3 * i])
+  if ARGV[5 + 3 * i] == '1' then
+    write(i, 0, now + shut)
+    redis.call('DEL', KEYS[3 * i - 1], KEYS[3 * i])
+  end
+end
+for i = 1, n do
+  have[i] = burst[i]
+  local s = redis.call('GET', KEYS[3 * i - 2])
+  if s then
+    local tokens, at = string.match(s, '^1 (%S+) (%d+)$')
+    tokens, at = tonumber(tokens) or 0, tonumber(at) or 0
+    if at > now and at <= now + shut then
+      left()
+      return -1
+    end
+    if at > 0 and at <= now then
+      have[i] = math.min(burst[i], tokens + (now - at) * rate[i])
+    else -- rubbish, or the clock was set back
+      have[i] = math.min(burst[i], tokens)
+      write(i, have[i], now)
+    end
+  end
+  for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3 * i], '-inf', now - lease, 'LIMIT', 0, 100)) do
+    if gone ~= id then
+      redis.call('ZREM', KEYS[3 * i - 1], gone)
+      redis.call('ZREM', KEYS[3 * i], gone)
+    end
+  end
+  local place = redis.call('ZRANK', KEYS[3 * i - 1], id)
+  local count = redis.call('ZCARD', KEYS[3 * i - 1])
+  local ahead = place or count
+  local wait = 0
+  if ahead + 1 > have[i] then
+    wait = math.min(9e15, math.ceil((ahead + 1 - have[i]) / rate[i]))
+  elseif ahead > 0 then
+    wait = 1000
+  end
+  if wait > 0 then
+    if wait > longest or (not place and count >= most) then
+      left()
+      return math.max(wait, longest + 1)
+    end
+    for j = 1, i do
+      if not redis.call('ZRANK', KEYS[3 * j - 1], id) then
+        local last = redis.call('ZREVRANGE', KEYS[3 * j - 1], 0, 0, 'WITHSCORES')
+        redis.call('ZADD', KEYS[3 * j - 1], (tonumber(last[2]) or 0) + 1, id)
+      end
+      redis.call('ZADD', KEYS[3 * j], now, id)
+      redis.call('PEXPIRE', KEYS[3 * j - 1], math.ceil(lease / 500))
+      redis.call('PEXPIRE', KEYS[3 * j], math.ceil(lease / 500))
+    end
+    return wait
+  end
+end
+for i = 1, n do write(i, have[i] - 1, now) end
+left()
+return 0

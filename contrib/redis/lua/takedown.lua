@@ -1,0 +1,4 @@
+local what = state(KEYS[1], KEYS[2])
+if what == 'open' or what == 'left' then redis.call('HSET', KEYS[1], 'over', '1') end
+redis.call('ZREM', KEYS[3], ARGV[1])
+return 1

@@ -1,0 +1,260 @@
+// Package doubt holds the repetition of a call that may have happened already.
+//
+// If the outcome of a call that is not harmless to repeat is unknown, the next call with the
+// same effect is held: the model gets what is in doubt and which read shows it. If the model
+// repeats the call, a person is asked, and sees when the first call was made.
+package doubt
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/bounded"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Ledger keeps what is in doubt, for every chain that has it; nil means a ledger in
+	// memory for each value that New returns.
+	Ledger *Ledger
+	// Entity names what a call changes, such as "order 7". Calls of one tool with the
+	// same entity have the same effect, whatever their arguments. Nil, or "", means that
+	// calls with the same arguments have the same effect.
+	Entity func(call middleware.Call) string
+	// Reads name the tool that shows whether a call has happened, "server/tool" for each
+	// "server/tool". A result of it that came from the server after the call settles the
+	// doubt, and with an Entity only if the read has the same one or none. A tool without
+	// an entry may name a tool of its own server in its _meta, under [ReadKey].
+	Reads map[string]string
+	// Trusted reports whether [ReadKey] counts in the definitions of a server; nil means that it does not.
+	Trusted func(server string) bool
+	// Reconcile finds out whether a call has happened, when another with the same effect is to be made. An
+	// error, a panic and no answer in 10 seconds mean that it is unknown. Nil means that it always is.
+	Reconcile func(ctx context.Context, first Call, again middleware.Call) (Outcome, error)
+	// Logger gets a line for each call that is in doubt, held or settled; nil is silent.
+	Logger *slog.Logger
+}
+
+// ReadKey is the member of a tool's _meta that names the tool of the same server which
+// shows whether a call has happened.
+const ReadKey = "io.github.fairlead-go/settledBy"
+
+// An Outcome is what [Options].Reconcile found out. The zero value is Unknown.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unknown     Outcome = iota
+	Happened            // the call that repeats it is refused, once
+	NotHappened         // the call that repeats it goes on
+)
+
+const reconcileTimeout = 10 * time.Second
+
+// New returns a middleware that holds the repetition of a call in doubt. Its place is
+// outside the confirmation. Calls that are made at the same time do not hold each other.
+func New(o Options) middleware.Middleware {
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Ledger == nil {
+		o.Ledger = NewLedger(LedgerOptions{Logger: o.Logger})
+	}
+	if o.Trusted == nil {
+		o.Trusted = func(string) bool { return false }
+	}
+	if o.Entity == nil {
+		o.Entity = func(middleware.Call) string { return "" }
+	}
+	asking := &bounded.Bound{Limit: reconcileTimeout, Name: "doubt: Options.Reconcile", Logger: o.Logger, Late: new(atomic.Uint64)}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		return &doubter{Options: o, next: next, asking: asking}
+	}
+}
+
+type doubter struct {
+	Options
+
+	next   middleware.ToolCaller
+	asking *bounded.Bound
+}
+
+// Describe implements [middleware.Describer].
+func (d *doubter) Describe() middleware.Description {
+	return middleware.Description{Kind: "doubt", Next: d.next}
+}
+
+func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	switch {
+	case call.Tool == nil: // the guard refuses it
+		return d.next.CallTool(ctx, call)
+	case call.Tool.Safety() == annotation.Safe:
+		return d.read(ctx, call)
+	}
+	ctx, state := callstate.Ensure(ctx)
+	effect, err := d.effectOf(state, &call)
+	if err != nil {
+		return nil, err
+	}
+	first, err := d.reconciled(ctx, call, d.Ledger.find(&call, effect))
+	if err != nil {
+		return nil, err
+	}
+	if len(first) == 0 {
+		return d.make(ctx, call, effect, nil)
+	}
+	last := first[len(first)-1]
+	if read := d.readOf(call.Tool.String(), call.Tool); d.Ledger.hold(first, read) {
+		err := &HeldError{Tool: call.Tool, Since: last.Time, Read: read}
+		d.note(ctx, "held", last, err.Error())
+		return nil, err
+	}
+	d.note(ctx, "repeated", last, "")
+	state.Repeats(last.Time)
+	ctx, call = raised(ctx, call, last.Time)
+	return d.make(ctx, call, effect, first)
+}
+
+var errGone = errors.New("doubt: its goroutine has ended")
+
+// make makes a call. First are the calls in doubt that it repeats.
+func (d *doubter) make(ctx context.Context, call middleware.Call, effect effect, first []*entry) (res *mcp.CallToolResult, err error) {
+	err = middleware.OutcomeUnknown(call, errGone)
+	defer func() { d.over(ctx, call, effect, first, res, err) }()
+	return fault.Call(ctx, d.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
+}
+
+// over enters a call whose outcome is unknown, and settles what it has repeated.
+func (d *doubter) over(ctx context.Context, call middleware.Call, effect effect, first []*entry, res *mcp.CallToolResult, err error) {
+	record := callstate.Of(ctx).Record()
+	if ctx.Err() != nil { // after the hand-over, if the error does not report that the call was not sent
+		its := call
+		its.Tool = cmp.Or(record.Tool, call.Tool)
+		err = middleware.OutcomeUnknown(its, err)
+	}
+	unknown, is := errors.AsType[*middleware.OutcomeUnknownError](err)
+	switch {
+	case is && (unknown.Tool == nil || !unknown.Tool.Annotations.SafeToRetry()):
+		d.Ledger.settle(first)
+		d.begin(ctx, call, effect)
+		if call.Arguments = record.Edited; call.Arguments != nil {
+			if effect, err := d.effectOf(callstate.Of(ctx), &call); err == nil {
+				d.begin(ctx, call, effect)
+			}
+		}
+	case err == nil && !res.NeedsInput():
+		for _, e := range d.Ledger.settle(first) {
+			d.note(ctx, "settled by a person", e, record.By)
+		}
+	}
+}
+
+// begin enters a call whose outcome is unknown.
+func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect) {
+	e := &entry{
+		Call:  Call{ID: call.ID, Scope: call.Scope, Server: call.Tool.Server, Tool: call.Tool.Name(), Time: time.Now().UTC()},
+		exact: effect, read: d.readOf(call.Tool.String(), call.Tool),
+	}
+	d.Ledger.enter(e)
+	d.note(ctx, "in doubt", e, "")
+}
+
+// reconciled asks the host about each call in doubt, and returns those that still are. The
+// error holds the call that repeats one which has happened.
+func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*entry) (open []*entry, err error) {
+	if d.Reconcile == nil {
+		return all, nil
+	}
+	for _, e := range all {
+		outcome, err := bounded.Do(ctx, d.asking, func(ctx context.Context) (Outcome, error) { return d.Reconcile(ctx, e.Call, call) }, nil)
+		switch {
+		case ctx.Err() != nil:
+			return nil, fault.GivenUp(ctx)
+		case err != nil || outcome != Happened && outcome != NotHappened:
+			open = append(open, e)
+			continue
+		case len(d.Ledger.settle([]*entry{e})) == 0:
+			continue // by another call
+		}
+		if d.note(ctx, "settled by reconcile", e, ""); outcome == Happened {
+			return nil, &HeldError{Tool: call.Tool, Since: e.Time, Happened: true}
+		}
+	}
+	return open, nil
+}
+
+// read makes a call that only reads, whose result may settle what is in doubt.
+func (d *doubter) read(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if d.Ledger.empty() {
+		return d.next.CallTool(ctx, call)
+	}
+	ctx, state := callstate.Ensure(ctx)
+	began := time.Now()
+	res, err := d.next.CallTool(ctx, call)
+	if err != nil || res == nil || res.IsError || res.NeedsInput() || state.Record().Cached {
+		return res, err
+	}
+	entity, name := d.Entity(call), call.Tool.String()
+	for _, e := range d.Ledger.settle(d.Ledger.match(func(e *entry) bool {
+		return e.Scope == call.Scope && e.Time.Before(began) && cmp.Or(e.read, d.Reads[e.Server+"/"+e.Tool]) == name &&
+			(entity == "" || e.exact == entityEffect(entity))
+	})) {
+		d.note(ctx, "settled by a read", e, name)
+	}
+	return res, err
+}
+
+// readOf returns which tool shows whether a call has happened, as "server/tool", "" if none is known.
+func (d *doubter) readOf(name string, tool *middleware.Tool) string {
+	if read := d.Reads[name]; read != "" || tool.Definition == nil || !d.Trusted(tool.Server) {
+		return read
+	}
+	if read, ok := tool.Definition.Meta[ReadKey].(string); ok && read != "" {
+		return tool.Server + "/" + read
+	}
+	return ""
+}
+
+// effectOf returns what tells calls of one tool with the same effect from others.
+func (d *doubter) effectOf(state *callstate.State, call *middleware.Call) (effect, error) {
+	form, err := callstate.Form(state, call)
+	if err != nil {
+		return effect{}, err
+	}
+	if entity := d.Entity(*call); entity != "" {
+		return entityEffect(entity), nil
+	}
+	return effect{'a', sha256.Sum256(form)}, nil
+}
+
+func entityEffect(entity string) effect { return effect{'e', sha256.Sum256([]byte(entity))} }
+
+// raised returns the call as one that a person is asked about.
+func raised(ctx context.Context, call middleware.Call, since time.Time) (context.Context, middleware.Call) {
+	if call.Tool.Safety().MustConfirm() {
+		return ctx, call
+	}
+	ask := annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, "")
+	ask.Evidence[0].Word, ask.Evidence[0].Place = since.Format(time.RFC3339), "was a call with the same effect, which may have happened"
+	over := func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, ask) }
+	static, tool := call.Tool, *call.Tool
+	tool.Annotations = over(tool.Annotations)
+	call.Tool = &tool
+	ctx = callstate.WithAnswer(ctx, &call, callstate.Static(ctx, static), over)
+	callstate.Of(ctx).Classified(call.Tool)
+	return ctx, call
+}
+
+// note records and logs what became of a call in doubt.
+func (d *doubter) note(ctx context.Context, what string, e *entry, why string) {
+	callstate.Of(ctx).Decide("doubt", what, why)
+	d.Logger.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)
+}

@@ -1,0 +1,71 @@
+package flow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// prose returns words of a vocabulary of 5,000.
+func prose(dice *rand.Rand, size int) string {
+	var b strings.Builder
+	for b.Len() < size {
+		n := dice.IntN(5000)
+		for range 2 + n%7 {
+			b.WriteByte(byte('a' + (n*7+b.Len())%26))
+		}
+		b.WriteString([]string{" ", " ", " ", ", ", ". ", "\n", " 12 ", ": "}[dice.IntN(8)])
+	}
+	return b.String()[:size]
+}
+
+func BenchmarkTrace(b *testing.B) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	t := NewTracker(Limits{})
+	t.User("", "Please book the flight from Paris to London for Emma Johnson on the 3rd of May and tell me the price.")
+	properties := map[string]any{}
+	for name := range strings.FieldsSeq("city count description event_id name start status title") {
+		properties[name] = map[string]any{"type": "string"}
+	}
+	tool, err := middleware.NewTool("shop", &mcp.Tool{Name: "create_event", InputSchema: map[string]any{"type": "object", "properties": properties}}, annotation.Write())
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := middleware.Call{Tool: tool}
+	s := t.session("")
+	for range 64 {
+		t.take("", s, call, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: prose(dice, 4096)}}}, nil, false)
+	}
+	form := []byte(`{"city":"Paris","count":2,"description":"a window seat, if there is one","event_id":"evt_8271aa","name":"Emma Johnson","start":"2026-05-03T10:00","status":"tentative","title":"Flight to London"}`)
+	tr := New(Options{Tracker: t})(nil).(*caller).tracer
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := tr.trace(s, &call, form); got != nil {
+			b.Fatal(got)
+		}
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	for _, size := range []int{4 << 10, 256 << 10} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			dice := rand.New(rand.NewPCG(1, 2))
+			t := NewTracker(Limits{})
+			tool := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: "read"}}
+			call := middleware.Call{Tool: tool}
+			res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: prose(dice, size)}}}
+			s := t.session("")
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				t.take("", s, call, res, nil, false)
+				s.settle()
+			}
+		})
+	}
+}

@@ -1,0 +1,411 @@
+// Package flow traces where the arguments of a call came from: the user's own words, the host, an earlier result,
+// or nowhere known. A call that takes a consequential argument from an untrusted result needs an approval,
+// whatever its class, and the person sees the source of each argument.
+//
+// Most callers put New into the Flow slot of chain.Standard and pass each message of the user to [Tracker.User]:
+//
+//	tracker := flow.NewTracker(flow.Limits{})
+//	std.Flow = flow.New(flow.Options{Tracker: tracker})
+//	tracker.User(scope, message)
+//
+// The middleware only raises: no rule lowers a class. It compares texts. It does not see
+// values that the model computes or paraphrases, nor what an image shows.
+package flow
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/flow/internal/folded"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/safetext"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Rule names a reason to ask.
+type Rule string
+
+// The rules apply to calls that change something; the first two also to reads that send a value out, as in a URL.
+const (
+	// UntrustedValue: a consequential argument came from an untrusted result and not from the user. A reference
+	// to what the same server has, such as an id that is a field of its result, counts only if the tool spends or
+	// binds.
+	UntrustedValue Rule = "untrusted-value"
+	// UnknownAddress: an address, an account or a credential came from nowhere known.
+	UnknownAddress Rule = "unknown-address"
+	// SensitiveOut: a value that is marked or recognized as sensitive goes to a tool that reaches the open world.
+	SensitiveOut Rule = "sensitive-out"
+	// Instructed: an untrusted result names the action of the tool, and the user did not.
+	Instructed Rule = "instructed"
+)
+
+// Options configures [New].
+type Options struct {
+	// Tracker holds what is known of each session; nil means one of its own, without the user's words.
+	Tracker *Tracker
+	// Session names the session of a call; nil means its scope.
+	Session func(ctx context.Context, call middleware.Call) string
+	// Trusted reports whether results of a tool count like the user's words; nil means that none does.
+	Trusted func(tool *middleware.Tool) bool
+	// Kind returns what an argument means to a tool; "" and nil mean what its name and form show.
+	Kind func(tool *middleware.Tool, argument string) Kind
+	// Off turns rules off; nil means that all are on.
+	Off []Rule
+}
+
+// New returns the middleware for the Flow slot of a chain. Without Tracker.User for a session, UntrustedValue
+// asks only about addresses, accounts and credentials, and the rules that compare with the user's words do not
+// apply.
+func New(o Options) middleware.Middleware {
+	t := &tracer{Options: o}
+	if t.Tracker == nil {
+		t.Tracker = NewTracker(Limits{})
+	}
+	if t.Session == nil {
+		t.Session = func(_ context.Context, call middleware.Call) string { return call.Scope }
+	}
+	if t.Trusted == nil {
+		t.Trusted = func(*middleware.Tool) bool { return false }
+	}
+	t.tools, _ = lru.New[*mcp.Tool, *profile](maxTools) // its one error is a size of 0 or less
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{t, next} }
+}
+
+const (
+	maxTools   = 4096 // whose profiles are kept
+	maxSources = 32   // that are recorded of one call
+	maxLeaves  = 256  // of the arguments that are traced
+	maxShown   = 60   // bytes of a value
+	maxAround  = 160  // bytes of the text around it
+	// maxCompared is how many bytes of results are compared for one call; most need some thousand.
+	maxCompared = 64 << 20
+)
+
+type tracer struct {
+	Options
+
+	tools *lru.Cache[*mcp.Tool, *profile]
+}
+
+// A profile is what is known of a tool's arguments.
+type profile struct {
+	kinds   map[string]Kind // by name
+	stems   [][]byte        // of the words of its name
+	commits bool            // it spends or binds
+	moves   bool            // it moves or copies things, from one place to another
+}
+
+func (t *tracer) profile(tool *middleware.Tool) *profile {
+	if p, ok := t.tools.Get(tool.Definition); ok {
+		return p
+	}
+	p := &profile{kinds: make(map[string]Kind)}
+	t.members(p, tool, tool.Definition.InputSchema, 0)
+	for _, word := range split(tool.Name()) {
+		p.commits, p.moves = p.commits || slices.Contains(commits, word), p.moves || word == "move" || word == "copy" || word == "rename"
+		if len(word) >= minPart && !slices.ContainsFunc(p.stems, func(s []byte) bool { return strings.HasPrefix(word, string(s)) }) {
+			p.stems = append(p.stems, []byte(word[:min(len(word), 5)]))
+		}
+	}
+	t.tools.Add(tool.Definition, p)
+	return p
+}
+
+// members notes the kinds of a schema's properties, at every depth.
+func (t *tracer) members(p *profile, tool *middleware.Tool, schema any, depth int) {
+	switch at := schema.(type) {
+	case map[string]any:
+		if depth > 8 {
+			return
+		}
+		properties, _ := at["properties"].(map[string]any)
+		for name, of := range properties {
+			kind := named(name)
+			if property, ok := of.(map[string]any); ok && property["enum"] != nil {
+				kind = Choice
+			} else if ok && kind == Name {
+				kind = described(property)
+			}
+			if t.Kind != nil {
+				kind = cmp.Or(t.Kind(tool, name), kind)
+			}
+			p.kinds[name] = kind
+		}
+		for _, below := range at {
+			t.members(p, tool, below, depth+1)
+		}
+	case []any:
+		for _, below := range at {
+			t.members(p, tool, below, depth+1)
+		}
+	}
+}
+
+func described(property map[string]any) Kind {
+	switch property["format"] {
+	case "email":
+		return Recipient
+	case "uri", "uri-reference", "iri":
+		return URL
+	case "hostname", "ipv4", "ipv6":
+		return Host
+	case "date", "date-time", "time", "duration":
+		return Time
+	case "uuid":
+		return ID
+	}
+	return Name
+}
+
+func (p *profile) kind(name string) Kind {
+	if k, ok := p.kinds[name]; ok {
+		return k
+	}
+	return named(name)
+}
+
+type caller struct {
+	*tracer
+
+	next middleware.ToolCaller
+}
+
+func (c *caller) Describe() middleware.Description {
+	return middleware.Description{Kind: "flow", Next: c.next}
+}
+
+func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if call.Tool == nil || call.Tool.Definition == nil {
+		return c.next.CallTool(ctx, call)
+	}
+	name := c.Session(ctx, call)
+	s := c.Tracker.session(name)
+	state := callstate.Of(ctx)
+	form, err := callstate.Form(state, &call)
+	if err != nil {
+		return nil, err
+	}
+	sources := c.trace(s, &call, form)
+	inner, its := ctx, call
+	if sources != nil {
+		inner, state = callstate.Ensure(ctx)
+		state.Traced(sources)
+	}
+	if i := slices.IndexFunc(sources, func(s callstate.Source) bool { return s.Rule != "" }); i >= 0 {
+		if static, tool := call.Tool, *call.Tool; tool.Safety() != annotation.Unknown { // which is as strict
+			claim := raise(sources[i])
+			over := func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, claim) }
+			tool.Annotations = over(tool.Annotations)
+			its.Tool = &tool
+			inner = callstate.WithAnswer(inner, &its, static, over)
+			state.Classified(its.Tool)
+		}
+		state.Decide("flow", sources[i].Rule, sources[i].Argument)
+	}
+	res, err := c.next.CallTool(inner, its)
+	c.Tracker.take(name, s, call, res, err, c.Trusted(call.Tool))
+	return res, err
+}
+
+func raise(s callstate.Source) annotation.Annotations {
+	s.Around = ""
+	return annotation.Annotations{RequiresConfirmation: annotation.Yes, Evidence: []annotation.Evidence{{
+		Field: annotation.RequiresConfirmation, Value: annotation.Yes.String(), Source: annotation.Resolved, Strength: annotation.Strong,
+		Rule: s.Rule, By: "flow", Place: s.String(),
+	}}}
+}
+
+func (t *tracer) on(r Rule) bool { return !slices.Contains(t.Off, r) }
+
+// trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway.
+func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callstate.Source {
+	host := t.Tracker.constants()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq++
+	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, host: host, changes: call.Tool.Safety() != annotation.Safe}
+	tr.w.form, tr.w.yield = string(form), tr.leaf
+	tr.walk()
+	if !tr.raised && tr.changes && !call.Tool.Safety().MustConfirm() {
+		tr.instructed()
+	}
+	if !tr.raised && !call.Tool.Safety().MustConfirm() {
+		return nil
+	}
+	tr.record = true
+	tr.walk()
+	slices.SortStableFunc(tr.sources, func(a, b callstate.Source) int { // what asks comes first
+		return cmp.Compare(min(1, len(b.Rule)), min(1, len(a.Rule)))
+	})
+	return tr.sources
+}
+
+// A trace is the work on one call. The session's lock is held.
+type trace struct {
+	t       *tracer
+	s       *session
+	p       *profile
+	call    *middleware.Call
+	host    []*folded.Text
+	changes bool
+	raised  bool // a rule asks
+	record  bool // the sources are wanted
+	sources []callstate.Source
+	leaves  int
+	w       walker
+}
+
+func (tr *trace) walk() {
+	tr.w.at, tr.w.place, tr.leaves, tr.s.budget = 0, tr.s.place[:0], 0, maxCompared
+	tr.w.value("")
+	tr.s.place = tr.w.place
+}
+
+func (tr *trace) leaf(l leaf) {
+	kind := tr.p.kind(l.name)
+	if tr.p.moves && (l.name == "from" || l.name == "to") && strings.ContainsAny(l.value, "/.") {
+		kind = Path
+	}
+	if l.text {
+		kind = kindOf(kind, l.value)
+	}
+	if kind == Choice || l.value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
+		return
+	}
+	if tr.leaves++; tr.leaves > maxLeaves {
+		tr.s.budget = -1
+	}
+	if kind == Time && !tr.record { // no rule asks about it
+		return
+	}
+	look := &tr.s.look
+	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: l.value, norm: tr.s.value.Set(l.value)}
+	o := look.origin()
+	rule, note := tr.judge(kind, &o, look.norm)
+	if rule == "" && tr.sensitive(kind, &o, l.value) {
+		rule, note = SensitiveOut, "sensitive, and the tool reaches the open world"
+	}
+	tr.raised = tr.raised || rule != ""
+	if tr.record {
+		tr.add(string(tr.w.place), l.value, kind, o, rule, note)
+	}
+}
+
+func (tr *trace) judge(kind Kind, o *origin, norm []byte) (Rule, string) {
+	switch {
+	case o.from == fromUser, o.from == fromHost, o.from == fromResult && o.result.trusted:
+		return "", ""
+	case o.from == fromResult:
+		if tr.t.on(UntrustedValue) && tr.matters(kind, o, norm) {
+			return UntrustedValue, ""
+		}
+		return "", ""
+	case tr.s.budget < 0 && tr.t.on(UntrustedValue) && kind != Time:
+		return UntrustedValue, "the results are too long to be compared with it"
+	case tr.s.forgot && tr.t.on(UntrustedValue) && (kind.leads() || tr.s.known && kind != Text && kind != Time && kind != Amount):
+		return UntrustedValue, "or from an earlier result that is no longer kept"
+	case tr.s.known && kind.leads() && len(norm) >= minValue && tr.t.on(UnknownAddress):
+		return UnknownAddress, ""
+	}
+	return "", ""
+}
+
+// matters reports whether an argument that came from an untrusted result is consequential.
+func (tr *trace) matters(kind Kind, o *origin, norm []byte) bool {
+	if !tr.changes { // a URL that a result has as it is carries nothing out
+		return o.how != ""
+	}
+	switch {
+	case kind.leads():
+		return true
+	case kind == Time || kind == Choice || !tr.s.known:
+		return false
+	case kind == Command || kind == Address:
+		return true
+	case kind == Text:
+		return !o.whole && o.how != "in part" && len(norm) >= minPassage
+	case kind == Name && tr.p.commits:
+		return true
+	}
+	return !o.whole
+}
+
+// sensitive reports whether a value is sensitive and the tool may send it to strangers.
+func (tr *trace) sensitive(kind Kind, o *origin, raw string) bool {
+	if !tr.changes || !tr.t.on(SensitiveOut) || tr.call.Tool.Annotations.OpenWorld == annotation.No || o.from == fromUser || o.from == fromHost {
+		return false
+	}
+	if o.from == fromResult && o.result.sensitive {
+		return true
+	}
+	return kind == Text && tr.call.Tool.Annotations.OpenWorld == annotation.Yes && len(raw) >= minPassage && new(redact.Redactor).Text(raw) != raw
+}
+
+// instructed looks for an untrusted result that names what the tool does.
+func (tr *trace) instructed() {
+	if !tr.t.on(Instructed) || !tr.s.known || len(tr.p.stems) < 2 {
+		return
+	}
+	said := 0
+	for _, stem := range tr.p.stems {
+		if slices.ContainsFunc(tr.s.user, func(t *folded.Text) bool { return t.Word(stem, 0) >= 0 }) {
+			said++
+		}
+	}
+	if said >= 2 {
+		return
+	}
+	tr.s.settle()
+	for _, g := range tr.s.groups {
+		for _, r := range g.results {
+			if r == nil || r.trusted || r.tool.Name() == tr.call.Tool.Name() && r.tool.Server == tr.call.Tool.Server {
+				continue
+			}
+			if at := r.text.Names(tr.p.stems); at >= 0 {
+				o := origin{from: fromResult, result: r, at: at, len: minPart}
+				tr.add("the call", tr.call.Tool.Name(), Command, o, Instructed, "the result names this action, and you did not")
+				tr.raised = true
+				return
+			}
+		}
+	}
+}
+
+func (tr *trace) add(place, value string, kind Kind, o origin, rule Rule, note string) {
+	s := callstate.Source{
+		Argument: safetext.Cut(safetext.Line(place), maxShown), Kind: string(kind), Value: quote(value, maxShown),
+		From: o.from, Rule: string(rule), Note: note, How: o.how,
+	}
+	if r := o.result; r != nil {
+		s.Tool, s.Call, s.Ago, s.Trusted = safetext.Line(r.tool.String()), r.call, tr.s.seq-r.seq, r.trusted
+		s.Around = around(r.text, o.at, o.len)
+	}
+	tr.sources = append(tr.sources, s)
+}
+
+func quote(s string, most int) string { return `"` + safetext.Line(cut(s, most)) + `"` }
+
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// around returns the text around a value, quoted.
+func around(t *folded.Text, at, n int) string {
+	from := t.Place(at)
+	end := min(len(t.Raw), from+max(n, len(t.Part(at, n))))
+	room := max(0, maxAround-(end-from)) / 2
+	before, after := max(0, from-room), min(len(t.Raw), end+room)
+	if blank := strings.IndexAny(t.Raw[before:from], " \t\n"); before > 0 && blank >= 0 {
+		before += blank // no part of a word
+	}
+	return quote(strings.Join(strings.Fields(strings.ToValidUTF8(t.Raw[before:after], "")), " "), maxAround+8)
+}

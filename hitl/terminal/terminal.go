@@ -1,0 +1,260 @@
+// Package terminal asks a person at a terminal.
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// New returns a hitl.Confirmer that shows the call on out and reads the answer, a line, from in: y approves, e
+// edits the arguments, d shows them in full, n or nothing denies, i denies and asks for a line of guidance for
+// the model, and ? lists these. Ordinary words of agreement and refusal ("ok", "sure", "nope") count as y and
+// n, and any other text is asked about again. If an approval may be remembered, s approves for the session and
+// a for always, with the number of what is offered if there is more than one: "s2". "f path" leaves the member
+// path free in what s and a remember. Long arguments are folded, and a call of which a part was folded is
+// approved only after d has shown all of it. The end of the input denies.
+//
+// Questions are put one at a time. Those of one batch are shown together (it is a
+// [hitl.GroupConfirmer]): numbers approve those calls, "all" approves all of them, o goes
+// through them one by one, and n or nothing denies.
+//
+// A read cannot be interrupted, so a line that was typed for a question that has expired is
+// discarded, with those that follow it within 200 ms, and at a terminal a line that comes
+// sooner than 200 ms after its question. At most one goroutine waits for input.
+func New(in io.Reader, out io.Writer) hitl.Confirmer {
+	return &terminal{lines: newReader(in, out), out: out}
+}
+
+type terminal struct {
+	lines *reader
+	out   io.Writer
+}
+
+// Confirm puts one question.
+func (t *terminal) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+	if err := t.lines.take(ctx); err != nil {
+		return hitl.Decision{}, err
+	}
+	defer t.lines.release()
+	return t.one(ctx, request)
+}
+
+// one puts one question. The caller has the screen.
+func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
+	var edited json.RawMessage
+	var free []string
+	whole := t.show(request, foldedArguments)
+	for {
+		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [i]nstead  [e]dit  [d]etails  [?] (%s left): ",
+			keys(request), time.Until(request.Deadline).Round(time.Second))
+		text, word, err := t.lines.answer(ctx)
+		if err != nil {
+			return hitl.Decision{}, err
+		}
+		approved, approves := answers(word, request)
+		switch {
+		case approves && !whole:
+			fmt.Fprint(t.out, notWhole)
+			continue
+		case approves:
+			if approved.Arguments = edited; approved.Remember != hitl.Once && approved.Offer == 0 {
+				approved.Free = free
+			}
+			return approved, nil
+		}
+		switch names, frees := strings.CutPrefix(text, "f "); {
+		case frees:
+			left, ok := request.Leave(strings.Fields(names))
+			if !ok {
+				fmt.Fprintln(t.out, "  These cannot be left free; nothing was changed.")
+				continue
+			}
+			free, request = strings.Fields(names), left
+			fmt.Fprintf(t.out, "  s and a remember now: %s\n", request.Offers[0])
+		case refuses(word):
+			return hitl.Decision{}, nil
+		case word == "i" || word == "instead":
+			reason, err := t.instead(ctx)
+			return hitl.Decision{Reason: reason}, err
+		case word == "d" || word == "details":
+			whole = t.show(request, allArguments)
+		case word == "e" || word == "edit":
+			fmt.Fprint(t.out, "  New arguments, a JSON object on one line: ")
+			text, err := t.lines.line(ctx)
+			if err != nil {
+				return hitl.Decision{}, err
+			}
+			if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
+				fmt.Fprintln(t.out, "  That is no JSON object; nothing was changed.")
+				continue
+			}
+			edited = json.RawMessage(text)
+			request.Arguments, request.Why, request.Undo = edited, "", ""                       // those spoke of the old ones
+			if request.Free, request.Suggestion, free = nil, "", nil; len(request.Offers) > 0 { // and so did the patterns
+				request.Offers = []hitl.Offer{{Longest: request.Offers[0].Longest, Lifetime: request.Offers[0].Lifetime}}
+			}
+			whole = t.show(request, foldedArguments)
+		default:
+			t.explain(text, "  y approves this call once. s remembers the approval for this session and a for longer, with the\n"+
+				"  number of what is offered: \"s2\". f and names, before s or a, leave those members free: \"f path\".\n"+
+				"  n denies, i denies and takes a line for the model, e changes the arguments, d shows all of them.\n")
+		}
+	}
+}
+
+// instead asks for the guidance that goes to the model with a denial.
+func (t *terminal) instead(ctx context.Context) (string, error) {
+	fmt.Fprint(t.out, "  Denied. What should the model do instead? ")
+	return t.lines.line(ctx)
+}
+
+// explain prints the help, after what was not understood.
+func (t *terminal) explain(text, help string) {
+	if text != "?" && !strings.EqualFold(text, "help") {
+		fmt.Fprintf(t.out, "  \"%s\" is neither a yes nor a no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+	}
+	fmt.Fprint(t.out, help)
+}
+
+const notWhole = "  Not all of it was shown, so nothing was approved; d shows all of it.\n"
+
+// ConfirmGroup shows all calls, each with its number, and asks which of them may run.
+func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
+	if err := t.lines.take(ctx); err != nil {
+		return nil, err
+	}
+	defer t.lines.release()
+	whole := t.showAll(requests, foldedArguments)
+	for {
+		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [i]nstead  [d]etails  [?] (%s left): ",
+			time.Until(requests[0].Deadline).Round(time.Second))
+		text, word, err := t.lines.answer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		picked, isNumbers := numbers(word, len(requests))
+		said := make(map[string]hitl.Decision, len(requests))
+		switch {
+		case refuses(word) || word == "none":
+			return said, nil
+		case word == "i" || word == "instead":
+			reason, err := t.instead(ctx)
+			for _, r := range requests {
+				said[r.ID] = hitl.Decision{Reason: reason}
+			}
+			return said, err
+		case agrees(word):
+			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
+		case word == "d" || word == "details":
+			whole = t.showAll(requests, allArguments)
+		case word == "o" || word == "one by one":
+			for _, r := range requests {
+				if said[r.ID], err = t.one(ctx, r); err != nil {
+					return said, err
+				}
+			}
+			return said, nil
+		case isNumbers && picked == nil:
+			fmt.Fprintf(t.out, "  There are %d calls, numbered from 1; nothing was allowed.\n", len(requests))
+		case !whole && (word == "all" || isNumbers):
+			fmt.Fprint(t.out, notWhole)
+		case word == "all" || isNumbers:
+			for i, r := range requests {
+				if word == "all" || picked[i+1] {
+					said[r.ID] = hitl.Decision{Verdict: hitl.Approved}
+				}
+			}
+			return said, nil
+		default:
+			t.explain(text, "  Numbers approve those calls once, \"all\" approves all of them, o asks about each.\n"+
+				"  n denies all, i denies all and takes a line for the model, d shows all arguments.\n")
+		}
+	}
+}
+
+func (t *terminal) showAll(requests []hitl.Request, most int) (whole bool) {
+	whole = true
+	for i, r := range requests {
+		fmt.Fprintf(t.out, "\n  %d of %d", i+1, len(requests))
+		whole = t.show(r, most) && whole
+	}
+	return whole
+}
+
+// How many lines of arguments are shown at first.
+const (
+	foldedArguments = 12
+	allArguments    = 1 << 20
+)
+
+// show draws the call: what it is, why it is asked about, and exactly what will be sent.
+// It reports whether nothing was folded.
+func (t *terminal) show(request hitl.Request, most int) (whole bool) {
+	b := box{most: most}
+	b.heading(fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety()))
+	for _, reason := range request.Reasons() { // the server's words in it are quoted
+		b.plain(strings.TrimPrefix(reason, "  "))
+	}
+	b.row("does", safetext.Cut(safetext.Line(request.Tool.Definition.Description), 160))
+	b.row("why", safetext.Line(request.Why))
+	b.row("undo", safetext.Line(request.Undo))
+	b.row("scope", safetext.Line(request.Scope))
+	b.row("caution", request.Caution())
+	b.rows(safetext.JSONRows(request.Arguments), "arguments")
+	if request.Extra != nil {
+		b.row("also sent", "with the arguments:")
+		b.rows(safetext.JSONRows(request.Extra), "what else is sent")
+	}
+	for _, d := range request.Drafts {
+		b.row("draft", safetext.Line(d.ID))
+		b.rows(safetext.Rows(d.Shown), "this draft")
+	}
+	for _, c := range request.Choices()[1:] {
+		b.row(key(c), c.Text)
+	}
+	for _, m := range request.Free {
+		b.row("free", safetext.Line(m.Name)+": "+m.String())
+	}
+	b.row("suggested", request.Suggestion)
+	_, _ = t.out.Write(b.bytes()) // a broken terminal gives no answer either, and that is a denial
+	return !b.folded
+}
+
+// keys names those with which an approval is remembered.
+func keys(r hitl.Request) string {
+	switch {
+	case len(r.Offers) == 0:
+		return ""
+	case len(r.Free) > 0:
+		return "  remember as above: s, a, [f]ree"
+	}
+	return "  remember as above: s, a"
+}
+
+// key is what is typed for a choice: s or a, and the number of the offer after the first.
+func key(c hitl.Choice) string {
+	letter := c.Decision.Remember.String()[:1]
+	if c.Decision.Offer > 0 {
+		letter += strconv.Itoa(c.Decision.Offer + 1)
+	}
+	return letter
+}
+
+// answers reads a yes, and the key or the name of a choice.
+func answers(word string, request hitl.Request) (hitl.Decision, bool) {
+	typed := strings.Join(strings.Fields(word), "")
+	for i, c := range request.Choices() {
+		if i == 0 && agrees(word) || i > 0 && (typed == key(c) || typed == c.Name) {
+			return c.Decision, true
+		}
+	}
+	return hitl.Decision{}, false
+}

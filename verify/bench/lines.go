@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// children are what this program is if childKey names it: proxies between its standard
+// input and output and a server of its own, and that server.
+func children() map[string]func() error {
+	return map[string]func() error{
+		"things": func() error { return things().Run(context.Background(), &mcp.StdioTransport{}) },
+		"server": answerLines,
+		"copy":   func() error { return between(func([]byte) error { return nil }) },
+		"envelope": func() error {
+			return between(func(line []byte) error {
+				var m struct{ ID, Method, Params, Result, Error json.RawMessage }
+				return json.Unmarshal(line, &m)
+			})
+		},
+		"fairlead": func() error {
+			p, err := proxy.New(proxy.Options{Servers: []proxy.Server{{Name: "things", Command: serverCommand().Args, Env: []string{childKey + "=server"}}}})
+			if err != nil {
+				return err
+			}
+			return p.ServeLines(context.Background(), os.Stdin, os.Stdout)
+		},
+		"pass_through": func() error {
+			w := &way{wire: wire{"stdio", legacy}}
+			defer w.close()
+			back, err := w.dial(&mcp.CommandTransport{Command: serverCommand()})
+			if err != nil {
+				return err
+			}
+			front, err := fronting(back)
+			if err != nil {
+				return err
+			}
+			return front.Run(context.Background(), &mcp.StdioTransport{})
+		},
+	}
+}
+
+// sizeKey is how many bytes a result of the server has.
+const sizeKey = "FAIRLEAD_BENCH_BYTES"
+
+func serverCommand() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childKey+"=server")
+	return cmd
+}
+
+// between copies lines between a client and the server, each of which look has seen.
+func between(look func(line []byte) error) error {
+	server := serverCommand()
+	in, err := server.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := server.StdoutPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		return err
+	}
+	go func() {
+		_ = eachLine(os.Stdin, in, look)
+		_ = in.Close()
+	}()
+	return errors.Join(eachLine(out, os.Stdout, look), server.Wait())
+}
+
+func eachLine(in io.Reader, out io.Writer, look func([]byte) error) error {
+	for lines := bufio.NewReaderSize(in, 1<<20); ; {
+		line, err := lines.ReadSlice('\n')
+		if err == nil {
+			err = look(line)
+		}
+		if err == nil {
+			_, err = out.Write(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// answerLines is a server of one tool, whose result is rows of JSON in a text.
+func answerLines() error {
+	size, _ := strconv.Atoi(os.Getenv(sizeKey))
+	row := `{"id":1234,"name":"Ada Lovelace","city":"London"}, `
+	text, err := json.Marshal(strings.Repeat(row, size/len(row)+1)[:size])
+	if err != nil {
+		return err
+	}
+	results := map[string][]byte{
+		"initialize": []byte(`{"protocolVersion":"` + legacy + `","capabilities":{"tools":{}},"serverInfo":{"name":"things","version":"1"}}`),
+		"tools/list": []byte(`{"tools":[{"name":"find_thing","description":"Finds a thing.","inputSchema":{"type":"object"}}]}`),
+		"tools/call": fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, text),
+	}
+	return eachLine(os.Stdin, io.Discard, func(line []byte) error {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
+			return err
+		}
+		_, err := fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, results[m.Method])
+		return err
+	})
+}
+
+// A lineClient calls the tool of the server behind a proxy that is a process of its own.
+type lineClient struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	bytes int // of a result, at least
+	asked int
+}
+
+func newLineClient(cmd *exec.Cmd, size int) (*lineClient, error) {
+	c := &lineClient{cmd: cmd, bytes: size}
+	cmd.Env = append(append(os.Environ(), cmd.Env...), sizeKey+"="+strconv.Itoa(size))
+	cmd.Stderr = os.Stderr
+	var err error
+	if c.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewReaderSize(out, 1<<20)
+	hello := `{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
+	if err := errors.Join(c.send("initialize", hello), c.receive(1)); err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintln(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c, errors.Join(err, c.send("tools/list", "{}"), c.receive(1))
+}
+
+func (c *lineClient) send(method, params string) error {
+	c.asked++
+	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.asked, method, params)
+	return err
+}
+
+var errLine = errors.New("an answer that is not one")
+
+// receive reads a response, of at least that many bytes.
+func (c *lineClient) receive(size int) error {
+	line, err := c.out.ReadSlice('\n')
+	if err == nil && (len(line) < size || !bytes.Contains(line, []byte(`"result":`))) {
+		err = fmt.Errorf("%w: %.300s", errLine, line)
+	}
+	return err
+}
+
+// calls makes n calls, so many of them at once.
+func (c *lineClient) calls(n, atOnce int) error {
+	slots := make(chan struct{}, atOnce)
+	var sending error
+	var all sync.WaitGroup
+	all.Go(func() {
+		for range n {
+			slots <- struct{}{}
+			args := fmt.Sprintf(`{"name":"find_thing","arguments":{"id":"%d","text":"%s"}}`, c.asked, strings.Repeat("x", 150))
+			sending = errors.Join(sending, c.send("tools/call", args))
+		}
+	})
+	var err error
+	for range n {
+		err = errors.Join(err, c.receive(c.bytes))
+		<-slots
+	}
+	all.Wait()
+	return errors.Join(err, sending)
+}
+
+// cpu is the CPU time of the proxy's process so far, in steps of 10 ms.
+func (c *lineClient) cpu() time.Duration {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
+	_, stat, _ = bytes.Cut(stat, []byte(") "))
+	fields := strings.Fields(string(stat))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+func (c *lineClient) close() {
+	_ = c.in.Close()
+	_ = c.cmd.Wait()
+}
+
+// results is a safe call through `fairlead proxy` with a result of that size, by the CPU
+// time of the proxy's process: beside a copy of lines, a parser of each message's envelope, a
+// proxy of the Go SDK and, if npm is there, one of the SDK for Node.
+func results(name string, size, atOnce int) benchmark {
+	name = "result/" + name + "/" + strconv.Itoa(atOnce)
+	return benchmark{name: name, run: func(p pace) (row, error) {
+		c := contest{name: name, goals: map[string]float64{"pass_through": 1.5}, allocs: math.Inf(1)}
+		if size > 1000 {
+			c.goals = map[string]float64{"envelope": 0.67, "pass_through": 3}
+		}
+		if size > 1000 && atOnce > 1 {
+			c.goals["node"] = 1
+		}
+		p.batch, p.rounds = 30*p.batch, p.rounds/3+1
+		commands := map[string]*exec.Cmd{}
+		for _, way := range []string{"fairlead", "copy", "envelope", "pass_through"} {
+			commands[way] = exec.Command(os.Args[0])
+			commands[way].Env = []string{childKey + "=" + way}
+		}
+		if script, err := nodeProxy(); err == nil {
+			commands["node"] = exec.Command("node", script, os.Args[0])
+			commands["node"].Env = []string{childKey + "=server", "NODE_NO_WARNINGS=1"} // of 64 calls that wait for a pipe
+		} else {
+			fmt.Fprintln(os.Stderr, "bench: without Node:", err)
+			delete(c.goals, "node")
+		}
+		for way, cmd := range commands {
+			client, err := newLineClient(cmd, size)
+			if err != nil {
+				return row{}, fmt.Errorf("%s: %s: %w", name, way, err)
+			}
+			defer client.close()
+			s := subject{name: way, run: func(n int) error { return client.calls(n, atOnce) }, cpu: client.cpu}
+			if way == "fairlead" {
+				c.ours, c.cpu = s.run, s.cpu
+				continue
+			}
+			c.peers = append(c.peers, s)
+		}
+		return play(c, p)
+	}}
+}
+
+var errNoNode = errors.New("a test needs no network")
+
+// nodeProxy makes a script that passes messages between two transports of the SDK for Node, as mcp-remote does.
+var nodeProxy = sync.OnceValues(func() (script string, err error) {
+	if flag.Lookup("test.v") != nil {
+		return "", errNoNode
+	}
+	folder := filepath.Join(os.TempDir(), "fairlead-bench-node")
+	const sdk = "@modelcontextprotocol/sdk@1.20.0"
+	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
+		if out, err := exec.Command("npm", "install", "--silent", "--ignore-scripts", "--prefix", folder, sdk).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("npm install %s: %w: %s", sdk, err, out)
+		}
+	}
+	script = filepath.Join(folder, "proxy.mjs")
+	return script, os.WriteFile(script, []byte(`
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+const client = new StdioServerTransport()
+const server = new StdioClientTransport({ command: process.argv[2], env: process.env })
+client.onmessage = m => server.send(m)
+server.onmessage = m => client.send(m)
+process.stdin.on('end', () => server.close().then(() => process.exit(0)))
+await server.start()
+await client.start()
+`), 0o600)
+})

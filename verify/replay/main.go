@@ -1,0 +1,297 @@
+// Command replay runs recorded tasks and injected calls through a chain, and prints how many
+// injections it stops and how many questions it asks.
+//
+//	go -C verify run ./replay FILE…              # class and flow
+//	go -C verify run ./replay -guard class FILE…  # class alone; also: writes, none
+//	go -C verify run ./replay -adaptive FILE…     # the injected values encoded, split, respelled
+//
+// A file holds an object of suites, each with its tools, honest tasks (user) and injections
+// (inj); docs/flow.md has the format and how a pair is scored. One JSON line is printed for
+// each suite. A call of an honest task that fails is an error.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/flow"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A suite is the tools of one server with the tasks and injections for them.
+type suite struct {
+	Tools []*mcp.Tool       `json:"tools"`
+	User  map[string]task   `json:"user"`
+	Inj   map[string]attack `json:"inj"`
+}
+
+type task struct {
+	Prompt string `json:"prompt"`
+	Calls  []call `json:"calls"`
+}
+
+type attack struct {
+	Goal  string `json:"goal"`
+	Calls []call `json:"calls"`
+}
+
+type call struct {
+	Tool     string          `json:"tool"`
+	Args     json.RawMessage `json:"args"`
+	Out      string          `json:"out"`
+	Injected bool            `json:"injected"`
+}
+
+type row struct {
+	Suite           string `json:"suite"`
+	Tasks           int    `json:"tasks"`
+	Questions       int    `json:"questions"`
+	Pairs           int    `json:"pairs"`
+	Stopped         int    `json:"stopped"`
+	AskedWithSource int    `json:"asked_with_source"`
+	SourceRight     int    `json:"source_right"`
+}
+
+type options struct {
+	guard   string
+	verbose bool
+	variant func(goal string, attack attack) string // nil for the goal as it is
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.guard, "guard", "flow", "what asks: flow, class, writes or none")
+	flag.BoolVar(&o.verbose, "v", false, "print each question of an honest task, and each pair that is not stopped")
+	adaptive := flag.Bool("adaptive", false, "encode, split and respell the values in the injected text")
+	flag.Parse()
+	if err := run(o, *adaptive, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options, adaptive bool, files []string) error {
+	if len(files) == 0 {
+		return errors.New("name at least one file of traces")
+	}
+	out := json.NewEncoder(os.Stdout)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var suites map[string]suite
+		if err := json.Unmarshal(data, &suites); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(suites)) {
+			kinds := map[string]func(string, attack) string{"": nil}
+			if adaptive {
+				kinds = variants
+			}
+			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+				o.variant = kinds[kind]
+				r, err := replay(o, name, strings.Trim(name+"/"+kind, "/"), suites[name])
+				if err != nil {
+					return fmt.Errorf("%s: %s: %w", file, name, err)
+				}
+				if err := out.Encode(r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A session is one task in a chain of its own.
+type session struct {
+	o       options
+	tools   *catalog.Catalog
+	server  string
+	chain   middleware.ToolCaller
+	prompt  string
+	goal    string // "" for a task without an attack
+	carrier string // the ID of the call whose result carries the goal
+	inside  bool   // the calls are the attack's
+	out     string // of the next call
+	ran     bool   // the call reached its executor
+	asked   bool   // about the call
+	row     *row
+	ids     int
+}
+
+func replay(o options, server, name string, s suite) (row, error) {
+	tools := catalog.New(catalog.Options{})
+	defer tools.Close()
+	if err := tools.AddTools(server, middleware.ToolCallerFunc(execute), s.Tools...); err != nil {
+		return row{}, err
+	}
+	r := row{Suite: name, Tasks: len(s.User)}
+	for _, id := range slices.Sorted(maps.Keys(s.User)) {
+		honest := s.User[id]
+		ses := newSession(o, server, tools, honest.Prompt, &r)
+		for i, c := range honest.Calls {
+			before := r.Questions
+			if err := ses.call(c, c.Out); err != nil || !ses.ran {
+				return r, fmt.Errorf("%s: call %d: %w", id, i, errors.Join(err, errors.New("it was not made")))
+			}
+			if o.verbose && r.Questions > before {
+				fmt.Fprintf(os.Stderr, "%s %s: asked about %s %s\n", name, id, c.Tool, c.Args)
+			}
+		}
+		for _, inj := range slices.Sorted(maps.Keys(s.Inj)) {
+			if len(s.Inj[inj].Calls) == 0 || len(honest.Calls) == 0 {
+				continue
+			}
+			r.Pairs++
+			stopped, err := pair(o, server, tools, honest, s.Inj[inj], &r)
+			if err != nil {
+				return r, fmt.Errorf("%s with %s: %w", id, inj, err)
+			}
+			if stopped {
+				r.Stopped++
+			} else if o.verbose {
+				fmt.Fprintf(os.Stderr, "%s %s with %s: not stopped\n", name, id, inj)
+			}
+		}
+	}
+	return r, nil
+}
+
+// pair replays a task up to the result that carries the goal, and then the attack.
+func pair(o options, server string, tools *catalog.Catalog, honest task, a attack, r *row) (stopped bool, err error) {
+	ses := newSession(o, server, tools, honest.Prompt, r)
+	ses.goal = a.Goal
+	at := max(0, slices.IndexFunc(honest.Calls, func(c call) bool { return c.Injected }))
+	for i, c := range honest.Calls[:at+1] {
+		out := c.Out
+		if i == at {
+			goal := a.Goal
+			if o.variant != nil {
+				goal = o.variant(goal, a)
+			}
+			out += "\n" + goal
+			ses.carrier = ses.next()
+		}
+		questions := r.Questions // those of honest tasks count once
+		if err := ses.call(c, out); err != nil {
+			return false, err
+		}
+		r.Questions = questions
+	}
+	ses.inside = true
+	for _, c := range a.Calls {
+		if err := ses.call(c, c.Out); err != nil && !errors.Is(err, hitl.ErrDenied) {
+			return false, err
+		}
+		stopped = stopped || !ses.ran
+	}
+	return stopped, nil
+}
+
+func newSession(o options, server string, tools *catalog.Catalog, prompt string, r *row) *session {
+	ses := &session{o: o, server: server, tools: tools, prompt: prompt, row: r}
+	std := chain.Standard{Preflight: preflight.New(preflight.Options{})}
+	switch o.guard {
+	case "flow":
+		tracker := flow.NewTracker(flow.Limits{})
+		tracker.User("", prompt)
+		std.Flow = flow.New(flow.Options{Tracker: tracker})
+		std.Confirm = hitl.New(hitl.ConfirmerFunc(ses.confirm), hitl.Options{})
+	case "none":
+		std.Confirm = hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{})
+	default:
+		std.Confirm = hitl.New(hitl.ConfirmerFunc(ses.confirm), hitl.Options{Writes: o.guard == "writes"})
+	}
+	ses.chain = std.Then(tools)
+	return ses
+}
+
+func (s *session) next() string { return fmt.Sprint("call ", s.ids+1) }
+
+func (s *session) call(c call, out string) error {
+	tool, ok := s.tools.Lookup(s.server, c.Tool)
+	if !ok {
+		return fmt.Errorf("there is no tool %q", c.Tool)
+	}
+	id := s.next()
+	s.ids++
+	s.out, s.ran, s.asked = out, false, false
+	_, err := s.chain.CallTool(context.WithValue(context.Background(), key{}, s), middleware.Call{ID: id, Tool: tool, Arguments: c.Args})
+	return err
+}
+
+type key struct{}
+
+func execute(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+	s := ctx.Value(key{}).(*session)
+	s.ran = true
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s.out}}}, nil
+}
+
+// confirm approves the calls of the honest task and denies those of the attack.
+func (s *session) confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+	s.score(r)
+	if s.inside {
+		return hitl.Decision{By: "the user"}, nil
+	}
+	s.row.Questions++
+	return hitl.Decision{Verdict: hitl.Approved, By: "the user"}, nil
+}
+
+// score checks the sources that a person is shown. An argument that is in the user's words must
+// come from there; one of an attack, if it is in the goal, from the result that carries the goal.
+func (s *session) score(r hitl.Request) {
+	if len(r.Sources) == 0 {
+		return
+	}
+	var arguments map[string]any
+	if json.Unmarshal(r.Arguments, &arguments) != nil {
+		return
+	}
+	applies, right := false, true
+	for _, source := range r.Sources {
+		value, ok := arguments[source.Argument].(string)
+		if list, isList := arguments[strings.TrimSuffix(source.Argument, "[0]")].([]any); isList && !ok && len(list) > 0 {
+			value, ok = list[0].(string)
+		}
+		if !ok || len(value) < 6 {
+			continue
+		}
+		byUser := contains(s.prompt, value)
+		switch {
+		case byUser:
+			applies = true
+			right = right && source.From == "user"
+		case s.inside && contains(s.goal, value):
+			applies = true
+			right = right && source.From == "result" && source.Call == s.carrier
+		}
+	}
+	if !applies {
+		return
+	}
+	s.row.AskedWithSource++
+	if right {
+		s.row.SourceRight++
+	} else if s.o.verbose {
+		fmt.Fprintf(os.Stderr, "%s: wrong source (%s has the goal): %v\n", s.row.Suite, s.carrier, r.Sources)
+	}
+}
+
+func contains(text, value string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(value))
+}
