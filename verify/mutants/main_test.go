@@ -1,6 +1,8 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,8 +33,10 @@ func TestMutantsArePlaced(t *testing.T) {
 		if strings.Contains(m.find, "//") {
 			t.Errorf("mutant %s looks for a comment; code alone is looked at: %s", m.name, m.find)
 		}
-		if _, err := place(root, m); err != nil {
+		if p, err := place(root, m); err != nil {
 			t.Error(err)
+		} else if _, err := parser.ParseFile(token.NewFileSet(), m.file, p.source, 0); err != nil {
+			t.Errorf("mutant %s is no Go: %v", m.name, err)
 		}
 		if these, _ := m.look(); !these.exist(t, root) {
 			t.Errorf("mutant %s is stale: %s has not all of the tests %s", m.name, these.folder, these.run)
