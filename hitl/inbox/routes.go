@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -30,6 +31,8 @@ func (in *Inbox) routes() http.Handler {
 		{http.MethodPost, "enter", in.enter},
 		{http.MethodGet, "question/{id}", in.known(in.show)},
 		{http.MethodPost, "question/{id}/decision", in.known(in.decision)},
+		{http.MethodGet, "together", in.known(in.together)},
+		{http.MethodPost, "decide", in.known(in.decideTogether)},
 		{http.MethodGet, "version", in.known(in.changes)},
 		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
 		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},
@@ -106,7 +109,7 @@ func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 	}
 	in.known(func(w http.ResponseWriter, r *http.Request, s *session) {
 		in.look(r.Context())
-		in.render(w, http.StatusOK, "list", in.listed(s, r.URL.Query().Get("done")))
+		in.render(w, http.StatusOK, "list", in.listed(s, r.URL.Query()["done"], ""))
 	})(w, r)
 }
 
@@ -182,6 +185,61 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	default:
 		in.refused(w, r, err)
 	}
+}
+
+// together shows what waits of one tool, each question with a box to tick.
+func (in *Inbox) together(w http.ResponseWriter, r *http.Request, s *session) {
+	in.look(r.Context())
+	in.render(w, http.StatusOK, "together", in.ofTool(s, r))
+}
+
+func (in *Inbox) ofTool(s *session, r *http.Request) togetherPage {
+	of := r.URL.Query()
+	page := "?" + url.Values{"server": {of.Get("server")}, "tool": {of.Get("tool")}}.Encode()
+	return togetherPage{listPage: in.listed(s, nil, page), Tool: safetext.Line(of.Get("server") + "/" + of.Get("tool")), Together: page}
+}
+
+// decideTogether decides the questions that were ticked, each as it was shown. The list
+// shows what became of each of them.
+func (in *Inbox) decideTogether(w http.ResponseWriter, r *http.Request, s *session) {
+	const prefix = "q-"
+	fields := []string{"decision"}
+	in.mu.Lock()
+	for id := range in.waiting {
+		fields = append(fields, prefix+id)
+	}
+	for id := range in.past {
+		fields = append(fields, prefix+id)
+	}
+	in.mu.Unlock()
+	form, err := readForm(w, r, fields...)
+	var ticked []string
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		if id, ok := strings.CutPrefix(name, prefix); ok {
+			ticked = append(ticked, id)
+		}
+	}
+	verdict, says := map[string]hitl.Verdict{"approve": hitl.Approved, "deny": hitl.Denied}[form.Get("decision")]
+	if err == nil && (!says || len(ticked) == 0) {
+		err = refuse(http.StatusBadRequest, "Nothing was ticked, or the form says neither yes nor no. Nothing was decided.")
+	}
+	if err != nil {
+		in.logRefused(r, err)
+		page := in.ofTool(s, r)
+		page.Problem = err.Error()
+		in.render(w, status(err), "together", page)
+		return
+	}
+	for _, id := range ticked {
+		var err error = errPart
+		if q, _ := in.find(id); q == nil || verdict == hitl.Denied || in.card(s, q, maxRows, maxValue).Plain() {
+			err = in.decide(r.Context(), id, answer{digest: form.Get(prefix + id), decision: hitl.Decision{Verdict: verdict}}, s)
+		}
+		if err != nil {
+			in.logRefused(r, err)
+		}
+	}
+	http.Redirect(w, r, in.path+"?"+url.Values{"done": ticked}.Encode(), http.StatusSeeOther)
 }
 
 // readForm reads a body of the page's forms: each field once, and none that the form does not have.

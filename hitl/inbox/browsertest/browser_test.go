@@ -380,6 +380,64 @@ func TestWithoutJavaScript(t *testing.T) {
 	d.wantExecuted(1, `{"path":"b.txt"}`)
 }
 
+// Several questions of one tool, with the keyboard, and again without JavaScript. Only what is
+// ticked is decided.
+func TestTogether(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	for _, script := range []bool{true, false} {
+		d.do(d.browser, chromedp.Navigate("about:blank"))
+		if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script}); err != nil {
+			t.Fatal(err)
+		}
+		d.enter()
+		before := d.executed.Load()
+		long := d.calls(`{"path":"long.txt","body":"` + strings.Repeat("word ", 100) + `"}`)
+		d.do(d.browser, visible("article"))
+		a := d.calls(`{"path":"a.txt"}`)
+		d.do(d.browser, reads("a.txt"))
+		b := d.calls(`{"path":"b.txt"}`)
+		d.do(d.browser, visible(`a[href*="together"]`), click(`article:last-of-type a[href*="together"]`), visible(`button[value="approve"]`), reads("3 shown"))
+		if boxes := got[int](d, d.browser, `document.querySelectorAll("article input[type=checkbox]").length`); boxes != 2 {
+			t.Errorf("%d questions can be ticked, want the two that are whole", boxes)
+		}
+		if script {
+			d.screenshot(d.browser, "together")
+			c := d.calls(`{"path":"c.txt"}`)
+			d.do(d.browser, reads("c.txt"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"), chromedp.KeyEvent(" "))
+			if label := got[string](d, d.browser, `document.querySelector(":checked").labels[0].innerText.trim()`); label != `Decide this one: {"path":"a.txt"}` {
+				t.Errorf("the box that is ticked is %q", label)
+			}
+			d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector('button[value="approve"]').focus()`), chromedp.KeyEvent(kb.Enter),
+				reads("files/delete_file: approved."))
+			if err := <-a; err != nil {
+				t.Error(err)
+			}
+			d.do(d.browser, click(`article:last-of-type a[href*="together"]`), reads("3 shown"), chromedp.Evaluate[chromedp.Void](
+				`for (const box of document.querySelectorAll("[type=checkbox]")) box.click()`), click(`button[value="deny"]`), visible(".done"))
+			d.do(d.browser, reads(`{"path":"b.txt"}: denied.`), reads(`{"path":"c.txt"}: denied.`))
+			if err := <-c; !errors.Is(err, hitl.ErrDenied) {
+				t.Error(err)
+			}
+		} else {
+			d.do(d.browser, click("article:nth-of-type(2) [type=checkbox]"), click("article:nth-of-type(3) [type=checkbox]"),
+				click(`button[value="deny"]`), reads(`{"path":"a.txt"}: denied.`), reads(`{"path":"b.txt"}: denied.`))
+			if err := <-a; !errors.Is(err, hitl.ErrDenied) {
+				t.Error(err)
+			}
+		}
+		if err := <-b; !errors.Is(err, hitl.ErrDenied) {
+			t.Error(err)
+		}
+		d.do(d.browser, reads("1 waiting"), click("article:not(.over) .no"), visible(".done"))
+		if err := <-long; !errors.Is(err, hitl.ErrDenied) {
+			t.Error(err)
+		}
+		if got := d.executed.Load() - before; script && got != 1 || !script && got != 0 {
+			t.Errorf("%d calls were made", got)
+		}
+	}
+}
+
 // A page of the server's text runs nothing, and the browser has nothing to say
 // against the page.
 func TestHostileText(t *testing.T) {
