@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/errtext"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/spf13/cobra"
 )
@@ -63,7 +64,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(stderr, "fairlead:", harmless(err.Error()))
+	fmt.Fprintln(stderr, "fairlead:", harmless(errtext.Of(err)))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code
 	}
