@@ -4,8 +4,11 @@ package docs_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,21 +20,27 @@ const root = "../.."
 // README talks to a person and to a server from the network, and is only compiled.
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
-	programs(t, root, func(file string) bool { return file != "README.md" && file != "docs/recipes/adk.md" }, append([]string{"README.md"}, pages(t)...)...)
+	programs(t, root, func(file string) bool { return file != "README.md" }, append([]string{"README.md"}, pages(t)...)...)
 }
 
-// A link to a file; what stands behind a name is an index of Go.
-var localLink = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:]+)(?:#[^)]*)?\)`)
+// A link; text behind a name, as in s[i](x), is Go.
+var link = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
 
-// A link from a README or from docs/ to a file of this repository leads to one.
+// A link from a page leads to a file of this repository, and to a heading of it.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, file := range append(pages(t), glob(t, "README.md", "contrib/*/README.md")...) {
-		for _, m := range localLink.FindAllStringSubmatch(read(t, root, file), -1) {
+	for _, file := range append(pages(t), glob(t, "*.md", "*/*.md", "*/*/README.md")...) {
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, root, file), ""), -1) {
 			found++
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(file), m[1])); err != nil {
+			target := file
+			if m[1] != "" {
+				target = path.Join(path.Dir(file), m[1])
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s links to %s, which is not there", file, m[1])
+			} else if m[2] != "" && !slices.Contains(headings(read(t, root, target)), m[2]) {
+				t.Errorf("%s links to %s#%s, and %s has no such heading", file, m[1], m[2], target)
 			}
 		}
 	}
@@ -40,10 +49,35 @@ func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	}
 }
 
+var (
+	fenced  = regexp.MustCompile("(?ms)^(````?)\\w*\n.*?^````?$")
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// headings returns the anchors that a renderer gives to the headings of a page.
+func headings(text string) (anchors []string) {
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		anchors = append(anchors, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return anchors
+}
+
+// The index has every page.
+func TestIndexHasEveryPage(t *testing.T) {
+	t.Parallel()
+	index := read(t, root, "docs/README.md")
+	for _, file := range pages(t) {
+		if file != "docs/README.md" && !strings.Contains(index, "]("+strings.TrimPrefix(file, "docs/")+")") {
+			t.Errorf("docs/README.md does not link to %s", file)
+		}
+	}
+}
+
 // pages returns the pages of docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
-	return glob(t, "docs/*.md", "docs/recipes/*.md")
+	return glob(t, "docs/*.md", "docs/*/*.md")
 }
 
 // glob returns the files of the repository that match, relative to its root.

@@ -6,7 +6,7 @@
 //	go -C verify run ./replay -adaptive FILE…     # the injected values encoded, split, respelled
 //
 // A file holds an object of suites, each with its tools, honest tasks (user) and injections
-// (inj); docs/flow.md has the format and how a pair is scored. One JSON line is printed for
+// (inj); docs/explanation/flow.md has the format and how a pair is scored. One JSON line is printed for
 // each suite. A call of an honest task that fails is an error.
 package main
 

@@ -166,11 +166,12 @@ func find(all *fleet, name string) (*middleware.Tool, error) {
 	if len(found) > 1 {
 		return nil, fmt.Errorf("several servers have a tool %q; write SERVER/NAME", name)
 	}
+	meant := suggestion("", name, names)
 	const most = 20
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
-	return nil, fmt.Errorf("there is no tool %q; there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no tool %q%s; there are %s", name, meant, strings.Join(names, ", "))
 }
 
 // print writes a result: made safe on a terminal, as it is into a pipe.

@@ -47,7 +47,7 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 	case errors.Is(err, fs.ErrNotExist):
 		lock = new(pins.Lock)
 	case err != nil:
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "pins: "))
+		return nil, err
 	}
 	all, err := f.connect(ctx, targets, lock)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
@@ -32,6 +33,7 @@ type proxyFlags struct {
 
 	policy, listen, audit, lock, inbox, store, webhook string
 	replicas                                           int
+	drain                                              time.Duration
 	approve, scopes, reach                             []string
 	trust, readOnly, verbose                           bool
 }
@@ -69,6 +71,7 @@ of the calls, by OTLP over HTTP.`,
 	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals, for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, in which these also share memory and pace")
+	f.DurationVar(&o.drain, "drain", 10*time.Second, "how long calls that a server has may take to end after SIGTERM or an interrupt")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
 	return cmd
@@ -80,7 +83,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	p := proxy.Options{Trust: o.trust, ReadOnly: o.readOnly, Stderr: cmd.ErrOrStderr(), Logger: log}
+	p := proxy.Options{Drain: o.drain, Trust: o.trust, ReadOnly: o.readOnly, Stderr: cmd.ErrOrStderr(), Logger: log}
 	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/command.md")
+var update = flag.Bool("update", false, "rewrite docs/reference/command.md")
 
 // commands walks the whole tree, without what cobra adds by itself.
 func commands() []*cobra.Command {
@@ -85,7 +85,7 @@ func TestCompletion(t *testing.T) {
 // The page of the commands is their help.
 func TestPageOfTheCommands(t *testing.T) {
 	t.Parallel()
-	const path = "../../../docs/command.md"
+	const path = "../../../docs/reference/command.md"
 	const mark = "<!-- The rest is written by: go -C cmd/fairlead test ./command -run TestPageOfTheCommands -update -->\n"
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/nearest"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/tailscale/hujson"
 )
@@ -100,7 +102,7 @@ func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
 		if read, known := fields[name]; known {
 			read(m.Value, key)
 		} else {
-			r.faultf(m.Name, key, "the key is unknown; %s", nearest(name, fields))
+			r.faultf(m.Name, key, "the key is unknown; %s", nearestKey(name, fields))
 		}
 	})
 }
@@ -238,40 +240,11 @@ func lineOf(err error) int {
 	return 0
 }
 
-// nearest names the key that was probably meant.
-func nearest(name string, fields map[string]field) string {
-	best, least := "", 3
-	known := make([]string, 0, len(fields))
-	for k := range fields {
-		known = append(known, k)
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && k < best {
-			best, least = k, d
-		}
-	}
-	if best != "" {
+// nearestKey names the key that was probably meant.
+func nearestKey(name string, fields map[string]field) string {
+	known := slices.Sorted(maps.Keys(fields))
+	if best := nearest.Of(name, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
-	slices.Sort(known)
 	return "known are " + strings.Join(known, ", ")
-}
-
-// distance is how many letters have to be put in, left out or changed.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		before := row[0]
-		row[0] = i + 1
-		for j := range b {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -78,7 +78,7 @@ func TestAttackThroughTheProxy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("../../../docs/attack.png", png, 0o644); err != nil {
+		if err := os.WriteFile("../../../docs/explanation/attack.png", png, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
