@@ -123,7 +123,7 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 // end asks for how long an approval for always is. It returns 0 for the host's limit, and
 // reports whether the answer was one.
 func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time.Duration, ok bool, err error) {
-	ends := request.Ends()
+	ends := request.Ends
 	if len(ends) < 2 {
 		return 0, true, nil
 	}

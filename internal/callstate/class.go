@@ -2,6 +2,8 @@ package callstate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -76,6 +78,24 @@ func JudgeBy(m middleware.Middleware) Judge {
 // WithJudge returns a context that carries what classifies the call by its arguments, for
 // arguments that a person edits.
 func WithJudge(ctx context.Context, judge Judge) context.Context { return with(ctx, judge) }
+
+// JudgeAgain returns the call with its tool as what classifies calls by their arguments has it,
+// and as it is without such a thing. Another tool is an error.
+func JudgeAgain(ctx context.Context, call middleware.Call) (middleware.Call, error) {
+	judge := JudgeOf(ctx)
+	if judge == nil {
+		return call, nil
+	}
+	tool, err := judge(ctx, call)
+	switch {
+	case err != nil:
+		return call, fmt.Errorf("they cannot be classed: %w", err)
+	case tool == nil || tool.Server != call.Tool.Server || tool.Name() != call.Tool.Name() || tool.Digest != call.Tool.Digest:
+		return call, errors.New("they were classed as those of another tool")
+	}
+	call.Tool = tool
+	return call, nil
+}
 
 // JudgeOf returns what classifies the call by its arguments, nil if there is nothing.
 func JudgeOf(ctx context.Context) Judge {
