@@ -360,7 +360,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	change := approvals.Change{To: approvals.Approved, By: d.By, Until: time.Now().Add(a.Lifetime)}
 	if o.edited {
 		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
-			err = fmt.Errorf("the edited arguments: %w", err)
+			err = errors.New("the edited arguments: " + err.Error()) // the model has not written them
 			return nil, nil, end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err, own: true})
 		}
 		if approved.Tool.Safety() < call.Tool.Safety() {
