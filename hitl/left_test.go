@@ -75,7 +75,7 @@ func TestAnotherProcessTakesTheDecision(t *testing.T) {
 func TestOneOfManyTakesTheApproval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		first, other, e, _ := left(t, approvals.NewMemory(), hitl.Decision{Verdict: hitl.Approved})
+		first, other, e, _ := left(t, slow{approvals.NewMemory()}, hitl.Decision{Verdict: hitl.Approved})
 		for i := range 20 {
 			go func() {
 				_, _ = []middleware.ToolCaller{first, other}[i%2].CallTool(t.Context(), deletes(t))
@@ -84,6 +84,15 @@ func TestOneOfManyTakesTheApproval(t *testing.T) {
 		time.Sleep(time.Hour)
 		e.want(t, 1)
 	})
+}
+
+// A slow store lets all readers see the same.
+type slow struct{ hitl.Store }
+
+func (s slow) Remembered(ctx context.Context, scope, server, tool string) ([]approvals.Standing, error) {
+	all, err := s.Store.Remembered(ctx, scope, server, tool)
+	time.Sleep(time.Second)
+	return all, err
 }
 
 // What is not the same call, is asked about for another reason, is late, or was taken back, takes

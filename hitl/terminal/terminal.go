@@ -113,14 +113,7 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			}
 			whole = t.show(request, foldedArguments)
 		default:
-			help := "  y approves this call once, n denies, i denies and takes a line for the model, e changes the arguments,\n  d shows all of them.\n"
-			if len(request.Offers) > 0 {
-				help += "  s and a, with the number of what is offered, remember the approval as above.\n"
-			}
-			if len(request.Free) > 0 {
-				help += "  f and names, before that, leave those members free: \"f path\".\n"
-			}
-			t.explain(text, help)
+			t.explain(text, help(request))
 		}
 	}
 }
@@ -263,6 +256,18 @@ func (t *terminal) show(request hitl.Request, most int) (whole bool) {
 	b.row("suggested", request.Suggestion)
 	_, _ = t.out.Write(b.bytes()) // a broken terminal gives no answer either, and that is a denial
 	return !b.folded
+}
+
+// help explains the keys that there are for a question.
+func help(r hitl.Request) string {
+	text := "  y approves this call once, n denies, i denies and takes a line for the model, e changes the arguments,\n  d shows all of them.\n"
+	if len(r.Offers) > 0 {
+		text += "  s and a, with the number of what is offered, remember the approval as above.\n"
+	}
+	if len(r.Free) > 0 {
+		text += "  f and names, before that, leave those members free: \"f path\".\n"
+	}
+	return text
 }
 
 // keys names those with which an approval is remembered.
