@@ -164,6 +164,8 @@ func TestAQuestionThatIsLeftOpenEnds(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			wantWaiting(t, c, deletes(t))
+			_, err = c.CallTool(t.Context(), other)
+			wantDenied(t, nil, err) // each question has given its place back once
 			if e.want(t, 0); r.asked.Load() != 3 {
 				t.Errorf("asked %d times, want three times", r.asked.Load())
 			}
