@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,17 @@ func (s Standing) String() string {
 		what = "any arguments"
 	}
 	return safetext.Line(s.Server+"/"+s.Tool) + " with " + what
+}
+
+// Terms describes for whom it is and by whom, since when and until when, and how often it
+// was used, safe to show to a person.
+func (s Standing) Terms() string {
+	end := ""
+	if s.Session != "" {
+		end = " or the end of the session"
+	}
+	return fmt.Sprintf("for %s, by %s, since %s, until %s%s, used %d times", cmp.Or(safetext.Line(s.Scope), "any client"),
+		cmp.Or(safetext.Line(s.By), "a person without a name"), s.Since.Local().Format(time.DateTime), s.Until.Local().Format(time.DateTime), end, s.Uses)
 }
 
 // Covers reports whether the call is one that the person approved, in whichever session.

@@ -2,10 +2,12 @@ package inbox
 
 import (
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"mime"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -33,6 +36,7 @@ func (in *Inbox) routes() http.Handler {
 		{http.MethodPost, "question/{id}/decision", in.known(in.decision)},
 		{http.MethodGet, "together", in.known(in.together)},
 		{http.MethodPost, "decide", in.known(in.decideTogether)},
+		{http.MethodPost, "forget", in.known(in.forget)},
 		{http.MethodGet, "version", in.known(in.changes)},
 		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
 		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},
@@ -109,7 +113,9 @@ func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 	}
 	in.known(func(w http.ResponseWriter, r *http.Request, s *session) {
 		in.look(r.Context())
-		in.render(w, http.StatusOK, "list", in.listed(s, r.URL.Query()["done"], ""))
+		page := in.listed(s, r.URL.Query()["done"], "")
+		page.Kept = in.remembered(r.Context(), nil)
+		in.render(w, http.StatusOK, "list", page)
 	})(w, r)
 }
 
@@ -131,7 +137,9 @@ func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
 	in.look(r.Context())
 	switch q, over := in.find(r.PathValue("id")); {
 	case q != nil:
-		in.render(w, http.StatusOK, "question", in.whole(s, q))
+		page := in.whole(s, q)
+		page.Kept = in.remembered(r.Context(), q)
+		in.render(w, http.StatusOK, "question", page)
 	case over != nil:
 		in.render(w, http.StatusGone, "message", message{Status: http.StatusGone, Title: over.Tool, Text: "It is over: " + over.What + "."})
 	case !s.guess.Allow():
@@ -240,6 +248,42 @@ func (in *Inbox) decideTogether(w http.ResponseWriter, r *http.Request, s *sessi
 		}
 	}
 	http.Redirect(w, r, in.path+"?"+url.Values{"done": ticked}.Encode(), http.StatusSeeOther)
+}
+
+// forget takes a standing approval back, in all processes that share the store.
+func (in *Inbox) forget(w http.ResponseWriter, r *http.Request, s *session) {
+	form, err := readForm(w, r, "id")
+	if err == nil {
+		err = in.takeBack(r.Context(), form.Get("id"), s)
+	}
+	if err != nil {
+		in.refused(w, r, err)
+		return
+	}
+	http.Redirect(w, r, in.path+"?done="+url.QueryEscape(form.Get("id")), http.StatusSeeOther)
+}
+
+func (in *Inbox) takeBack(ctx context.Context, id string, s *session) error {
+	if in.store == nil {
+		return errForgot
+	}
+	all, err := in.store.List(ctx)
+	i := slices.IndexFunc(all, func(kept approvals.Standing) bool { return kept.ID == id })
+	if err == nil && i < 0 {
+		return errForgot
+	}
+	if err == nil {
+		err = in.store.Forget(ctx, all[i].Scope, id)
+	}
+	if err != nil {
+		in.log.LogAttrs(ctx, slog.LevelError, "inbox: an approval could not be taken back", slog.String("id", id), slog.Any("err", err))
+		return errForget
+	}
+	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: taken back", slog.String("id", id), slog.String("what", all[i].String()), slog.String("by", s.by))
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.keep(record{past: past{ID: id, Tool: all[i].String(), What: "taken back", By: s.by}})
+	return nil
 }
 
 // readForm reads a body of the page's forms: each field once, and none that the form does not have.

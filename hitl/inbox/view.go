@@ -3,6 +3,7 @@ package inbox
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -41,6 +43,7 @@ type (
 		Version, Waiting, More int
 		By                     string
 		Done                   []past // what the person has just decided
+		Kept                   *memory
 		Cards                  []card
 		History                []past
 	}
@@ -67,11 +70,18 @@ type (
 
 		Tool, Together, Problem string
 	}
+	memory struct {
+		Path   string
+		All    []approvals.Standing // newest first
+		More   int
+		Unread bool
+	}
 	questionPage struct {
 		card
 		Version           int
 		Remember          []hitl.Choice
 		Free              hitl.Pattern
+		Kept              *memory
 		Earlier           []past // decisions on the same tool, newest first
 		Editable          string
 		Problem, Reason   string
@@ -131,6 +141,23 @@ func (in *Inbox) listed(s *session, done []string, together string) listPage {
 		page.Cards = append(page.Cards, c)
 	}
 	return page
+}
+
+// remembered draws the standing approvals, or those for the tool and the scope of a question; nil without a store.
+func (in *Inbox) remembered(ctx context.Context, q *question) *memory {
+	if in.store == nil {
+		return nil
+	}
+	all, err := in.store.List(ctx)
+	if err != nil {
+		in.log.LogAttrs(ctx, slog.LevelError, "inbox: what is remembered cannot be read", slog.Any("err", err))
+	}
+	all = slices.DeleteFunc(all, func(s approvals.Standing) bool {
+		return q != nil && (s.Scope != q.request.Scope || s.Server != q.request.Tool.Server || s.Tool != q.request.Tool.Name())
+	})
+	slices.SortFunc(all, func(x, y approvals.Standing) int { return y.Since.Compare(x.Since) })
+	shown := min(len(all), maxKept)
+	return &memory{Path: in.path, All: all[:shown], More: len(all) - shown, Unread: err != nil}
 }
 
 // card draws a question with at most so many arguments of at most so many bytes.

@@ -146,6 +146,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 			return fmt.Errorf("--store: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
+		waiting.Store = file
 		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = file }
 	case o.store != "":
 		var store *redis.Store
@@ -156,9 +157,17 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		p.Share = func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
 			c.Remote = store.Cache()
 			limit.Shared, limit.Replicas = store.Limiter(), o.replicas
-			ask.Store = store.Approvals()
+			ask.Store = waiting.Store
 		}
-		waiting.Board = store.Board()
+		waiting.Board, waiting.Store = store.Board(), store.Approvals()
+	default:
+		waiting.Store = approvals.NewMemory()
+		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) {
+			if ask.Store = waiting.Store; ask.Remember == hitl.Always {
+				log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
+				ask.Remember = hitl.Session
+			}
+		}
 	}
 	ways, err := o.ways(log)
 	if err != nil {

@@ -66,6 +66,7 @@ func open(t *testing.T) context.Context {
 type desk struct {
 	t        *testing.T
 	in       *inbox.Inbox
+	file     string
 	store    *approvals.File
 	origin   string
 	caller   middleware.ToolCaller
@@ -77,7 +78,13 @@ type desk struct {
 
 func newDesk(t *testing.T, lifetime time.Duration) *desk {
 	t.Helper()
-	d := &desk{t: t, in: inbox.New(inbox.Options{})}
+	d := &desk{t: t, file: filepath.Join(t.TempDir(), "approvals.jsonl")}
+	var err error
+	if d.store, err = approvals.OpenFile(d.file, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.store.Close() })
+	d.in = inbox.New(inbox.Options{Store: d.store})
 	ready, stopped := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { stopped <- d.in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { ready <- origin }) }()
@@ -93,11 +100,6 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 		d.last.Store(string(call.Arguments))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil
 	})
-	var err error
-	if d.store, err = approvals.OpenFile(filepath.Join(t.TempDir(), "approvals.jsonl"), nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.store.Close() })
 	d.caller = chain.Standard{Confirm: hitl.New(d.in, hitl.Options{
 		Timeout: lifetime, Remember: hitl.Always, OfferMembers: true, OfferTool: true, Store: d.store,
 	})}.Then(executor)
@@ -277,8 +279,17 @@ func TestRememberedAndTakenBack(t *testing.T) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
-	if err := d.store.Forget(t.Context(), all[0].Scope, all[0].ID); err != nil {
+	other, err := approvals.OpenFile(d.file, nil) // as another process has it
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer other.Close()
+	d.do(d.browser, reads("files/delete_file with "+sentence), reads("by ada, since "), reads("used 2 times"))
+	d.screenshot(d.browser, "remembered")
+	d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector("#remembered button").focus()`), chromedp.KeyEvent(kb.Enter),
+		reads("files/delete_file with "+sentence+": taken back."), reads("Nothing is remembered."))
+	if left, err := other.List(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("another process has %+v, %v", left, err)
 	}
 	over := d.calls(`{"path":"drafts/g"}`)
 	d.do(d.browser, visible("article:not(.over) .no"), click("article:not(.over) .no"))

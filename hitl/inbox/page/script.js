@@ -4,7 +4,8 @@
 
 const page = document.body.dataset.page;
 const path = document.body.dataset.path;
-let version = Number(document.body.dataset.version);
+// What was just decided may be remembered a moment later than this page was made.
+let version = location.search.includes('done=') ? NaN : Number(document.body.dataset.version);
 const live = document.getElementById('live');
 let watching;
 let busy = false;
@@ -85,7 +86,7 @@ function list(fresh) {
     if (focused) card.focus();
     say(text.textContent);
   }
-  for (const id of ['history', 'waiting-title', 'more']) {
+  for (const id of ['history', 'remembered', 'waiting-title', 'more']) {
     document.getElementById(id)?.replaceChildren(...fresh.getElementById(id).childNodes);
   }
   document.title = fresh.title;
