@@ -144,7 +144,6 @@ func (e *NotMadeError) ForModel() string {
 	return name + " was not called: another call of this turn has the same id. Nothing has happened. Call it again with an id of its own."
 }
 
-// Unwrap returns the reason.
 func (e *NotMadeError) Unwrap() error { return e.Err }
 
 // Tools are the tools that a model may call: a *catalog.Catalog, or a *catalog.View of it for one caller.

@@ -83,7 +83,6 @@ func (e *InvalidArgumentsError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: its server says that the arguments are invalid. Compare them with what the tool takes, and call it again with others."
 }
 
-// Unwrap returns what the server said.
 func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
 
 func invalid(err error) bool {

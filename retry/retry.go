@@ -243,7 +243,6 @@ func (e *ExhaustedError) ForModel() string {
 	return strings.TrimSpace(text + " " + middleware.ForModel(e.Err))
 }
 
-// Is reports whether target is [ErrExhausted].
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 func (e *ExhaustedError) Unwrap() error        { return e.Err }
 

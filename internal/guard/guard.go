@@ -206,8 +206,5 @@ func (e *RefusedError) ForModel() string {
 var errUnrecorded = fault.Told(errors.New("nothing has recorded the call"), false,
 	"its calls must be recorded before they are made, and they are not. Do not call it again; tell the user that the record of calls does not work")
 
-// Is reports whether target is [ErrRefused].
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
-
-// Unwrap returns Err.
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *RefusedError) Unwrap() error        { return e.Err }
