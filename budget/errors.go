@@ -99,7 +99,6 @@ func shown(d time.Duration) time.Duration {
 	return d
 }
 
-// Is reports whether target is [ErrStopped].
 func (e *StoppedError) Is(target error) bool { return target == ErrStopped }
 
 // Permanent reports whether no wait will help.

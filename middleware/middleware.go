@@ -139,7 +139,6 @@ type NotSentError struct{ Err error }
 
 func (e *NotSentError) Error() string { return "middleware: the call was not sent: " + e.Err.Error() }
 
-// Unwrap returns why the call was given up.
 func (e *NotSentError) Unwrap() error { return e.Err }
 
 // NotSent reports that the call was not sent.
@@ -177,5 +176,4 @@ func (e *OutcomeUnknownError) Error() string {
 // ForModel returns Check.
 func (e *OutcomeUnknownError) ForModel() string { return e.Check }
 
-// Unwrap returns what happened to the attempt, often the error of a context.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }

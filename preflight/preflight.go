@@ -175,7 +175,7 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 	return j.resolve(ctx, call, trusted)
 }
 
-// optional returns the parameters on which alone a confirmation rests, nil if it rests on anything else as well.
+// optional returns the parameters that are the only reason of a confirmation, nil if there is another reason.
 func optional(a annotation.Annotations) (names []string) {
 	if a.RequiresConfirmation != annotation.Yes || a.Destructive != annotation.No {
 		return nil

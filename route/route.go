@@ -283,7 +283,6 @@ func (e *NoReplicaError) ForModel() string {
 	return text + "Use another tool, or tell the user."
 }
 
-// Is reports whether target is [ErrNoReplica].
 func (e *NoReplicaError) Is(target error) bool { return target == ErrNoReplica }
 
 // Permanent reports whether waiting is of no use.

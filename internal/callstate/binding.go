@@ -135,7 +135,6 @@ func (e *ArgumentsError) Error() string {
 	return fmt.Sprintf("the arguments of %s are refused: %v; send one JSON object, each member once", e.Tool, e.Err)
 }
 
-// Unwrap returns what is wrong, which reports that the call was not sent.
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
 // ForModel tells the model what to correct.
