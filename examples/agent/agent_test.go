@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,6 +32,13 @@ func TestMain(m *testing.M) {
 		}
 	}
 	mcptest.Main(m, map[string]func() *mcp.Server{
+		"good": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, tool("echo\x1b[2J"))
+			mcp.AddTool(s, &mcp.Tool{Name: "get_zero"}, tool("zero"))
+			mcp.AddTool(s, &mcp.Tool{Name: "delete_all"}, tool("gone"))
+			return s
+		},
 		"bank": func() *mcp.Server { // a stranger's text is among its data
 			s := mcptest.New()
 			mcp.AddTool(s, &mcp.Tool{Name: "get_transactions", Description: "Get the most recent transactions."},
@@ -39,15 +49,26 @@ func TestMain(m *testing.M) {
 				})
 			return s
 		},
+		"dies": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				fmt.Fprintln(os.Stderr, "out of cheese")
+				os.Exit(7)
+				return nil, nil, nil
+			})
+			return s
+		},
 	})
 }
 
 // A script obeys what a server's data asks for. The person at the terminal sees where the
 // account number came from, and types n.
 func TestAttackAtTheTerminal(t *testing.T) {
+	exe, env := mcptest.Child(t, "bank")
 	var out bytes.Buffer
-	h := &host{options: options{script: "testdata/attack.json", yes: "ask", in: strings.NewReader("n\n"), out: &out, errs: &out}}
-	if err := h.connect(t.Context(), "server", mcptest.ChildTransport(t, "bank")); err != nil {
+	screen := struct{ io.Writer }{&out} // the process writes to it by itself
+	h, err := newHost(t.Context(), options{server: "env " + env + " " + exe, script: "testdata/attack.json", yes: "ask", in: strings.NewReader("n\n"), out: screen, errs: screen})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := h.work(t.Context()); err != nil || h.counts.Asked != 1 || h.counts.Denied != 1 || h.counts.ServerCalls != 1 {
@@ -224,6 +245,15 @@ func TestYesSafeCoversOnlyWhatTheTrashUndoes(t *testing.T) {
 	if s := r.summary(t); r.code != exitDone || s["allowed"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
+	dir := messy(t)
+	r = play(t, "", "--yes", "safe", "--dir", dir, "--purge", "--json")
+	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || !exists(t, dir, "notes (1).txt") {
+		t.Errorf("with --purge: exit %d, %v", r.code, s)
+	}
+	r = play(t, "", "--yes", "all", "--dir", dir, "--purge")
+	if r.code != exitDone || exists(t, dir, ".trash") || exists(t, dir, "notes (1).txt") {
+		t.Errorf("--yes all with --purge: exit %d\n%s", r.code, r.out)
+	}
 }
 
 func TestNothingHappensTwiceOnAFlakyServer(t *testing.T) {
@@ -252,6 +282,32 @@ func TestTheLedgerShowsAnEffectThatHappenedTwice(t *testing.T) {
 	f := &folder{dir: "/x", ledger: map[string]int{"delete_file {}": 2}}
 	if (options{out: &out}).showLedger(f) || !strings.Contains(out.String(), `✗ happened more than once: ["delete_file {}"]`) {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+func TestRateMakesTheLimitShow(t *testing.T) {
+	r := play(t, "", "--rate", "600", "--yes", "all", "--json")
+	if s := r.summary(t); r.code != exitDone || s["waited"] < 1 || s["limited"] != 0 {
+		t.Errorf("exit %d, %v", r.code, s)
+	}
+	r = play(t, "", "--rate", "0.5", "--yes", "all", "--json")
+	if s := r.summary(t); r.code != exitError || s["limited"] < 1 || s["server_calls"] != 1 {
+		t.Errorf("a wait of two minutes is not refused: exit %d, %v", r.code, s)
+	}
+}
+
+func TestReplCallsToolsByHand(t *testing.T) {
+	r := play(t, strings.Join([]string{
+		":why delete_file", ":why nope", "", `read_file {"path": "notes (1).txt"}`, `read_file {"path": "notes (1).txt"}`,
+		`delete_file {"path": "notes.txt"}`, "nothing {}", "read_file notes.txt", `hash_files {"paths": ["notes.txt"]}`, "list_files", ":quit", "list_files",
+	}, "\n"), "--repl", "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "ok ok denied refused ok ok"; r.code != exitDenied || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	}
+	for _, want := range []string{"will: ask first", "fix the mooring line", `no tool \"nothing\"`, `no tool \"nope\"`, `\"sha256\"`, "tide-table.dat"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("the events do not have %q:\n%s", want, r.out)
+		}
 	}
 }
 
@@ -310,7 +366,8 @@ func TestBadScripts(t *testing.T) {
 
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
+		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--rate", "-1"}, {"--rate", "Inf"}, {"--purge"},
+		{"--repl", "--script", "x"}, {"--server", "x", "--dir", "y"}, {"--server", "x", "--flaky", "0.1"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
 	} {
 		r := playReal(t, "", args...)
 		if r.code != exitUsage || r.out != "" || strings.Count(r.errs, "\n") != 1 || !strings.HasPrefix(r.errs, "agent: ") {
@@ -327,6 +384,49 @@ func TestBadFolders(t *testing.T) {
 		r := playReal(t, "", "--dir", dir)
 		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, dir) || !strings.Contains(r.errs, "choose one") {
 			t.Errorf("exit %d, %q", r.code, r.errs)
+		}
+	}
+}
+
+// child is the command line of this binary as a server.
+func child(t *testing.T, name string) string {
+	t.Helper()
+	exe, env := mcptest.Child(t, name)
+	key, value, _ := strings.Cut(env, "=")
+	t.Setenv(key, value)
+	return "'" + exe + "'"
+}
+
+func TestAnotherServerIsExplored(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "good"))
+	if r.code != exitDone || !strings.Contains(r.out, "2 tools to call. The other 1 ") || !strings.Contains(r.out, `✓ get_echo     echo\x1b[2J `) {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errs)
+	}
+	if strings.Contains(r.out, "\x1b") {
+		t.Errorf("the server's control characters reach the terminal:\n%q", r.out)
+	}
+}
+
+func TestAServerThatDiesMidwayIsAnError(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "dies"), "--json")
+	if r.code != exitError || !strings.Contains(r.errs, "out of cheese") || !strings.Contains(r.errs, "1 call could not be made") {
+		t.Errorf("exit %d, %q", r.code, r.errs)
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	for server, want := range map[string]string{
+		"no-such-command-here --now": "no-such-command-here",
+		"false":                      `the server "false" failed`,
+		"http://127.0.0.1:1":         "http://127.0.0.1:1",
+		web.URL:                      web.URL,
+		"'x":                         "quote",
+	} {
+		r := playReal(t, "", "--server", server)
+		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, want) {
+			t.Errorf("%s: exit %d, %q", server, r.code, r.errs)
 		}
 	}
 }
@@ -349,6 +449,13 @@ func TestEveryCallIsRecorded(t *testing.T) {
 	name = filepath.Join(name, "no", "calls.jsonl")
 	if r = play(t, "", "--audit", name); r.code != exitError || !strings.Contains(r.errs, "--audit "+name) || strings.Count(r.errs, "\n") != 1 {
 		t.Errorf("exit %d, %q", r.code, r.errs)
+	}
+}
+
+func TestPromptIsPrintedAndNothingIsCalled(t *testing.T) {
+	r := play(t, "", "--prompt")
+	if r.code != exitDone || !strings.HasPrefix(r.out, "You are an agent") || !strings.Contains(r.out, "files__delete_file") || strings.Contains(r.out, "calls server") {
+		t.Errorf("exit %d:\n%s", r.code, r.out)
 	}
 }
 

@@ -27,7 +27,7 @@ func (o options) event(kind string, v any) bool {
 
 // introduce prints the planner, and of each tool what is known and what the chain will do.
 func (h *host) introduce(planner string) {
-	start := map[string]string{"planner": planner, "record": h.audit}
+	start := map[string]string{"planner": planner, "server": h.server, "record": h.audit}
 	if h.folder != nil {
 		start["server"], start["folder"] = "files, in memory; it declares nothing about its tools", h.folder.dir
 	}
