@@ -37,6 +37,35 @@ type Standing struct {
 	Uses       int       `json:"uses,omitempty"` // calls that it approved; the store counts them
 }
 
+// An End is for how long an approval may stand that outlives a session.
+type End struct {
+	Name     string // such as "1 day", "1 week" or "30 days"; the dialogs and the policy file have it
+	Lifetime time.Duration
+}
+
+// String returns the name, and when that is from now.
+func (e End) String() string {
+	return e.Name + ", until " + time.Now().Add(e.Lifetime).Format("2 January 2006")
+}
+
+// Ends returns what a person may choose from, the longest, which is the host's limit, last.
+func Ends(longest time.Duration) []End {
+	const day = 24 * time.Hour
+	limit := End{longest.String(), longest}
+	if longest%day == 0 {
+		limit.Name = fmt.Sprintf("%d days", longest/day)
+	}
+	var ends []End
+	for _, e := range []End{{"1 day", day}, {"1 week", 7 * day}, {"30 days", 30 * day}} {
+		if e.Lifetime == longest {
+			limit = e
+		} else if e.Lifetime < longest {
+			ends = append(ends, e)
+		}
+	}
+	return append(ends, limit)
+}
+
 // AnyArguments is the Standing.Arguments that covers all calls of the tool.
 const AnyArguments = "any"
 

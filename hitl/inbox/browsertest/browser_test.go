@@ -258,6 +258,10 @@ func TestRememberedAndTakenBack(t *testing.T) {
 		if i == 3 {
 			d.screenshot(d.browser, "remember")
 			d.do(d.browser, click(`input[value="arguments-always"]`), click(`input[name="free-0"]`))
+			if longest := got[string](d, d.browser, `document.querySelector("#always").value`); longest != "30 days" {
+				t.Errorf("the end is %q, want the host's limit", longest)
+			}
+			d.do(d.browser, chromedp.SetValue(chromedp.CSS("#always"), "1 week"))
 		}
 		d.do(d.browser, click(`button[value="approve"]`), reads("files/delete_file: approved."))
 		if err := <-over; err != nil {
@@ -269,7 +273,7 @@ func TestRememberedAndTakenBack(t *testing.T) {
 	}
 	d.wantExecuted(6, `{"path":"drafts/f"}`)
 	all, err := d.store.List(t.Context())
-	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence {
+	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence || all[0].Until.Sub(all[0].Since).Round(time.Second) != 7*24*time.Hour {
 		t.Fatalf("got %+v, %v", all, err)
 	}
 	for _, path := range []string{"drafts-old/a", "drafts/../a"} {
