@@ -15,7 +15,7 @@ import (
 func TestLockIsShownAcceptedAndKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fairlead.lock")
-	before := lying(t)
+	before := named(lying(t))
 	code, stdout, stderr := program(t, "", "lock", "diff", "--lock", path, before)
 	if code != exitFindings || !strings.Contains(stdout, "server/delete_account: new, nobody has accepted it (dangerous)") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
@@ -40,13 +40,13 @@ func TestLockIsShownAcceptedAndKept(t *testing.T) {
 	}
 
 	_, after := mcptest.ConnectHTTP(t, honest(), nil, mcptest.Modern)
-	code, stdout, _ = program(t, "", "lock", "diff", "--lock", path, after.URL)
+	code, stdout, _ = program(t, "", "lock", "diff", "--lock", path, named(after.URL))
 	for _, want := range []string{"server/get_account: changed since it was accepted (description)", `+ "Gets an account."`, "server/delete_account: was accepted, and its server no longer lists it"} {
 		if code != exitFindings || !strings.Contains(stdout, want) {
 			t.Errorf("exit %d, and it does not say %q:\n%s", code, want, stdout)
 		}
 	}
-	r := inspectJSON(t, exitFindings, "--lock", path, after.URL)
+	r := inspectJSON(t, exitFindings, "--lock", path, named(after.URL))
 	rules := map[string]string{}
 	for _, f := range r.Findings {
 		rules[f.Tool] = f.Level + " " + f.Rule
@@ -108,7 +108,7 @@ func TestPromptSaysWhatTheChainEnforces(t *testing.T) {
 		t.Errorf("exit %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 	// Two servers may have tools of one name.
-	if _, stdout, _ := program(t, "", "prompt", lying(t), lying(t)); !strings.Contains(stdout, "\nserver-2__delete_account") {
+	if _, stdout, _ := program(t, "", "prompt", named(lying(t)), named(lying(t))); !strings.Contains(stdout, "\nserver-2__delete_account") {
 		t.Errorf("got\n%s", stdout)
 	}
 	// Nothing is printed where tools would be missing.
