@@ -96,7 +96,6 @@ func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.Classified(executor)
 }
 
-// guarded reports whether an executor describes itself as guarded.
 func guarded(executor middleware.ToolCaller) bool {
 	for d := range turn.Described(executor) {
 		if d.Guards {

@@ -73,7 +73,6 @@ type Admitter interface {
 	Admit(next middleware.ToolCaller) middleware.ToolCaller
 }
 
-// links returns the middlewares of the slots that are filled, outermost first.
 func (s *Standard) links() []middleware.Middleware {
 	var links []middleware.Middleware
 	for _, slot := range slots {
@@ -99,7 +98,6 @@ func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	return s.before(Guard(executor))
 }
 
-// before puts the chain in front of a ToolCaller.
 func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
 	if r, ok := next.(*reader); ok { // the chain is read and not used
 		return r.read(s.links())

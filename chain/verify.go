@@ -81,7 +81,6 @@ func (*reader) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, 
 	return nil, errLooked
 }
 
-// broken judges an order by its kinds.
 func broken(order []string) []Problem {
 	var problems []Problem
 	add := func(warning bool, format string, args ...any) {
