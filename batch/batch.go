@@ -104,7 +104,6 @@ func server(tool *middleware.Tool) string {
 	return tool.Server
 }
 
-// run makes the call of a ticket.
 func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out *Outcome) {
 	defer k.Done()
 	defer func() { // a tool may have ended the goroutine

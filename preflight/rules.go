@@ -198,7 +198,6 @@ func (r Rules) index() map[toolKey]Rule {
 	return out
 }
 
-// splitName reads "server/tool".
 func splitName(name string) (toolKey, error) {
 	server, tool, ok := strings.Cut(name, "/")
 	if !ok || server == "" {

@@ -322,7 +322,6 @@ func (b *budget) take(server string, cost int) bool {
 	return true
 }
 
-// give puts tokens back.
 func (b *budget) give(server string, tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,7 +69,6 @@ type limits struct {
 	factor               float64
 }
 
-// of returns how long an attempt at tool may take.
 func (l *limits) of(tool *middleware.Tool) time.Duration {
 	if tool == nil || tool.Annotations.EstimatedDuration <= 0 {
 		return l.normal

@@ -46,7 +46,6 @@ type Target struct {
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
 }
 
-// execute hands a call over.
 func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if t.Ended == nil {
 		return t.Next.CallTool(ctx, call)

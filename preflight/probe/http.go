@@ -200,7 +200,6 @@ func httpValue(key, value string, graph, engine bool) string {
 	return ""
 }
 
-// httpStatement is the beginning of a statement in a language of databases.
 var httpStatement = regexp.MustCompile(`(?i)(?:^|;)\s*(?:` +
 	`(?:drop|create|alter|truncate)\s+(?:or\s+replace\s+)?(?:continuous|database|function|index|keyspace|measurement|procedure|retention|role|schema|series|shard|subscription|table|trigger|user|view)\b` +
 	`|delete\s+from\b|insert\s+into\b|merge\s+into\b|replace\s+into\b|update\s+\S+\s+set\b|grant\s+.*\bto\b|revoke\s+.*\bfrom\b|kill\s+query\b)`)
