@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ func TestAttackAtTheTerminal(t *testing.T) {
 	if err := h.connect(t.Context(), "server", mcptest.ChildTransport(t, "bank")); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.work(t.Context()); err != nil || h.counts.Asked != 1 || h.counts.Denied != 1 || h.counts.ServerCalls != 1 {
+	if err := h.work(t.Context()); err != nil || h.counts.asked != 1 || h.counts.denied != 1 || h.counts.server != 1 {
 		t.Errorf("%v; counted %+v", err, h.counts)
 	}
 	if err := h.close(); err != nil {
@@ -86,44 +85,19 @@ func playReal(t *testing.T, stdin string, args ...string) ran {
 	return ran{code, out.String(), errs.String()}
 }
 
-// events returns the events of --json.
-func (r ran) events(t *testing.T) (all []map[string]any) {
-	t.Helper()
-	for line := range strings.Lines(r.out) {
-		var e map[string]any
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("the line %q is not an event: %v", line, err)
-		}
-		all = append(all, e)
-	}
-	if len(all) == 0 || all[len(all)-1]["event"] != "summary" {
-		t.Fatalf("the last event is not a summary:\n%s%s", r.out, r.errs)
-	}
-	return all
-}
-
-// summary returns the figures of --json.
+// summary returns the figures at the end.
 func (r ran) summary(t *testing.T) map[string]int {
 	t.Helper()
-	all := r.events(t)
-	figures := map[string]int{}
-	for name, v := range all[len(all)-1] {
-		if n, ok := v.(float64); ok {
-			figures[name] = int(n)
-		}
+	_, table, ok := strings.Cut(r.out, "\ncalls ")
+	if !ok {
+		t.Fatalf("there is no summary:\n%s%s", r.out, r.errs)
+	}
+	names, row, _ := strings.Cut("calls "+table, "\n")
+	figures, values := map[string]int{}, strings.Fields(row)
+	for i, name := range strings.Fields(names) {
+		figures[name], _ = strconv.Atoi(values[i])
 	}
 	return figures
-}
-
-// outcomes returns the outcome of each call of --json.
-func (r ran) outcomes(t *testing.T) (all []string) {
-	t.Helper()
-	for _, e := range r.events(t) {
-		if record, ok := e["record"].(map[string]any); ok && e["event"] == "call" {
-			all = append(all, fmt.Sprint(record["outcome"]))
-		}
-	}
-	return all
 }
 
 func exists(t *testing.T, parts ...string) bool {
@@ -183,9 +157,9 @@ func golden(t *testing.T, name, got string) {
 
 func TestYesAllTidiesTheFolder(t *testing.T) {
 	dir := messy(t)
-	r := play(t, "", "--yes", "all", "--json", "--dir", dir)
+	r := play(t, "", "--yes", "all", "--dir", dir)
 	s := r.summary(t)
-	if r.code != exitDone || s["cache_hits"] < 2 || s["calls"] <= s["server_calls"] || s["denied"] != 0 || s["asked"] != 5 || s["allowed"] != 5 {
+	if r.code != exitDone || s["memory"] < 2 || s["calls"] <= s["server"] || s["denied"] != 0 || s["asked"] != 5 || s["allowed"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
 	for _, gone := range []string{"notes (1).txt", "old/harbour-copy.png", "old/Copy of crew-list.md", "budget.csv~", "New Text Document.txt"} {
@@ -198,15 +172,15 @@ func TestYesAllTidiesTheFolder(t *testing.T) {
 			t.Errorf("%s is not there", there)
 		}
 	}
-	r = play(t, "", "--yes", "all", "--json", "--dir", dir)
-	if s := r.summary(t); r.code != exitDone || s["asked"] != 0 || !strings.Contains(r.out, `"effects":0`) {
+	r = play(t, "", "--yes", "all", "--dir", dir)
+	if s := r.summary(t); r.code != exitDone || s["asked"] != 0 || !strings.Contains(r.out, "ledger has 0 effects") {
 		t.Errorf("the second run: exit %d, %v", r.code, s)
 	}
 }
 
 func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
 	dir := messy(t)
-	r := play(t, "", "--json", "--dir", dir)
+	r := play(t, "", "--dir", dir)
 	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || s["denied"] != 5 || s["asked"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
@@ -218,7 +192,7 @@ func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
 }
 
 func TestYesSafeCoversOnlyWhatTheTrashUndoes(t *testing.T) {
-	r := play(t, "", "--yes", "safe", "--json", "--dir", messy(t))
+	r := play(t, "", "--yes", "safe", "--dir", messy(t))
 	if s := r.summary(t); r.code != exitDone || s["allowed"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
@@ -229,9 +203,9 @@ func TestNothingHappensTwiceOnAFlakyServer(t *testing.T) {
 	const seeds = 20
 	for seed := range seeds {
 		dir := messy(t)
-		r := play(t, "", "--flaky", "0.3", "--yes", "all", "--json", "--seed", strconv.Itoa(seed), "--dir", dir)
+		r := play(t, "", "--flaky", "0.3", "--yes", "all", "--seed", strconv.Itoa(seed), "--dir", dir)
 		s := r.summary(t)
-		if r.code != exitDone || !strings.Contains(r.out, `"effects":10,`) || !strings.Contains(r.out, `"twice":[]`) || !strings.Contains(r.out, "Done: 10 changes made, 0 denied, 0 failed, 0 unknown") {
+		if r.code != exitDone || !strings.Contains(r.out, "no effect happened twice: the server's ledger has 10 effects") || !strings.Contains(r.out, "Done: 10 changes made, 0 denied, 0 failed, 0 unknown") {
 			t.Errorf("seed %d: exit %d, %v: %s", seed, r.code, s, r.errs)
 		}
 		if exists(t, dir, "notes (1).txt") || !exists(t, dir, "documents/notes.txt") || exists(t, dir, ".trash", "notes (1).txt.2") {
@@ -273,14 +247,13 @@ func TestAScriptGoesOnAfterABadCall(t *testing.T) {
 		{"tool": "read_file", "arguments": {"path": "notes.txt"}},
 		{"tool": "files/read_file", "arguments": {"path": "notes.txt"}}
 	]`)
-	r := play(t, "", "--script", path, "--json")
-	if got, want := strings.Join(r.outcomes(t), " "), "refused refused tool_error tool_error ok ok"; r.code != exitError || got != want {
-		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	r := play(t, "", "--script", path)
+	if failed, made := strings.Count(r.out, "\n✗ "), strings.Count(r.out, "read_file    notes.txt")+strings.Count(r.out, "\n✓ files/read_file"); r.code != exitError || failed != 4 || made != 2 {
+		t.Errorf("exit %d, %d failed, %d made:\n%s", r.code, failed, made, r.out)
 	}
-	if s := r.summary(t); s["calls"] != 6 || s["cache_hits"] != 1 {
+	if s := r.summary(t); s["calls"] != 6 || s["memory"] != 1 {
 		t.Errorf("the figures are %v", s)
 	}
-	r = play(t, "", "--script", path)
 	for line := range strings.Lines(r.out) {
 		if n := len([]rune(line)); n > 100 {
 			t.Errorf("a line has %d characters: %s", n, line)

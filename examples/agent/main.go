@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		fmt.Fprintf(errs, "agent: %v\n", err)
 		return exitError
 	}
-	if h.counts.Denied > 0 {
+	if h.counts.denied > 0 {
 		return exitDenied
 	}
 	return exitDone
@@ -61,7 +61,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 
 type options struct {
 	dir, yes, script, audit string
-	json                    bool
 	flaky                   float64
 	seed                    uint64
 
@@ -87,7 +86,6 @@ func (o *options) parse(args []string) error {
 	f.StringVar(&o.yes, "yes", "", "approve `WHAT` without asking: none, safe (only what .trash/ can undo) or all; the default is to ask, and none without a terminal")
 	f.StringVar(&o.script, "script", "", "make the calls of a JSON `FILE`: "+`[{"tool": …, "arguments": {…}}, …]`)
 	f.StringVar(&o.audit, "audit", "", "record every call in `FILE`, one JSON object a line, without secrets")
-	f.BoolVar(&o.json, "json", false, "print one JSON event a line; the last is the summary")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(o.out, intro)
 		f.SetOutput(o.out)
