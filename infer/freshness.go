@@ -68,13 +68,14 @@ var freshIndex = sync.OnceValue(func() map[string]keeping {
 
 // A look is what the words of a text imply.
 type look struct {
-	words  [16]string // the first one of each keeping
-	last   string     // the last word with begins, in the singular
-	before keeping    // of the last word alone
-	all    keeping    // of all the words
-	lead   keeping    // of the first
-	head   keeping    // of the last one before a preposition that names something
-	bound  bool       // the preposition has come
+	words  [16]string    // the first one of each keeping
+	last   [maxWord]byte // the last word, in the singular
+	end    int           // of last
+	before keeping       // of the last word alone
+	all    keeping       // of all the words
+	lead   keeping       // of the first
+	head   keeping       // of the last one before a preposition that names something
+	bound  bool          // the preposition has come
 }
 
 // maxWord is how many bytes of a word are looked at. No longer one has a keeping.
@@ -93,11 +94,9 @@ func (l *look) add(w string) {
 	k := all[string(word)]
 	alone := k
 	if l.before&begins != 0 {
-		k = cmp.Or(all[l.last+" "+string(word)]&^begins, k)
+		k = cmp.Or(all[string(l.last[:l.end])+" "+string(word)]&^begins, k)
 	}
-	if l.before = alone; alone&begins != 0 {
-		l.last = string(word)
-	}
+	l.before, l.end = alone, copy(l.last[:], word)
 	if k &^= begins; k == 0 {
 		k = plain
 	}
