@@ -91,7 +91,6 @@ func label(name Field, at func(*Annotations) *string) field {
 	return row(name, at, func(have, claim string) (string, bool) { return claim, have == "" && claim != "" })
 }
 
-// tags is the field of the tags, which are united.
 func tags() field {
 	at := func(a *Annotations) *[]string { return &a.Tags }
 	f := row(Tags, at, func(have, claim []string) ([]string, bool) {

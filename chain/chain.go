@@ -96,7 +96,6 @@ func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.Classified(executor)
 }
 
-// guarded reports whether an executor describes itself as guarded.
 func guarded(executor middleware.ToolCaller) bool {
 	for d := range turn.Described(executor) {
 		if d.Guards {
@@ -131,8 +130,8 @@ type Record struct {
 // An Approval is how a call was approved.
 type Approval struct {
 	ID       string // of the question, under which the store of approvals has it
-	By       string // who approved, as the confirmer named them
-	Standing bool   // by an approval that was given earlier and stands
+	By       string // who approved, as the confirmer named the person
+	Standing bool   // by a standing approval
 }
 
 // A Decision is one decision of one middleware about the call.

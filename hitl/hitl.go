@@ -156,12 +156,32 @@ func (r Request) Choices() []Choice {
 		for remember := Session; remember <= o.Longest; remember++ {
 			until := "for this session"
 			if remember == Always {
-				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006")
+				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006") + " at the latest"
 			}
 			choices = append(choices, Choice{kind + "-" + remember.String(), what + ", " + until, Decision{Verdict: Approved, Remember: remember, Offer: i}})
 		}
 	}
 	return choices
+}
+
+// Ends returns how long an approval for always may stand, the host's limit last; it is what
+// holds if nothing is chosen. There are none if nothing is offered for always.
+func (r Request) Ends() []approvals.End {
+	i := slices.IndexFunc(r.Offers, func(o Offer) bool { return o.Longest == Always && o.Lifetime > 0 })
+	if i < 0 {
+		return nil
+	}
+	return approvals.Ends(r.Offers[i].Lifetime)
+}
+
+// End returns how long the one of Ends with a name is, and 0 for no name.
+func (r Request) End(name string) (lifetime time.Duration, ok bool) {
+	for _, e := range r.Ends() {
+		if e.Name == name {
+			return e.Lifetime, true
+		}
+	}
+	return 0, name == ""
 }
 
 // Leave returns the request with the named members left free in its first offer, for a
@@ -224,6 +244,9 @@ type Decision struct {
 	// Remember is how long a yes stands; the zero value is for this call alone. More
 	// than the offer's Longest, or what is not listed, is for this call alone too.
 	Remember Remember
+	// Lifetime is how long an approval for always stands, one of Request.Ends; zero, and more than the host's
+	// limit, mean that limit.
+	Lifetime time.Duration
 	// Offer is which of Request.Offers is remembered; the zero value is the first: exactly these arguments, as
 	// edited. One that was not shown, or that does not cover the arguments as edited, remembers nothing.
 	Offer int

@@ -107,7 +107,7 @@ func (a *asker) remember(ctx context.Context, approved middleware.Call, got answ
 	}
 	kept := approvals.Standing{
 		ID: rand.Text(), Scope: approved.Scope, Server: approved.Tool.Server, Tool: approved.Tool.Name(), By: d.By,
-		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Since: time.Now(), Until: time.Now().Add(a.AlwaysLifetime),
+		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Since: time.Now(), Until: time.Now().Add(min(cmp.Or(d.Lifetime, a.AlwaysLifetime), a.AlwaysLifetime)),
 	}
 	if d.Remember == Session {
 		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
@@ -132,7 +132,7 @@ var errNotOffered = errors.New("it was not offered")
 // fill sets what a standing approval covers to what the person chose.
 func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err error) {
 	d := got.decision
-	if d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
+	if d.Lifetime < 0 || d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
 		return errNotOffered
 	}
 	switch o := got.offers[d.Offer]; {

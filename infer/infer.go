@@ -160,7 +160,6 @@ func fresh(tool *middleware.Tool) *classified {
 	return &classified{to: to, inferred: Tool(to.Definition)}
 }
 
-// longDescription is the longest description, in characters, of a simple tool.
 const longDescription = 100
 
 // annotate writes what was found as hints, with one piece of evidence for each.

@@ -21,6 +21,7 @@ type limiter struct {
 	servers    map[string]Limit
 	maxWait    time.Duration
 	maxWaiters int
+	one        bool // for all scopes
 	log        *slog.Logger
 	local      *Memory // keeps the quota if shared is nil
 	shared     Shared
@@ -39,6 +40,9 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 		return givenUp(ctx)
 	case tool == nil:
 		return nil // the guard's business
+	}
+	if l.one {
+		scope = ""
 	}
 	var room [2]Bucket
 	buckets, ok := l.buckets(tool, room[:0])

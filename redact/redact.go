@@ -87,10 +87,8 @@ func quoted(s string) json.RawMessage {
 	return b
 }
 
-// A level is how deep a value stands.
 type level struct{ deep, nested int }
 
-// walk returns a copy of v without its secrets.
 func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	l.deep++
 	if l.deep > maxDepth || !at.Known() || v != nil && at.Any(isSecretBySchema) {

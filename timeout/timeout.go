@@ -69,7 +69,6 @@ type limits struct {
 	factor               float64
 }
 
-// of returns how long an attempt at tool may take.
 func (l *limits) of(tool *middleware.Tool) time.Duration {
 	if tool == nil || tool.Annotations.EstimatedDuration <= 0 {
 		return l.normal
@@ -166,11 +165,9 @@ func (e *Error) ForModel() string {
 	return fmt.Sprintf("%s gave no answer within %v. Ask it for less, use another tool, or tell the user.", e.Tool.ModelName(), e.After)
 }
 
-// Is reports whether target is [context.DeadlineExceeded].
 func (e *Error) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Timeout reports true, as net.Error has it.
 func (e *Error) Timeout() bool { return true }
 
-// Unwrap returns the error with which the attempt ended, nil while it runs.
 func (e *Error) Unwrap() error { return e.err }

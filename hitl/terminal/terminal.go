@@ -68,7 +68,17 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			if approved.Arguments = edited; approved.Remember != hitl.Once && approved.Offer == 0 {
 				approved.Free = free
 			}
-			return approved, nil
+			ended := true
+			if approved.Remember == hitl.Always {
+				approved.Lifetime, ended, err = t.end(ctx, request)
+			}
+			if err != nil {
+				return hitl.Decision{}, err
+			}
+			if ended {
+				return approved, nil
+			}
+			continue
 		}
 		switch names, frees := strings.CutPrefix(text, "f "); {
 		case frees:
@@ -108,6 +118,28 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 				"  n denies, i denies and takes a line for the model, e changes the arguments, d shows all of them.\n")
 		}
 	}
+}
+
+// end asks for how long an approval for always is. It returns 0 for the host's limit, and
+// reports whether the answer was one.
+func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time.Duration, ok bool, err error) {
+	ends := request.Ends()
+	if len(ends) < 2 {
+		return 0, true, nil
+	}
+	fmt.Fprint(t.out, "  For how long?")
+	for i, e := range ends {
+		fmt.Fprintf(t.out, "  [%d] %s", i+1, e.Name)
+	}
+	fmt.Fprintf(t.out, "  [Enter] %s: ", ends[len(ends)-1])
+	text, word, err := t.lines.answer(ctx)
+	if n, isNumber := strconv.Atoi(word); isNumber == nil && 1 <= n && n <= len(ends) {
+		word = ends[n-1].Name
+	}
+	if lifetime, ok = request.End(word); !ok {
+		fmt.Fprintf(t.out, "  \"%s\" is none of these; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+	}
+	return lifetime, ok, err
 }
 
 // instead asks for the guidance that goes to the model with a denial.

@@ -158,11 +158,11 @@ func TestTerminalEscapesWhatOthersWrote(t *testing.T) {
 		want   string
 	}{
 		{"description", func(r *hitl.Request) { r.Tool.Definition.Description = hostile }, `\x1b[2J`},
-		{"description with 200 blank lines", func(r *hitl.Request) { r.Tool.Definition.Description = "Get" + blank + "and delete" }, `Get\{200 newlines}and delete`},
-		{"a long description", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("x", 5000) }, `xxx…\{`},
-		{"a long description of escapes", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("\u202e", 5000) }, `\u202e…\{`},
+		{"description with 200 blank lines", func(r *hitl.Request) { r.Tool.Definition.Description = "Get" + blank + "and delete" }, `Get⟦200 newlines⟧and delete`},
+		{"a long description", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("x", 5000) }, `xxx…⟦`},
+		{"a long description of escapes", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("\u202e", 5000) }, `\u202e…⟦`},
 		{"name", func(r *hitl.Request) { r.Tool.Definition.Name = hostile }, `\x1b[2J`},
-		{"name with 200 blank lines", func(r *hitl.Request) { r.Tool.Definition.Name = "get" + blank + "x" }, `get\{200 newlines}x: dangerous`},
+		{"name with 200 blank lines", func(r *hitl.Request) { r.Tool.Definition.Name = "get" + blank + "x" }, `get⟦200 newlines⟧x: dangerous`},
 		{"B119: arguments", func(r *hitl.Request) {
 			r.Arguments = json.RawMessage("{\"a\":\"\u202e\u200b\u2028\U000e0041\u009b8m\",\"b\":\"\\u001b[2J\"}")
 		}, `\u202e`},

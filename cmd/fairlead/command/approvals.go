@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -102,12 +100,7 @@ func listApprovals(ctx context.Context, out io.Writer, s approvals.Store) error 
 	slices.SortFunc(all, func(a, b approvals.Standing) int { return a.Since.Compare(b.Since) })
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range all {
-		until := a.Until.Local().Format(time.DateTime)
-		if a.Session != "" {
-			until += " or the end of the session"
-		}
-		fmt.Fprintf(w, "%s\t%s\tfor %s\tby %s\tsince %s\tuntil %s\tused %d times\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a, cmp.Or(safetext.Line(a.Scope), "any client"),
-			cmp.Or(safetext.Line(a.By), "a person without a name"), a.Since.Local().Format(time.DateTime), until, a.Uses)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a, a.Terms())
 	}
 	return written("list", w.Flush())
 }

@@ -3,6 +3,7 @@ package command_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -87,5 +88,47 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 				t.Errorf("got %d %s%s", code, listed, said)
 			}
 		})
+	}
+}
+
+// Without a store the page has the approvals of the process, and the dialog offers nothing for
+// always, since the process would take it along.
+func TestNothingIsForAlwaysWithoutAStore(t *testing.T) {
+	t.Parallel()
+	exe, env := mcptest.Child(t, "lying")
+	key, value, _ := strings.Cut(env, "=")
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"crm": map[string]any{"command": exe, "env": map[string]string{key: value}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, toProxy := io.Pipe()
+	fromProxy, out := io.Pipe()
+	var errs strings.Builder
+	ended := make(chan int, 1)
+	go func() {
+		ended <- command.Run(context.Background(), []string{
+			"proxy", "--policy", file(t, "policy.json", `{"approvals": {"remember": "always"}}`), "--approve", "elicit", "--config", file(t, "mcp.json", string(config)),
+		}, in, out, &errs)
+		_ = out.Close()
+	}()
+	var asked []any
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			schema, _ := req.Params.RequestedSchema.(map[string]any)
+			words, _ := schema["properties"].(map[string]any)["remember"].(map[string]any)["enum"].([]any)
+			asked = append(asked, words...)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow", "remember": "arguments-session"}}, nil
+		},
+	})
+	session := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, mcptest.Legacy)
+	for range 2 {
+		if res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}}); err != nil || res.IsError {
+			t.Errorf("got %+v, %v", res, err)
+		}
+	}
+	_ = toProxy.Close()
+	<-ended
+	if got := fmt.Sprint(asked); got != "[once arguments-session tool-session]" || !strings.Contains(errs.String(), "without --store nothing is remembered for always") {
+		t.Errorf("offered %s; the log has\n%s", got, &errs)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // keyVariable names the variable with the store's key: 64 hexadecimal digits.
@@ -65,5 +66,6 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 		options.Plain = true
 		cmp.Or(log, slog.New(slog.DiscardHandler)).WarnContext(ctx, "redis: arguments and results stand in Redis as they are; "+keyVariable+" seals them")
 	}
+	logging.Disable() // of the client; what it logs is in the errors that the store reports
 	return redis.Open(ctx, o.store, options)
 }
