@@ -84,7 +84,11 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 		case call.ID != "" && seen[call.ID]:
 			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID)}
 		default:
-			made, servers = append(made, i), append(servers, server(call.Tool))
+			server := ""
+			if call.Tool != nil {
+				server = call.Tool.Server
+			}
+			made, servers = append(made, i), append(servers, server)
 		}
 		seen[call.ID] = true
 	}
@@ -95,13 +99,6 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	}
 	all.Wait()
 	return outcomes
-}
-
-func server(tool *middleware.Tool) string {
-	if tool == nil {
-		return ""
-	}
-	return tool.Server
 }
 
 func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out *Outcome) {

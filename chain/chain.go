@@ -34,14 +34,14 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
 	}
-	if r, ok := executor.(*reader); ok { // the chain is read and not used
-		return r.read(c.links)
-	}
 	return assemble(c.links, executor, entry{guards: guarded(executor)})
 }
 
 // assemble puts the middlewares in front of an executor, and the entry outside of them if it is needed.
 func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
+	if r, ok := executor.(*reader); ok { // the chain is read and not used
+		return r.read(links)
+	}
 	e.first = executor
 	asks, tells := e.judge != nil, false
 	for _, link := range slices.Backward(links) {

@@ -99,9 +99,6 @@ func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 }
 
 func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
-	if r, ok := next.(*reader); ok { // the chain is read and not used
-		return r.read(s.links())
-	}
 	if a, ok := next.(Admitter); ok {
 		s.admit = a.Admit
 	}

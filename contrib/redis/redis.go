@@ -126,6 +126,7 @@ const (
 	ofApprovals = "approvals"
 	ofBoard     = "the board"
 	ofServer    = "Redis"
+	ofFleet     = "sharing with the other replicas"
 )
 
 // do runs one operation, which is an error where Redis is known to be gone.
