@@ -28,7 +28,7 @@ func TestGoCodeInTheDocsCompiles(t *testing.T) {
 }
 
 // A link; text behind a name, as in s[i](x), is Go.
-var link = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
+var link = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]]*\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
 
 // A link from a page leads to a file of this repository, and to a heading of it.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
