@@ -24,7 +24,6 @@ const (
 	patient = 5 // times as often where the answers differ
 )
 
-// An entry is one call that was made.
 type entry struct {
 	tool    *middleware.Tool
 	written uint64 // a digest of the arguments

@@ -271,7 +271,6 @@ func (e *UnknownToolError) ForModel() string {
 	return "There is no such tool any more. Choose one from the list of tools."
 }
 
-// Is reports whether target is [ErrUnknownTool].
 func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
 
 // An AmbiguousError says that a name without its server is that of several tools.

@@ -176,7 +176,6 @@ func (e Event) String() string {
 
 const maxEvents = 50_000
 
-// report reports what is different in the next snapshot.
 func (c *Catalog) report(before, next *snapshot) {
 	if c.events.Listener == nil {
 		return

@@ -62,7 +62,6 @@ type turn struct {
 	seen   int64
 }
 
-// list lists a session's tools.
 func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, its turn, err error) {
 	c.mu.Lock()
 	n.asked++
@@ -206,7 +205,6 @@ func (c *Catalog) wake(n *lister, after time.Duration) {
 	})
 }
 
-// fire lists what is due.
 func (c *Catalog) fire(n *lister) {
 	c.mu.Lock()
 	if c.closed || n.busy || n.timer == nil || time.Now().Before(n.due) {

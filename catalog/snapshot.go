@@ -77,7 +77,6 @@ func build(servers map[string]*server, rules []layers.Rule, lock Lock) *snapshot
 	return s
 }
 
-// add takes in one server's tools.
 func (s *snapshot) add(id string, known *server) {
 	s.sources[id] = source{lister: known.lister, executor: known.executor}
 	s.findings = append(s.findings, known.leftOut...)
@@ -112,7 +111,6 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 	s.list = append(s.list, tool)
 }
 
-// show works out what a tool is, and what stands out about it.
 func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	out := &shown{tool: *d.Tool}
 	tool := &out.tool

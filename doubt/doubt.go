@@ -125,7 +125,6 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 
 var errGone = errors.New("doubt: its goroutine has ended")
 
-// make makes a call. First are the calls in doubt that it repeats.
 func (d *doubter) make(ctx context.Context, call middleware.Call, effect effect, first []*entry) (res *mcp.CallToolResult, err error) {
 	err = middleware.OutcomeUnknown(call, errGone)
 	defer func() { d.over(ctx, call, effect, first, res, err) }()
@@ -157,7 +156,6 @@ func (d *doubter) over(ctx context.Context, call middleware.Call, effect effect,
 	}
 }
 
-// begin enters a call whose outcome is unknown.
 func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect) {
 	e := &entry{
 		Call:  Call{ID: call.ID, Scope: call.Scope, Server: call.Tool.Server, Tool: call.Tool.Name(), Time: time.Now().UTC()},
@@ -191,7 +189,6 @@ func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*e
 	return open, nil
 }
 
-// read makes a call that only reads, whose result may settle what is in doubt.
 func (d *doubter) read(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if d.Ledger.empty() {
 		return d.next.CallTool(ctx, call)
@@ -253,7 +250,6 @@ func raised(ctx context.Context, call middleware.Call, since time.Time) (context
 	return ctx, call
 }
 
-// note records and logs what became of a call in doubt.
 func (d *doubter) note(ctx context.Context, what string, e *entry, why string) {
 	callstate.Of(ctx).Decide("doubt", what, why)
 	d.Logger.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)

@@ -52,5 +52,4 @@ func modelName(name string) string {
 	return (&middleware.Tool{Server: server, Definition: &mcp.Tool{Name: tool}}).ModelName()
 }
 
-// Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }

@@ -121,7 +121,6 @@ func (l *Ledger) match(fits func(*entry) bool) []*entry {
 	return slices.DeleteFunc(slices.Clone(l.entries), func(e *entry) bool { return !fits(e) })
 }
 
-// find returns the entries of calls with the same effect.
 func (l *Ledger) find(call *middleware.Call, effect effect) []*entry {
 	server, name := call.Tool.Server, call.Tool.Name()
 	var shown json.RawMessage // the arguments as a record has them

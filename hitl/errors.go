@@ -33,14 +33,12 @@ func (e *DeniedError) Error() string {
 		by = safetext.Cut(safetext.Line(e.By), 80)
 	}
 	switch {
-	case middleware.ForModel(e.Err) != "": // which has the next step
-		return fmt.Sprintf("hitl: %s was not approved: %v", e.Tool, e.Err)
 	case e.Err != nil:
-		return fmt.Sprintf("hitl: %s was not approved (%v); no question about it is open, so tell the user and do not call it again unasked", e.Tool, e.Err)
+		return fmt.Sprintf("hitl: %s was not approved (%v)", e.Tool, e.Err)
 	case e.Reason != "":
 		return fmt.Sprintf("hitl: %s was denied by %s: %s", e.Tool, by, e.Reason)
 	}
-	return fmt.Sprintf("hitl: %s was denied by %s; do not call it again, ask what to do instead", e.Tool, by)
+	return fmt.Sprintf("hitl: %s was denied by %s", e.Tool, by)
 }
 
 // ForModel returns the guidance that came with a denial, or states that the call was not

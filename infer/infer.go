@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,7 +53,7 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	t.r.read(def.Description)
 	t.c.listens = !t.v.firm || t.v.effect == reads
 	if def.InputSchema != nil {
-		t.c.walk(decoded(def.InputSchema), 0)
+		t.c.walk(schema.Decoded(def.InputSchema), 0)
 	}
 	t.decide()
 	return withFreshness(t.annotate(def, name), def, name)
@@ -160,7 +161,6 @@ func fresh(tool *middleware.Tool) *classified {
 	return &classified{to: to, inferred: Tool(to.Definition)}
 }
 
-// longDescription is the longest description, in characters, of a simple tool.
 const longDescription = 100
 
 // annotate writes what was found as hints, with one piece of evidence for each.

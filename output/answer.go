@@ -57,10 +57,10 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 		return a.res, nil
 	}
 	if err := a.read(); err != nil {
-		return nil, &withheldError{a.call.Tool, "cannot be read", err}
+		return nil, withheld(a.call.Tool, "cannot be read", err)
 	}
 	if err := a.sanitize(); err != nil {
-		return nil, &withheldError{a.call.Tool, "is not what its output schema promises", err}
+		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
 	}
 	if fenced {
 		a.sayStructured()
@@ -69,13 +69,13 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 		a.main, a.changed = a.page.leaveOut(a.main), true
 	}
 	if err := a.cut(); err != nil {
-		return nil, &withheldError{a.call.Tool, "is too long", err}
+		return nil, withheld(a.call.Tool, "is too long", err)
 	}
 	if err := a.check(); err != nil {
 		if a.isCut {
-			return nil, &withheldError{a.call.Tool, "is too long", fmt.Errorf("%w (%w)", errTooLong, err)}
+			return nil, withheld(a.call.Tool, "is too long", fmt.Errorf("%w (%w)", errTooLong, err))
 		}
-		return nil, &withheldError{a.call.Tool, "is not what its output schema promises", err}
+		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
 	}
 	if !a.rewrite && !a.isCut && !moved {
 		return a.res, nil

@@ -283,7 +283,6 @@ type page struct {
 	from  int // how many rows stood before those of the answer, in the tool's page
 }
 
-// A position is what a cursor of ours holds.
 type position struct {
 	Token json.RawMessage `json:"c,omitempty"` // the tool's own cursor, nil for the first page
 	Skip  int             `json:"n"`           // rows of the page that were seen already

@@ -125,12 +125,12 @@ func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 func (c *caller) present(ctx context.Context, call middleware.Call, page *page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
-			err = &withheldError{call.Tool, "could not be prepared", &fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()}}
+			err = withheld(call.Tool, "could not be prepared", &fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
 	a := answer{limit: c.Limit, call: call, res: res, page: page}
 	if a.contract, err = c.contract(call.Tool); err != nil {
-		return nil, &withheldError{call.Tool, "cannot be checked", err}
+		return nil, withheld(call.Tool, "cannot be checked", err)
 	}
 	if a.contract != nil {
 		a.shape = a.contract.Shape()

@@ -68,7 +68,6 @@ func New(o Options) middleware.Middleware {
 	return m
 }
 
-// A judge classifies calls by their arguments.
 type judge struct {
 	Options
 	rules  map[toolKey]Rule
@@ -119,7 +118,6 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return c.next.CallTool(ctx, call)
 }
 
-// A finding is what was found of one call.
 type finding struct {
 	over      callstate.Over // nil where the class stays
 	what, why string         // for the note, "" where there is nothing to say
@@ -175,7 +173,7 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 	return j.resolve(ctx, call, trusted)
 }
 
-// optional returns the parameters on which alone a confirmation rests, nil if it rests on anything else as well.
+// optional returns the parameters that are the only reason of a confirmation, nil if there is another reason.
 func optional(a annotation.Annotations) (names []string) {
 	if a.RequiresConfirmation != annotation.Yes || a.Destructive != annotation.No {
 		return nil
@@ -200,7 +198,6 @@ func unaddressed(a annotation.Annotations) annotation.Annotations {
 	return a.Without(annotation.RequiresConfirmation)
 }
 
-// apply asks a rule.
 func (j *judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Arguments) (v Verdict, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -26,7 +26,7 @@ type Rules map[string]Rule
 // a [Resolver].
 type Rule func(Arguments) (v Verdict, ok bool)
 
-// A Probe reads the text of one argument and judges the call. What it cannot read with certainty is destructive.
+// A Probe reads the text of one argument and judges the call. A text that it cannot read with certainty is destructive.
 type Probe func(text string) Verdict
 
 // A Verdict is what a probe or a rule found. The zero Verdict is dangerous.
@@ -103,10 +103,10 @@ func (c Condition) And(argument string, values ...any) Condition {
 	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
 }
 
-// Safe says that such a call only reads.
+// Safe declares that such a call only reads.
 func (c Condition) Safe() Rule { return c.rule(annotation.ReadOnly(), certain) }
 
-// Moderate says that such a call adds something and takes nothing away.
+// Moderate declares that such a call adds something and takes nothing away.
 func (c Condition) Moderate() Rule { return c.rule(annotation.Write(), certain) }
 
 // Dangerous declares such a call destructive. Since it raises, it also counts if the condition may hold: for a value in
@@ -198,7 +198,6 @@ func (r Rules) index() map[toolKey]Rule {
 	return out
 }
 
-// splitName reads "server/tool".
 func splitName(name string) (toolKey, error) {
 	server, tool, ok := strings.Cut(name, "/")
 	if !ok || server == "" {
@@ -210,7 +209,7 @@ func splitName(name string) (toolKey, error) {
 	return toolKey{server, tool}, nil
 }
 
-// Arguments are the arguments of one call, one JSON object in which no member is given twice, for all rules.
+// Arguments are the arguments of one call, one JSON object without a repeated member.
 type Arguments struct {
 	members map[string]json.RawMessage
 }

@@ -58,7 +58,6 @@ func shown(d time.Duration) time.Duration {
 	return d
 }
 
-// Is reports whether target is [ErrLimited].
 func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
 
 // Permanent reports whether no wait will help.

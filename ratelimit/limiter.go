@@ -17,17 +17,10 @@ import (
 
 // limiter is what all chains built from one middleware share.
 type limiter struct {
-	all        Limit
-	servers    map[string]Limit
-	maxWait    time.Duration
-	maxWaiters int
-	one        bool // for all scopes
-	log        *slog.Logger
-	local      *Memory // keeps the quota if shared is nil
-	shared     Shared
-	bound      *bounded.Bound         // of the calls of shared
-	replicas   int                    // that divide the quota during an outage, 0 if calls are refused then
-	own        atomic.Pointer[Memory] // this replica's part of it during an outage
+	o     Options
+	local *Memory                // keeps the quota without Options.Shared
+	bound *bounded.Bound         // of the calls of Options.Shared
+	own   atomic.Pointer[Memory] // this replica's part of the quota during an outage
 }
 
 // askAgain is how often a waiter reports to a [Shared] that it is still there.
@@ -41,7 +34,7 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	case tool == nil:
 		return nil // the guard's business
 	}
-	if l.one {
+	if l.o.OneQuota {
 		scope = ""
 	}
 	var room [2]Bucket
@@ -49,10 +42,10 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	switch {
 	case !ok:
 		return &LimitedError{Tool: tool}
-	case len(buckets) == 0, l.shared == nil && l.local.allow(scope, buckets):
+	case len(buckets) == 0, l.o.Shared == nil && l.local.allow(scope, buckets):
 		return nil
 	}
-	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.maxWaiters, Buckets: slices.Clone(buckets)})
+	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.o.MaxWaiters, Buckets: slices.Clone(buckets)})
 }
 
 // buckets appends the buckets that a call takes a token from, the tool's own first. It reports false if the
@@ -64,9 +57,9 @@ func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 		}
 		to = append(to, Limit{PerMinute: *hint}.bucket(tool.Server, tool.Name()))
 	}
-	server, ok := l.servers[tool.Server]
+	server, ok := l.o.Servers[tool.Server]
 	if !ok {
-		server = l.all
+		server = Limit{l.o.PerMinute, l.o.Burst}
 	}
 	if server.PerMinute > 0 {
 		to = append(to, server.bucket(tool.Server, ""))
@@ -85,7 +78,7 @@ func (l Limit) bucket(server, tool string) Bucket {
 
 // wait returns when the tokens are taken, the wait would be too long, or the call is given up.
 func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) error {
-	if l.shared == nil {
+	if l.o.Shared == nil {
 		w.awake = make(chan struct{}, 1)
 	}
 	arrived, waited, inLine := time.Now(), false, false
@@ -98,7 +91,7 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 		}
 	}()
 	for {
-		w.Longest = l.maxWait - time.Since(arrived)
+		w.Longest = l.o.MaxWait - time.Since(arrived)
 		if deadline, ok := ctx.Deadline(); ok {
 			w.Longest = min(w.Longest, time.Until(deadline)-1)
 		}
@@ -119,10 +112,10 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 		}
 		if !waited {
 			waited = true
-			l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
+			l.o.Logger.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
 				slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
 		}
-		if l.shared != nil {
+		if l.o.Shared != nil {
 			wait = min(wait, askAgain)
 		}
 		timer := time.NewTimer(wait)
@@ -141,18 +134,18 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 // take asks all replicas' limiter, and this replica's share if that gives no answer. A waiter asks in this order
 // again.
 func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
-	if l.shared == nil {
+	if l.o.Shared == nil {
 		return l.local.enter(ctx, w)
 	}
-	wait, err = bounded.Do(ctx, l.bound, func(ctx context.Context) (time.Duration, error) { return l.shared.Take(ctx, w) },
-		func(time.Duration) { l.shared.Leave(context.WithoutCancel(ctx), w) })
+	wait, err = bounded.Do(ctx, l.bound, func(ctx context.Context) (time.Duration, error) { return l.o.Shared.Take(ctx, w) },
+		func(time.Duration) { l.o.Shared.Leave(context.WithoutCancel(ctx), w) })
 	switch {
 	case err == nil:
 		if l.own.Load() != nil {
 			l.own.Store(nil) // what it has saved belongs to all
 		}
 		return wait, wait > 0 && wait <= w.Longest, nil
-	case l.replicas == 0 || ctx.Err() != nil:
+	case l.o.Replicas == 0 || ctx.Err() != nil:
 		return 0, false, err
 	}
 	own := l.own.Load()
@@ -160,16 +153,16 @@ func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stand
 		own = newMemory(time.Now())
 		l.own.CompareAndSwap(nil, own)
 	}
-	return own.enter(ctx, w.share(l.replicas))
+	return own.enter(ctx, w.share(l.o.Replicas))
 }
 
 func (l *limiter) leave(ctx context.Context, w Waiter) {
-	if l.shared == nil {
+	if l.o.Shared == nil {
 		l.local.Leave(ctx, w)
 		return
 	}
 	_, _ = bounded.Do(ctx, l.bound, func(ctx context.Context) (struct{}, error) {
-		l.shared.Leave(ctx, w)
+		l.o.Shared.Leave(ctx, w)
 		return struct{}{}, nil
 	}, nil)
 	if own := l.own.Load(); own != nil {

@@ -97,7 +97,6 @@ func opaque(value string) bool {
 	return false
 }
 
-// luhn reports whether the digits have the checksum of a card's number.
 func luhn(number string) bool {
 	sum, second := 0, false
 	for i := len(number) - 1; i >= 0; i-- {

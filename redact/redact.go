@@ -87,10 +87,8 @@ func quoted(s string) json.RawMessage {
 	return b
 }
 
-// A level is how deep a value stands.
 type level struct{ deep, nested int }
 
-// walk returns a copy of v without its secrets.
 func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	l.deep++
 	if l.deep > maxDepth || !at.Known() || v != nil && at.Any(isSecretBySchema) {
@@ -204,28 +202,16 @@ func (r *Redactor) echo(s string) string {
 }
 
 func shapeOf(root any) *schema.Shape {
-	root = decoded(root)
+	root = schema.Decoded(root)
 	return schema.NewShape(root, root, true)
 }
 
 func resultShape(root any) *schema.Shape {
-	root = decoded(root)
+	root = schema.Decoded(root)
 	return schema.NewShape(root, map[string]any{"properties": map[string]any{
 		"structuredContent": root,
 		"content":           map[string]any{"items": map[string]any{"properties": map[string]any{"text": map[string]any{"contentSchema": root}}}},
 	}}, true)
-}
-
-// decoded returns a schema as JSON decodes it, nil for one that is not JSON.
-func decoded(root any) (v any) {
-	if _, ok := root.(map[string]any); ok {
-		return root
-	}
-	raw, err := json.Marshal(root)
-	if err != nil || json.Unmarshal(raw, &v) != nil {
-		return nil
-	}
-	return v
 }
 
 func isSecretBySchema(s map[string]any) bool {

@@ -266,7 +266,6 @@ func (e *ExhaustedError) ForModel() string {
 	return strings.TrimSpace(text + " " + middleware.ForModel(e.Err))
 }
 
-// Is reports whether target is [ErrExhausted].
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
 // Unwrap returns the error of the last attempt.
@@ -323,7 +322,6 @@ func (b *budget) take(server string, cost int) bool {
 	return true
 }
 
-// give puts tokens back.
 func (b *budget) give(server string, tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -225,7 +225,6 @@ func (p *Pool) choose(call middleware.Call, found []*member) *member {
 	return found[p.turn%uint64(len(found))]
 }
 
-// best returns those whose score is highest.
 func best(found []*member, score func(*member) int) []*member {
 	most := math.MinInt
 	for _, m := range found {

@@ -78,7 +78,6 @@ func (r *router) Describe() middleware.Description {
 	return middleware.Description{Kind: "route", Next: r.next, Will: r.will}
 }
 
-// Will says where the calls of a tool go.
 func (r *router) will(tool *middleware.Tool) string {
 	switch p := r.poolOf(tool); {
 	case p == nil:
@@ -196,7 +195,6 @@ func judge(ctx context.Context, err error) outcome {
 // maxPause is how many times the first pause a pause may become.
 const maxPause = 32
 
-// learn takes in what came of a call.
 func (p *Pool) learn(ctx context.Context, m *member, came outcome) {
 	p.mu.Lock()
 	s := &m.state
@@ -283,7 +281,6 @@ func (e *NoReplicaError) ForModel() string {
 	return text + "Use another tool, or tell the user."
 }
 
-// Is reports whether target is [ErrNoReplica].
 func (e *NoReplicaError) Is(target error) bool { return target == ErrNoReplica }
 
 // Permanent reports whether waiting is of no use.

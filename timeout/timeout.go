@@ -45,13 +45,10 @@ type Options struct {
 // repeating it is not harmless. New panics if a number is negative or not finite, or Floor exceeds Cap.
 func New(opts Options) middleware.Middleware {
 	check(opts)
-	t := limits{
-		normal: cmp.Or(opts.Default, time.Minute),
-		factor: cmp.Or(opts.Factor, 5),
-		floor:  cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64))),
-	}
-	t.limit = cmp.Or(opts.Cap, max(10*time.Minute, t.floor))
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: t} }
+	opts.Default, opts.Factor = cmp.Or(opts.Default, time.Minute), cmp.Or(opts.Factor, 5)
+	opts.Floor = cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64)))
+	opts.Cap = cmp.Or(opts.Cap, max(10*time.Minute, opts.Floor))
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: opts} }
 }
 
 func check(opts Options) {
@@ -64,26 +61,21 @@ func check(opts Options) {
 	}
 }
 
-type limits struct {
-	normal, floor, limit time.Duration
-	factor               float64
-}
-
-// of returns how long an attempt at tool may take.
-func (l *limits) of(tool *middleware.Tool) time.Duration {
+// limit returns how long an attempt at tool may take.
+func (o *Options) limit(tool *middleware.Tool) time.Duration {
 	if tool == nil || tool.Annotations.EstimatedDuration <= 0 {
-		return l.normal
+		return o.Default
 	}
-	d := float64(tool.Annotations.EstimatedDuration) * l.factor
-	if d >= float64(l.limit) { // compared as numbers, which do not overflow
-		return l.limit
+	d := float64(tool.Annotations.EstimatedDuration) * o.Factor
+	if d >= float64(o.Cap) { // compared as numbers, which do not overflow
+		return o.Cap
 	}
-	return max(time.Duration(d), l.floor)
+	return max(time.Duration(d), o.Floor)
 }
 
 type caller struct {
-	next middleware.ToolCaller
-	limits
+	next   middleware.ToolCaller
+	limits Options
 	lately [64]atomic.Pointer[Error] // by the tool's digest
 }
 
@@ -109,7 +101,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
-	after := c.of(call.Tool)
+	after := c.limits.limit(call.Tool)
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= after {
 		res, err := c.next.CallTool(ctx, call)
 		if err != nil {
@@ -166,11 +158,9 @@ func (e *Error) ForModel() string {
 	return fmt.Sprintf("%s gave no answer within %v. Ask it for less, use another tool, or tell the user.", e.Tool.ModelName(), e.After)
 }
 
-// Is reports whether target is [context.DeadlineExceeded].
 func (e *Error) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Timeout reports true, as net.Error has it.
 func (e *Error) Timeout() bool { return true }
 
-// Unwrap returns the error with which the attempt ended, nil while it runs.
 func (e *Error) Unwrap() error { return e.err }

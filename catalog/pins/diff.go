@@ -248,5 +248,4 @@ func (*NotAcceptedError) ForModel() string {
 	return "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."
 }
 
-// Is reports whether target is [ErrNotAccepted].
 func (e *NotAcceptedError) Is(target error) bool { return target == ErrNotAccepted }

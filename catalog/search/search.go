@@ -112,7 +112,6 @@ func (s *state) digest(q *Query, found []int32) []byte {
 	return h.Sum(nil)[:digestSize]
 }
 
-// find returns the places of the tools that a query finds, in its order.
 func (s *state) find(q *Query) []int32 {
 	var found []int32
 	if q.Text != "" {

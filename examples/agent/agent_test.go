@@ -171,14 +171,16 @@ func TestTranscripts(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		code int
+		errs string
 	}{
-		"allowed": {[]string{"--yes", "all"}, exitDone},
-		"nobody":  {nil, exitDenied},
+		"allowed": {[]string{"--yes", "all"}, exitDone, ""},
+		"nobody": {nil, exitDenied, "agent: done, and 5 calls denied; exit code 3 means just that. " +
+			"Nobody could be asked: run it in a terminal, or with --yes safe or --yes all\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := play(t, "", c.args...)
-			if r.code != c.code || r.errs != "" {
-				t.Errorf("exit %d, want %d: %s", r.code, c.code, r.errs)
+			if r.code != c.code || r.errs != c.errs {
+				t.Errorf("exit %d, want %d: %q", r.code, c.code, r.errs)
 			}
 			dirs, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "fairlead-inbox-*"))
 			if err != nil || len(dirs) != 1 {

@@ -185,9 +185,6 @@ func (h *host) work(ctx context.Context) error {
 	if h.folder != nil && !h.showLedger(h.folder) {
 		err = errors.Join(err, errors.New("an effect happened twice; the ledger above names it"))
 	}
-	if h.counts.Denied > 0 && h.yes == "none" {
-		h.problem(fmt.Sprintf("%d were denied, since nobody is here to ask; run it in a terminal, or with --yes safe or --yes all", h.counts.Denied))
-	}
 	h.showCounts(h.counts)
 	if err == nil && h.counts.failed > 0 && !h.repl {
 		err = fmt.Errorf("%s could not be made; the lines above say why", count(h.counts.failed, "call"))

@@ -56,6 +56,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exitError
 	}
 	if h.counts.Denied > 0 {
+		fmt.Fprintf(errs, "agent: done, and %s denied; exit code %d means just that", count(h.counts.Denied, "call"), exitDenied)
+		if o.yes == "none" {
+			fmt.Fprint(errs, ". Nobody could be asked: run it in a terminal, or with --yes safe or --yes all")
+		}
+		fmt.Fprintln(errs)
 		return exitDenied
 	}
 	return exitDone

@@ -95,7 +95,6 @@ func (b *body) tooLong() error {
 	return fmt.Errorf("mount: the answer to %s has more than %d bytes", b.method, maxBody)
 }
 
-// whole reads a body of JSON.
 func (b *body) whole() ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(b.in, maxBody+1))
 	switch {

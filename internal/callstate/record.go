@@ -17,10 +17,10 @@ type Record struct {
 	Approval Approval
 	// InDoubt is when a call with the same effect was made that may have happened, zero for none.
 	InDoubt time.Time
-	// By is who decided about the call last, approved or not, and Via how they were reached,
-	// as the confirmer reports it.
+	// By names the person who decided last, and Via the way on which the person was asked, both as the confirmer
+	// reports them.
 	By, Via string
-	// Edited are the arguments as a person edited them, nil if nobody did.
+	// Edited are the arguments as a person edited them, nil if they are unchanged.
 	Edited []byte
 	// Asked are the arguments that a person was to be asked about, a copy that the caller cannot change.
 	Asked []byte
@@ -37,15 +37,15 @@ type Record struct {
 	freshness annotation.Freshness
 	// Sources are where the arguments came from, nil unless package flow traced them.
 	Sources []Source
-	// Decisions are in the order in which they were made.
+	// Decisions are in the order of time.
 	Decisions []Decision
 }
 
 // An Approval is how a call was approved; the zero value is not approved.
 type Approval struct {
 	ID       string // of the question, under which the store of approvals has it
-	By       string // who approved, as the confirmer named them
-	Standing bool   // by an approval that was given earlier and stands
+	By       string // who approved, as the confirmer named the person
+	Standing bool   // by a standing approval
 }
 
 // A Decision is one decision about the call.
@@ -70,7 +70,7 @@ func (s *State) Repeats(since time.Time) {
 	s.write(func(r *Record) { r.InDoubt = since })
 }
 
-// Answered records who decided about the call, and how they were reached.
+// Answered records which person decided about the call, and the way on which the person was asked.
 func (s *State) Answered(by, via string) {
 	s.write(func(r *Record) { r.By, r.Via = by, via })
 }
@@ -128,7 +128,7 @@ func (s *State) Decide(stage, what, why string) {
 // HasRecord reports whether anything reads the record. Text for it need not be made otherwise.
 func (s *State) HasRecord() bool { return s != nil && s.call != nil }
 
-// write is small, so that a record that nobody reads costs a comparison.
+// write is small, so that a call without a record costs a comparison.
 func (s *State) write(f func(*Record)) {
 	if s.HasRecord() {
 		s.call.write(f)
@@ -166,7 +166,7 @@ func (s *State) Waited() (d time.Duration) {
 	return d
 }
 
-// Last returns the last decision of a stage, the zero value if there is none.
+// Last returns the last decision of a stage, the zero value without one.
 func (r *Record) Last(stage string) Decision {
 	for _, d := range slices.Backward(r.Decisions) {
 		if d.Stage == stage {

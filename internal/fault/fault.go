@@ -70,6 +70,20 @@ type unsendableError struct {
 
 func (e *unsendableError) Unwrap() error { return e.error }
 
+// Told returns err with a text for the model. The call of a permanent one would only fail again.
+func Told(err error, permanent bool, text string) error { return &toldError{err, permanent, text} }
+
+type toldError struct {
+	error
+
+	permanent bool
+	text      string
+}
+
+func (e *toldError) Unwrap() error    { return e.error }
+func (e *toldError) Permanent() bool  { return e.permanent }
+func (e *toldError) ForModel() string { return e.text }
+
 // InputRequired returns what the error asks of the maker of the call, and whether it has such a method.
 func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
 	e, ok := errors.AsType[interface {

@@ -107,7 +107,6 @@ func (r *Reader) fault(format string, args ...any) error {
 	return fmt.Errorf("catalog: server %q %w", r.id, fmt.Errorf(format, args...))
 }
 
-// explain says what to do about a list that failed.
 func explain(ctx context.Context, err error) error {
 	malformed, isMalformed := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {

@@ -320,7 +320,7 @@ func approveAfterAKill(t *testing.T, program string, kept bool) {
 			listed = approve() // the line with the link is written before the question stands on the page
 		}
 		link, err := os.ReadFile(filepath.Join(dir, "opened"))
-		if err != nil || !strings.HasPrefix(listed, `server/delete_account {"id":7}, until `) || strings.Contains(listed, "token") {
+		if err != nil || !strings.HasPrefix(listed, `command.test/delete_account {"id":7}, until `) || strings.Contains(listed, "token") {
 			t.Fatalf("%v: %s", err, listed)
 		}
 		if left, _ := filepath.Glob(runtime + "/fairlead/*.sock"); len(left) != 1 {

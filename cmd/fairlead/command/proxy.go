@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,6 +97,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		p.Policy, decided = live.Now, live.Now()
 		for _, w := range decided.Warnings {
 			log.Warn(w)
+		}
+		if err := unnamed(decided, p.Servers); err != nil {
+			return err
 		}
 	}
 	for _, s := range o.scopes {
@@ -191,6 +195,28 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// unnamed rejects a policy whose rules are about "server", which was the name of a server without one, since
+// they would not count any more.
+func unnamed(p *policy.Policy, servers []proxy.Server) error {
+	const before = "server"
+	if slices.ContainsFunc(servers, func(s proxy.Server) bool { return s.Name == before }) {
+		return nil
+	}
+	lines := map[int]string{}
+	for _, r := range p.Rules {
+		lines[r.Line] = r.Tool.Server()
+	}
+	for _, t := range p.Tools {
+		lines[t.Line] = t.Tool.Server()
+	}
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		if lines[line] == before {
+			return fmt.Errorf("policy: %s: there is no server %q; write %q, or start with --name %s", p.At(line), before, servers[0].Name, before)
+		}
+	}
+	return nil
 }
 
 const hookVariable = "FAIRLEAD_WEBHOOK_KEY"

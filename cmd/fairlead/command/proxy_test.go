@@ -39,6 +39,7 @@ func TestNothingStarts(t *testing.T) {
 	headless := file(t, "headless.jsonl", "{}\n")
 	old := file(t, "mcp.json", `{"mcpServers": {"old": {"type": "sse", "url": "https://example.com/sse"}}}`)
 	bad := file(t, "policy.json", "{\n\"approvel\": 1}")
+	before := file(t, "before.json", "{\"rules\": [\n{\"tool\": \"server/delete*\", \"decide\": \"deny\"}]}")
 	for _, c := range []struct {
 		name string
 		args []string
@@ -47,6 +48,7 @@ func TestNothingStarts(t *testing.T) {
 	}{
 		{"no server", nil, 2, "no server is named"},
 		{"no replicas", []string{"--replicas", "0"}, 2, "--replicas 0: at least this one is there"},
+		{"a policy for the default name of before", []string{"--policy", before}, 2, `before.json:2: there is no server "server"; write "touch", or start with --name server`},
 		{"a bad policy", []string{"--policy", bad}, 2, `policy.json:2: approvel: the key is unknown; did you mean "approvals"?`},
 		{"no policy", []string{"--policy", bad + "x"}, 2, "the file cannot be read"},
 		{"a policy with a bad scope", []string{"--scope", "*"}, 2, `for everything write "*.all"`},
@@ -85,7 +87,7 @@ func TestNothingStarts(t *testing.T) {
 func TestAServerThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := told(t, "proxy", "--", "/no/such/program")
-	if code != 3 || !strings.Contains(stderr, `the server "server" cannot be reached`) {
+	if code != 3 || !strings.Contains(stderr, `the server "program" cannot be reached`) {
 		t.Errorf("got %d %s", code, stderr)
 	}
 }
