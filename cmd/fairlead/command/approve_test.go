@@ -223,15 +223,16 @@ func decidedBeforeAKill(t *testing.T, program, store string) {
 	for end := time.Now().Add(time.Minute); listed == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		listed = list() // the page answers before the decision is in the store
 	}
-	if !strings.Contains(listed, "server/delete_account with exactly the arguments that were shown, for one call") {
+	if !strings.Contains(listed, "/delete_account with exactly the arguments that were shown, for one call") {
 		t.Fatalf("the store has %q", listed)
 	}
 	if err := kill(); err != nil {
 		t.Fatal(err)
 	}
+	second, _, _ := start()
+	third, _, _ := start() // before a call of the other, which would be in doubt for it
 	told := make(chan string, 2)
-	for range 2 {
-		client, _, _ := start()
+	for _, client := range []*mcp.ClientSession{second, third} {
 		go func() { told <- call(client) }()
 	}
 	both := []string{mcptest.Wait(t, "an answer", told), mcptest.Wait(t, "an answer", told)}
