@@ -33,7 +33,7 @@ type query struct {
 	patience time.Duration          // of the call; 0 until the deadline
 	where    string                 // the question is found when that is over
 	asked    *waiting.Asked[answer] // nil before the confirmer is asked
-	grounds  string                 // for which it was asked, if it is held
+	once     string                 // of the call, and of why it is asked about
 }
 
 type answer struct {
@@ -76,6 +76,7 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 			a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
 			return answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 		},
+		Left: func(ctx context.Context, got answer) bool { return a.leave(ctx, q, got) },
 		Late: func(ctx context.Context, got answer) { a.late(ctx, q, got) },
 	})
 }

@@ -33,6 +33,8 @@ func (e *DeniedError) Error() string {
 		by = safetext.Cut(safetext.Line(e.By), 80)
 	}
 	switch {
+	case middleware.ForModel(e.Err) != "": // which has the next step
+		return fmt.Sprintf("hitl: %s was not approved: %v", e.Tool, e.Err)
 	case e.Err != nil:
 		return fmt.Sprintf("hitl: %s was not approved (%v)", e.Tool, e.Err)
 	case e.Reason != "":

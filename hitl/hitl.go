@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -40,7 +41,7 @@ func TwoPeople(first, second Confirmer) Confirmer {
 		panic("hitl: TwoPeople was given a nil Confirmer")
 	}
 	return ConfirmerFunc(func(ctx context.Context, request Request) (Decision, error) {
-		request.Offers = nil
+		request.Offers, request.Ends = nil, nil
 		one, err := first.Confirm(ctx, request)
 		if err != nil || one.Verdict != Approved {
 			return one, err
@@ -96,6 +97,8 @@ type Request struct {
 	// in the first, each with what it may be then.
 	Offers []Offer
 	Free   Pattern
+	// Ends are how long an approval for always may stand, the host's limit last, which holds if nothing is chosen.
+	Ends []approvals.End
 	// Suggestion is what to remember, if the last approvals of this tool follow a rule, as a
 	// sentence that is safe to show; "" for none.
 	Suggestion string
@@ -118,7 +121,7 @@ func (r Request) Digest() string {
 	if err != nil {
 		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
 	}
-	return hash(form)
+	return entries.Hash(form)
 }
 
 // Reasons returns what the call's class rests on, one reason a line, as the tool's [middleware.Tool.Explain]
@@ -164,19 +167,9 @@ func (r Request) Choices() []Choice {
 	return choices
 }
 
-// Ends returns how long an approval for always may stand, the host's limit last; it is what
-// holds if nothing is chosen. There are none if nothing is offered for always.
-func (r Request) Ends() []approvals.End {
-	i := slices.IndexFunc(r.Offers, func(o Offer) bool { return o.Longest == Always && o.Lifetime > 0 })
-	if i < 0 {
-		return nil
-	}
-	return approvals.Ends(r.Offers[i].Lifetime)
-}
-
 // End returns how long the one of Ends with a name is, and 0 for no name.
 func (r Request) End(name string) (lifetime time.Duration, ok bool) {
-	for _, e := range r.Ends() {
+	for _, e := range r.Ends {
 		if e.Name == name {
 			return e.Lifetime, true
 		}
@@ -210,10 +203,7 @@ func (r Request) Caution() string {
 }
 
 func (r Request) misread() string {
-	form, err := canonical.AppendObject(nil, r.Arguments)
-	if err != nil {
-		return "" // such arguments are not sent
-	}
+	form, _ := canonical.AppendObject(nil, r.Arguments) // ambiguous ones are not sent
 	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
 		return `it has characters that can be taken for others; they are written as \u and their number`
 	}

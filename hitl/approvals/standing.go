@@ -35,6 +35,13 @@ type Standing struct {
 	Since      time.Time `json:"since,omitzero"`
 	Until      time.Time `json:"until"`
 	Uses       int       `json:"uses,omitempty"` // calls that it approved; the store counts them
+
+	// Once is the decision of the question with this ID that was made while no call waited: an approval, or with
+	// Denied a denial. One call takes it that is the same and is asked about for the same reasons, of
+	// both of which Arguments is a digest. It covers no other call.
+	Once   bool   `json:"once,omitempty"`
+	Denied bool   `json:"denied,omitempty"`
+	Reason string `json:"reason,omitempty"` // of the denial
 }
 
 // An End is for how long an approval may stand that outlives a session.
@@ -73,6 +80,10 @@ const AnyArguments = "any"
 func (s Standing) String() string {
 	what := "exactly the arguments that were shown"
 	switch {
+	case s.Denied:
+		what += ", denied for one call"
+	case s.Once:
+		what += ", for one call"
 	case s.Pattern != nil:
 		what = s.Pattern.String()
 	case s.Arguments == AnyArguments:

@@ -36,7 +36,7 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 		}
 		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts}
 	}
-	if ends := request.Ends(); len(ends) > 1 {
+	if ends := request.Ends; len(ends) > 1 {
 		var names, texts []string
 		for _, e := range ends {
 			names, texts = append(names, e.Name), append(texts, e.String())
