@@ -24,8 +24,8 @@ type Options struct {
 	// Key is a secret of 32 bytes, the same in every replica. It seals contents (AES-256-GCM), so that
 	// Redis' other users can neither read nor write them. nil means none.
 	Key []byte
-	// Plain allows results, arguments and answers in Redis as they are: whoever can write to Redis can
-	// then answer for a person. The default is to store no contents without a Key.
+	// Plain allows results, arguments and answers in Redis in plain text: any client that can write
+	// to Redis can then answer for a person. The default is to store no contents without a Key.
 	Plain bool
 	// Prefix begins every key; replicas that share have the same. "" means "fairlead".
 	Prefix string
@@ -60,7 +60,7 @@ type Store struct {
 	leads    leads
 	returns  returns
 	found    hits
-	servers  sync.Map // of each server's id, what its keys have in common
+	servers  sync.Map // of each server's id, the common part of its keys
 
 	close    context.CancelFunc
 	closed   sync.WaitGroup
