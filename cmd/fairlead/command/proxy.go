@@ -34,7 +34,7 @@ type proxyFlags struct {
 	policy, listen, audit, lock, inbox, store, webhook string
 	replicas                                           int
 	approve, scopes, reach                             []string
-	trust, readOnly, verbose                           bool
+	trust, readOnly, annotate, verbose                 bool
 }
 
 func proxyCommand() *cobra.Command {
@@ -68,6 +68,7 @@ of the calls, by OTLP over HTTP.`,
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")
 	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
+	f.BoolVar(&o.annotate, "annotate", false, "list the tools with the hints that count here, for clients that ask by hints")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals, for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, in which these also share memory and pace")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
@@ -81,7 +82,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	p := proxy.Options{Trust: o.trust, ReadOnly: o.readOnly, Stderr: cmd.ErrOrStderr(), Logger: log}
+	p := proxy.Options{Trust: o.trust, ReadOnly: o.readOnly, Annotate: o.annotate, Stderr: cmd.ErrOrStderr(), Logger: log}
 	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}

@@ -74,6 +74,9 @@ type Options struct {
 	Trust bool
 	// ReadOnly shows the Safe tools alone.
 	ReadOnly bool
+	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
+	// the default passes definitions on as they were written.
+	Annotate bool
 	// Scopes are what the clients may do; nil with the policy's unset means everything.
 	Scopes []catalog.Scope
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
