@@ -77,6 +77,9 @@ type Options struct {
 	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
 	// the default passes definitions on as they were written.
 	Annotate bool
+	// Observe sends each call once and as it came, without a question, and records what would have been done. What
+	// the policy denies stays denied.
+	Observe bool
 	// Scopes are what the clients may do; nil with the policy's unset means everything.
 	Scopes []catalog.Scope
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
