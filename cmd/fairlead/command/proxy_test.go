@@ -60,6 +60,8 @@ func TestNothingStarts(t *testing.T) {
 		{"a page for everybody, if no form can be shown", []string{"--inbox", "0.0.0.0:9"}, 2, "the page cannot be opened"},
 		{"a port in use", []string{"--listen", busy.Addr().String()}, 2, "choose another address"},
 		{"a record without its head", []string{"--audit", headless}, 2, "start a new file"},
+		{"observing without a record", []string{"--observe"}, 2, "--observe records what would have been done; name the file by --audit FILE"},
+		{"observing what is refused", []string{"--observe", "--audit", headless, "--read-only"}, 2, "[observe read-only]"},
 		{"no lock", []string{"--lock", bad + "x"}, 2, "fairlead lock accept"},
 		{"a lock that is none", []string{"--lock", bad}, 2, "line 2"},
 		{"a bad name", []string{"--name", "a/b"}, 2, "cannot be a server's name"},

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-
 // After SIGTERM a call that the server has is answered, one that waits for a person was
 // not made, and no other is taken.
 func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
