@@ -46,7 +46,6 @@ type StoppedError struct {
 
 func (e *StoppedError) Error() string { return "budget: " + e.text(e.Tool.String()) }
 
-// ForModel says what the text says, with the tool's name as the model knows it.
 func (e *StoppedError) ForModel() string { return e.text(e.Tool.ModelName()) + "." }
 
 func (e *StoppedError) text(tool string) string {

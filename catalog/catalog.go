@@ -29,7 +29,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Session is what the catalogue needs of an MCP session; *mcp.ClientSession is one.
+// A Session lists and calls tools; *mcp.ClientSession is one.
 type Session interface {
 	session.Caller
 	listing.Session
@@ -67,12 +67,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultTimeout  = 10 * time.Second
-	defaultMaxTools = 10_000
-	defaultMaxBytes = 64 << 20
-)
-
 // A Catalog holds the tools of servers. It is safe for concurrent use. Make it with [New], and close it after use.
 type Catalog struct {
 	*caller // that sees every tool
@@ -86,7 +80,7 @@ type Catalog struct {
 
 	life context.Context //nolint:containedctx // of what the catalogue does by itself; it ends at Close
 	end  context.CancelFunc
-	work sync.WaitGroup // the lists under way that nobody waits for
+	work sync.WaitGroup // the lists that the catalogue began by itself
 
 	mu      sync.Mutex // guards all below but current, and the building of a snapshot
 	closed  bool
@@ -97,16 +91,16 @@ type Catalog struct {
 	current atomic.Pointer[snapshot]
 }
 
-// A server is what is known of one server, whether it has been added yet or not.
+// A server holds the facts about one server, which may not have been added yet.
 type server struct {
 	lister      *lister // nil until it is added
 	executor    middleware.ToolCaller
 	definitions []*definition     // by name
 	leftOut     []finding.Finding // what its list held that could not be taken
-	bare        string            // what is lost because its session was not prepared, "" for nothing
+	bare        string            // the features that its unprepared session lacks, "" for none
 	stale       string            // why the definitions are not those of the last list, "" if they are
-	own         bool              // the tools are the host's own, and what they declare is trusted
-	trusted     bool              // the host said so
+	own         bool              // the tools are the host's own, and their declarations are trusted
+	trusted     bool              // by the host
 	overrides   map[string]annotation.Annotations
 }
 
@@ -121,9 +115,9 @@ func New(o Options) *Catalog {
 	}
 	c := &Catalog{
 		limits: listing.Limits{
-			Timeout:  cmp.Or(o.Timeout, defaultTimeout),
-			MaxTools: cmp.Or(o.MaxTools, defaultMaxTools),
-			MaxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes),
+			Timeout:  cmp.Or(o.Timeout, 10*time.Second),
+			MaxTools: cmp.Or(o.MaxTools, 10_000),
+			MaxBytes: cmp.Or(o.MaxBytes, 64<<20),
 			Forms:    o.Lock != nil,
 		},
 		events: queue.Queue[Event]{
@@ -167,7 +161,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	n.busy = false
 	entry := c.server(id)
 	switch {
-	case c.closed: // whatever the session says, which may be closed with it
+	case c.closed:
 		err = fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
 	case err == nil && entry.lister != nil:
 		err = twice
@@ -255,7 +249,7 @@ func (c *Catalog) Held() (held []error, gone map[string][]string) {
 	return held, maps.Clone(now.gone)
 }
 
-// Findings returns what stands out, sorted. The slice is the caller's.
+// Findings returns the findings about all servers and tools, sorted. The slice is the caller's.
 func (c *Catalog) Findings() []finding.Finding {
 	now := c.current.Load()
 	all := slices.Concat(now.findings, c.misfits(now.list))

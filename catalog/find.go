@@ -100,7 +100,7 @@ func (c *Catalog) misfits(tools []*middleware.Tool) (found []finding.Finding) {
 	return found
 }
 
-// Statistics are the numbers of a catalogue at one moment.
+// Statistics are the figures of a catalogue.
 type Statistics struct {
 	Total      int                       // tools
 	ByServer   map[string]int            // tools of each server
@@ -133,8 +133,8 @@ func (c *Catalog) Statistics() Statistics {
 	return s
 }
 
-// An Event is a change of the catalogue. Events come one at a time, in order. A listener that is slow or
-// panics delays nothing: it falls behind, and beyond 50,000 waiting events the rest are dropped and counted.
+// An Event is a change of the catalogue. Events come one at a time, in order. A slow listener delays nothing: beyond
+// 50,000 waiting events the rest are dropped and counted.
 type Event struct {
 	Kind   EventKind
 	Server string
@@ -146,7 +146,7 @@ type Event struct {
 	Dropped int
 }
 
-// EventKind is what an [Event] tells.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 // The kinds.
@@ -155,7 +155,7 @@ const (
 	EventChanged       EventKind = "tool changed" // its definition
 	EventRemoved       EventKind = "tool removed"
 	EventUpdated       EventKind = "annotations updated" // of the same definition: by trust, a rule, an override
-	EventRefreshFailed EventKind = "refresh failed"      // what was known before counts
+	EventRefreshFailed EventKind = "refresh failed"      // the earlier list counts
 	EventsDropped      EventKind = "events dropped"      // look at List
 )
 
@@ -239,21 +239,16 @@ func (c *Catalog) addTools(id string, executor middleware.ToolCaller, own bool, 
 type functions map[string]gofunc.Func
 
 func (fs functions) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	f, ok := fs[call.Tool.Name()]
-	if !ok {
-		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
-	}
-	return f.CallTool(ctx, call)
+	return fs[call.Tool.Name()].CallTool(ctx, call) // the guard has found it among the tools of this list
 }
 
-// local lists what it was given, again and again.
+// local is a session that lists always the same tools.
 type local []*mcp.Tool
 
 func (l local) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	return &mcp.ListToolsResult{Tools: l}, nil
 }
 
-// CallTool is not the way to them; their executor is.
 func (l local) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	return nil, errors.New("catalog: these tools have an executor of their own")
 }
@@ -320,7 +315,7 @@ func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (ma
 	return matched, nil
 }
 
-// forget makes the tools of these names be worked out again.
+// forget makes the catalogue compute the tools of these names again.
 func (s *server) forget(names func(string) bool) {
 	for _, d := range s.definitions {
 		if names(d.Tool.Name()) {

@@ -45,11 +45,9 @@ type Options struct {
 }
 
 const (
-	defaultAttempts = 3
-	defaultFirst    = 200 * time.Millisecond
-	leastFirst      = 50 * time.Millisecond
-	mostFirst       = 5 * time.Second
-	defaultMax      = 10 * time.Second
+	defaultFirst = 200 * time.Millisecond
+	leastFirst   = 50 * time.Millisecond
+	mostFirst    = 5 * time.Second
 )
 
 // New returns a middleware that repeats failed calls. A call that was not sent or was refused before execution
@@ -65,7 +63,7 @@ func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("retry: Options.First", o.First)
 	fault.RefuseNegative("retry: Options.Max", o.Max)
 	fault.RefuseNegative("retry: Options.Budget", o.Budget)
-	o.Attempts, o.Max, o.Budget = cmp.Or(o.Attempts, defaultAttempts), cmp.Or(o.Max, defaultMax), cmp.Or(o.Budget, defaultBudget)
+	o.Attempts, o.Max, o.Budget = cmp.Or(o.Attempts, 3), cmp.Or(o.Max, 10*time.Second), cmp.Or(o.Budget, 500)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Rand == nil {
 		o.Rand = rand.Float64
@@ -234,7 +232,6 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
 }
 
-// ForModel returns that trying again failed, and what the last error has for the model.
 func (e *ExhaustedError) ForModel() string {
 	text := fmt.Sprintf("%s failed %d times. Leave it alone for a while, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
 	if e.OverBudget {
@@ -252,10 +249,9 @@ func (e *ExhaustedError) Permanent() bool { return true }
 // The numbers of the standard retryer of aws-sdk-go-v2. A server that is down thus gets a hundred repetitions
 // in a row, and then one for every five calls that succeed at once.
 const (
-	defaultBudget = 500
-	retryCost     = 5  // for making a call again, given back if that succeeds
-	timeoutCost   = 10 // the same after an attempt that ran out of time
-	successGain   = 1  // for a call that succeeds at once
+	retryCost   = 5  // for making a call again, given back if that succeeds
+	timeoutCost = 10 // the same after an attempt that ran out of time
+	successGain = 1  // for a call that succeeds at once
 )
 
 // budget counts the used tokens of each server. A server that has used none is not in the map.
