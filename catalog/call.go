@@ -53,7 +53,7 @@ func (v *caller) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // lookupFor finds the targets of calls, which the executor executes, or that of each server if it is nil.
 func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
-	ended := v.c.meter.Count
+	ended := v.c.meter.count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
 		tool, now, err := v.accepted(ctx, call)
 		if err != nil {

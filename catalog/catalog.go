@@ -20,8 +20,6 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
-	"github.com/fairlead-go/fairlead/catalog/internal/meter"
-	"github.com/fairlead-go/fairlead/catalog/internal/queue"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/internal/toolname"
@@ -75,8 +73,8 @@ type Catalog struct {
 	log        *slog.Logger
 	permission func(*middleware.Tool) string
 	lock       Lock
-	events     queue.Queue[Event]
-	meter      meter.Meter
+	events     events
+	meter      meter
 
 	life context.Context //nolint:containedctx // of what the catalogue does by itself; it ends at Close
 	end  context.CancelFunc
@@ -120,14 +118,7 @@ func New(o Options) *Catalog {
 			MaxBytes: cmp.Or(o.MaxBytes, 64<<20),
 			Forms:    o.Lock != nil,
 		},
-		events: queue.Queue[Event]{
-			Listener: o.OnEvent,
-			Most:     maxEvents,
-			Dropped:  func(count int) Event { return Event{Kind: EventsDropped, Dropped: count} },
-			Panicked: func(e Event, panicked any) {
-				log.Error("catalog: Options.OnEvent panicked", slog.String("event", string(e.Kind)), slog.String("panic", fmt.Sprint(panicked)))
-			},
-		},
+		events: events{listener: o.OnEvent, log: log, most: 50_000}, meter: meter{tools: make(map[name]*Calls)},
 		log: log, permission: o.Permission, lock: o.Lock, servers: make(map[string]*server),
 	}
 	c.life, c.end = context.WithCancel(context.Background())

@@ -112,7 +112,7 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 		entry.stale = "the last refresh failed, so what was known before counts: it " +
 			strings.TrimPrefix(listing.Line(err), fmt.Sprintf("catalog: server %q ", id))
 		c.rebuild(ctx)
-		c.events.Add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
+		c.events.add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (c *Catalog) Close() error {
 			n.stop()
 		}
 	}
-	c.events.Close()
+	c.events.close()
 	c.mu.Unlock()
 	c.work.Wait()
 	return nil
