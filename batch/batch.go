@@ -39,11 +39,6 @@ type Options struct {
 	MaxCalls int
 }
 
-const (
-	defaultParallel = 16
-	defaultMaxCalls = 128
-)
-
 // An Outcome is how one call ended. Exactly one of Result and Err is not nil.
 type Outcome struct {
 	Call   middleware.Call // as it was handed in
@@ -75,7 +70,7 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	outcomes := make([]Outcome, len(calls))
 	servers := make([]string, 0, len(calls))
 	made := make([]int, 0, len(calls))
-	most, seen := cmp.Or(o.MaxCalls, defaultMaxCalls), make(map[string]bool, len(calls))
+	most, seen := cmp.Or(o.MaxCalls, 128), make(map[string]bool, len(calls))
 	for i, call := range calls {
 		outcomes[i].Call = call
 		switch {
@@ -93,7 +88,7 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 		seen[call.ID] = true
 	}
 	var all sync.WaitGroup
-	for n, k := range turn.New(cmp.Or(o.Parallel, defaultParallel), servers...) {
+	for n, k := range turn.New(cmp.Or(o.Parallel, 16), servers...) {
 		all.Go(func() { run(ctx, caller, k, &outcomes[made[n]]) })
 		<-k.Here() // so that an earlier call never waits for a later one, whatever stands in the chain
 	}
@@ -131,7 +126,6 @@ func (e *NotMadeError) Error() string {
 	return fmt.Sprintf("batch: %s was not called: %v", e.Tool, e.Err)
 }
 
-// ForModel says what the model can do about it.
 func (e *NotMadeError) ForModel() string {
 	name := e.Tool.ModelName()
 	if errors.Is(e.Err, ErrTooMany) {

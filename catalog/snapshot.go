@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A snapshot is one state of the catalogue. It never changes once it is there.
+// A snapshot is one state of the catalogue. It never changes.
 type snapshot struct {
 	tools    map[name]entry
 	models   map[string]*middleware.Tool
@@ -22,8 +22,8 @@ type snapshot struct {
 	findings []finding.Finding
 	rules    []layers.Rule
 	lock     Lock                // nil for none
-	held     map[name]held       // what the lock does not accept
-	gone     map[string][]string // by server, what it accepts and is not there
+	held     map[name]held       // the tools that the lock does not accept
+	gone     map[string][]string // by server, the tools that it accepts and that are not listed
 }
 
 // A source is what lists a server's tools, and what executes their calls.
@@ -47,7 +47,7 @@ type held struct {
 	err  error
 }
 
-// A definition is one that a server lists, and what the catalogue makes of it; nil if that must be computed.
+// A definition is one of a server's list. shown is nil if it must be computed.
 type definition struct {
 	*listing.Definition
 
@@ -131,7 +131,7 @@ func (s *snapshot) find(server, tool string, kind finding.Kind, text string) {
 	s.findings = append(s.findings, finding.Finding{Server: server, Tool: tool, Kind: kind, Text: text})
 }
 
-// hold takes out of a snapshot what the lock does not accept. It is not listed, since its words may be the attack.
+// hold removes the tools that the lock does not accept. They are not listed, since their texts may be an attack.
 func (s *snapshot) hold() {
 	if s.lock == nil {
 		return

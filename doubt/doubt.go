@@ -59,8 +59,6 @@ const (
 	NotHappened         // the call that repeats it goes on
 )
 
-const reconcileTimeout = 10 * time.Second
-
 // New returns a middleware that holds the repetition of a call in doubt. Its place is
 // outside the confirmation. Calls that are made at the same time do not hold each other.
 func New(o Options) middleware.Middleware {
@@ -74,7 +72,7 @@ func New(o Options) middleware.Middleware {
 	if o.Entity == nil {
 		o.Entity = func(middleware.Call) string { return "" }
 	}
-	asking := &bounded.Bound{Limit: reconcileTimeout, Name: "doubt: Options.Reconcile", Logger: o.Logger, Late: new(atomic.Uint64)}
+	asking := &bounded.Bound{Limit: 10 * time.Second, Name: "doubt: Options.Reconcile", Logger: o.Logger, Late: new(atomic.Uint64)}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return &doubter{Options: o, next: next, asking: asking}
 	}
@@ -87,7 +85,6 @@ type doubter struct {
 	asking *bounded.Bound
 }
 
-// Describe implements [middleware.Describer].
 func (d *doubter) Describe() middleware.Description {
 	return middleware.Description{Kind: "doubt", Next: d.next}
 }

@@ -33,7 +33,6 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("doubt: %s was held: a call with the same effect, made at %s, %s", e.Tool, e.Since.UTC().Format(time.RFC3339), may)
 }
 
-// ForModel returns what is in doubt, and what the model can do about it.
 func (e *HeldError) ForModel() string {
 	tool := e.Tool.ModelName()
 	earlier := fmt.Sprintf("%s was not called: an earlier call with the same effect, %s ago, ", tool, time.Since(e.Since).Round(time.Second))

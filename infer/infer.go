@@ -81,14 +81,12 @@ type Options struct {
 	Size int
 }
 
-const defaultSize = 4096
-
 // New returns a middleware that classifies tools without evidence in their annotations. The call goes on with a
 // copy of the tool that has a digest and the inferred annotations, over which those that the host wrote win. Any
 // other tool passes unchanged, and so does one without a definition that can be written as JSON, which stays
 // Unknown. Without a catalogue, chain.Guard takes the class from here. New panics on a negative size.
 func New(opts Options) middleware.Middleware {
-	size := cmp.Or(opts.Size, defaultSize)
+	size := cmp.Or(opts.Size, 4096)
 	if size < 0 {
 		panic("infer: Options.Size is negative; it is how many definitions are remembered")
 	}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -47,8 +48,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const defaultTimeout = 2 * time.Second
-
 // New returns the middleware for the Preflight slot of a chain. It gives each call the class of its arguments, also
 // of those that a person edits. A call whose arguments are not one unambiguous JSON object, or which its server
 // calls invalid ([*InvalidArgumentsError]), ends here. New panics on a negative timeout and on a rule that is nil or
@@ -58,10 +57,12 @@ func New(o Options) middleware.Middleware {
 	if o.Trusted == nil {
 		o.Trusted = func(string) bool { return false }
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	answers, _ := lru.New[callstate.Binding, annotation.Annotations](maxEarlier) // fails only for a size below 1
-	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers}
+	o.Rules.check()
+	o.Rules = maps.Clone(o.Rules)
+	j := &judge{Options: o, earlier: answers}
 	j.asking = &bounded.Bound{Limit: o.Timeout, Name: "preflight: the resolver", Logger: o.Logger, Late: new(atomic.Uint64)}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 	j.edits = callstate.JudgeBy(m)
@@ -70,7 +71,6 @@ func New(o Options) middleware.Middleware {
 
 type judge struct {
 	Options
-	rules  map[toolKey]Rule
 	asking *bounded.Bound
 	edits  callstate.Judge // the middleware itself, for arguments that a person edits
 
@@ -130,10 +130,10 @@ func (j *judge) mayJudge(tool *middleware.Tool) bool {
 }
 
 func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
-	if tool == nil {
+	if tool == nil || len(j.Rules) == 0 {
 		return nil, false
 	}
-	rule, ok := j.rules[toolKey{tool.Server, tool.Name()}]
+	rule, ok := j.Rules[tool.String()]
 	return rule, ok
 }
 

@@ -35,7 +35,6 @@ func (e *LimitedError) Error() string {
 	return fmt.Sprintf("ratelimit: %s was refused: there is room for it in %v, which is too long to wait; call it again then", e.Tool, shown(e.Wait))
 }
 
-// ForModel says when the call may be made again.
 func (e *LimitedError) ForModel() string {
 	switch {
 	case e.Permanent():

@@ -272,7 +272,6 @@ func (e *NoReplicaError) Error() string {
 	return fmt.Sprintf("route: no replica may have %s, which is %s: %s%s", e.Tool, e.Tool.Safety(), strings.Join(reasons, ", "), next)
 }
 
-// ForModel says whether waiting helps.
 func (e *NoReplicaError) ForModel() string {
 	text := e.Tool.ModelName() + " was not called: its server cannot take the call now. "
 	if e.After > 0 {

@@ -153,7 +153,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("timeout: %s gave no answer within %v; if it usually takes longer, raise its estimated duration or timeout.Options.Default", e.Tool, e.After)
 }
 
-// ForModel returns how long the attempt took.
 func (e *Error) ForModel() string {
 	return fmt.Sprintf("%s gave no answer within %v. Ask it for less, use another tool, or tell the user.", e.Tool.ModelName(), e.After)
 }

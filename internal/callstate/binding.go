@@ -130,7 +130,6 @@ func (e *ArgumentsError) Error() string {
 
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// ForModel returns what the model has to correct.
 func (e *ArgumentsError) ForModel() string {
 	return fmt.Sprintf("The arguments for %s are refused: %v. Send one JSON object, each member once.", e.Tool.ModelName(), e.Err)
 }

@@ -161,7 +161,6 @@ func (e *NotCoveredError) Error() string {
 		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
 }
 
-// ForModel tells the model that the arguments are at fault.
 func (e *NotCoveredError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
 }
