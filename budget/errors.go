@@ -3,7 +3,6 @@ package budget
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -51,7 +50,7 @@ func (e *StoppedError) ForModel() string { return e.text(e.Tool.ModelName()) + "
 func (e *StoppedError) text(tool string) string {
 	if e.Reason == Loop {
 		return fmt.Sprintf("%s was stopped: %s. Use the answer that you have, change the arguments, or do something else; "+
-			"this call is let through again in %v", tool, e.round(), shown(e.After))
+			"this call is let through again in %v", tool, e.round(), fault.RoundUp(e.After, time.Second))
 	}
 	what := "this session"
 	if e.Class != "" {
@@ -62,7 +61,7 @@ func (e *StoppedError) text(tool string) string {
 			tool, what, e.Limit.Cost)
 	}
 	return fmt.Sprintf("%s was stopped: %s has used up %s. Finish with what you have and tell the user what is missing; "+
-		"the budget begins anew in %v if no call is made until then", tool, what, e.used(), shown(e.After))
+		"the budget begins anew in %v if no call is made until then", tool, what, e.used(), fault.RoundUp(e.After, time.Second))
 }
 
 func (e *StoppedError) round() string {
@@ -83,14 +82,6 @@ func (e *StoppedError) used() string {
 		return fmt.Sprintf("the %v that its calls may take", e.Limit.Time)
 	}
 	return fmt.Sprintf("the %d calls that it may make", e.Limit.Calls)
-}
-
-// shown rounds up to whole seconds, so that a call which waits that long is let through.
-func shown(d time.Duration) time.Duration {
-	if r := d.Truncate(time.Second); r < d && d < math.MaxInt64-time.Second {
-		return r + time.Second
-	}
-	return d
 }
 
 func (e *StoppedError) Is(target error) bool { return target == ErrStopped }
