@@ -19,8 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A caller is the catalogue as one caller sees it: all of it, or a [View]. A tool that the caller does not
-// see is neither listed nor found, and a call of it ends as that of an unknown tool.
+// A caller is the catalogue as one caller sees it. A tool that it does not see is an unknown tool in every way.
 type caller struct {
 	c      *Catalog
 	sees   func(*middleware.Tool) bool

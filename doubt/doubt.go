@@ -10,7 +10,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -162,8 +164,7 @@ func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect
 	d.note(ctx, "in doubt", e, "")
 }
 
-// reconciled asks the host about each call in doubt, and returns those that still are. The
-// error holds the call that repeats one which has happened.
+// reconciled asks the host about each call in doubt, and returns those that still are. The error holds a repetition.
 func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*entry) (open []*entry, err error) {
 	if d.Reconcile == nil {
 		return all, nil
@@ -251,3 +252,41 @@ func (d *doubter) note(ctx context.Context, what string, e *entry, why string) {
 	callstate.Of(ctx).Decide("doubt", what, why)
 	d.Logger.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)
 }
+
+// ErrHeld is in the tree of every error by which this package holds a call.
+var ErrHeld = errors.New("doubt: held")
+
+// A HeldError reports that a call was not made, since an earlier one with the same effect
+// may have happened, or has.
+type HeldError struct {
+	fault.Final
+
+	Tool     *middleware.Tool
+	Since    time.Time // when the earlier call was made
+	Read     string    // the tool that shows whether it happened, as "server/tool"; "" if none is known
+	Happened bool      // the earlier call has happened
+}
+
+func (e *HeldError) Error() string {
+	may := "may have happened; look whether it did"
+	if e.Happened {
+		may = "has happened"
+	}
+	return fmt.Sprintf("doubt: %s was held: a call with the same effect, made at %s, %s", e.Tool, e.Since.UTC().Format(time.RFC3339), may)
+}
+
+func (e *HeldError) ForModel() string {
+	tool := e.Tool.ModelName()
+	earlier := fmt.Sprintf("%s was not called: an earlier call with the same effect, %s ago, ", tool, time.Since(e.Since).Round(time.Second))
+	if e.Happened {
+		return earlier + "has happened. Call it again only if it is to happen once more."
+	}
+	look := "Look first, with a tool that only reads, whether it did."
+	if server, name, ok := strings.Cut(e.Read, "/"); ok {
+		read := middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}
+		look = "Look first whether it did, with " + read.ModelName() + "."
+	}
+	return earlier + "may have happened. " + look + " If it did not, call it again, which needs the user's agreement."
+}
+
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }

@@ -59,8 +59,7 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	return withFreshness(t.annotate(def, name), def, name)
 }
 
-// sharedPrefix counts the words that all names begin with, without a plain verb, since a catalogue may do one
-// thing only, and without the last word of any name.
+// sharedPrefix counts the words that all names begin with, but no plain verb and no last word of a name.
 func sharedPrefix(names [][]word) int {
 	for n := 0; len(names) > 1; n++ {
 		for _, name := range names {
@@ -203,8 +202,7 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	return a
 }
 
-// idempotent reports whether a settled verb leads the name of a change that takes nothing away and creates
-// nothing. An update counts if a parameter names its target.
+// idempotent reports whether the name's settled verb neither deletes nor creates. An update needs a target parameter.
 func (t *tool) idempotent(f finding) bool {
 	created := t.r.main.effect == adds || t.r.also.effect == adds
 	if t.v.verb.sense&settled == 0 || !f.effect.writes() || f.effect.dangerous() || created {

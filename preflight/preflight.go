@@ -98,7 +98,9 @@ func (c *caller) will(tool *middleware.Tool) string {
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if c.mayJudge(call.Tool) && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
+	_, judges := c.rule(call.Tool)
+	judges = judges || c.Resolver != nil || call.Tool != nil && optional(call.Tool.Annotations) != nil
+	if judges && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
 		ctx = callstate.WithJudge(ctx, c.edits)
 	}
 	found, err := c.classify(ctx, call)
@@ -121,12 +123,6 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 type finding struct {
 	over      callstate.Over // nil where the class stays
 	what, why string         // for the note, "" where there is nothing to say
-}
-
-// mayJudge reports whether the class of a tool's calls may depend on their arguments.
-func (j *judge) mayJudge(tool *middleware.Tool) bool {
-	_, ok := j.rule(tool)
-	return ok || j.Resolver != nil || tool != nil && optional(tool.Annotations) != nil
 }
 
 func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
@@ -244,8 +240,7 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	return finding{over(strictest), "answer", why}, nil
 }
 
-// strictest returns the stricter of this answer and an earlier one to the same call, by the class that each gives it,
-// and whether these differ.
+// strictest returns the stricter of this answer and an earlier one to the same call, and whether their classes differ.
 func (j *judge) strictest(call callstate.Binding, now annotation.Annotations, class func(annotation.Annotations) annotation.Safety) (_ annotation.Annotations, differs bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

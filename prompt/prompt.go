@@ -302,8 +302,12 @@ func (s *sections) rules(p middleware.Description) string {
 	if s.has(annotation.Safe) {
 		rules = append(rules, readRule(p))
 	}
-	if s.has(annotation.Moderate) {
-		rules = append(rules, writeRule(p))
+	switch {
+	case !s.has(annotation.Moderate):
+	case p.ConfirmsWrites:
+		rules = append(rules, "**Write tools**: call when the task needs it. "+userIsAsked)
+	default:
+		rules = append(rules, "**Write tools**: call when the task needs it, without asking first.")
 	}
 	if risky := s.risky(); risky != "" {
 		rules = append(rules, riskyRule(risky, fateOfDangerous(p)))
@@ -352,13 +356,6 @@ func readRule(p middleware.Description) string {
 
 const userIsAsked = "The user is asked before the call is made, unless they have agreed to it already, " +
 	"so do not ask a second time. A call that the user turns down is not made."
-
-func writeRule(p middleware.Description) string {
-	if p.ConfirmsWrites {
-		return "**Write tools**: call when the task needs it. " + userIsAsked
-	}
-	return "**Write tools**: call when the task needs it, without asking first."
-}
 
 func riskyRule(who string, f fate) string {
 	switch f {

@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -48,8 +50,7 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.o.MaxWaiters, Buckets: slices.Clone(buckets)})
 }
 
-// buckets appends the buckets that a call takes a token from, the tool's own first. It reports false if the
-// tool's hint allows no calls, or is not a number that could be kept.
+// buckets appends the buckets of a call, the tool's own first. It reports false if the hint allows no calls.
 func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 	if hint := tool.Annotations.RateLimitHint; hint != nil {
 		if !(*hint > 0) || math.IsInf(*hint, 1) {
@@ -131,8 +132,7 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 	}
 }
 
-// take asks all replicas' limiter, and this replica's share if that gives no answer. A waiter asks in this order
-// again.
+// take asks the shared limiter, or this replica's share if that gives no answer.
 func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
 	if l.o.Shared == nil {
 		return l.local.enter(ctx, w)
@@ -191,3 +191,55 @@ func givenUp(ctx context.Context) error {
 	}
 	return fault.GivenUp(ctx)
 }
+
+// ErrLimited is in the tree of every error by which this package refuses a call.
+var ErrLimited = errors.New("ratelimit: too many calls")
+
+// A LimitedError reports which call was refused and when there will be room. The call was not sent.
+type LimitedError struct {
+	fault.Unsent
+
+	Tool *middleware.Tool
+	// Wait is how long the call would have to wait as of now; 0 means for ever, since its tool allows no calls.
+	Wait time.Duration
+	// Full is set if the host's limiter has no room for another bucket, and the quota of the scope is not used
+	// up.
+	Full bool
+}
+
+func (e *LimitedError) Error() string {
+	switch {
+	case e.Permanent():
+		return fmt.Sprintf("ratelimit: %s was refused: its rateLimitHint allows no calls; use another tool, or correct the hint", e.Tool)
+	case e.Full:
+		return fmt.Sprintf("ratelimit: %s was refused: the host's limiter has no room for the buckets of another scope; call it again in %v", e.Tool, shown(e.Wait))
+	}
+	return fmt.Sprintf("ratelimit: %s was refused: there is room for it in %v, which is too long to wait; call it again then", e.Tool, shown(e.Wait))
+}
+
+func (e *LimitedError) ForModel() string {
+	switch {
+	case e.Permanent():
+		return fmt.Sprintf("%s was not called: its limit allows no calls at all. Use another tool.", e.Tool.ModelName())
+	case e.Full:
+		return fmt.Sprintf("%s was not called: the host serves too many users at the moment. Call it again in %v.", e.Tool.ModelName(), shown(e.Wait))
+	}
+	return fmt.Sprintf("%s was not called: there were too many calls. Call it again in %v, or do something else first.", e.Tool.ModelName(), shown(e.Wait))
+}
+
+// shown rounds up, so that a call which waits as long as it was told fits.
+func shown(d time.Duration) time.Duration {
+	unit := time.Second
+	if d < 10*time.Second {
+		unit = time.Millisecond
+	}
+	return fault.RoundUp(d, unit)
+}
+
+func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
+
+// Permanent reports whether no wait will help.
+func (e *LimitedError) Permanent() bool { return e.Wait <= 0 }
+
+// RetryAfter returns how long it is of no use to call again, 0 if it never is of use.
+func (e *LimitedError) RetryAfter() time.Duration { return e.Wait }

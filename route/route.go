@@ -62,8 +62,10 @@ func New(o Options, pools ...*Pool) middleware.Middleware {
 			panic("route: New was given a nil pool")
 		case byServer[p.server] != nil:
 			panic("route: New was given two pools of the server " + p.server)
+		case p.used.Swap(true):
+			panic("route: the pool of " + p.server + " is in use already; make one for each middleware")
 		}
-		p.use(o)
+		p.o = o
 		byServer[p.server] = p
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller { return &router{next, byServer} }
@@ -155,8 +157,7 @@ func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (r
 	return res, err
 }
 
-// A state is the health of one replica, learned from real calls alone. It fails after several failures in a row and
-// recovers after several successes in a row.
+// A state is the health of one replica, learned from calls: several failures or successes in a row change it.
 type state struct {
 	busy   int       // calls under way
 	streak int       // failures in a row while healthy, successes in a row while not

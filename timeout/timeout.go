@@ -122,8 +122,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return nil, ended(ctx, call, err)
 }
 
-// ranOut returns how an attempt ended whose own time was over. That it may have happened comes first, since
-// the model must read it.
+// ranOut returns the error of an attempt whose own time was over. The model must read that it may have happened.
 func ranOut(call middleware.Call, own *Error) error {
 	if said, ok := errors.AsType[*middleware.OutcomeUnknownError](own.err); ok {
 		return &middleware.OutcomeUnknownError{Tool: said.Tool, Check: said.Check, Err: own}
@@ -131,8 +130,7 @@ func ranOut(call middleware.Call, own *Error) error {
 	return middleware.OutcomeUnknown(call, own)
 }
 
-// ended returns err, with the cause in front if the caller's context is done. The facts of err stay readable;
-// those of the cause are about something else.
+// ended returns err, with the cause in front if the caller's context is done. Only the facts of err stay readable.
 func ended(ctx context.Context, call middleware.Call, err error) error {
 	if ctx.Err() == nil {
 		return err

@@ -212,8 +212,7 @@ func httpShouts(text string) bool {
 
 var httpCapitals = regexp.MustCompile(`^\s*([A-Z]{3,})\s+[A-Z]{3,}\b`)
 
-// nameWords cuts a path or a name into its words, in small letters: snake_case, camelCase, and whatever else is
-// between letters. Words that only camelCase cuts are returned whole as well, since many servers ignore the case.
+// nameWords returns the words of a path or name in small letters. A camelCase word is returned whole as well.
 func nameWords(s string) []string {
 	words := append(nameWord.FindAllString(strings.ToLower(s), -1), nameWord.FindAllString(s, -1)...)
 	for i, word := range words {
