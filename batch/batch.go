@@ -39,11 +39,6 @@ type Options struct {
 	MaxCalls int
 }
 
-const (
-	defaultParallel = 16
-	defaultMaxCalls = 128
-)
-
 // An Outcome is how one call ended. Exactly one of Result and Err is not nil.
 type Outcome struct {
 	Call   middleware.Call // as it was handed in
@@ -75,7 +70,7 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	outcomes := make([]Outcome, len(calls))
 	servers := make([]string, 0, len(calls))
 	made := make([]int, 0, len(calls))
-	most, seen := cmp.Or(o.MaxCalls, defaultMaxCalls), make(map[string]bool, len(calls))
+	most, seen := cmp.Or(o.MaxCalls, 128), make(map[string]bool, len(calls))
 	for i, call := range calls {
 		outcomes[i].Call = call
 		switch {
@@ -84,12 +79,16 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 		case call.ID != "" && seen[call.ID]:
 			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID)}
 		default:
-			made, servers = append(made, i), append(servers, server(call.Tool))
+			server := ""
+			if call.Tool != nil {
+				server = call.Tool.Server
+			}
+			made, servers = append(made, i), append(servers, server)
 		}
 		seen[call.ID] = true
 	}
 	var all sync.WaitGroup
-	for n, k := range turn.New(cmp.Or(o.Parallel, defaultParallel), servers...) {
+	for n, k := range turn.New(cmp.Or(o.Parallel, 16), servers...) {
 		all.Go(func() { run(ctx, caller, k, &outcomes[made[n]]) })
 		<-k.Here() // so that an earlier call never waits for a later one, whatever stands in the chain
 	}
@@ -97,14 +96,6 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	return outcomes
 }
 
-func server(tool *middleware.Tool) string {
-	if tool == nil {
-		return ""
-	}
-	return tool.Server
-}
-
-// run makes the call of a ticket.
 func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out *Outcome) {
 	defer k.Done()
 	defer func() { // a tool may have ended the goroutine
@@ -135,7 +126,6 @@ func (e *NotMadeError) Error() string {
 	return fmt.Sprintf("batch: %s was not called: %v", e.Tool, e.Err)
 }
 
-// ForModel says what the model can do about it.
 func (e *NotMadeError) ForModel() string {
 	name := e.Tool.ModelName()
 	if errors.Is(e.Err, ErrTooMany) {
@@ -144,7 +134,6 @@ func (e *NotMadeError) ForModel() string {
 	return name + " was not called: another call of this turn has the same id. Nothing has happened. Call it again with an id of its own."
 }
 
-// Unwrap returns the reason.
 func (e *NotMadeError) Unwrap() error { return e.Err }
 
 // Tools are the tools that a model may call: a *catalog.Catalog, or a *catalog.View of it for one caller.
@@ -239,24 +228,12 @@ func result(tool *middleware.Tool, res *mcp.CallToolResult, err error) *mcp.Call
 	case err != nil:
 		return output.Failure(tool, err)
 	case res.NeedsInput() || len(res.InputRequests) > 0 || res.RequestState != "":
-		return output.Failure(tool, inputError{tool})
+		err := fmt.Errorf("batch: %s asks for input; a loop has no way to ask for it", tool)
+		return output.Failure(tool, fault.Told(err, true,
+			tool.ModelName()+" asks for more than its arguments, and that cannot be given here. Do not call it again; tell the user."))
 	}
 	return res
 }
-
-// An inputError stands for a tool that asks back, since a loop has nobody to ask.
-type inputError struct{ tool *middleware.Tool }
-
-func (e inputError) Error() string {
-	return fmt.Sprintf("batch: %s asks for input; a loop has no way to it", e.tool)
-}
-
-func (e inputError) ForModel() string {
-	return e.tool.ModelName() + " asks for more than its arguments, and that cannot be given here. Do not call it again; tell the user."
-}
-
-// Permanent reports that the same call would only ask again.
-func (inputError) Permanent() bool { return true }
 
 // ResultError returns the failure that a result reports as an error with the same text,
 // for an SDK that knows failures only as errors. It returns nil for any other result.
@@ -264,10 +241,6 @@ func ResultError(res *mcp.CallToolResult) error {
 	if res == nil || !res.IsError {
 		return nil
 	}
-	return &failure{output.Text(res)}
+	text := output.Text(res)
+	return fault.Told(errors.New(text), false, text)
 }
-
-type failure struct{ text string }
-
-func (f *failure) Error() string    { return f.text }
-func (f *failure) ForModel() string { return f.text }

@@ -100,12 +100,12 @@ func connect(ctx context.Context) *mcp.ClientSession {
 	return session
 }
 
-// A retry that stands outside the person asks again for each attempt.
+// A retry that is outside the person asks again for each attempt.
 func ExampleVerify() {
 	nobody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
 	for _, problem := range chain.Verify(chain.New(retry.New(retry.Options{}), hitl.New(nobody, hitl.Options{}))) {
 		fmt.Println(problem)
 	}
 	// Output:
-	// retry stands outside hitl: a person is asked again for each attempt; put hitl further out
+	// retry is outside hitl: a person is asked again for each attempt; put hitl further out
 }

@@ -3,8 +3,8 @@ package middleware
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -31,71 +31,27 @@ type Digest [sha256.Size]byte
 // String returns the digest as lower-case hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// NewTool returns a tool with a private copy of the definition, which must be valid JSON, and its digest.
+// NewTool returns a tool with its digest and a private copy of the definition, which must be valid JSON.
 func NewTool(server string, definition *mcp.Tool, a annotation.Annotations) (*Tool, error) {
-	digest, err := digestOf(definition)
-	if err != nil {
-		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
-	}
-	private, err := copyOf(definition)
-	if err != nil {
-		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
-	}
-	return &Tool{Server: server, Definition: private, Annotations: a, Digest: digest}, nil
-}
-
-var forms = sync.Pool{New: func() any { return new([]byte) }}
-
-// digestOf hashes the canonical JSON of a definition.
-func digestOf(d *mcp.Tool) (Digest, error) {
 	buf := forms.Get().(*[]byte)
 	defer forms.Put(buf)
-	form, err := canonical.AppendTool((*buf)[:0], d)
+	form, err := canonical.AppendTool((*buf)[:0], definition)
+	private := new(mcp.Tool)
+	if err == nil {
+		err = json.Unmarshal(form, private)
+	}
 	if err != nil {
-		return Digest{}, err
+		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
 	}
 	if cap(form) <= maxPooled {
 		*buf = form
 	}
-	return sha256.Sum256(form), nil
+	return &Tool{Server: server, Definition: private, Annotations: a, Digest: sha256.Sum256(form)}, nil
 }
+
+var forms = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxPooled = 256 << 10
-
-func copyOf(d *mcp.Tool) (*mcp.Tool, error) {
-	out := *d
-	if len(d.Meta) > 0 {
-		meta, err := canonical.Copy(map[string]any(d.Meta))
-		if err != nil {
-			return nil, err
-		}
-		out.Meta = meta.(map[string]any) // the copy of a map is one
-	}
-	var err error
-	if out.InputSchema, err = canonical.Copy(d.InputSchema); err != nil {
-		return nil, err
-	}
-	if out.OutputSchema, err = canonical.Copy(d.OutputSchema); err != nil {
-		return nil, err
-	}
-	if a := d.Annotations; a != nil {
-		private := *a
-		private.DestructiveHint, private.OpenWorldHint = copyBool(a.DestructiveHint), copyBool(a.OpenWorldHint)
-		out.Annotations = &private
-	}
-	out.Icons = slices.Clone(d.Icons)
-	for i := range out.Icons {
-		out.Icons[i].Sizes = slices.Clone(out.Icons[i].Sizes)
-	}
-	return &out, nil
-}
-
-func copyBool(b *bool) *bool {
-	if b == nil {
-		return nil
-	}
-	return new(*b)
-}
 
 // Name returns the name that the server gave the tool, "" for no tool.
 func (t *Tool) Name() string {
@@ -118,17 +74,17 @@ func (t *Tool) Safety() annotation.Safety {
 	if t == nil {
 		return annotation.Unknown
 	}
-	a := &t.Annotations // every room asks, and all of them are long
+	a := &t.Annotations // Annotations.Safety would copy all of them
 	return annotation.SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
 }
 
 // maxModelName is the longest name that common model APIs accept.
 const maxModelName = 64
 
-// maxModelPrefix leaves room for two underscores and the digits of a hash.
+// maxModelPrefix leaves space for two underscores and the digits of a hash.
 const maxModelPrefix = maxModelName - len("__") - hashed
 
-// hashed is how much a hash adds to a name that it tells apart.
+// hashed is the length of the hash that makes a name unique.
 const hashed = len("_01234567")
 
 // ModelName returns the name that a model is given: "server__tool". The part before the first two underscores
@@ -206,7 +162,7 @@ func (t *Tool) Explain() string {
 		fmt.Fprintf(&b, "  %-13s %-5s %s\n", known.word, known.value, e)
 	}
 	if a.Safety() == annotation.Unknown {
-		b.WriteString("  nothing known: no one that you trust declared what it does, and no word of the name says it\n")
+		b.WriteString("  nothing known: no trusted declaration, and no word of the name that is understood\n")
 	}
 	return b.String()
 }

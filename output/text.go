@@ -105,7 +105,6 @@ func sorry(tool *middleware.Tool) string {
 	return name + " failed. Try other arguments or another tool, or tell the user that it does not work."
 }
 
-// failed returns the result for an error, whose text goes to the log.
 func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
 	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
 	if p, ok := errors.AsType[*fault.PanicError](err); ok {
@@ -150,31 +149,18 @@ func facts(err error) string {
 	return text
 }
 
-// A withheldError reports that a call has been made, and why the model does not see its result.
-type withheldError struct {
-	tool *middleware.Tool
-	what string
-	err  error
-}
-
-func (e *withheldError) Error() string {
-	return fmt.Sprintf("output: the answer of %s %s and is withheld from the model: %v", e.tool, e.what, e.err)
-}
-
-func (e *withheldError) Unwrap() error { return e.err }
-
-// Permanent reports that the call was made and answered.
-func (e *withheldError) Permanent() bool { return true }
-
-func (e *withheldError) ForModel() string {
-	text := fmt.Sprintf("%s answered, but its answer %s, so it is withheld.", e.tool.ModelName(), e.what)
-	if e.tool.Safety() != annotation.Safe {
-		text += " The call was made: do not make it again."
+// withheld returns the error of a call that was made, and of which the model does not see the result.
+func withheld(tool *middleware.Tool, what string, err error) error {
+	told := fmt.Sprintf("%s answered, but its answer %s, so it is withheld.", tool.ModelName(), what)
+	if tool.Safety() != annotation.Safe {
+		told += " The call was made: do not make it again."
 	}
-	if errors.Is(e.err, errTooLong) {
-		return text + " Ask for less at a time."
+	if errors.Is(err, errTooLong) {
+		told += " Ask for less at a time."
+	} else {
+		told += " Use another tool, or tell the user."
 	}
-	return text + " Use another tool, or tell the user."
+	return fault.Told(fmt.Errorf("output: the answer of %s %s and is withheld from the model: %w", tool, what, err), true, told)
 }
 
 var errTooLong = errors.New("it cannot be cut to fit; raise output.Options.Limit, or let the tool answer with less")

@@ -78,12 +78,11 @@ func (e *InvalidArgumentsError) Error() string {
 	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, cut(e.Err.Error(), maxMessage))
 }
 
-// ForModel leaves out the server's own words, which may tell of its inside.
+// ForModel leaves out the server's own words, which may reveal internals.
 func (e *InvalidArgumentsError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: its server says that the arguments are invalid. Compare them with what the tool takes, and call it again with others."
 }
 
-// Unwrap returns what the server said.
 func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
 
 func invalid(err error) bool {
@@ -96,7 +95,7 @@ var deciding = []annotation.Field{
 	annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.IdempotentHint, annotation.RequiresConfirmation,
 }
 
-// over lays a verdict of the host's over what is known of the tool. What the verdict leaves open nobody knows.
+// over lays a verdict of the host's over what is known of the tool. What it leaves open is unknown.
 func (v Verdict) over() callstate.Over {
 	layer := hints(v.Annotations)
 	if layer.Safety() == annotation.Unknown {
@@ -119,11 +118,10 @@ func hints(a annotation.Annotations) annotation.Annotations {
 	}
 }
 
-// layer completes a server's answer by MCP's defaults, the strictest there are. It returns the hints in which the
-// answer is worse than what the tool declares for every call.
+// layer completes a server's answer by MCP's strict defaults. Worse are the hints that the tool declares less strict.
 func layer(tool *middleware.Tool, answer annotation.Annotations) (complete annotation.Annotations, worse []annotation.Field) {
 	a := hints(answer)
-	if a.RequiresConfirmation == annotation.No { // it is no hint of MCP's, and can only be added
+	if a.RequiresConfirmation == annotation.No { // it is not a hint of MCP, and can only be added
 		a.RequiresConfirmation = annotation.Unset
 	}
 	declared, _ := annotation.FromTool(tool.Definition) // what it cannot say it does not promise
@@ -176,8 +174,7 @@ func hosts(a annotation.Annotations) annotation.Annotations {
 	return word.Without(others...)
 }
 
-// unanswered returns what applies to a call whose server failed to answer: the static class if it was stated; if it
-// was only inferred, a person is asked and sees what happened.
+// unanswered is for a server that failed to answer: the static class counts if stated; else a person is asked.
 func unanswered(tool *middleware.Tool, said string) callstate.Over {
 	declared, _ := annotation.FromTool(tool.Definition)
 	if stated(declared) || stated(hosts(tool.Annotations)) {
@@ -188,7 +185,7 @@ func unanswered(tool *middleware.Tool, said string) callstate.Over {
 	return raising(ask)
 }
 
-// stated reports whether a says anything of what a call does.
+// stated reports whether a has a hint about what a call does.
 func stated(a annotation.Annotations) bool {
 	return a.ReadOnly != annotation.Unset || a.Destructive != annotation.Unset || a.RequiresConfirmation != annotation.Unset
 }

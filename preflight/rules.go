@@ -26,7 +26,7 @@ type Rules map[string]Rule
 // a [Resolver].
 type Rule func(Arguments) (v Verdict, ok bool)
 
-// A Probe reads the text of one argument and judges the call. What it cannot read with certainty is destructive.
+// A Probe reads the text of one argument and judges the call. A text that it cannot read with certainty is destructive.
 type Probe func(text string) Verdict
 
 // A Verdict is what a probe or a rule found. The zero Verdict is dangerous.
@@ -103,10 +103,10 @@ func (c Condition) And(argument string, values ...any) Condition {
 	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
 }
 
-// Safe says that such a call only reads.
+// Safe declares that such a call only reads.
 func (c Condition) Safe() Rule { return c.rule(annotation.ReadOnly(), certain) }
 
-// Moderate says that such a call adds something and takes nothing away.
+// Moderate declares that such a call adds something and takes nothing away.
 func (c Condition) Moderate() Rule { return c.rule(annotation.Write(), certain) }
 
 // Dangerous declares such a call destructive. Since it raises, it also counts if the condition may hold: for a value in
@@ -180,37 +180,22 @@ func (c Condition) String() string {
 	return strings.Join(parts, " and ")
 }
 
-type toolKey struct{ server, tool string }
-
-// index checks the rules.
-func (r Rules) index() map[toolKey]Rule {
-	out := make(map[toolKey]Rule, len(r))
+// check panics if a rule is nil or its name is not "server/tool".
+func (r Rules) check() {
 	for name, rule := range r {
-		key, err := splitName(name)
-		if err == nil && rule == nil {
-			err = fmt.Errorf("the rule is nil")
+		server, tool, ok := strings.Cut(name, "/")
+		switch err := toolname.Check(tool); {
+		case !ok || server == "":
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: write "server/tool", for example "github/issue_write"`, name))
+		case err != nil:
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: there can be no such tool: %v; write "server/tool"`, name, err))
+		case rule == nil:
+			panic(fmt.Sprintf("preflight: Options.Rules[%q]: the rule is nil", name))
 		}
-		if err != nil {
-			panic(fmt.Sprintf("preflight: Options.Rules[%q]: %v", name, err))
-		}
-		out[key] = rule
 	}
-	return out
 }
 
-// splitName reads "server/tool".
-func splitName(name string) (toolKey, error) {
-	server, tool, ok := strings.Cut(name, "/")
-	if !ok || server == "" {
-		return toolKey{}, fmt.Errorf(`write "server/tool", for example "github/issue_write"`)
-	}
-	if err := toolname.Check(tool); err != nil {
-		return toolKey{}, fmt.Errorf(`there can be no such tool: %w; write "server/tool"`, err)
-	}
-	return toolKey{server, tool}, nil
-}
-
-// Arguments are the arguments of one call, one JSON object in which no member is given twice, for all rules.
+// Arguments are the arguments of one call, one JSON object without a repeated member.
 type Arguments struct {
 	members map[string]json.RawMessage
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// Servers has limits of single servers, by id, instead of PerMinute and Burst. Nil means that all have the
 	// same.
 	Servers map[string]Limit
+	// OneQuota gives each server one quota, which all scopes share, as a server that knows one client counts. False
+	// means that each scope has a quota of its own.
+	OneQuota bool
 	// MaxWait is the longest wait, unless the context ends earlier; a longer one is refused at once. 0 means one
 	// minute.
 	MaxWait time.Duration
@@ -71,18 +74,11 @@ func New(opts Options) middleware.Middleware { return newLimiter(opts).middlewar
 
 func newLimiter(opts Options) *limiter {
 	check(opts)
-	log := cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	return &limiter{
-		all:        Limit{opts.PerMinute, opts.Burst},
-		servers:    maps.Clone(opts.Servers),
-		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
-		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
-		log:        log,
-		local:      NewMemory(),
-		shared:     opts.Shared,
-		bound:      &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: log, Late: new(atomic.Uint64)},
-		replicas:   opts.Replicas,
-	}
+	opts.Servers = maps.Clone(opts.Servers)
+	opts.MaxWait, opts.MaxWaiters = cmp.Or(opts.MaxWait, time.Minute), cmp.Or(opts.MaxWaiters, 1000)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	bound := &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: opts.Logger, Late: new(atomic.Uint64)}
+	return &limiter{o: opts, local: NewMemory(), bound: bound}
 }
 
 func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {

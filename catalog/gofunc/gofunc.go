@@ -67,20 +67,21 @@ func New[In, Out any](name, description string, own annotation.Annotations, f fu
 	}
 	t.ToolCaller = middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		var in In
-		if err := t.decode(call, &in); err != nil {
-			if invalid, ok := errors.AsType[*invalidError](err); ok {
-				invalid.edited = callstate.Edited(ctx, &call)
-			}
+		if err := t.decode(ctx, call, &in); err != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
 			return nil, fault.GivenUp(ctx)
 		}
 		out, err := f(ctx, in)
-		if err != nil {
-			return failed(err)
+		if err == nil {
+			return answer(out, structured)
 		}
-		return answer(out, structured)
+		text := middleware.ForModel(err)
+		if text == "" || middleware.NotSent(err) {
+			return nil, fault.Ran(err)
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
 	})
 	return t
 }
@@ -110,14 +111,6 @@ func allowNil(s *jsonschema.Schema) {
 	}
 }
 
-func failed(err error) (*mcp.CallToolResult, error) {
-	text := middleware.ForModel(err)
-	if text == "" || middleware.NotSent(err) {
-		return nil, fault.Ran(err)
-	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
-}
-
 func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 	switch out := out.(type) {
 	case *mcp.CallToolResult:
@@ -140,14 +133,12 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 }
 
 // Failed returns an error by which a func of [New] tells the model why it failed, without internals of the host.
-func Failed(format string, args ...any) error { return &failedError{fmt.Sprintf(format, args...)} }
+func Failed(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	return fault.Told(errors.New(text), false, text)
+}
 
-type failedError struct{ text string }
-
-func (e *failedError) Error() string    { return e.text }
-func (e *failedError) ForModel() string { return e.text }
-
-func (f Func) decode(call middleware.Call, in any) error {
+func (f Func) decode(ctx context.Context, call middleware.Call, in any) error {
 	if err := session.CheckArguments(call); err != nil {
 		return err
 	}
@@ -163,35 +154,14 @@ func (f Func) decode(call middleware.Call, in any) error {
 	if err == nil {
 		err = json.Unmarshal(arguments, in)
 	}
-	if err != nil {
-		return &invalidError{tool: call.Tool, err: err}
+	if err == nil {
+		return nil
 	}
-	return nil
-}
-
-type refused = fault.Final
-
-// An invalidError reports arguments that the schema does not allow; a person may have edited them.
-type invalidError struct {
-	refused
-
-	tool   *middleware.Tool
-	err    error
-	edited bool
-}
-
-func (e *invalidError) Error() string {
-	if e.edited {
-		return fmt.Sprintf("gofunc: the arguments of %s, as a person edited them, are not what its schema allows: %v", e.tool, e.err)
+	edited, told := "", fmt.Sprintf("The arguments for %s are refused: %v. Nothing has happened. Send what its schema asks for.", call.Tool.ModelName(), err)
+	if callstate.Edited(ctx, &call) {
+		edited = ", as a person edited them,"
+		told = fmt.Sprintf("%s was not called: a person changed its arguments, and its schema does not allow what they wrote: %v. Nothing has happened. Tell the user.", call.Tool.ModelName(), err)
 	}
-	return fmt.Sprintf("gofunc: the arguments of %s are not what its schema allows: %v", e.tool, e.err)
+	err = fmt.Errorf("gofunc: the arguments of %s%s are not what its schema allows: %w", call.Tool, edited, err)
+	return fault.Told(fault.Unsendable(err), true, told)
 }
-
-func (e *invalidError) ForModel() string {
-	if e.edited {
-		return fmt.Sprintf("%s was not called: a person changed its arguments, and its schema does not allow what they wrote: %v. Nothing has happened. Tell the user.", e.tool.ModelName(), e.err)
-	}
-	return fmt.Sprintf("The arguments for %s are refused: %v. Nothing has happened. Send what its schema asks for.", e.tool.ModelName(), e.err)
-}
-
-func (e *invalidError) Unwrap() error { return e.err }

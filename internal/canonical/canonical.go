@@ -33,10 +33,6 @@ func (e *Error) Error() string   { return fmt.Sprintf("%s (at byte %d)", e.Reaso
 func (e *Error) NotSent() bool   { return true }
 func (e *Error) Permanent() bool { return true }
 
-func tooDeep(at int) error {
-	return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: at}
-}
-
 // AppendObject appends the canonical form of the arguments of a call to dst, {} for none. It refuses members of
 // one object whose names differ only in case, at any depth.
 func AppendObject(dst, src []byte) ([]byte, error) {
@@ -145,7 +141,7 @@ func skipSpace(src []byte, i int) int {
 
 func (w *writer) value(depth int) error {
 	if depth > MaxDepth {
-		return tooDeep(w.pos)
+		return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: w.pos}
 	}
 	switch c := w.next(); {
 	case c == '{':
@@ -287,46 +283,4 @@ func AppendTool(dst []byte, d *mcp.Tool) ([]byte, error) {
 		return dst, err
 	}
 	return Append(dst, raw)
-}
-
-// Copy returns a private copy of v, as encoding/json would decode what it would write for it.
-func Copy(v any) (any, error) { return copied(v, 0) }
-
-func copied(v any, depth int) (_ any, err error) {
-	if depth > MaxDepth {
-		return nil, tooDeep(0)
-	}
-	switch v := v.(type) {
-	case nil, bool, string, float64:
-		return v, nil
-	case map[string]any:
-		if v == nil {
-			return nil, nil //nolint:nilnil // it is JSON's null
-		}
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			if out[k], err = copied(e, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	case []any:
-		if v == nil {
-			return nil, nil //nolint:nilnil // it is JSON's null
-		}
-		out := make([]any, len(v))
-		for i, e := range v {
-			if out[i], err = copied(e, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var out any
-	err = json.Unmarshal(raw, &out)
-	return out, err
 }

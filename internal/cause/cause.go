@@ -41,7 +41,6 @@ func (e *ended) Error() string {
 	return e.why.Error() + ": " + e.err.Error()
 }
 
-// Is reports whether the target is in the cause's tree or in the error's.
 func (e *ended) Is(target error) bool { return errors.Is(e.why, target) || errors.Is(e.err, target) }
 
 // As finds the target in the error's tree without the cause.

@@ -70,6 +70,20 @@ type unsendableError struct {
 
 func (e *unsendableError) Unwrap() error { return e.error }
 
+// Told returns err with a text for the model. The call of a permanent one would only fail again.
+func Told(err error, permanent bool, text string) error { return &toldError{err, permanent, text} }
+
+type toldError struct {
+	error
+
+	permanent bool
+	text      string
+}
+
+func (e *toldError) Unwrap() error    { return e.error }
+func (e *toldError) Permanent() bool  { return e.permanent }
+func (e *toldError) ForModel() string { return e.text }
+
 // InputRequired returns what the error asks of the maker of the call, and whether it has such a method.
 func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {
 	e, ok := errors.AsType[interface {
@@ -141,6 +155,14 @@ func (r *recoverer) Describe() middleware.Description {
 
 func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
+}
+
+// RoundUp rounds a wait up to a multiple of the unit, so that who waits as long as an error says waits long enough.
+func RoundUp(d, unit time.Duration) time.Duration {
+	if r := d.Truncate(unit); r < d && d < math.MaxInt64-unit {
+		return r + unit
+	}
+	return d
 }
 
 // RefuseNegative panics if the value of an option, such as "cache: Options.TTL", is negative or not finite.

@@ -46,7 +46,6 @@ type Target struct {
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
 }
 
-// execute hands a call over.
 func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if t.Ended == nil {
 		return t.Next.CallTool(ctx, call)
@@ -99,7 +98,7 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 	tool := callstate.Judged(ctx, &call, target.Tool)
 	call.Tool = tool
 	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, &call) {
-		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: unrecordedError{}}
+		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: errUnrecorded}
 	}
 	if !tool.Safety().MustConfirm() {
 		if callstate.Find(ctx, &call) != nil { // a person approved it all the same: this definition
@@ -190,7 +189,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
 }
 
-// ForModel says what the model can do. How the host can have a person asked is for the log.
 func (e *RefusedError) ForModel() string {
 	if e.Tool == nil {
 		return "The call names no tool. Choose one from the list."
@@ -202,16 +200,9 @@ func (e *RefusedError) ForModel() string {
 		"Do not call it again; tell the user, or choose a tool that only reads."
 }
 
-// An unrecordedError is about the host's record of calls, which no approval mends.
-type unrecordedError struct{}
+// errUnrecorded is about the host's record of calls, which no approval mends.
+var errUnrecorded = fault.Told(errors.New("nothing has recorded the call"), false,
+	"its calls must be recorded before they are made, and they are not. Do not call it again; tell the user that the record of calls does not work")
 
-func (unrecordedError) Error() string { return "nothing has recorded the call" }
-func (unrecordedError) ForModel() string {
-	return "its calls must be recorded before they are made, and they are not. Do not call it again; tell the user that the record of calls does not work"
-}
-
-// Is reports whether target is [ErrRefused].
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
-
-// Unwrap returns Err.
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *RefusedError) Unwrap() error        { return e.Err }

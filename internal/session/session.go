@@ -61,25 +61,7 @@ func CheckArguments(call middleware.Call) error {
 	return err
 }
 
-// A taskError reports that a server answered with a task or another unknown type: the call has not ended.
-type taskError struct {
-	tool *middleware.Tool
-	kind string
-}
-
-func (e *taskError) Error() string {
-	return fmt.Sprintf("session: %s was answered with a result of the type %.80q, which is not how it ended", e.tool, e.kind)
-}
-
-// ForModel returns that the call goes on.
-func (e *taskError) ForModel() string {
-	return e.tool.ModelName() + " has begun and has not ended: its server goes on with it as a task. Do not call it again; tell the user."
-}
-
-// Permanent reports that a repeat would only begin another task.
-func (e *taskError) Permanent() bool { return true }
-
-// ended returns an error for a result of an unknown type, which the SDK reads as an empty success.
+// ended returns an error for a task or another unknown type of result, which the SDK reads as an empty success.
 func ended(call middleware.Call, res *mcp.CallToolResult) error {
 	if len(res.Content) > 0 || res.StructuredContent != nil || res.IsError || res.NeedsInput() {
 		return nil
@@ -91,9 +73,10 @@ func ended(call middleware.Call, res *mcp.CallToolResult) error {
 	if err != nil || json.Unmarshal(raw, &wire) != nil || wire.ResultType == "" || wire.ResultType == "complete" {
 		return nil //nolint:nilerr // such a result is the caller's to read
 	}
-	e := &taskError{call.Tool, wire.ResultType}
+	told := call.Tool.ModelName() + " has begun and has not ended: its server goes on with it as a task. Do not call it again; tell the user."
+	err = fault.Told(fmt.Errorf("session: %s was answered with a result of the type %.80q, so it has not ended", call.Tool, wire.ResultType), true, told)
 	if call.Tool.Safety() == annotation.Safe {
-		return e
+		return err
 	}
-	return &middleware.OutcomeUnknownError{Tool: call.Tool, Check: e.ForModel(), Err: e}
+	return &middleware.OutcomeUnknownError{Tool: call.Tool, Check: told, Err: err}
 }

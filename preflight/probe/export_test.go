@@ -7,28 +7,31 @@ import (
 	"strings"
 )
 
-// ShellTableFaults says what is wrong with the table itself.
+// ShellTableFaults returns what is wrong with the table itself.
 func ShellTableFaults() (faults []string) {
-	seen := make(map[string]bool)
-	for _, row := range shellTable() {
-		for name := range strings.SplitSeq(row.names, ", ") {
-			if seen[name] {
-				faults = append(faults, name+" stands twice")
-			}
-			seen[name] = true
-		}
-		for flag := range strings.FieldsSeq(row.flags) {
-			if !strings.HasPrefix(flag, "-") || len(flag) < 2 {
-				faults = append(faults, fmt.Sprintf("%s: %q is no flag", row.names, flag))
-			}
-		}
-		if (row.operands == matched) != (row.shape != "") {
-			faults = append(faults, row.names+": a shape goes with matched operands, and only with them")
+	kinds := []operands{anything, globs, nothing, matched, urls, group}
+	named := 0
+	for line := range strings.Lines(strings.ReplaceAll(shellFile, "\n\t", " ")) {
+		if names, _, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(line[:1], "#$\t") {
+			named += 1 + strings.Count(names, ", ")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		if at := strings.LastIndex(name, " "); at >= 0 && !seen[name[:at]] {
-			faults = append(faults, name+" has no row above it")
+	if commands := len(shellCommands()); named != commands {
+		faults = append(faults, fmt.Sprintf("%d names for %d commands: one is there twice", named, commands))
+	}
+	for name, cmd := range shellCommands() {
+		for flag := range cmd.flags {
+			if !strings.HasPrefix(flag, "-") || len(flag) < 2 {
+				faults = append(faults, fmt.Sprintf("%s: %q is no flag", name, flag))
+			}
+		}
+		if !slices.Contains(kinds, cmd.operands) || (cmd.operands == matched) != (cmd.shape != nil) {
+			faults = append(faults, name+": a shape goes with matched operands, and only with them: "+string(cmd.operands))
+		}
+		if at := strings.LastIndex(name, " "); at >= 0 {
+			if _, above := shellCommands()[name[:at]]; !above {
+				faults = append(faults, name+" has no row above it")
+			}
 		}
 	}
 	return faults

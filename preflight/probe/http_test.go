@@ -82,8 +82,8 @@ func TestHTTP(t *testing.T) {
 		{"GET gopher://example.com/1", probeRisk, "gopher"},
 		{"GET javascript:alert(1)", probeRisk, ""},
 		{"GET //example.com/", probeRisk, "scheme"},
-		{"GET example.com/users", probeRisk, "no URL"},
-		{`GET https://example.com\@evil.com/`, probeRisk, "no URL"},
+		{"GET example.com/users", probeRisk, "malformed URL"},
+		{`GET https://example.com\@evil.com/`, probeRisk, "malformed URL"},
 		{"GET https://example.com/\u202eeteled", probeRisk, "U+202E"},
 		{"GET https://example.com/?q=" + strings.Repeat("x", 20<<10), probeRisk, "more than is read"},
 	})

@@ -9,6 +9,7 @@ package probe
 import (
 	_ "embed" // for words.txt
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -37,7 +38,7 @@ func plain(text string) string {
 	for i, r := range text {
 		switch {
 		case r == utf8.RuneError:
-			return fmt.Sprintf("byte %d is no UTF-8", i)
+			return fmt.Sprintf("byte %d is not UTF-8", i)
 		case r == '\n' || r == '\t':
 		case !unicode.IsPrint(r): // control, format and private characters, and every blank but the space
 			return fmt.Sprintf("the character %U", r)
@@ -46,7 +47,6 @@ func plain(text string) string {
 	return ""
 }
 
-// shown quotes a piece of the text for one line of an explanation.
 func shown(s string) string {
 	const most = 40
 	short := []rune(s)
@@ -59,12 +59,15 @@ func shown(s string) string {
 //go:embed words.txt
 var wordLists string
 
-// words returns a list of words.txt.
-func words(name string) []string {
-	_, rest, ok := strings.Cut(strings.ReplaceAll(wordLists, "\n\t", " "), "\n"+name+": ")
-	if !ok {
-		panic("probe: words.txt has no " + name)
+// lists are those of words.txt, by their names.
+var lists = func() map[string][]string {
+	lists := make(map[string][]string)
+	for line := range strings.Lines(strings.ReplaceAll(wordLists, "\n\t", " ")) {
+		name, words, _ := strings.Cut(line, ":")
+		lists[name] = strings.Fields(words)
 	}
-	list, _, _ := strings.Cut(rest, "\n")
-	return strings.Fields(list)
-}
+	return lists
+}()
+
+// in reports whether a word is in a list of words.txt.
+func in(list, word string) bool { return slices.Contains(lists[list], word) }

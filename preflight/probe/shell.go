@@ -26,7 +26,7 @@ func Shell(text string) preflight.Verdict {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	switch {
 	case err != nil:
-		return harmful("what is no command line")
+		return harmful("a malformed command line")
 	case len(file.Stmts) == 0:
 		return harmful("there is no command")
 	case len(file.Last) > 0:
@@ -70,7 +70,7 @@ func shellStmt(stmt *syntax.Stmt, names *[]string) string {
 			return "an assignment"
 		}
 		name, why := shellCall(cmd.Args)
-		if len(*names) < 8 && !slices.Contains(*names, name) { // the rest of a long line is no news
+		if len(*names) < 8 && !slices.Contains(*names, name) { // the rest of a long line adds nothing
 			*names = append(*names, name)
 		}
 		return why
@@ -104,13 +104,13 @@ type shellWord struct {
 }
 
 var (
-	// shellPlain is what stands for itself outside quotes in every shell that we read.
+	// shellPlain has no meaning of its own outside quotes in any shell that we read.
 	shellPlain = regexp.MustCompile(`^[\pL\pM\pN_./:,@%+=*?\[\]~-]*$`)
 	// shellEscape is what a backslash or a ! makes of double quotes in some shells.
 	shellEscape = regexp.MustCompile("[$`!]|\\\\[\\\\\"\n]|\\\\$")
 )
 
-// shellWords returns the words of a command, or says which one is not plain text.
+// shellWords returns the words of a command, or which one is not plain text.
 func shellWords(args []*syntax.Word) (words []shellWord, why string) {
 	for _, arg := range args {
 		var w shellWord
@@ -158,19 +158,19 @@ type shellCommand struct {
 	shape    *regexp.Regexp // what the operands must look like, where operands is matched
 }
 
-// operands says what may follow a command beside its flags.
-type operands uint8
+// operands are what may follow a command beside its flags, as shell.txt names them.
+type operands string
 
 const (
-	anything operands = iota // names of files and the like
-	globs                    // anything, and a * may grow into flags, since it has none that write
-	nothing                  // an operand would make it write, or is a command of its own
-	matched                  // what they look like decides
-	urls                     // every one is a URL to get
-	group                    // what follows is a command of its own
+	anything operands = "anything" // names of files and the like
+	globs    operands = "globs"    // anything, and a * may grow into flags, since it has none that write
+	nothing  operands = "nothing"  // an operand would make it write, or is a command of its own
+	matched  operands = "matched"  // their text decides
+	urls     operands = "urls"     // every one is a URL to get
+	group    operands = "group"    // what follows is a command of its own
 )
 
-// shellCall says which command it is and what in it is more than a read.
+// shellCall returns the name of the command and what in it is more than a read.
 func shellCall(args []*syntax.Word) (name, why string) {
 	words, why := shellWords(args)
 	if why != "" {
@@ -229,7 +229,7 @@ func shellOperands(cmd shellCommand, rest []shellWord) string {
 	case urls:
 		for _, target := range found {
 			if !strings.Contains(target, "://") || strings.ContainsAny(target, "{}[]") {
-				return "what is no plain URL"
+				return "something other than a plain URL"
 			}
 			if why := httpURL("GET", target); why != "" {
 				return why
@@ -296,20 +296,12 @@ func shellFlag(flags map[string]byte, flag string) (known, wants bool) {
 	return true, wants
 }
 
-// A shellRow is one row of shell.txt, which explains its form.
-type shellRow struct {
-	names    string
-	flags    string
-	operands operands
-	shape    string // a regular expression, where operands is matched
-}
-
 //go:embed shell.txt
 var shellFile string
 
-// shellTable returns the rows of shell.txt.
-func shellTable() (rows []shellRow) {
-	kinds := []string{anything: "anything", globs: "globs", nothing: "nothing", matched: "matched", urls: "urls", group: "group"}
+// shellCommands returns the commands of shell.txt, which explains its form.
+var shellCommands = sync.OnceValue(func() map[string]shellCommand {
+	commands := make(map[string]shellCommand)
 	var sets []string
 	for line := range strings.Lines(strings.ReplaceAll(shellFile, "\n\t", " ")) {
 		names, rest, ok := strings.Cut(strings.TrimSpace(line), ": ")
@@ -322,28 +314,15 @@ func shellTable() (rows []shellRow) {
 		}
 		kind, flags, _ := strings.Cut(rest, " ")
 		kind, shape, _ := strings.Cut(kind, "=")
-		of := slices.Index(kinds, kind)
-		if of < 0 {
-			panic("probe: shell.txt: " + names + " has no kind of operands")
+		cmd := shellCommand{flags: make(map[string]byte), operands: operands(kind)}
+		if shape != "" {
+			cmd.shape = regexp.MustCompile(`^(?:` + shape + `)$`)
 		}
-		rows = append(rows, shellRow{names, strings.NewReplacer(sets...).Replace(flags), operands(of), shape})
-	}
-	return rows
-}
-
-// shellCommands returns the commands of the table.
-var shellCommands = sync.OnceValue(func() map[string]shellCommand {
-	commands := make(map[string]shellCommand)
-	for _, row := range shellTable() {
-		cmd := shellCommand{make(map[string]byte), row.operands, nil}
-		for flag := range strings.FieldsSeq(row.flags) {
+		for flag := range strings.FieldsSeq(strings.NewReplacer(sets...).Replace(flags)) {
 			name := strings.TrimRight(flag, "=?")
 			cmd.flags[name] = (flag + " ")[len(name)]
 		}
-		if row.operands == matched {
-			cmd.shape = regexp.MustCompile(`^(?:` + row.shape + `)$`)
-		}
-		for name := range strings.SplitSeq(row.names, ", ") {
+		for name := range strings.SplitSeq(names, ", ") {
 			commands[name] = cmd
 		}
 	}

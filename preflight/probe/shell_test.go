@@ -181,7 +181,7 @@ func TestShell(t *testing.T) {
 		{"ls\rrm x", probeRisk, "U+000D"},
 		{"ls \u202e", probeRisk, "U+202E"},
 		{"ls '\xff'", probeRisk, "UTF-8"},
-		{"ls 'open", probeRisk, "no command line"},
+		{"ls 'open", probeRisk, "malformed command line"},
 		{"ls " + strings.Repeat("x", 20<<10), probeRisk, "more than is read"},
 	})
 }

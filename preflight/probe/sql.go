@@ -2,7 +2,6 @@ package probe
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/preflight"
@@ -40,7 +39,7 @@ func sqlSelect(tokens []sqlToken) preflight.Verdict {
 	depth, selects := 0, false
 	for i, t := range tokens {
 		switch {
-		case t.kind == sqlWord && slices.Contains(sqlActs, t.text) && !sqlCalled(tokens[i:]):
+		case t.kind == sqlWord && in("sqlActs", t.text) && !sqlCalled(tokens[i:]):
 			return harmful("the word %s", shown(t.text))
 		case sqlHidden(tokens[:i+1]):
 			return harmful("the name %s, which does more than read", shown(strings.Trim(t.text, `"'`)))
@@ -66,11 +65,11 @@ func sqlSelect(tokens []sqlToken) preflight.Verdict {
 }
 
 func sqlCalled(rest []sqlToken) bool {
-	return len(rest) > 1 && rest[1].text == "(" && slices.Contains(sqlFunctions, rest[0].text)
+	return len(rest) > 1 && rest[1].text == "(" && in("sqlFunctions", rest[0].text)
 }
 
-// sqlHidden reports whether the last token is a name that acts when it is read: SQLite has its pragmas as tables, of
-// which pragma_optimize writes, and a sequence counts up by a column, whose name may be quoted.
+// sqlHidden reports whether the last token is a name that acts when it is read: SQLite has tables for its pragmas, and
+// pragma_optimize writes; a sequence counts up by a column, perhaps with a quoted name.
 func sqlHidden(tokens []sqlToken) bool {
 	i := len(tokens) - 1
 	name := strings.ToUpper(strings.Trim(tokens[i].text, `"'`))
@@ -90,7 +89,7 @@ func sqlBefore(tokens []sqlToken) string {
 		return "what is called by a quoted name or a number"
 	case len(tokens) > 1 && tokens[len(tokens)-2].text == ".": // a keyword too is a name there
 		return "the function " + shown(last.text) + " of a schema"
-	case !slices.Contains(sqlKeywords, last.text) && !slices.Contains(sqlFunctions, last.text):
+	case !in("sqlKeywords", last.text) && !in("sqlFunctions", last.text):
 		return "the function " + shown(last.text)
 	}
 	return ""
@@ -116,7 +115,7 @@ const sqlSigns = "(),.;*+-/%=<>!|?"
 // sqlNumeral is a number that no dialect ends sooner: 1DELETE is a 1 and a word in some.
 var sqlNumeral = regexp.MustCompile(`^(?:\d+(?:\.\d*)?(?:E\d*)?|0X[0-9A-F]+)$`)
 
-// sqlTokens cuts a text that every dialect cuts alike, or says what forbids it.
+// sqlTokens cuts a text that every dialect cuts alike, or returns what forbids it.
 func sqlTokens(text string) (tokens []sqlToken, why string) {
 	for i := 0; i < len(text); {
 		c, rest := text[i], text[i:]
@@ -150,7 +149,7 @@ func sqlTokens(text string) (tokens []sqlToken, why string) {
 			kind, word := sqlWord, strings.ToUpper(rest[:n])
 			if c <= '9' {
 				if kind = sqlNumber; !sqlNumeral.MatchString(word) {
-					return nil, "the number " + shown(word) + ", in which dialects find a word"
+					return nil, "the number " + shown(word) + ", where dialects find a word"
 				}
 			}
 			tokens = append(tokens, sqlToken{kind, word})
@@ -198,14 +197,3 @@ func sqlString(s string) int {
 	}
 	return 0
 }
-
-// sqlActs are the words that a read does not need anywhere. Transact-SQL has nothing between two statements, so every
-// word that it reserves for the beginning of one is here; so are those that store, lock, count up or define inside a
-// SELECT, and the first words of other dialects.
-var sqlActs = words("sqlActs")
-
-// sqlKeywords may stand before a parenthesis and call nothing.
-var sqlKeywords = words("sqlKeywords")
-
-// sqlFunctions only read their arguments in every dialect that has them.
-var sqlFunctions = words("sqlFunctions")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
@@ -33,6 +34,7 @@ type proxyFlags struct {
 
 	policy, listen, audit, lock, inbox, store, webhook string
 	replicas                                           int
+	drain                                              time.Duration
 	approve, scopes, reach                             []string
 	trust, readOnly, annotate, observe, verbose        bool
 }
@@ -72,6 +74,7 @@ of the calls, by OTLP over HTTP.`,
 	f.BoolVar(&o.observe, "observe", false, "ask about nothing, and refuse only what the policy denies; --audit has what would have been done. It protects from nothing")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals, for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, in which these also share memory and pace")
+	f.DurationVar(&o.drain, "drain", 10*time.Second, "how long calls that a server has may take to end after SIGTERM or an interrupt")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
 	for _, refuses := range []string{"read-only", "scope", "lock", "approve"} {
@@ -86,7 +89,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	p := proxy.Options{Trust: o.trust, ReadOnly: o.readOnly, Annotate: o.annotate, Observe: o.observe, Stderr: cmd.ErrOrStderr(), Logger: log}
+	p := proxy.Options{
+		Drain: o.drain, Trust: o.trust, ReadOnly: o.readOnly, Annotate: o.annotate, Observe: o.observe, Stderr: cmd.ErrOrStderr(), Logger: log,
+	}
 	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
@@ -158,6 +163,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 			return fmt.Errorf("--store: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
+		waiting.Store = file
 		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = file }
 	case o.store != "":
 		var store *redis.Store
@@ -168,9 +174,17 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		p.Share = func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
 			c.Remote = store.Cache()
 			limit.Shared, limit.Replicas = store.Limiter(), o.replicas
-			ask.Store = store.Approvals()
+			ask.Store = waiting.Store
 		}
-		waiting.Board = store.Board()
+		waiting.Board, waiting.Store = store.Board(), store.Approvals()
+	default:
+		waiting.Store = approvals.NewMemory()
+		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) {
+			if ask.Store = waiting.Store; ask.Remember == hitl.Always {
+				log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
+				ask.Remember = hitl.Session
+			}
+		}
 	}
 	ways, err := o.ways(log)
 	if err != nil {

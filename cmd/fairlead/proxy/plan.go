@@ -63,6 +63,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	}
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
+	limits.OneQuota = true // a client more is not a call more for the server
 	remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}
 	p.store.Forget("*", "*") // another policy may have cached it for longer
 	if p.o.Share != nil {

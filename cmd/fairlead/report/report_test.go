@@ -380,7 +380,7 @@ func TestEachFindingEndsInANextStep(t *testing.T) {
 		table := strings.Split(strings.TrimSpace(all["table"]), "\n")
 		last := strings.TrimSpace(table[len(table)-1])
 		next, ok := strings.CutPrefix(last, "next: ")
-		if !ok || strings.Contains(next, "docs/command.md") || !strings.Contains(all["md"], ". Next: "+next+".\n") {
+		if !ok || strings.Contains(next, "docs/reference/command.md") || !strings.Contains(all["md"], ". Next: "+next+".\n") {
 			t.Errorf("%s: the table ends in %q\n%s", kind, last, all["md"])
 		}
 		for _, form := range []string{"html", "sarif"} {

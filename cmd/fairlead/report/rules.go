@@ -92,7 +92,7 @@ func ruleOf(id string) rule {
 			return r
 		}
 	}
-	return rule{id: id, level: Warning, short: id, help: id, next: "see docs/command.md"}
+	return rule{id: id, level: Warning, short: id, help: id, next: "see docs/reference/command.md"}
 }
 
 // advice is what a rule is about, and what to do.
