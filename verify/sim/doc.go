@@ -65,4 +65,6 @@ var Invariants = []Invariant{
 	{Name: "I28", Says: "what others change is used for its time alone, and what tells the present moment or a secret is read anew"},
 	{Name: "I29", Says: "what may have happened is not executed again by another call, unless a person was told that it may have"},
 	{Name: "I30", Says: "a call is held, once, if the same one may have happened, and no other is"},
+	{Name: "I31", Says: "a list that is annotated is never milder than the class"},
+	{Name: "I32", Says: "what is observed is sent once, as it came"},
 }

@@ -75,6 +75,8 @@ type edgeSettings struct {
 	from        time.Duration // when they begin to block
 	rulings     [2]int        // the policy at first, and after swapAt
 	swapAt      time.Duration
+	annotated   bool // lists
+	observed    bool // nothing is asked, and nothing refused but by the policy
 }
 
 const (
@@ -113,6 +115,9 @@ func drawEdgeSettings(r *rand.Rand) edgeSettings {
 	}
 	if s.front >= overClient { // mounts have neither a policy file nor several servers here
 		s.rulings, s.several, s.filed = [2]int{}, false, false
+	}
+	if s.front < overClient {
+		s.annotated, s.observed = r.IntN(3) == 0, r.IntN(8) == 0 && !s.locked
 	}
 	if s.desk == inForms && s.front == overClient { // its clients call no server of ours
 		s.desk = atHost

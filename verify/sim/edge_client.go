@@ -225,6 +225,9 @@ func (w *edges) make(a *ask) {
 		})
 		defer timer.Stop()
 	}
+	if w.settings.annotated && a.n%3 == 0 {
+		w.begin(a.client.list)
+	}
 	switch {
 	case a.client.sdk != nil:
 		res, err := a.client.sdk.CallTool(ctx, &mcp.CallToolParams{Name: a.tool, Arguments: json.RawMessage(a.arguments)})
@@ -268,8 +271,12 @@ func (p *peer) take(message []byte) {
 	if m.method != "" || m.id == "" {
 		return
 	}
-	if m.id == `"hello"` {
+	switch m.id {
+	case `"hello"`:
 		close(p.ready)
+		return
+	case `"list"`:
+		p.w.listed(readers[0].member(message, "result"))
 		return
 	}
 	for _, a := range p.w.asks {
@@ -304,6 +311,17 @@ func (p *peer) enter() {
 	p.send(p.w.ctx, fmt.Sprintf(hello, p.name, p.capabilities()))
 	<-p.ready
 	p.send(p.w.ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// list asks for the tools.
+func (p *peer) list() {
+	meta := "{}"
+	if p.modern {
+		meta = fmt.Sprintf(modernMeta, p.name, p.capabilities())
+	}
+	if !p.isGone() {
+		p.send(p.w.ctx, `{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{"_meta":`+meta+`}}`)
+	}
 }
 
 func (p *peer) send(ctx context.Context, text string) {

@@ -78,7 +78,7 @@ func (w *edges) build(t *testing.T) {
 
 func (w *edges) buildProxy(t *testing.T) {
 	w.policy = w.openPolicy(t)
-	o := proxy.Options{Confirm: w.confirmer(), Audit: w, Share: w.share, Lock: w.lock, Policy: w.policy}
+	o := proxy.Options{Confirm: w.confirmer(), Audit: w, Share: w.share, Lock: w.lock, Policy: w.policy, Annotate: w.settings.annotated, Observe: w.settings.observed}
 	for _, b := range w.servers {
 		s := proxy.Server{Name: b.name, Open: b.open}
 		if b.http {

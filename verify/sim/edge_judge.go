@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A delivery is a call that reached a server, as that server reads it.
@@ -124,6 +127,10 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 	if w.rule.denied == d.tool || w.rule.readOnly && law > reads { // as the policy is now
 		w.badf("I20", d, "was sent and the policy refuses it")
 	}
+	if w.settings.observed {
+		w.checkObserved(d)
+		return
+	}
 	w.checkAgain(d, law)
 	if law == asks && rule.allowed != d.tool && w.rule.allowed != d.tool || rule.asked == d.tool {
 		w.checkApproved(d, present.told[l] && present.at.Before(d.at))
@@ -140,6 +147,61 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 	if over := d.ask.over(); law >= writes && !over.IsZero() && over.Before(d.at) {
 		w.badf("I1", d, "was sent %v after its call was over", d.at.Sub(over))
 	}
+}
+
+// checkObserved: I32. What is observed is sent once, as it came.
+func (w *edges) checkObserved(d *delivery) {
+	if d.ask.shape == asIs && d.arguments != d.ask.arguments {
+		w.badf("I32", d, "was sent, and its client asked for %s", d.ask.arguments)
+	}
+	for _, before := range w.deliveries {
+		if before.ask == d.ask {
+			w.badf("I32", d, "is the second of its call, after %v", before)
+		}
+	}
+}
+
+// listed: I31. What a list of an annotating front says of a tool is not milder than every definition of it allows.
+func (w *edges) listed(result []byte) {
+	var list struct{ Tools []*mcp.Tool }
+	if json.Unmarshal(result, &list) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, tool := range list.Tools {
+		for _, b := range w.servers {
+			for i := range toolSpecs {
+				name := toolSpecs[i].name
+				known := &middleware.Tool{Server: b.name, Definition: &mcp.Tool{Name: name}}
+				if tool.Name != name && tool.Name != known.ModelName() || len(w.servers) > 1 && tool.Name == name {
+					continue
+				}
+				mildest := asks
+				for _, change := range b.history[name] {
+					if change.revision > 0 {
+						mildest = min(mildest, w.trust.law(b.name, spec(name), change.revision))
+					}
+				}
+				if said := hinted(tool.Annotations); milder(said, mildest) {
+					w.badf("I31", known, "is listed as %v, and it is %v at least", said, mildest)
+				}
+			}
+		}
+	}
+}
+
+// hinted is what a client takes from MCP's hints.
+func hinted(a *mcp.ToolAnnotations) law {
+	switch {
+	case a == nil:
+		return asks
+	case a.ReadOnlyHint:
+		return reads
+	case a.DestructiveHint == nil || *a.DestructiveHint:
+		return asks
+	}
+	return writes
 }
 
 // over is when nobody waited for an answer any more, zero for not yet.
@@ -250,7 +312,7 @@ func (w *edges) checkAnswered() {
 	defer w.mu.Unlock()
 	for _, a := range w.asks {
 		switch {
-		case a.shape != asIs || !a.cancelled.IsZero():
+		case a.shape != asIs || !a.cancelled.IsZero() || w.settings.observed: // where nothing has a time limit
 		case a.ended.IsZero():
 			w.badf("I9", a, "was never answered")
 		case a.ended.Sub(a.began) > edgePatience:
@@ -263,7 +325,7 @@ func (w *edges) checkAnswered() {
 func (w *edges) checkRecords() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.settings.sink == blocks || w.settings.front == overClient {
+	if w.settings.sink == blocks || w.settings.front == overClient || w.settings.observed {
 		return
 	}
 	named, calls := w.settings.front < overModern, 0
