@@ -21,7 +21,7 @@ var (
 // test that the page names is there.
 func TestGuaranteesNameTestsThatAreThere(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("docs", "guarantees.md"))
+	page, err := os.ReadFile(filepath.Join("docs", "reference", "guarantees.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,9 +145,9 @@ func levelOf(tool *middleware.Tool) level {
 	return asked(tool)
 }
 
-// decided is what is written of a call that a person, or what stood in for one, decided.
+// decided is what is written of a call that a person, or what stood in for one, decided, or that was observed.
 func decided(said *callstate.Record) level {
-	if said.Last("hitl") == (callstate.Decision{}) {
+	if said.Last("hitl") == (callstate.Decision{}) && said.Last("observe") == (callstate.Decision{}) {
 		return counted
 	}
 	return named

@@ -114,11 +114,10 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("audit: %s was refused: its calls must be written down before they are made, and this one could not be; "+
-		"do not call it again, tell the user that the record of calls does not work", e.Tool)
+	return fmt.Sprintf("audit: %s was refused: its calls must be written down before they are made, and this one could not be; the log of the host says why", e.Tool)
 }
 
-// ForModel says what the text says, with the tool's name as the model knows it.
+// ForModel says what the text says, with the tool's name as the model knows it, and what to do.
 func (e *RefusedError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: its calls must be written down before they are made, and this one could not be. " +
 		"Do not call it again; tell the user that the record of calls does not work."

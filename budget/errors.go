@@ -43,25 +43,31 @@ type StoppedError struct {
 	After time.Duration
 }
 
-func (e *StoppedError) Error() string { return "budget: " + e.text(e.Tool.String()) }
+func (e *StoppedError) Error() string {
+	why, _ := e.text()
+	return fmt.Sprintf("budget: %s was stopped: %s", e.Tool, why)
+}
 
-func (e *StoppedError) ForModel() string { return e.text(e.Tool.ModelName()) + "." }
+// ForModel says what the text says, with the tool's name as the model knows it, and what to do instead.
+func (e *StoppedError) ForModel() string {
+	why, instead := e.text()
+	return fmt.Sprintf("%s was stopped: %s. %s.", e.Tool.ModelName(), why, instead)
+}
 
-func (e *StoppedError) text(tool string) string {
+func (e *StoppedError) text() (why, instead string) {
 	if e.Reason == Loop {
-		return fmt.Sprintf("%s was stopped: %s. Use the answer that you have, change the arguments, or do something else; "+
-			"this call is let through again in %v", tool, e.round(), fault.RoundUp(e.After, time.Second))
+		return fmt.Sprintf("%s; this call is let through again in %v", e.round(), fault.RoundUp(e.After, time.Second)),
+			"Use the answer that you have, change the arguments, or do something else"
 	}
 	what := "this session"
 	if e.Class != "" {
 		what = fmt.Sprintf("this session, for %s calls,", e.Class)
 	}
 	if e.After <= 0 {
-		return fmt.Sprintf("%s was stopped: one call of it costs more than all that %s may spend (%v); use another tool, or tell the user",
-			tool, what, e.Limit.Cost)
+		return fmt.Sprintf("one call of it costs more than all that %s may spend (%v)", what, e.Limit.Cost), "Use another tool, or tell the user"
 	}
-	return fmt.Sprintf("%s was stopped: %s has used up %s. Finish with what you have and tell the user what is missing; "+
-		"the budget begins anew in %v if no call is made until then", tool, what, e.used(), fault.RoundUp(e.After, time.Second))
+	return fmt.Sprintf("%s has used up %s; the budget begins anew in %v if no call is made until then", what, e.used(), fault.RoundUp(e.After, time.Second)),
+		"Finish with what you have, and tell the user what is missing"
 }
 
 func (e *StoppedError) round() string {

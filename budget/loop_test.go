@@ -210,5 +210,5 @@ func ExampleNew() {
 	}
 	fmt.Println(err)
 	// Output:
-	// budget: files/list was stopped: it was called 4 times in a row with the same arguments, and the answer was the same each time. Use the answer that you have, change the arguments, or do something else; this call is let through again in 30s
+	// budget: files/list was stopped: it was called 4 times in a row with the same arguments, and the answer was the same each time; this call is let through again in 30s
 }

@@ -58,6 +58,12 @@ type Standard struct {
 	// Route chooses among the replicas of a server (package route).
 	Route middleware.Middleware
 
+	// Observe, if it is set, leaves out Output, Budget, Doubt, Cache, Retry, RateLimit and Timeout, and has the place
+	// of Confirm: each call is sent once and as it came, and nobody is asked. The record of the call has what Observe
+	// returns, which is what the chain would have done with a call of this tool (see [Standard.Describe]). Use it to
+	// look at calls before rules are made for them; it protects from nothing. Nil observes nothing.
+	Observe func(tool *middleware.Tool) string
+
 	admit middleware.Middleware // the executor's own, nil if it has none
 }
 
@@ -99,6 +105,10 @@ func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 }
 
 func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
+	if s.Observe != nil {
+		s.Confirm = s.observe
+		s.Output, s.Budget, s.Doubt, s.Cache, s.Retry, s.RateLimit, s.Timeout = nil, nil, nil, nil, nil, nil, nil
+	}
 	if a, ok := next.(Admitter); ok {
 		s.admit = a.Admit
 	}

@@ -52,12 +52,10 @@ func (g *group) index(r *result, bit int) {
 	}
 }
 
+// remove leaves the result's bit in the index: used has it no more, and no other result gets it.
 func (g *group) remove(bit int) {
 	g.size -= len(g.results[bit].text.Norm)
 	g.results[bit], g.used = nil, g.used&^(1<<bit)
-	for i := range g.grams {
-		g.grams[i] &^= 1 << bit
-	}
 }
 
 // candidates returns the results that may contain a folded value.

@@ -264,7 +264,7 @@ func TestTerminalShowsDrafts(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"its id": `draft        "d1"`, "one member a line": `    "to": "Ann"`, "the other": `draft        "d2"`, "what controls a terminal": `to: Bob\x1b[2J`,
-		"B247: blank lines are counted": `\{198 newlines}and Mallory`, "B247: what is left out is announced": "more lines of this draft; d shows them",
+		"B247: blank lines are counted": `⟦198 newlines⟧and Mallory`, "B247: what is left out is announced": "more lines of this draft; d shows them",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s: no %q in %s", name, want, out)
@@ -284,7 +284,7 @@ func TestTerminalAnnouncesWhatIsBelowTheFold(t *testing.T) {
 	if _, err := terminal.New(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), `"text": "hello\{200 newlines}rm -rf /"`) {
+	if !strings.Contains(out.String(), `"text": "hello⟦200 newlines⟧rm -rf /"`) {
 		t.Errorf("B247: the payload is not beside what it hides behind: %s", out)
 	}
 }

@@ -34,11 +34,11 @@ func (e *DeniedError) Error() string {
 	}
 	switch {
 	case e.Err != nil:
-		return fmt.Sprintf("hitl: %s was not approved (%v); no question about it is open, so tell the user and do not call it again unasked", e.Tool, e.Err)
+		return fmt.Sprintf("hitl: %s was not approved (%v)", e.Tool, e.Err)
 	case e.Reason != "":
 		return fmt.Sprintf("hitl: %s was denied by %s: %s", e.Tool, by, e.Reason)
 	}
-	return fmt.Sprintf("hitl: %s was denied by %s; do not call it again, ask what to do instead", e.Tool, by)
+	return fmt.Sprintf("hitl: %s was denied by %s", e.Tool, by)
 }
 
 // ForModel returns the guidance that came with a denial, or states that the call was not

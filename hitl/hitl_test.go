@@ -183,7 +183,7 @@ func TestWhateverIsNotAClearYesIsANo(t *testing.T) {
 		{"B171: no confirmer", nil, 0, "no confirmer"},
 		{"B171: a nil func", hitl.ConfirmerFunc(nil), 0, "no confirmer"},
 		{"B171: a nil pointer", (*pointer)(nil), 0, "panicked"},
-		{"B177: the zero decision", always(hitl.Decision{}, nil), 0, "denied by the user; do not call it again"},
+		{"B177: the zero decision", always(hitl.Decision{}, nil), 0, "denied by the user"},
 		{"a no with guidance", always(hitl.Decision{Reason: "archive it instead", By: "ann"}, nil), 0, "denied by ann: archive it instead"},
 		{"a no with edited arguments", always(hitl.Decision{Arguments: []byte(`{}`)}, nil), 0, "denied by the user"},
 		{"an unknown verdict", always(hitl.Decision{Verdict: 2}, nil), 0, "denied by the user"},

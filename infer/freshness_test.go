@@ -84,7 +84,7 @@ func TestFreshnessOfAParameter(t *testing.T) {
 	}
 }
 
-// TestLabelledFreshness holds the goals of docs/inference.md. A read counts as
+// TestLabelledFreshness holds the goals of docs/reference/inference.md. A read counts as
 // rememberable if it is classed safe and is not volatile. Reads for which two
 // labels can be defended are left out, but for secrets.
 func TestLabelledFreshness(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Each rule of docs/inference.md with what it catches and what it must leave
+// Each rule of docs/reference/inference.md with what it catches and what it must leave
 // alone: a name, a description and the class.
 var rules = map[string]string{
 	"name and description are at odds": `

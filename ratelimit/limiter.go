@@ -36,6 +36,9 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	case tool == nil:
 		return nil // the guard's business
 	}
+	if l.o.OneQuota {
+		scope = ""
+	}
 	var room [2]Bucket
 	buckets, ok := l.buckets(tool, room[:0])
 	switch {

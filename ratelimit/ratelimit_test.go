@@ -462,6 +462,20 @@ func TestSlowToolDoesNotBlockItsServer(t *testing.T) {
 	})
 }
 
+func TestOneQuotaForAllScopes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor()
+		c := ratelimit.New(ratelimit.Options{PerMinute: 60, OneQuota: true})(e)
+		for _, scope := range []string{"ann", "bob", "cid"} {
+			together(c, middleware.Call{Scope: scope, Tool: rated("a")}, 1)
+		}
+		if got := e.times(); got != "[0s 1s 2s]" {
+			t.Errorf("handed over at %v", got)
+		}
+	})
+}
+
 func TestScopesServersAndToolsHaveTheirOwnBuckets(t *testing.T) {
 	t.Parallel()
 	t.Run("B169: one tenant's 10,000 calls, another's one", func(t *testing.T) {

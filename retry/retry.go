@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
@@ -45,9 +46,11 @@ type Options struct {
 }
 
 const (
-	defaultFirst = 200 * time.Millisecond
-	leastFirst   = 50 * time.Millisecond
-	mostFirst    = 5 * time.Second
+	defaultAttempts = 3
+	defaultFirst    = 200 * time.Millisecond
+	leastFirst      = 50 * time.Millisecond
+	mostFirst       = 5 * time.Second
+	defaultMax      = 10 * time.Second
 )
 
 // New returns a middleware that repeats failed calls. A call that was not sent or was refused before execution
@@ -63,21 +66,29 @@ func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("retry: Options.First", o.First)
 	fault.RefuseNegative("retry: Options.Max", o.Max)
 	fault.RefuseNegative("retry: Options.Budget", o.Budget)
-	o.Attempts, o.Max, o.Budget = cmp.Or(o.Attempts, 3), cmp.Or(o.Max, 10*time.Second), cmp.Or(o.Budget, 500)
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	if o.Rand == nil {
-		o.Rand = rand.Float64
+	tokens := cmp.Or(o.Budget, defaultBudget)
+	r := retrier{
+		attempts: cmp.Or(o.Attempts, defaultAttempts), first: o.First, most: cmp.Or(o.Max, defaultMax),
+		inferred: o.Inferred, random: o.Rand, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+	}
+	if r.random == nil {
+		r.random = rand.Float64
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &retrier{Options: o, next: next, budget: &budget{tokens: o.Budget, spent: make(map[string]int)}}
+		mine := r
+		mine.next, mine.budget = next, &budget{tokens: tokens, spent: make(map[string]int)}
+		return &mine
 	}
 }
 
 type retrier struct {
-	Options
-
-	next   middleware.ToolCaller
-	budget *budget
+	next        middleware.ToolCaller
+	budget      *budget
+	attempts    int
+	first, most time.Duration
+	inferred    bool
+	random      func() float64
+	log         *slog.Logger
 }
 
 func (r *retrier) Describe() middleware.Description {
@@ -89,7 +100,7 @@ func (r *retrier) Describe() middleware.Description {
 	}}
 }
 
-// serverOf returns the server whose budget a call uses, "" without a tool.
+// serverOf returns whose budget a call uses; calls without a tool share one.
 func serverOf(call middleware.Call) string {
 	if call.Tool == nil {
 		return ""
@@ -98,9 +109,9 @@ func serverOf(call middleware.Call) string {
 }
 
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	var bound time.Duration // of the next wait
-	var doubt error         // of the first attempt that may have changed something
-	cost := 0               // of the attempt under way
+	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	var doubt error                        // of the first attempt that may have changed something
+	cost := 0                              // of the attempt under way
 	for attempt := 1; ; attempt++ {
 		callstate.Of(ctx).Attempt()
 		res, err := r.next.CallTool(ctx, call)
@@ -116,15 +127,13 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			doubt = err
 		}
 		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: ended}
-		if attempt == r.Attempts {
+		if attempt == r.attempts {
 			return nil, exhausted
 		}
-		if attempt == 1 {
-			bound = r.firstBound(call.Tool)
-		} else {
-			bound += min(bound, r.Max-bound)
+		if bounds == nil {
+			bounds = r.bounds(call.Tool)
 		}
-		wait, ok := r.wait(ctx, bound, err)
+		wait, ok := r.wait(ctx, bounds, err)
 		if !ok {
 			return nil, exhausted
 		}
@@ -133,7 +142,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			exhausted.OverBudget = true
 			return nil, exhausted
 		}
-		r.Logger.LogAttrs(ctx, slog.LevelInfo, "retry: again",
+		r.log.LogAttrs(ctx, slog.LevelInfo, "retry: again",
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Said{Call: call, Value: err}))
 		if gone := sleep(ctx, wait); gone != nil {
@@ -161,23 +170,33 @@ func (r *retrier) repeatable(call middleware.Call, err error) bool {
 
 // harmless reports whether a call of the tool that may have happened can be repeated.
 func (r *retrier) harmless(tool *middleware.Tool) bool {
-	return tool != nil && (tool.Annotations.SafeToRetry() || r.Inferred && tool.Annotations.InferredIdempotent())
+	return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())
 }
 
-// firstBound returns the bound of the first wait. That of each later one is twice as long.
-func (r *retrier) firstBound(tool *middleware.Tool) time.Duration {
-	first := cmp.Or(r.First, defaultFirst)
-	if r.First == 0 && tool != nil && tool.Annotations.EstimatedDuration > 0 {
-		first = min(max(tool.Annotations.EstimatedDuration, leastFirst), mostFirst)
+// bounds returns the growing bounds of the waits of one call.
+func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
+	first := r.first
+	if first == 0 {
+		first = defaultFirst
+		if tool != nil && tool.Annotations.EstimatedDuration > 0 {
+			first = min(max(tool.Annotations.EstimatedDuration, leastFirst), mostFirst)
+		}
 	}
-	return min(first, r.Max)
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(min(first, r.most)),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(r.most),
+		backoff.WithMaxElapsedTime(0),
+		// backoff draws from a global source; the jitter here comes from Options.
+		backoff.WithRandomizationFactor(0),
+	)
 }
 
 // wait returns how long to wait before the next attempt, and whether there is time for it.
-func (r *retrier) wait(ctx context.Context, bound time.Duration, err error) (time.Duration, bool) {
-	wait := time.Duration(r.Rand() * float64(bound))
+func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
+	wait := time.Duration(r.random() * float64(bounds.NextBackOff()))
 	if after, ok := middleware.RetryAfter(err); ok {
-		if after > r.Max {
+		if after > r.most {
 			return 0, false
 		}
 		wait = max(wait, after)
@@ -228,6 +247,7 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
 }
 
+// ForModel returns that trying again failed, and what the last error has for the model.
 func (e *ExhaustedError) ForModel() string {
 	text := fmt.Sprintf("%s failed %d times. Leave it alone for a while, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
 	if e.OverBudget {
@@ -237,17 +257,21 @@ func (e *ExhaustedError) ForModel() string {
 }
 
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
-func (e *ExhaustedError) Unwrap() error        { return e.Err }
+
+// Unwrap returns the error of the last attempt.
+func (e *ExhaustedError) Unwrap() error { return e.Err }
 
 // Permanent reports that the call is not to be made once more.
 func (e *ExhaustedError) Permanent() bool { return true }
 
-// The numbers of the standard retryer of aws-sdk-go-v2. A server that is down thus gets a hundred repetitions
-// in a row, and then one for every five calls that succeed at once.
+// The numbers of the AWS SDKs' standard retryer (aws-sdk-go-v2, aws/retry: DefaultRetryRateTokens,
+// DefaultRetryCost, DefaultRetryTimeoutCost, DefaultNoRetryIncrement). A server that is down thus gets a
+// hundred repetitions in a row, and after that one for every five calls that succeed at once.
 const (
-	retryCost   = 5  // for making a call again, given back if that succeeds
-	timeoutCost = 10 // the same after an attempt that ran out of time
-	successGain = 1  // for a call that succeeds at once
+	defaultBudget = 500
+	retryCost     = 5  // for making a call again, given back if that succeeds
+	timeoutCost   = 10 // the same after an attempt that ran out of time
+	successGain   = 1  // for a call that succeeds at once
 )
 
 // budget counts the used tokens of each server. A server that has used none is not in the map.

@@ -10,8 +10,8 @@
 // Look-alikes within one alphabet, and between kana and Han, are shown as they are.
 //
 // The escapes are Go's: \x1b, \u202e, \U000e0041, and \xff for a byte that is not UTF-8. Long blanks become
-// \{300 newlines} or \{80 spaces}, and what [Cut] left out \{4012 bytes cut}. A backslash itself is written \\, so that
-// text cannot fake an escape.
+// ⟦300 newlines⟧ or ⟦80 spaces⟧, and what [Cut] left out is ⟦4012 bytes cut⟧. A backslash itself is written \\, and these
+// brackets are escaped, so that text cannot fake an escape or a count.
 package safetext
 
 import (
@@ -77,7 +77,7 @@ func (st style) apply(s string) string {
 func (st style) blanks(b *strings.Builder, r rune, n int, blank *int) {
 	if r == ' ' {
 		if n > st.spaces {
-			fmt.Fprintf(b, `\{%d spaces}`, n)
+			fmt.Fprintf(b, `⟦%d spaces⟧`, n)
 			return
 		}
 		b.WriteString(strings.Repeat(" ", n))
@@ -87,7 +87,7 @@ func (st style) blanks(b *strings.Builder, r rune, n int, blank *int) {
 	b.WriteString(strings.Repeat("\n", raw))
 	*blank += raw
 	if n -= raw; n > 3 {
-		fmt.Fprintf(b, `\{%d newlines}`, n)
+		fmt.Fprintf(b, `⟦%d newlines⟧`, n)
 	} else {
 		b.WriteString(strings.Repeat(`\n`, n))
 	}
@@ -140,15 +140,18 @@ func Cut(s string, limit int) string {
 	return s[:end] + mark(len(s)-end)
 }
 
-func mark(n int) string { return fmt.Sprintf(`…\{%d bytes cut}`, n) }
+func mark(n int) string { return fmt.Sprintf(`…⟦%d bytes cut⟧`, n) }
 
-// token returns the length of the rune or the escape that s begins with.
+// token returns the length of the rune, the escape or the count that s begins with.
 func token(s string) int {
+	if end := strings.Index(s, "⟧"); end > 0 && strings.HasPrefix(s, "⟦") {
+		return end + len("⟧")
+	}
 	if len(s) < 2 || s[0] != '\\' {
 		_, n := utf8.DecodeRuneInString(s)
 		return max(n, 1)
 	}
-	n := map[byte]int{'x': 4, 'u': 6, 'U': 10, '{': strings.IndexByte(s, '}') + 1}[s[1]]
+	n := map[byte]int{'x': 4, 'u': 6, 'U': 10}[s[1]]
 	return min(max(n, 2), len(s))
 }
 
@@ -395,7 +398,7 @@ var doubles = &unicode.RangeTable{R16: []unicode.Range16{
 	{0x1100, 0x11ff, 1}, {0x1f00, 0x1fff, 1}, // conjoining jamo, Greek with breathings
 	{0x2010, 0x2012, 1}, {0x2015, 0x2015, 1}, {0x2024, 0x2024, 1}, {0x2043, 0x2044, 1}, // hyphens, a dot, a slash
 	{0x2160, 0x2188, 1}, {0x2212, 0x2212, 1}, {0x2215, 0x2217, 1}, {0x2223, 0x2223, 1}, {0x2236, 0x2236, 1}, {0x223c, 0x223c, 1},
-	{0x2329, 0x232a, 1}, {0x29f8, 0x29f9, 1}, {0x3164, 0x3164, 1}, {0xa789, 0xa78a, 1}, {0xa960, 0xa97f, 1}, {0xd7b0, 0xd7ff, 1},
+	{0x2329, 0x232a, 1}, {0x27e6, 0x27e7, 1}, {0x29f8, 0x29f9, 1}, {0x3164, 0x3164, 1}, {0xa789, 0xa78a, 1}, {0xa960, 0xa97f, 1}, {0xd7b0, 0xd7ff, 1},
 	{0xf900, 0xfdff, 1}, {0xfe50, 0xfeff, 1}, {0xff00, 0xffef, 1},
 }, R32: []unicode.Range32{{0x1d400, 0x1d7ff, 1}, {0x1ee00, 0x1eeff, 1}, {0x1fbf0, 0x1fbf9, 1}, {0x2f800, 0x2fa1f, 1}}}
 

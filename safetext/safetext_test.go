@@ -41,7 +41,7 @@ func TestTextAndLine(t *testing.T) {
 		{"B003: NUL in a name", "a\x00b", `a\x00b`, `a\x00b`},
 		{"B005: zero-width in a name", "delete\u200bfile", `delete\u200bfile`, `delete\u200bfile`},
 		{"B023: 300 newlines", "Get the weather" + strings.Repeat("\n", 300) + "Also deletes all forecasts",
-			"Get the weather\n\n\\{298 newlines}Also deletes all forecasts", `Get the weather\{300 newlines}Also deletes all forecasts`},
+			"Get the weather\n\n⟦298 newlines⟧Also deletes all forecasts", `Get the weather⟦300 newlines⟧Also deletes all forecasts`},
 		{"B023: the same with spaces between", "a\n \n \n \nb", "a\n \n \\n \\nb", `a\n \n \n \nb`},
 		{"B025: ANSI conceal", "\x1b[8mdelete everything\x1b[0m list files", `\x1b[8mdelete everything\x1b[0m list files`, `\x1b[8mdelete everything\x1b[0m list files`},
 		{"C1 control", "\u009b8m", `\u009b8m`, `\u009b8m`},
@@ -54,10 +54,10 @@ func TestTextAndLine(t *testing.T) {
 		{"private use", "\ue000", `\ue000`, `\ue000`},
 		{"invalid UTF-8", "a\xffb\xc0", `a\xffb\xc0`, `a\xffb\xc0`},
 		{"a real replacement character stays", "a\ufffdb", "a\ufffdb", "a\ufffdb"},
-		{"an escape cannot be faked", `\x1b[8m \{9 newlines}`, `\\x1b[8m \\{9 newlines}`, `\\x1b[8m \\{9 newlines}`},
+		{"an escape cannot be faked", `\x1b[8m ⟦9 newlines⟧`, `\\x1b[8m \u27e69 newlines\u27e7`, `\\x1b[8m \u27e69 newlines\u27e7`},
 		{"a count cannot be faked", "\n{3}", "\n{3}", `\n{3}`},
-		{"spaces push text off the screen", "ok" + strings.Repeat(" ", 80) + "rm", `ok\{80 spaces}rm`, `ok\{80 spaces}rm`},
-		{"indentation", "{\n    a", "{\n    a", `{\n\{4 spaces}a`},
+		{"spaces push text off the screen", "ok" + strings.Repeat(" ", 80) + "rm", `ok⟦80 spaces⟧rm`, `ok⟦80 spaces⟧rm`},
+		{"indentation", "{\n    a", "{\n    a", `{\n⟦4 spaces⟧a`},
 		{"a mark in front sits on our text", "\u0338ok", `\u0338ok`, `\u0338ok`},
 		{"a pile of marks", "क" + strings.Repeat("\u0901", 6), "क\u0901\u0901\u0901\u0901\\u0901\\u0901", "क\u0901\u0901\u0901\u0901\\u0901\\u0901"},
 	} {
@@ -117,6 +117,17 @@ func decode(t *testing.T, s string) string {
 	t.Helper()
 	var b strings.Builder
 	for s != "" {
+		if counted, ok := strings.CutPrefix(s, "⟦"); ok {
+			body, rest, _ := strings.Cut(counted, "⟧")
+			count, what, _ := strings.Cut(body, " ")
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				t.Fatalf("%q: %v", s, err)
+			}
+			b.WriteString(strings.Repeat(map[string]string{"newlines": "\n", "spaces": " "}[what], n))
+			s = rest
+			continue
+		}
 		if s[0] != '\\' {
 			b.WriteByte(s[0])
 			s = s[1:]
@@ -137,15 +148,6 @@ func decode(t *testing.T, s string) string {
 			b.WriteRune(rune(number(4)))
 		case 'U':
 			b.WriteRune(rune(number(8)))
-		case '{':
-			body, rest, _ := strings.Cut(s[2:], "}")
-			count, what, _ := strings.Cut(body, " ")
-			n, err := strconv.Atoi(count)
-			if err != nil {
-				t.Fatalf("%q: %v", s, err)
-			}
-			b.WriteString(strings.Repeat(map[string]string{"newlines": "\n", "spaces": " "}[what], n))
-			s = rest
 		default:
 			b.WriteByte(map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\'}[s[1]])
 			s = s[2:]
@@ -155,7 +157,7 @@ func decode(t *testing.T, s string) string {
 }
 
 func FuzzReadsBack(f *testing.F) {
-	f.Add("a\n\n\n\n\n  \\{3 newlines}\x1b\xff\u202e\u0301")
+	f.Add("a\n\n\n\n\n  ⟦3 newlines⟧\x1b\xff\u202e\u0301")
 	f.Fuzz(func(t *testing.T, s string) { readsBack(t, s) })
 }
 
@@ -179,7 +181,7 @@ func readsBack(t *testing.T, s string) {
 
 func TestRandomTextsReadBack(t *testing.T) {
 	t.Parallel()
-	pieces := []string{"a", " ", "    ", "\n", "\n\n\n\n", "\t", "\\", "{", "}", "n", "x1b", "\x1b", "\xff", "\xed\xa0", "é", "\u0301", "\u202e", "\U000e0041", "3 newlines"}
+	pieces := []string{"a", " ", "    ", "\n", "\n\n\n\n", "\t", "\\", "{", "}", "⟦", "⟧", "n", "x1b", "\x1b", "\xff", "\xed\xa0", "é", "\u0301", "\u202e", "\U000e0041", "3 newlines"}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		var b strings.Builder
@@ -199,13 +201,13 @@ func TestCut(t *testing.T) {
 	}{
 		{"fits", "abc", 3, "abc"},
 		{"empty", "", 0, ""},
-		{"cut", strings.Repeat("a", 40), 30, strings.Repeat("a", 12) + `…\{28 bytes cut}`},
-		{"between runes", strings.Repeat("é", 20), 29, strings.Repeat("é", 5) + `…\{30 bytes cut}`},
-		{"not inside an escape", safetext.Line("aaaaa\u202eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 28, `aaaaa…\{36 bytes cut}`},
-		{"not inside a doubled backslash", safetext.Line(`aaaaaaaa\\\\\\\\\\\\\\\\\\`), 29, `aaaaaaaa\\…\{34 bytes cut}`},
-		{"not inside a count", safetext.Line("a" + strings.Repeat("\n", 300) + strings.Repeat("b", 40)), 30, `a…\{55 bytes cut}`},
-		{"no room for more than the mark", strings.Repeat("a", 40), 5, `…\{40 bytes cut}`},
-		{"negative", "a", -1, `…\{1 bytes cut}`},
+		{"cut", strings.Repeat("a", 40), 33, strings.Repeat("a", 12) + `…⟦28 bytes cut⟧`},
+		{"between runes", strings.Repeat("é", 20), 32, strings.Repeat("é", 5) + `…⟦30 bytes cut⟧`},
+		{"not inside an escape", safetext.Line("aaaaa\u202eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 31, `aaaaa…⟦36 bytes cut⟧`},
+		{"not inside a doubled backslash", safetext.Line(`aaaaaaaa\\\\\\\\\\\\\\\\\\`), 32, `aaaaaaaa\\…⟦34 bytes cut⟧`},
+		{"not inside a count", safetext.Line("a" + strings.Repeat("\n", 300) + strings.Repeat("b", 40)), 33, `a…⟦58 bytes cut⟧`},
+		{"no room for more than the mark", strings.Repeat("a", 40), 5, `…⟦40 bytes cut⟧`},
+		{"negative", "a", -1, `…⟦1 bytes cut⟧`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -219,13 +221,13 @@ func TestCut(t *testing.T) {
 func TestCutIsNeverLongerAndSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := safetext.Line(strings.Repeat("a\u202e\\é\n\n\n\n\n\n", 40))
-	for limit := 30; limit < len(s); limit++ {
+	for limit := 32; limit < len(s); limit++ {
 		got := safetext.Cut(s, limit)
 		if len(got) > limit {
 			t.Fatalf("limit %d: %d bytes", limit, len(got))
 		}
 		kept, tail, ok := strings.Cut(got, "…")
-		if !ok || !strings.HasPrefix(s, kept) || tail != `\{`+strconv.Itoa(len(s)-len(kept))+` bytes cut}` {
+		if !ok || !strings.HasPrefix(s, kept) || tail != `⟦`+strconv.Itoa(len(s)-len(kept))+` bytes cut⟧` {
 			t.Fatalf("limit %d: got %q", limit, got)
 		}
 		decode(t, kept) // no escape is torn

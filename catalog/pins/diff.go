@@ -148,7 +148,7 @@ func same(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(`\{%d bytes the same}`, n)
+	return fmt.Sprintf(`⟦%d bytes the same⟧`, n)
 }
 
 // A ChangeKind is how a tool has changed since definitions were accepted.

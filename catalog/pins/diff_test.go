@@ -76,13 +76,13 @@ func TestDiffShowsWhatChanged(t *testing.T) {
 `},
 		{"a word in a long text", `"description":"` + long + `Nothing is sent. ` + long + `"`, `"description":"` + long + `Nothing is unsent. ` + long + `"`, `
   description
-    - \{772 bytes the same}rs are listed, page by page. Nothing is sent. All customers are listed, page by \{767 bytes the same}
-    + \{772 bytes the same}rs are listed, page by page. Nothing is unsent. All customers are listed, page by \{767 bytes the same}
+    - ⟦772 bytes the same⟧rs are listed, page by page. Nothing is sent. All customers are listed, page by ⟦767 bytes the same⟧
+    + ⟦772 bytes the same⟧rs are listed, page by page. Nothing is unsent. All customers are listed, page by ⟦767 bytes the same⟧
 `},
-		{"what hides", `"description":"One."`, `"description":"One.\u202e\u200b\u001b[2J\n\n\n\n  + \"Two.\"\n    - \\{9 bytes the same}"`, `
+		{"what hides", `"description":"One."`, `"description":"One.\u202e\u200b\u001b[2J\n\n\n\n  + \"Two.\"\n    - ⟦9 bytes the same⟧"`, `
   description
     - "One."
-    + "One.\u202e\u200b\x1b[2J\{4 newlines}  + "Two."\n\{4 spaces}- \\{9 bytes the same}"
+    + "One.\u202e\u200b\x1b[2J⟦4 newlines⟧  + "Two."\n⟦4 spaces⟧- \u27e69 bytes the same\u27e7"
 `},
 		{"a key that hides", `"_meta":{}`, `"_meta":{"a\n  description":1,"\u202e":2}`, `
   _meta
@@ -122,7 +122,7 @@ func TestDiffOfAHostileDefinitionIsShort(t *testing.T) {
 		t.Errorf("got %.400q", s)
 	}
 	wide := changed(t, `{"name":"list_a","inputSchema":{"type":"object"}}`, `{"name":"list_a","inputSchema":{"type":"object"},"_meta":`+huge+`}`)
-	if diff := wide.Diff(); len(diff) > 1000 || !strings.Contains(diff, "bytes cut}") || !utf8.ValidString(diff) {
+	if diff := wide.Diff(); len(diff) > 1000 || !strings.Contains(diff, "bytes cut⟧") || !utf8.ValidString(diff) {
 		t.Errorf("got %d bytes", len(diff))
 	}
 }

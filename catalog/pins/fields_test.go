@@ -21,7 +21,7 @@ func TestWhatDiffers(t *testing.T) {
 		{"before the first", ``, `{"a":true,"b c":"\u001b"}`, []string{`["b c"]`, "a"}, "  a\n    + true\n  [\"b c\"]\n    + \"\\x1b\"\n"},
 		{
 			"a long text", `{"a":"` + strings.Repeat("x", 200) + `1"}`, `{"a":"` + strings.Repeat("x", 200) + `2"}`, []string{"a"},
-			"  a\n    - \\{161 bytes the same}" + strings.Repeat("x", 40) + "1\"\n    + \\{161 bytes the same}" + strings.Repeat("x", 40) + "2\"\n",
+			"  a\n    - ⟦161 bytes the same⟧" + strings.Repeat("x", 40) + "1\"\n    + ⟦161 bytes the same⟧" + strings.Repeat("x", 40) + "2\"\n",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// keepEnded is how long a late answer still hears what came of its question.
+	// keepEnded is how long an ended question is kept, for late answers.
 	keepEnded = time.Hour
-	// maxStanding is how many yeses of one scope are remembered.
+	// maxStanding is the maximum number of remembered approvals of one scope.
 	maxStanding = 10_000
-	// uses and its ID is the field that counts the calls of a standing approval.
+	// uses followed by its ID is the field that counts a remembered approval's calls.
 	uses = "#"
 )
 
-// Approvals returns the record of what people were asked, for hitl.Options.Store: the first answer
-// and the first use count, at whichever replica, by Redis' clock. It holds how far each approval has
-// come, and nothing of the call. A restart of Redis ends all of them. Standing approvals need
-// [Options.Key] or [Options.Plain], and replicas whose clocks agree.
+// Approvals returns the record of approvals, for hitl.Options.Store: the first answer and the first use
+// count, at any replica, by Redis' clock. It holds the state of each approval, and nothing of the call.
+// A restart of Redis ends all of them. Remembered approvals need [Options.Key] or [Options.Plain], and
+// replicas whose clocks agree.
 func (s *Store) Approvals() approvals.Store { return record{s} }
 
 type record struct{ *Store }
@@ -37,8 +37,8 @@ var (
 	rememberYes = strictScript("remember")
 )
 
-// keys are those of an approval. One that a standing approval answered is beside that one,
-// in its slot of a cluster.
+// keys returns the keys of an approval. One that a remembered approval answered is in the same
+// cluster slot as that one.
 func (r record) keys(id, scope, standing string) []string {
 	name := r.seal.name("approval", id)
 	if standing == "" {
@@ -62,14 +62,14 @@ func (r record) Add(ctx context.Context, a approvals.Approval) error {
 		return &approvals.NoEffectError{ID: a.Standing, Was: approvals.Void, To: a.State}
 	}
 	if err == nil && got == 0 {
-		return fmt.Errorf("redis: the approval %s is known already", a.ID)
+		return fmt.Errorf("redis: the approval %s exists already", a.ID)
 	}
 	return err
 }
 
 func (r record) Advance(ctx context.Context, id string, change approvals.Change) error {
 	if change.To == approvals.Approved && change.Until.IsZero() {
-		return errors.New("redis: a yes needs a time when it expires")
+		return errors.New("redis: an approval to remember needs an expiry time")
 	}
 	lasts := time.Until(change.Until).Milliseconds()
 	got, err := r.run(ctx, ofApprovals, advance, r.keys(id, change.Scope, change.Standing), string(change.To), lasts, keepEnded.Milliseconds(), change.Standing).Slice()
@@ -103,7 +103,7 @@ func (r record) Remember(ctx context.Context, y approvals.Standing) error {
 	if err != nil {
 		return err
 	}
-	// The list has a scope before its first approval, so that none is missing there.
+	// The scope is listed before its first approval is stored, so that List misses none.
 	err = r.do(ctx, ofApprovals, func(ctx context.Context) error {
 		return r.client.ZAddGT(ctx, r.scopes(), goredis.Z{Score: float64(y.Until.UnixMilli()), Member: key}).Err()
 	})
@@ -113,12 +113,12 @@ func (r record) Remember(ctx context.Context, y approvals.Standing) error {
 	lasts := max(time.Until(y.Until).Milliseconds(), 1)
 	kept, err := r.run(ctx, ofApprovals, rememberYes, []string{key}, y.ID, sealed, maxStanding, lasts).Bool()
 	if err == nil && !kept {
-		return fmt.Errorf("redis: %d yeses of this scope are remembered already; forget some", maxStanding)
+		return fmt.Errorf("redis: %d approvals of this scope are remembered already; forget some", maxStanding)
 	}
 	return err
 }
 
-// scopes is the key of the list of the scopes that have standing approvals.
+// scopes returns the key of the list of scopes with remembered approvals.
 func (r record) scopes() string {
 	return r.key("l", "standing", r.seal.name("standing"))
 }
@@ -147,7 +147,7 @@ func (r record) List(ctx context.Context) (all []approvals.Standing, err error) 
 	return all, err
 }
 
-// standing returns the standing approvals under a key.
+// standing returns the remembered approvals under a key.
 func (r record) standing(ctx context.Context, key string) ([]approvals.Standing, error) {
 	if !r.seal.allowed() {
 		return nil, nil
@@ -176,7 +176,7 @@ func (r record) standing(ctx context.Context, key string) ([]approvals.Standing,
 			over = append(over, id, uses+id)
 			continue
 		}
-		y.Uses, _ = strconv.Atoi(all[uses+id]) // one that is missing is 0
+		y.Uses, _ = strconv.Atoi(all[uses+id]) // a missing one is 0
 		found = append(found, y)
 	}
 	if len(over) > 0 {
@@ -187,6 +187,10 @@ func (r record) standing(ctx context.Context, key string) ([]approvals.Standing,
 }
 
 func (r record) Forget(ctx context.Context, scope, id string) error {
+	waits := string(approvals.Approved)
+	if err := r.run(ctx, ofApprovals, advance, r.keys(id, "", ""), string(approvals.Void), 0, keepEnded.Milliseconds(), "", waits).Err(); err != nil {
+		return err
+	}
 	return r.delete(ctx, r.standingKey(scope), id, uses+id)
 }
 

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// attendance is how long a question hangs that nobody waits for.
+	// attendance is how long a question stays on the board without a waiter.
 	attendance = 10 * time.Second
-	// askEvery is how often one who waits looks whether there is an answer.
+	// askEvery is how often a waiter asks for the answer.
 	askEvery = 500 * time.Millisecond
-	// patience is how long one who waits goes on without an answer of Redis.
+	// patience is how long a waiter continues while Redis does not answer.
 	patience = 5 * time.Second
 	maxOpen  = 1000
 	maxID    = 200
 )
 
-// Board returns a board of questions that people answer at whichever replica, for inbox.Options.Board. It
-// panics without [Options.Key] and [Options.Plain]. With a Key, only its owners can answer.
+// Board returns a board of questions that people answer at any replica, for inbox.Options.Board. It
+// panics without [Options.Key] and [Options.Plain]. With a Key, only hosts that have it can answer.
 func (s *Store) Board() approvals.Board {
 	if !s.seal.allowed() {
-		panic("redis: the board holds arguments and answers; give Options.Key, or say with Options.Plain that they may stand in Redis as they are")
+		panic("redis: the board holds arguments and answers; give Options.Key, or allow plain text with Options.Plain")
 	}
 	return board{s}
 }
@@ -34,7 +34,7 @@ type board struct{ *Store }
 
 var (
 	post = strictScript("post")
-	// What comes back within the time of an answer, one who waits may have been away.
+	// await returns the answer also to a waiter that was away for a while.
 	await    = script("await")
 	answer   = strictScript("answer")
 	takeDown = script("takedown")
@@ -45,8 +45,8 @@ func (b board) keys(id string) []string {
 	return []string{b.key("q", "board", name), b.key("w", "board", name), b.list()}
 }
 
-// list is the key of the open questions. Hosts with another secret, which could not read them, have
-// another one.
+// list returns the key of the open questions. Hosts with another secret, which could not read them,
+// have another key.
 func (b board) list() string { return b.key("l", "board", b.seal.name("board")) }
 
 func (b board) Post(ctx context.Context, n approvals.Notice) error {
@@ -60,7 +60,7 @@ func (b board) Post(ctx context.Context, n approvals.Notice) error {
 	lasts := time.Until(n.Until).Milliseconds()
 	fresh, err := b.run(ctx, ofBoard, post, b.keys(n.ID), n.ID, sealed, lasts, keepEnded.Milliseconds(), attendance.Milliseconds()).Bool()
 	if err == nil && !fresh {
-		return fmt.Errorf("redis: the question %s hangs already", n.ID)
+		return fmt.Errorf("redis: the question %s is on the board already", n.ID)
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (b board) Wait(ctx context.Context, id string) ([]byte, error) {
 		case what == "done":
 			given, ok := b.seal.open("answer/"+id, []byte(sealed))
 			if !ok {
-				return nil, fmt.Errorf("redis: the answer to %s was not written by a replica of this host, so it is none", id)
+				return nil, fmt.Errorf("redis: the answer to %s was not written by a replica of this host and is ignored", id)
 			}
 			return given, nil
 		case what == "unknown":
@@ -97,14 +97,14 @@ func (b board) Wait(ctx context.Context, id string) ([]byte, error) {
 	}
 }
 
-// look says what a question is, and that somebody waits for it.
+// look returns a question, and marks it as waited for.
 func (b board) look(ctx context.Context, id string) (what, sealed string, left time.Duration, err error) {
 	got, err := b.run(ctx, ofBoard, await, b.keys(id)[:2], attendance.Milliseconds()).Slice()
 	if err != nil {
 		return "", "", 0, err
 	}
 	if len(got) != 3 {
-		return "", "", 0, errors.New("redis: the board's script gave no answer that can be read")
+		return "", "", 0, errors.New("redis: the board's script returned a malformed answer")
 	}
 	what, _ = got[0].(string)
 	sealed, _ = got[1].(string)

@@ -19,9 +19,9 @@ import (
 const (
 	// tokenLife is how long a token lasts after the last write. Without its tokens a value is a miss.
 	tokenLife = 24 * time.Hour
-	// writeLease is how long a write counts whose replica may have died.
+	// writeLease bounds the time for which a write counts, in case its replica has died.
 	writeLease = 10 * time.Minute
-	// flightLease likewise; who leads renews it every so often.
+	// flightLease does the same for a flight; its leader renews it.
 	flightLease = 1500 * time.Millisecond
 	renewEvery  = 500 * time.Millisecond
 
@@ -33,12 +33,12 @@ const (
 // Cache returns the cache of all replicas, for cache.Options.Remote. It panics without [Options.Key]
 // and [Options.Plain].
 //
-// A value has the tokens of everything that it is about, as they were when it was asked for, and
-// counts while these are the present ones. A write changes them when it begins, to such as nothing is
-// kept under, and when it ends. A token has the id of Redis' run, so that a restart ends its values.
+// A value has the tokens of everything that it is about, as they were when it was requested, and is
+// valid while they have not changed. A write replaces them when it begins, so that nothing is cached
+// under them, and when it ends. A token has the id of Redis' run, so that a restart invalidates values.
 func (s *Store) Cache() cache.Remote {
 	if !s.seal.allowed() {
-		panic("redis: the cache holds results; give Options.Key, or say with Options.Plain that they may stand in Redis as they are")
+		panic("redis: the cache holds results; give Options.Key, or allow plain text with Options.Plain")
 	}
 	return remote{s}
 }
@@ -68,7 +68,7 @@ func (m remote) keys(q cache.Question) []string {
 	return keys
 }
 
-// about is what the keys of one server have in common.
+// about returns the common part of the keys of one server.
 func (s *Store) about(server string) string {
 	if known, ok := s.servers.Load(server); ok {
 		return known.(string)
@@ -82,7 +82,7 @@ func (m remote) entity(name cache.Name) string {
 	return "e" + m.seal.name("entity", string(name[:]))
 }
 
-// writeKeys are a token and the writes under way, for all that a write may change.
+// writeKeys returns, for everything that a write may change, the keys of its token and of the writes in flight.
 func (m remote) writeKeys(w cache.Write) []string {
 	about := m.about(w.Server)
 	things := []string{"last"}
@@ -105,13 +105,13 @@ func nonce() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Look implements [cache.Remote]. A recent hit is one plain read; else a script looks or leads.
+// Look implements [cache.Remote]. A recent hit is one plain read; otherwise a script reads or takes the lead.
 func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
 	switch {
 	case m.contact.isDown():
 		return cache.Found{}, errGone
 	case m.owed.has(q.Server) || m.contact.settling():
-		return cache.Found{}, nil // a write is known of that others have not heard of, here or there
+		return cache.Found{}, nil // a write is in flight that not all replicas have seen
 	}
 	if h := m.found.of(q); h != nil {
 		if f, ok, err := m.peek(ctx, h); ok || err != nil {
@@ -145,7 +145,7 @@ func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error)
 	return cache.Found{Ticket: ticket}, nil
 }
 
-// peek reads a value and its tokens at one instant, at little more than the cost of a GET.
+// peek reads a value and its tokens atomically, at little more than the cost of a GET.
 func (m remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err error) {
 	got, err := m.mget(ctx, h.command)
 	if err != nil || len(got) != len(h.command)-1 || m.contact.settling() {
@@ -160,7 +160,7 @@ func (m remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err e
 	return cache.Found{Value: value, Ticket: ticket}, ok, nil
 }
 
-// mget is an operation that the client's timeouts and the caller's deadline bound, without a timer.
+// mget runs a command, bounded by the client's timeouts and the caller's deadline, without a timer.
 func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -173,7 +173,7 @@ func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) 
 	return reply.Val(), s.ended(ctx, ofCache, err)
 }
 
-// bears returns the ticket of an entry with exactly these tokens, all of the present runs.
+// bears returns the ticket of an entry with exactly these tokens, all of the current runs.
 func (m remote) bears(entry string, tokens []any) (ticket string, ok bool) {
 	if !strings.HasPrefix(entry, entryVersion) {
 		return "", false
@@ -195,7 +195,7 @@ func (m remote) bears(entry string, tokens []any) (ticket string, ok bool) {
 	return entry[:end], true
 }
 
-// alive reports whether all tokens of a ticket are of the present runs.
+// alive reports whether all tokens of a ticket are of the current runs.
 func (m remote) alive(ticket string) bool {
 	tokens, ok := strings.CutPrefix(ticket, entryVersion)
 	if !ok {
@@ -209,12 +209,12 @@ func (m remote) alive(ticket string) bool {
 	return true
 }
 
-// value takes an entry apart: its ticket, and contents that were sealed for it.
+// value returns the contents of an entry, if they were sealed for this place and ticket.
 func (m remote) value(place, ticket, entry string) ([]byte, bool) {
 	if len(entry) <= len(ticket) || entry[:len(ticket)] != ticket || entry[len(ticket)] != '\n' {
 		return nil, false
 	}
-	// The reply is nobody else's, and may be opened where it lies: the client gives its bytes without a copy.
+	// The reply is not shared and may be opened in place: Bytes returns it without a copy.
 	contents, err := goredis.NewStringResult(entry[len(ticket)+1:], nil).Bytes()
 	if err != nil {
 		return nil, false
@@ -305,7 +305,7 @@ func (m remote) ending(w cache.Write) (keys []string, args []any) {
 	return append(pairs, tokens...), []any{w.ID, nonce(), tokenLife.Milliseconds(), len(pairs)}
 }
 
-// Owed are the ends of writes that Redis was not told of.
+// Owed holds the ends of writes that could not be sent to Redis.
 type owed struct {
 	mu      sync.Mutex
 	writes  map[string]cache.Write
@@ -353,7 +353,7 @@ func (o *owed) all() []cache.Write {
 	return slices.Collect(maps.Values(o.writes))
 }
 
-// payOwed tells Redis of what it was not told. An error is that there is no answer.
+// payOwed sends the owed ends to Redis. It returns an error if Redis does not answer.
 func (s *Store) payOwed(ctx context.Context) error {
 	return together(ctx, s, s.owed.all(), func(pipe goredis.Pipeliner, w cache.Write) *goredis.Cmd {
 		keys, args := remote{s}.ending(w)
@@ -361,11 +361,11 @@ func (s *Store) payOwed(ctx context.Context) error {
 	}, func(w cache.Write) { s.owed.paid(w.ID) })
 }
 
-// atOnce is how many of many scripts go in one round trip.
+// atOnce is the number of scripts in one round trip.
 const atOnce = 256
 
-// together runs a script for each of many things, and calls did for those that went well. It is
-// quick, since heartbeats wait for it. An error means that there is no answer.
+// together runs a script for each of things and calls did for those that succeeded. It is quick,
+// since heartbeats wait for it. It returns an error if Redis does not answer.
 func together[T any](ctx context.Context, s *Store, things []T, run func(goredis.Pipeliner, T) *goredis.Cmd, did func(T)) error {
 	for some := range slices.Chunk(things, atOnce) {
 		within, cancel := context.WithTimeout(ctx, s.timeout)
@@ -387,13 +387,13 @@ func together[T any](ctx context.Context, s *Store, things []T, run func(goredis
 	return nil
 }
 
-// Leads are the flights that this process leads.
+// Leads holds the flights that this process leads.
 type leads struct {
 	tickets sync.Map  // by the flight's key
 	next    time.Time // of their renewal; only watch uses it
 }
 
-// renewLeads keeps the leads of this process, once in a while. What it cannot renew ends.
+// renewLeads renews the leads of this process when that is due, and drops those that it cannot renew.
 func (s *Store) renewLeads(ctx context.Context) {
 	now := time.Now()
 	if now.Before(s.leads.next) {
@@ -410,7 +410,7 @@ func (s *Store) renewLeads(ctx context.Context) {
 	}, func(string) {})
 }
 
-// Hits are recent hits, with the plain read of each, ready to be sent.
+// Hits holds recent hits, each with its plain read, ready to be sent.
 type hits struct {
 	slots [4096]atomic.Pointer[hit]
 }
@@ -425,7 +425,7 @@ func (h *hits) slot(id [sha256.Size]byte) *atomic.Pointer[hit] {
 	return &h.slots[(int(id[0])<<8|int(id[1]))%len(h.slots)]
 }
 
-// of returns what is known of a question, nil where that is nothing.
+// of returns the recent hit of a question, nil if there is not one.
 func (h *hits) of(q cache.Question) *hit {
 	known := h.slot(q.ID).Load()
 	if known == nil || known.q.ID != q.ID || known.q.Server != q.Server || !slices.Equal(known.q.Names, q.Names) {
@@ -434,7 +434,7 @@ func (h *hits) of(q cache.Question) *hit {
 	return known
 }
 
-// add takes the keys of a question.
+// add adds a question with its keys.
 func (h *hits) add(q cache.Question, keys []string) {
 	command := []any{"mget", keys[0]}
 	for _, token := range keys[2:] {

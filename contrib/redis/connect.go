@@ -22,7 +22,7 @@ import (
 // oldest is the first version whose scripts may write when memory is full.
 const oldest = 7
 
-// connect makes the clients and looks whether what answers can be used.
+// connect makes the clients and checks that the server can be used.
 func (s *Store) connect(ctx context.Context, address string) error {
 	client, err := s.dial(address, 0)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) connect(ctx context.Context, address string) error {
 	return nil
 }
 
-// dial makes a client; it connects when it is used.
+// dial returns a client, which connects when it is first used.
 func (s *Store) dial(address string, pool int) (goredis.UniversalClient, error) {
 	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if u, err := url.Parse(address); err == nil && u.Query().Has("addr") {
@@ -69,18 +69,18 @@ func (s *Store) dial(address string, pool int) (goredis.UniversalClient, error) 
 }
 
 func urlError(address string, err error) error {
-	return fmt.Errorf("redis: the URL %s: %w; it is like redis://:password@host:6379/0", withoutPassword(address), errors.New(strings.ReplaceAll(err.Error(), address, "")))
+	return fmt.Errorf("redis: the URL %s: %w; an example is redis://:password@host:6379/0", withoutPassword(address), errors.New(strings.ReplaceAll(err.Error(), address, "")))
 }
 
-// withoutPassword is what may stand in an error.
+// withoutPassword returns the address as an error may show it.
 func withoutPassword(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Redacted()
 	}
-	return "(which cannot be read)"
+	return "(malformed)"
 }
 
-// check says in words what keeps a server from being used.
+// check returns an error that explains why a server cannot be used.
 func (s *Store) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(8*s.timeout, 2*time.Second)) // once, and with a handshake
 	defer cancel()
@@ -93,7 +93,7 @@ func (s *Store) check(ctx context.Context) error {
 	if n, err := strconv.Atoi(major); err != nil || n < oldest {
 		return fmt.Errorf("it is version %.20q; version %d or later is needed", version, oldest)
 	}
-	// A script that may write when memory is full, and then a plain write, as results are.
+	// Results need both: a script that may write when memory is full, and a plain write.
 	probe := s.key("probe", "start")
 	if err := mark.Run(ctx, s.client, []string{probe}, 1000).Err(); err != nil {
 		return explain(err)
@@ -101,47 +101,72 @@ func (s *Store) check(ctx context.Context) error {
 	if err := s.client.Set(ctx, probe, "1", time.Second).Err(); err != nil {
 		return explain(err)
 	}
+	if err := s.meet(ctx); err != nil {
+		return err
+	}
 	s.contact.answered(time.Now())
 	return nil
 }
 
-// mark shows whether scripts can be used.
+// fleetKept is how long a fleet is known after its last replica has ended, and fleetSeen how often each one looks.
+const (
+	fleetKept = 30 * time.Second
+	fleetSeen = 10 * time.Second
+)
+
+// meet leaves a mark of Options.Key and returns an error if replicas with another one are there: no write of one
+// would end what the other has cached.
+func (s *Store) meet(ctx context.Context) error {
+	key, mine := s.key("fleet", "mark"), s.seal.name("fleet")
+	found, err := s.client.SetArgs(ctx, key, mine, goredis.SetArgs{Mode: "NX", Get: true, TTL: fleetKept}).Result()
+	switch {
+	case errors.Is(err, goredis.Nil):
+		return nil
+	case err != nil:
+		return explain(err)
+	case found != mine:
+		return fmt.Errorf("replicas with another Options.Key use the prefix %q; give all of them one key, or end them and wait %v", s.prefix, fleetKept)
+	}
+	return s.client.Expire(ctx, key, fleetKept).Err()
+}
+
+// mark tests whether scripts can be used.
 var mark = script("mark")
 
 //go:embed lua
 var sources embed.FS
 
-// script returns a script that may write when memory is full, since it only ends things.
+// script returns a script that may write when memory is full, as those that only end entries do.
 func script(name string) *goredis.Script { return read("#!lua flags=allow-oom\n", name) }
 
-// strictScript returns a script that is refused when memory is full.
+// strictScript returns a script that Redis refuses when memory is full.
 func strictScript(name string) *goredis.Script { return read("#!lua\n", name) }
 
-// read returns a script from its file, with what several of them use before it.
+// read returns a script from its file, after the functions that scripts share.
 func read(head, name string) *goredis.Script {
 	for _, part := range []string{"prelude", name} {
 		text, err := sources.ReadFile("lua/" + part + ".lua")
 		if err != nil {
-			panic(err) // it is a file of ours
+			panic(err) // the file is embedded
 		}
 		head += string(text)
 	}
 	return goredis.NewScript(head)
 }
 
-// explain says what to do about an error at the start.
+// explain adds the remedy to an error of the first connection.
 func explain(err error) error {
 	text := err.Error()
 	says := func(what string) error { return fmt.Errorf("%s: %w", what, err) }
 	switch kind := kindOf(err); {
 	case kind == "WRONGPASS", kind == "NOAUTH", strings.Contains(text, "AUTH"):
-		return says("it wants another user or password; put them into the URL")
+		return says("it rejects the user or password; put the right ones into the URL")
 	case kind == "READONLY":
-		return says("it is a replica that takes no writes; give the primary's address")
+		return says("it is a read-only replica; give the primary's address")
 	case kind == "OOM":
 		return says("its memory is full; raise maxmemory, or let it evict with maxmemory-policy allkeys-lru")
 	case kind == "NOPERM":
-		return says("its user may not do what is needed: scripts and all keys of the prefix")
+		return says("its user lacks permissions: it needs scripts and all keys of the prefix")
 	case kind == "MOVED", kind == "ASK":
 		return says("it is a node of a cluster; give its nodes as ?addr=host:port")
 	case kind == "LOADING", kind == "CLUSTERDOWN", kind == "MASTERDOWN":
@@ -149,12 +174,12 @@ func explain(err error) error {
 	case errors.Is(err, context.DeadlineExceeded), kind == "timeout":
 		return says("it does not answer; is that a Redis, and is it reachable?")
 	case errors.Is(err, io.EOF), strings.Contains(text, "can't parse"), strings.Contains(text, "invalid reply"), kind == "ERR":
-		return says("what answers there is no Redis that can be used")
+		return says("the server at this address is not a usable Redis")
 	}
 	return err
 }
 
-// kindOf sorts an error: the first word of an answer, or how there was none.
+// kindOf returns the kind of an error: the first word of Redis' answer, or why none came.
 func kindOf(err error) string {
 	if err == nil {
 		return ""
@@ -172,7 +197,7 @@ func kindOf(err error) string {
 	return "no connection"
 }
 
-// isAnswer reports whether Redis has answered, be it with an error.
+// isAnswer reports whether Redis has answered, if only with an error.
 func isAnswer(err error) bool {
 	if err == nil {
 		return true
@@ -187,17 +212,17 @@ func field(info, name string) string {
 	return strings.TrimSpace(value)
 }
 
-// Runs are the ids of the connected servers. Each start has another, and what an earlier run, or a
-// copy in its place, holds may be out of date.
+// Runs holds the ids of the connected servers. Each start has a new id, and data of an earlier run, or
+// of a copy in its place, may be out of date.
 type runs struct {
 	cluster bool
 	mu      sync.Mutex
 	at      map[string]string // by the server's own address
 	known   atomic.Pointer[map[string]bool]
-	again   func(time.Time) // told of a start after the first
+	again   func(time.Time) // called at each start after the first
 }
 
-const runSize = 16 // of a run's id, as it stands in tokens
+const runSize = 16 // of a run's id, as tokens have it
 
 func newRuns() *runs {
 	r := &runs{at: make(map[string]string)}
@@ -205,7 +230,7 @@ func newRuns() *runs {
 	return r
 }
 
-// met is told of each new connection before anything is sent over it.
+// met is called for each new connection before anything is sent over it.
 func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	run, err := runOf(ctx, conn)
 	if err != nil {
@@ -238,7 +263,7 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	return nil
 }
 
-// runOf asks a server for its run's id.
+// runOf returns the run's id of a server.
 func runOf(ctx context.Context, server interface {
 	Info(ctx context.Context, sections ...string) *goredis.StringCmd
 },
@@ -249,12 +274,12 @@ func runOf(ctx context.Context, server interface {
 	}
 	run := field(info, "run_id")
 	if len(run) < runSize {
-		return "", errors.New("what answers there is no Redis: it has no run_id")
+		return "", errors.New("the server at this address is not Redis: its INFO has no run_id")
 	}
 	return run[:runSize], nil
 }
 
-// only forgets the nodes of a cluster that are not among its masters any more.
+// only removes the nodes of a cluster that are no longer masters.
 func (r *runs) only(masters map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

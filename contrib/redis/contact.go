@@ -9,9 +9,9 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// A replica has seen every write of the others as long as Redis takes its heartbeats. While Redis does
+// A replica has seen every write of the others while Redis takes its heartbeats. While Redis does
 // not, a write that could not be announced ends only when each of the others must have noticed that
-// it is cut off; what they trust again afterwards comes after that write's replica made up for it.
+// it is cut off; they use the cache again only after that write's replica has announced it.
 const (
 	beat = 100 * time.Millisecond // between two heartbeats
 	// silence is the time without a heartbeat after which nothing of Redis counts. A longer Timeout does
@@ -19,20 +19,20 @@ const (
 	silence = time.Second
 )
 
-// pulse is a heartbeat: a script that may write, so that a Redis which takes no writes refuses it.
+// pulse is a heartbeat: a script that may write, so that a read-only Redis refuses it.
 var pulse = script("pulse")
 
-// errGone is what operations end with while Redis is known to be gone.
-var errGone = errors.New("redis: no answer; calls go on without until it is back")
+// errGone is the error of operations while Redis is gone.
+var errGone = errors.New("redis: no answer; calls go on without it until it is back")
 
 // A contact tracks whether Redis takes heartbeats. Other answers may be those of a read-only Redis.
 type contact struct {
-	grace  time.Duration // after the last heartbeat, by when all others know
-	settle time.Duration // after it came back, by when all others have noticed; until then nothing is believed
+	grace  time.Duration // after the last heartbeat, until all others have noticed
+	settle time.Duration // after it came back, until all others have noticed; the cache is not used
 
 	mu       sync.Mutex
 	last     time.Time // of the last heartbeat
-	believed time.Time // from when on what it knows is believed
+	believed time.Time // from when on the cache is used
 	down     bool
 	doubts   chan struct{}
 }
@@ -52,7 +52,7 @@ func (c *contact) answered(now time.Time) {
 	c.last = now
 }
 
-// settling reports whether nothing is believed: in a silence, and for a while after.
+// settling reports whether the cache is not used: in a silence, and for a while after it.
 func (c *contact) settling() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,21 +83,27 @@ func (c *contact) doubt() {
 	}
 }
 
-// alone returns how long it takes until all others have noticed that they are cut off if this one is.
+// alone returns how long until all others have noticed that they are cut off if this replica is.
 func (c *contact) alone(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last.Add(c.grace).Sub(now)
 }
 
-// watch sends heartbeats until ctx is done. When Redis is back, it first makes up for lost writes.
+// watch sends heartbeats until ctx is done. When Redis is back, it first sends owed writes.
 func (s *Store) watch(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
+	others := time.NewTicker(fleetSeen)
+	defer others.Stop()
 	for {
 		select {
 		case <-ticker.C:
 		case <-s.contact.doubts:
+		case <-others.C:
+			if err := s.do(ctx, ofFleet, s.meet); err == nil {
+				continue
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -111,7 +117,7 @@ func (s *Store) watch(ctx context.Context) {
 			s.renewLeads(ctx)
 		}
 		if err == nil && s.contact.isDown() {
-			s.returns.again(time.Now()) // before anybody asks for a token
+			s.returns.again(time.Now()) // before any call asks for a token
 		}
 		if s.contact.turn(err != nil) {
 			s.said.change(ctx, ofServer, err)

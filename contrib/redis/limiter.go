@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
-// waiterLease is how long a waiter counts that does not ask any more.
+// waiterLease is how long a waiter counts after its last request.
 const waiterLease = 2 * time.Second
 
 // Limiter returns the quota of all replicas, for ratelimit.Options.Shared. It works on a full Redis.
@@ -19,8 +19,8 @@ func (s *Store) Limiter() ratelimit.Shared { return limiter{s} }
 
 type limiter struct{ *Store }
 
-// A bucket has its tokens and their time, the waiters in order, and when each last asked: the tool's
-// bucket first, then the server's. A bucket that is shut, until its tokens are counted, answers -1.
+// A bucket has its tokens and their time, the waiters in order, and when each last asked. The tool's
+// bucket comes first, then the server's. A closed bucket, whose tokens are not counted yet, returns -1.
 var take = script("take")
 
 var leave = script("leave")
@@ -37,8 +37,8 @@ func (l limiter) keys(w ratelimit.Waiter) []string {
 	return keys
 }
 
-// errShut is how a bucket answers that is shut: each replica keeps to its share.
-var errShut = errors.New("redis: the limiter: Redis has just come back; until all replicas know, each keeps to its share")
+// errShut is the error of a closed bucket: each replica keeps to its share.
+var errShut = errors.New("redis: the limiter: Redis has just come back; until all replicas have noticed, each keeps to its share")
 
 func (l limiter) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
 	keys := l.keys(w)
@@ -55,7 +55,7 @@ func (l limiter) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, e
 			}
 			if l.returns.begun(keys, since) {
 				return nil
-			} // else the connection was new, to a Redis that has just started
+			} // otherwise the connection is new, to a Redis that has just started
 		}
 	})
 	if err == nil && wait < 0 {
@@ -64,26 +64,26 @@ func (l limiter) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, e
 	return time.Duration(min(wait, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond, err
 }
 
-// Returns are how a bucket begins after an outage, in which the replicas kept the quota alone. They
-// do not come back at one moment, so each shuts the buckets that it uses, once, for as long as others
-// may take, and then they begin empty.
+// Returns tracks how a bucket begins after an outage, during which the replicas kept the quota alone.
+// They do not come back at the same time, so each closes the buckets that it uses, once, for as long as
+// others may take; then the buckets begin empty.
 type returns struct {
 	mu      sync.Mutex
-	last    time.Time       // zero where there was no outage
-	buckets map[string]bool // that have begun since
+	last    time.Time       // zero before the first outage
+	buckets map[string]bool // that have begun since then
 }
 
 // lately is how long after a return a bucket's first use may come.
 const lately = time.Second
 
-// again notes that Redis is back, or has started again.
+// again records that Redis is back, or has restarted.
 func (r *returns) again(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last, r.buckets = now, make(map[string]bool)
 }
 
-// first reports of each bucket whether this is its first use since Redis came back.
+// first reports for each bucket whether this is its first use since Redis came back.
 func (r *returns) first(keys []string, now time.Time) (first []bool, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,8 +24,8 @@ type Options struct {
 	// Key is a secret of 32 bytes, the same in every replica. It seals contents (AES-256-GCM), so that
 	// Redis' other users can neither read nor write them. nil means none.
 	Key []byte
-	// Plain allows results, arguments and answers in Redis as they are: whoever can write to Redis can
-	// then answer for a person. The default is to store no contents without a Key.
+	// Plain allows results, arguments and answers in Redis in plain text: any client that can write
+	// to Redis can then answer for a person. The default is to store no contents without a Key.
 	Plain bool
 	// Prefix begins every key; replicas that share have the same. "" means "fairlead".
 	Prefix string
@@ -60,7 +60,7 @@ type Store struct {
 	leads    leads
 	returns  returns
 	found    hits
-	servers  sync.Map // of each server's id, what its keys have in common
+	servers  sync.Map // of each server's id, the common part of its keys
 
 	close    context.CancelFunc
 	closed   sync.WaitGroup
@@ -95,7 +95,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		maxValue: cmp.Or(o.MaxValue, defaultMaxValue),
 		seal:     seal,
 		runs:     newRuns(),
-		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]string)},
+		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
 	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
 	if err := s.connect(ctx, url); err != nil {
@@ -126,6 +126,7 @@ const (
 	ofApprovals = "approvals"
 	ofBoard     = "the board"
 	ofServer    = "Redis"
+	ofFleet     = "sharing with the other replicas"
 )
 
 // do runs one operation, which is an error where Redis is known to be gone.
@@ -169,24 +170,42 @@ func (s *Store) ended(ctx context.Context, facility string, err error) error {
 	return nil
 }
 
-// A said writes a line for each change, and none for each call.
+// A said writes a line where a facility begins to fail, and one where it has not failed for a while: what fails now
+// and then writes no line for each call.
 type said struct {
 	log  *slog.Logger
 	mu   sync.Mutex
-	last map[string]string // of each facility, the kind of its last error
+	last map[string]failing // by facility
 }
 
+type failing struct {
+	kind           string // of the error that was logged; "" if the facility works
+	failed, logged time.Time
+}
+
+// settled is how long a facility must not fail until it works again, and between two lines about its errors.
+const settled = 10 * time.Second
+
 func (s *said) change(ctx context.Context, facility string, err error) {
-	kind := kindOf(err)
+	kind, now := kindOf(err), time.Now()
 	s.mu.Lock()
-	before := s.last[facility]
-	s.last[facility] = kind
+	f := s.last[facility]
+	before := f.kind
+	switch {
+	case err != nil && before != kind && (before == "" || now.Sub(f.logged) >= settled):
+		f = failing{kind, now, now}
+	case err != nil:
+		f.failed = now
+	case before != "" && now.Sub(f.failed) >= settled:
+		f.kind = ""
+	}
+	s.last[facility] = f
 	s.mu.Unlock()
 	switch {
-	case before == kind:
-	case err != nil:
-		s.log.LogAttrs(ctx, slog.LevelWarn, "redis: "+facility+" does not work", slog.String("kind", kind), slog.Any("err", err))
-	default:
+	case f.kind == before:
+	case f.kind == "":
 		s.log.LogAttrs(ctx, slog.LevelInfo, "redis: "+facility+" works again", slog.String("before", before))
+	default:
+		s.log.LogAttrs(ctx, slog.LevelWarn, "redis: "+facility+" does not work", slog.String("kind", kind), slog.Any("err", err))
 	}
 }

@@ -21,7 +21,7 @@ type sealer struct {
 	hashes *sync.Pool // of hash.Hash, with the secret in it
 }
 
-// The first byte of contents says how they are written; any other is foreign.
+// The first byte of contents names their encoding; any other value is foreign.
 const (
 	plainContents  = 'p'
 	sealedContents = 's'
@@ -54,7 +54,7 @@ func newSealer(key []byte, plain bool) (sealer, error) {
 // allowed reports whether contents may be stored.
 func (s sealer) allowed() bool { return s.aead != nil || s.plain }
 
-// seal appends contents that only fit the place given.
+// seal appends contents that can only be opened at the same place.
 func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) {
 	switch {
 	case s.aead != nil:
@@ -65,7 +65,7 @@ func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) 
 	return nil, errContents
 }
 
-// open returns the contents, opened in place, and false for those of others or of another place.
+// open returns the contents, opened in place, and false if they are foreign or of another place.
 func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 	switch {
 	case len(contents) == 0:
@@ -93,7 +93,7 @@ func (s sealer) name(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(buffer[:0])[:16])
 }
 
-// key is a key of a kind about something, which lies in one slot of a cluster.
+// key returns a key of a kind; all keys with the same about are in one slot of a cluster.
 func (s *Store) key(kind, about string, rest ...string) string {
 	return s.prefix + ":" + kind + ":{" + about + "}" + strings.Join(append([]string{""}, rest...), ":")
 }

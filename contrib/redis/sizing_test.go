@@ -19,7 +19,7 @@ import (
 )
 
 // BenchmarkSizing reports what Redis holds for each kind of key, as MEMORY USAGE
-// counts it, and how long its main thread works for each operation. docs/scale.md
+// counts it, and how long its main thread works for each operation. docs/reference/replicas.md
 // shows the figures.
 func BenchmarkSizing(b *testing.B) {
 	e := redistest.New(b)

@@ -73,12 +73,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		url, want string
 		timeout   time.Duration
 	}{
-		"no URL":              {"localhost:6379", "it is like redis://", patient},
-		"another scheme":      {"http://localhost", "it is like redis://", patient},
+		"no URL":              {"localhost:6379", "an example is redis://", patient},
+		"another scheme":      {"http://localhost", "an example is redis://", patient},
 		"nobody there":        {"redis://:hidden@127.0.0.1:1", "connection refused", patient},
-		"no password":         {locked.URL(), "wants another user or password", patient},
-		"a wrong password":    {strings.Replace(locked.URL(), "//", "//:hidden@", 1), "wants another user or password", patient},
-		"a read-only replica": {follower.URL(), "takes no writes", patient},
+		"no password":         {locked.URL(), "rejects the user or password", patient},
+		"a wrong password":    {strings.Replace(locked.URL(), "//", "//:hidden@", 1), "rejects the user or password", patient},
+		"a read-only replica": {follower.URL(), "read-only replica", patient},
 		"full":                {full.URL(), "its memory is full", patient},
 		"a node of a cluster": {node.URL(), "not ready", patient},
 		"silent":              {silent, "does not answer", quick},

@@ -5,7 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +32,13 @@ func TestMain(m *testing.M) {
 		}
 	}
 	mcptest.Main(m, map[string]func() *mcp.Server{
+		"good": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, tool("echo\x1b[2J"))
+			mcp.AddTool(s, &mcp.Tool{Name: "get_zero"}, tool("zero"))
+			mcp.AddTool(s, &mcp.Tool{Name: "delete_all"}, tool("gone"))
+			return s
+		},
 		"bank": func() *mcp.Server { // a stranger's text is among its data
 			s := mcptest.New()
 			mcp.AddTool(s, &mcp.Tool{Name: "get_transactions", Description: "Get the most recent transactions."},
@@ -38,18 +49,29 @@ func TestMain(m *testing.M) {
 				})
 			return s
 		},
+		"dies": func() *mcp.Server {
+			s := mcptest.New()
+			mcp.AddTool(s, &mcp.Tool{Name: "get_echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				fmt.Fprintln(os.Stderr, "out of cheese")
+				os.Exit(7)
+				return nil, nil, nil
+			})
+			return s
+		},
 	})
 }
 
 // A script obeys what a server's data asks for. The person at the terminal sees where the
 // account number came from, and types n.
 func TestAttackAtTheTerminal(t *testing.T) {
+	exe, env := mcptest.Child(t, "bank")
 	var out bytes.Buffer
-	h := &host{options: options{script: "testdata/attack.json", yes: "ask", in: strings.NewReader("n\n"), out: &out, errs: &out}}
-	if err := h.connect(t.Context(), "server", mcptest.ChildTransport(t, "bank")); err != nil {
+	screen := struct{ io.Writer }{&out} // the process writes to it by itself
+	h, err := newHost(t.Context(), options{server: "env " + env + " " + exe, script: "testdata/attack.json", yes: "ask", in: strings.NewReader("n\n"), out: screen, errs: screen})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.work(t.Context()); err != nil || h.counts.asked != 1 || h.counts.denied != 1 || h.counts.server != 1 {
+	if err := h.work(t.Context()); err != nil || h.counts.Asked != 1 || h.counts.Denied != 1 || h.counts.ServerCalls != 1 {
 		t.Errorf("%v; counted %+v", err, h.counts)
 	}
 	if err := h.close(); err != nil {
@@ -85,19 +107,44 @@ func playReal(t *testing.T, stdin string, args ...string) ran {
 	return ran{code, out.String(), errs.String()}
 }
 
-// summary returns the figures at the end.
+// events returns the events of --json.
+func (r ran) events(t *testing.T) (all []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(r.out) {
+		var e map[string]any
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("the line %q is not an event: %v", line, err)
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 || all[len(all)-1]["event"] != "summary" {
+		t.Fatalf("the last event is not a summary:\n%s%s", r.out, r.errs)
+	}
+	return all
+}
+
+// summary returns the figures of --json.
 func (r ran) summary(t *testing.T) map[string]int {
 	t.Helper()
-	_, table, ok := strings.Cut(r.out, "\ncalls ")
-	if !ok {
-		t.Fatalf("there is no summary:\n%s%s", r.out, r.errs)
-	}
-	names, row, _ := strings.Cut("calls "+table, "\n")
-	figures, values := map[string]int{}, strings.Fields(row)
-	for i, name := range strings.Fields(names) {
-		figures[name], _ = strconv.Atoi(values[i])
+	all := r.events(t)
+	figures := map[string]int{}
+	for name, v := range all[len(all)-1] {
+		if n, ok := v.(float64); ok {
+			figures[name] = int(n)
+		}
 	}
 	return figures
+}
+
+// outcomes returns the outcome of each call of --json.
+func (r ran) outcomes(t *testing.T) (all []string) {
+	t.Helper()
+	for _, e := range r.events(t) {
+		if record, ok := e["record"].(map[string]any); ok && e["event"] == "call" {
+			all = append(all, fmt.Sprint(record["outcome"]))
+		}
+	}
+	return all
 }
 
 func exists(t *testing.T, parts ...string) bool {
@@ -124,14 +171,16 @@ func TestTranscripts(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		code int
+		errs string
 	}{
-		"allowed": {[]string{"--yes", "all"}, exitDone},
-		"nobody":  {nil, exitDenied},
+		"allowed": {[]string{"--yes", "all"}, exitDone, ""},
+		"nobody": {nil, exitDenied, "agent: done, and 5 calls denied; exit code 3 means just that. " +
+			"Nobody could be asked: run it in a terminal, or with --yes safe or --yes all\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := play(t, "", c.args...)
-			if r.code != c.code || r.errs != "" {
-				t.Errorf("exit %d, want %d: %s", r.code, c.code, r.errs)
+			if r.code != c.code || r.errs != c.errs {
+				t.Errorf("exit %d, want %d: %q", r.code, c.code, r.errs)
 			}
 			dirs, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "fairlead-inbox-*"))
 			if err != nil || len(dirs) != 1 {
@@ -157,9 +206,9 @@ func golden(t *testing.T, name, got string) {
 
 func TestYesAllTidiesTheFolder(t *testing.T) {
 	dir := messy(t)
-	r := play(t, "", "--yes", "all", "--dir", dir)
+	r := play(t, "", "--yes", "all", "--json", "--dir", dir)
 	s := r.summary(t)
-	if r.code != exitDone || s["memory"] < 2 || s["calls"] <= s["server"] || s["denied"] != 0 || s["asked"] != 5 || s["allowed"] != 5 {
+	if r.code != exitDone || s["cache_hits"] < 2 || s["calls"] <= s["server_calls"] || s["denied"] != 0 || s["asked"] != 5 || s["allowed"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
 	for _, gone := range []string{"notes (1).txt", "old/harbour-copy.png", "old/Copy of crew-list.md", "budget.csv~", "New Text Document.txt"} {
@@ -172,15 +221,15 @@ func TestYesAllTidiesTheFolder(t *testing.T) {
 			t.Errorf("%s is not there", there)
 		}
 	}
-	r = play(t, "", "--yes", "all", "--dir", dir)
-	if s := r.summary(t); r.code != exitDone || s["asked"] != 0 || !strings.Contains(r.out, "ledger has 0 effects") {
+	r = play(t, "", "--yes", "all", "--json", "--dir", dir)
+	if s := r.summary(t); r.code != exitDone || s["asked"] != 0 || !strings.Contains(r.out, `"effects":0`) {
 		t.Errorf("the second run: exit %d, %v", r.code, s)
 	}
 }
 
 func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
 	dir := messy(t)
-	r := play(t, "", "--dir", dir)
+	r := play(t, "", "--json", "--dir", dir)
 	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || s["denied"] != 5 || s["asked"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
 	}
@@ -192,9 +241,18 @@ func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
 }
 
 func TestYesSafeCoversOnlyWhatTheTrashUndoes(t *testing.T) {
-	r := play(t, "", "--yes", "safe", "--dir", messy(t))
+	r := play(t, "", "--yes", "safe", "--json", "--dir", messy(t))
 	if s := r.summary(t); r.code != exitDone || s["allowed"] != 5 {
 		t.Errorf("exit %d, %v", r.code, s)
+	}
+	dir := messy(t)
+	r = play(t, "", "--yes", "safe", "--dir", dir, "--purge", "--json")
+	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || !exists(t, dir, "notes (1).txt") {
+		t.Errorf("with --purge: exit %d, %v", r.code, s)
+	}
+	r = play(t, "", "--yes", "all", "--dir", dir, "--purge")
+	if r.code != exitDone || exists(t, dir, ".trash") || exists(t, dir, "notes (1).txt") {
+		t.Errorf("--yes all with --purge: exit %d\n%s", r.code, r.out)
 	}
 }
 
@@ -203,9 +261,9 @@ func TestNothingHappensTwiceOnAFlakyServer(t *testing.T) {
 	const seeds = 20
 	for seed := range seeds {
 		dir := messy(t)
-		r := play(t, "", "--flaky", "0.3", "--yes", "all", "--seed", strconv.Itoa(seed), "--dir", dir)
+		r := play(t, "", "--flaky", "0.3", "--yes", "all", "--json", "--seed", strconv.Itoa(seed), "--dir", dir)
 		s := r.summary(t)
-		if r.code != exitDone || !strings.Contains(r.out, "no effect happened twice: the server's ledger has 10 effects") || !strings.Contains(r.out, "Done: 10 changes made, 0 denied, 0 failed, 0 unknown") {
+		if r.code != exitDone || !strings.Contains(r.out, `"effects":10,`) || !strings.Contains(r.out, `"twice":[]`) || !strings.Contains(r.out, "Done: 10 changes made, 0 denied, 0 failed, 0 unknown") {
 			t.Errorf("seed %d: exit %d, %v: %s", seed, r.code, s, r.errs)
 		}
 		if exists(t, dir, "notes (1).txt") || !exists(t, dir, "documents/notes.txt") || exists(t, dir, ".trash", "notes (1).txt.2") {
@@ -224,6 +282,32 @@ func TestTheLedgerShowsAnEffectThatHappenedTwice(t *testing.T) {
 	f := &folder{dir: "/x", ledger: map[string]int{"delete_file {}": 2}}
 	if (options{out: &out}).showLedger(f) || !strings.Contains(out.String(), `✗ happened more than once: ["delete_file {}"]`) {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+func TestRateMakesTheLimitShow(t *testing.T) {
+	r := play(t, "", "--rate", "600", "--yes", "all", "--json")
+	if s := r.summary(t); r.code != exitDone || s["waited"] < 1 || s["limited"] != 0 {
+		t.Errorf("exit %d, %v", r.code, s)
+	}
+	r = play(t, "", "--rate", "0.5", "--yes", "all", "--json")
+	if s := r.summary(t); r.code != exitError || s["limited"] < 1 || s["server_calls"] != 1 {
+		t.Errorf("a wait of two minutes is not refused: exit %d, %v", r.code, s)
+	}
+}
+
+func TestReplCallsToolsByHand(t *testing.T) {
+	r := play(t, strings.Join([]string{
+		":why delete_file", ":why nope", "", `read_file {"path": "notes (1).txt"}`, `read_file {"path": "notes (1).txt"}`,
+		`delete_file {"path": "notes.txt"}`, "nothing {}", "read_file notes.txt", `hash_files {"paths": ["notes.txt"]}`, "list_files", ":quit", "list_files",
+	}, "\n"), "--repl", "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "ok ok denied refused ok ok"; r.code != exitDenied || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
+	}
+	for _, want := range []string{"will: ask first", "fix the mooring line", `no tool \"nothing\"`, `no tool \"nope\"`, `\"sha256\"`, "tide-table.dat"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("the events do not have %q:\n%s", want, r.out)
+		}
 	}
 }
 
@@ -247,13 +331,14 @@ func TestAScriptGoesOnAfterABadCall(t *testing.T) {
 		{"tool": "read_file", "arguments": {"path": "notes.txt"}},
 		{"tool": "files/read_file", "arguments": {"path": "notes.txt"}}
 	]`)
-	r := play(t, "", "--script", path)
-	if failed, made := strings.Count(r.out, "\n✗ "), strings.Count(r.out, "read_file    notes.txt")+strings.Count(r.out, "\n✓ files/read_file"); r.code != exitError || failed != 4 || made != 2 {
-		t.Errorf("exit %d, %d failed, %d made:\n%s", r.code, failed, made, r.out)
+	r := play(t, "", "--script", path, "--json")
+	if got, want := strings.Join(r.outcomes(t), " "), "refused refused tool_error tool_error ok ok"; r.code != exitError || got != want {
+		t.Errorf("exit %d, %s; want %s", r.code, got, want)
 	}
-	if s := r.summary(t); s["calls"] != 6 || s["memory"] != 1 {
+	if s := r.summary(t); s["calls"] != 6 || s["cache_hits"] != 1 {
 		t.Errorf("the figures are %v", s)
 	}
+	r = play(t, "", "--script", path)
 	for line := range strings.Lines(r.out) {
 		if n := len([]rune(line)); n > 100 {
 			t.Errorf("a line has %d characters: %s", n, line)
@@ -281,7 +366,8 @@ func TestBadScripts(t *testing.T) {
 
 func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
+		{"--nonsense"}, {"--yes", "maybe"}, {"--flaky", "2"}, {"--flaky", "NaN"}, {"--rate", "-1"}, {"--rate", "Inf"}, {"--purge"},
+		{"--repl", "--script", "x"}, {"--server", "x", "--dir", "y"}, {"--server", "x", "--flaky", "0.1"}, {"--dir", ""}, {"--audit", ""}, {"a goal"},
 	} {
 		r := playReal(t, "", args...)
 		if r.code != exitUsage || r.out != "" || strings.Count(r.errs, "\n") != 1 || !strings.HasPrefix(r.errs, "agent: ") {
@@ -298,6 +384,49 @@ func TestBadFolders(t *testing.T) {
 		r := playReal(t, "", "--dir", dir)
 		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, dir) || !strings.Contains(r.errs, "choose one") {
 			t.Errorf("exit %d, %q", r.code, r.errs)
+		}
+	}
+}
+
+// child is the command line of this binary as a server.
+func child(t *testing.T, name string) string {
+	t.Helper()
+	exe, env := mcptest.Child(t, name)
+	key, value, _ := strings.Cut(env, "=")
+	t.Setenv(key, value)
+	return "'" + exe + "'"
+}
+
+func TestAnotherServerIsExplored(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "good"))
+	if r.code != exitDone || !strings.Contains(r.out, "2 tools to call. The other 1 ") || !strings.Contains(r.out, `✓ get_echo     echo\x1b[2J `) {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errs)
+	}
+	if strings.Contains(r.out, "\x1b") {
+		t.Errorf("the server's control characters reach the terminal:\n%q", r.out)
+	}
+}
+
+func TestAServerThatDiesMidwayIsAnError(t *testing.T) {
+	r := playReal(t, "", "--server", child(t, "dies"), "--json")
+	if r.code != exitError || !strings.Contains(r.errs, "out of cheese") || !strings.Contains(r.errs, "1 call could not be made") {
+		t.Errorf("exit %d, %q", r.code, r.errs)
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	for server, want := range map[string]string{
+		"no-such-command-here --now": "no-such-command-here",
+		"false":                      `the server "false" failed`,
+		"http://127.0.0.1:1":         "http://127.0.0.1:1",
+		web.URL:                      web.URL,
+		"'x":                         "quote",
+	} {
+		r := playReal(t, "", "--server", server)
+		if r.code != exitError || strings.Count(r.errs, "\n") != 1 || !strings.Contains(r.errs, want) {
+			t.Errorf("%s: exit %d, %q", server, r.code, r.errs)
 		}
 	}
 }
@@ -320,6 +449,13 @@ func TestEveryCallIsRecorded(t *testing.T) {
 	name = filepath.Join(name, "no", "calls.jsonl")
 	if r = play(t, "", "--audit", name); r.code != exitError || !strings.Contains(r.errs, "--audit "+name) || strings.Count(r.errs, "\n") != 1 {
 		t.Errorf("exit %d, %q", r.code, r.errs)
+	}
+}
+
+func TestPromptIsPrintedAndNothingIsCalled(t *testing.T) {
+	r := play(t, "", "--prompt")
+	if r.code != exitDone || !strings.HasPrefix(r.out, "You are an agent") || !strings.Contains(r.out, "files__delete_file") || strings.Contains(r.out, "calls server") {
+		t.Errorf("exit %d:\n%s", r.code, r.out)
 	}
 }
 

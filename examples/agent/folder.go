@@ -24,6 +24,7 @@ import (
 type folder struct {
 	dir   string
 	root  *os.Root // no path leaves it, whatever links there are
+	purge bool     // delete for good; what is deleted is moved to .trash/ otherwise
 	flaky float64  // the share of calls that fail
 
 	mu     sync.Mutex // one call at a time
@@ -79,9 +80,9 @@ func add[In, Out any](s *mcp.Server, f *folder, name, description string, do fun
 			delete(f.row, call)
 		}
 		switch fault {
-		case 1: // turned away before it ran, and the server reports that
+		case 1: // turned away before it ran, and the server says so
 			return nil, out, &jsonrpc.Error{Code: -32023, Message: "busy", Data: json.RawMessage(`{"retryAfterMs":20}`)}
-		case 2: // it did not run, and the server does not report that
+		case 2: // it did not run, and the server does not say so
 			return nil, out, broken
 		}
 		out, err = do(in)
@@ -169,6 +170,9 @@ func (f *folder) move(in struct {
 }
 
 func (f *folder) delete(in pathArgs) (effect, error) {
+	if f.purge {
+		return effect{Path: in.Path}, f.root.Remove(in.Path)
+	}
 	kept := path.Join(".trash", in.Path)
 	for n := 2; f.vacant(kept) != nil && n < 1000; n++ {
 		kept = fmt.Sprintf(".trash/%s.%d", in.Path, n)

@@ -16,22 +16,38 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
+// event prints an event as a line of JSON if there is --json, and reports whether there is.
+func (o options) event(kind string, v any) bool {
+	if o.json {
+		raw, _ := json.Marshal(v) // all of it is our own or came as JSON
+		fmt.Fprintf(o.out, "{\"event\":%q,%s\n", kind, raw[1:])
+	}
+	return o.json
+}
+
 // introduce prints the planner, and of each tool what is known and what the chain will do.
 func (h *host) introduce(planner string) {
-	fmt.Fprintln(h.out, "planner:", planner)
+	start := map[string]string{"planner": planner, "server": h.server, "record": h.audit}
 	if h.folder != nil {
-		fmt.Fprintf(h.out, "server:  files, in memory; it declares nothing about its tools\nfolder:  %s\n", safetext.Line(h.folder.dir))
-	}
-	if h.audit != "" {
-		fmt.Fprintf(h.out, "record:  %s\n", safetext.Line(h.audit))
+		start["server"], start["folder"] = "files, in memory; it declares nothing about its tools", h.folder.dir
 	}
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\ntool\tdeclared\tinferred\tclass\tso the chain will")
+	if !h.event("start", start) {
+		for _, name := range []string{"planner", "server", "folder", "record"} {
+			if text := start[name]; text != "" {
+				fmt.Fprintf(h.out, "%-8s %s\n", name+":", safetext.Line(text))
+			}
+		}
+		fmt.Fprintln(w, "\ntool\tdeclared\tinferred\tclass\tso the chain will")
+	}
 	tools := h.tools.List()
 	slices.SortStableFunc(tools, func(a, b *middleware.Tool) int { return cmp.Compare(b.Safety(), a.Safety()) })
 	for _, tool := range tools {
 		declared, inferred := h.tools.Layers(tool)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), declared.Safety(), inferred.Safety(), tool.Safety(), h.chain.Describe().Will(tool))
+		d, i, class, will := declared.Safety().String(), inferred.Safety().String(), tool.Safety().String(), h.chain.Describe().Will(tool)
+		if !h.event("tool", map[string]string{"tool": tool.Name(), "declared": d, "inferred": i, "class": class, "will": will}) {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), d, i, class, will)
+		}
 	}
 	_ = w.Flush() // it fails only if out does
 	for _, f := range h.tools.Findings() {
@@ -40,11 +56,17 @@ func (h *host) introduce(planner string) {
 }
 
 func (o options) sayf(format string, args ...any) {
-	fmt.Fprintln(o.out)
-	o.wrapped("›", fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !o.event("say", map[string]string{"text": text}) {
+		fmt.Fprintln(o.out)
+		o.wrapped("›", text)
+	}
 }
 
-func (o options) problem(text string) { o.wrapped("!", text) }
+func (o options) problem(text string) {
+	if !o.event("problem", map[string]string{"text": text}) {
+		o.wrapped("!", text)
+	}
+}
 
 func (o options) wrapped(mark, text string) {
 	for row := range strings.SplitSeq(strings.TrimSpace(safetext.Text(text)), "\n") {
@@ -58,10 +80,19 @@ func (o options) wrapped(mark, text string) {
 // showCall prints a call that has ended, with what the chain recorded on the right.
 func (o options) showCall(c *call) {
 	var sent, got map[string]any
-	_ = json.Unmarshal(c.Arguments, &sent) // they may not even be JSON
+	if json.Unmarshal(c.Arguments, &sent) != nil && len(c.Arguments) > 0 {
+		c.Arguments, _ = json.Marshal(string(c.Arguments)) // it may not even be JSON
+	}
 	note := strings.TrimSpace(c.text())
 	if denial, ok := errors.AsType[*hitl.DeniedError](c.err); ok && denial.Err != nil {
-		note = denial.Err.Error() // why there was no answer
+		note = denial.Err.Error() // why nobody answered
+	}
+	record := map[string]any{
+		"outcome": c.outcome(), "class": c.record.Tool.Safety().String(), "cached": c.record.Cached, "attempts": c.record.Attempts,
+		"approval": c.record.Approval.ID, "by": c.record.Approval.By, "decisions": c.record.Decisions, "took_ms": c.took.Milliseconds(),
+	}
+	if o.event("call", map[string]any{"tool": c.Tool, "arguments": c.Arguments, "edited": c.edited, "result": c.result, "text": note, "record": record}) {
+		return
 	}
 	mark := cmp.Or(map[string]string{"ok": "✓", "unknown": "?", "denied": "⊘"}[c.outcome()], "✗")
 	if c.outcome() == "ok" && json.Unmarshal([]byte(note), &got) == nil {
@@ -128,13 +159,17 @@ func (o options) showLedger(f *folder) bool {
 	if len(twice) > 0 {
 		text = fmt.Sprintf("✗ happened more than once: %q", twice)
 	}
-	fmt.Fprintf(o.out, "\n%s\n  in %s\n", text, safetext.Line(f.dir))
+	if !o.event("ledger", map[string]any{"effects": len(f.ledger), "twice": twice, "folder": f.dir}) {
+		fmt.Fprintf(o.out, "\n%s\n  in %s\n", text, safetext.Line(f.dir))
+	}
 	return len(twice) == 0
 }
 
 func (o options) showCounts(c counts) {
-	fmt.Fprintln(o.out, "\ncalls server memory retries asked allowed denied waited limited unknown")
-	fmt.Fprintf(o.out, "%5d %6d %6d %7d %5d %7d %6d %6d %7d %7d\n", c.calls, c.server, c.memory, c.retries, c.asked, c.allowed, c.denied, c.waited, c.limited, c.unknown)
+	if !o.event("summary", c) {
+		fmt.Fprintln(o.out, "\ncalls server memory retries asked allowed denied waited limited unknown")
+		fmt.Fprintf(o.out, "%5d %6d %6d %7d %5d %7d %6d %6d %7d %7d\n", c.Calls, c.ServerCalls, c.CacheHits, c.Retries, c.Asked, c.Allowed, c.Denied, c.Waited, c.Limited, c.Unknown)
+	}
 }
 
 func count(n int, thing string) string {

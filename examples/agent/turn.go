@@ -69,7 +69,7 @@ func (h *host) do(ctx context.Context, calls ...*call) {
 			h.problem(err.Error())
 			continue
 		}
-		id := fmt.Sprintf("call-%d", h.counts.calls+len(turn)+1)
+		id := fmt.Sprintf("call-%d", h.counts.Calls+len(turn)+1)
 		h.turn[id] = c
 		known, turn = append(known, c), append(turn, middleware.Call{ID: id, Tool: tool, Arguments: c.Arguments})
 	}
@@ -103,31 +103,39 @@ func (h *host) approved(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 type counts struct {
-	calls, server, memory, retries, asked, allowed, denied, waited, limited, unknown int
-
-	failed int // calls that could not be made
+	Calls       int `json:"calls"`
+	ServerCalls int `json:"server_calls"`
+	CacheHits   int `json:"cache_hits"`
+	Retries     int `json:"retries"`
+	Asked       int `json:"asked"`
+	Allowed     int `json:"allowed"`
+	Denied      int `json:"denied"`
+	Waited      int `json:"waited"`
+	Limited     int `json:"limited"`
+	Unknown     int `json:"unknown"`
+	failed      int // calls that could not be made
 }
 
 func (n *counts) add(c *call) {
-	n.calls++
+	n.Calls++
 	if c.record.Cached {
-		n.memory++
+		n.CacheHits++
 	}
-	n.server += c.record.Attempts
-	n.retries += max(0, c.record.Attempts-1)
-	figures := map[string]*int{"hitl allowed": &n.allowed, "hitl denied": &n.denied, "ratelimit waited": &n.waited}
+	n.ServerCalls += c.record.Attempts
+	n.Retries += max(0, c.record.Attempts-1)
+	figures := map[string]*int{"hitl allowed": &n.Allowed, "hitl denied": &n.Denied, "ratelimit waited": &n.Waited}
 	for _, d := range c.record.Decisions {
 		if figure := figures[d.Stage+" "+d.What]; figure != nil {
 			*figure++
 		}
 	}
-	n.asked = n.allowed + n.denied
+	n.Asked = n.Allowed + n.Denied
 	switch {
 	case c.outcome() == "unknown":
-		n.unknown++
+		n.Unknown++
 	case errors.Is(c.err, ratelimit.ErrLimited):
-		n.limited++
-		n.server-- // it was turned away before it was sent
+		n.Limited++
+		n.ServerCalls-- // it was turned away before it was sent
 	case c.outcome() == "failed", c.outcome() == "refused":
 		n.failed++
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// Board has the questions that the page of any replica shows; nil means that this process
 	// shows only its own. Links and sessions are one replica's in any case.
 	Board approvals.Board
+	// Store is the hitl.Options.Store of the chain, whose standing approvals the page shows, each with a button
+	// that takes it back; nil means that it shows none.
+	Store approvals.Store
 	// Logger gets a line for each decision and for each request that was refused; nil is silent.
 	Logger *slog.Logger
 }
@@ -44,6 +47,7 @@ const (
 	maxHistory   = 200 // decided questions that the page shows
 	maxNameShown = 300 // bytes of a tool's name
 	maxPast      = 300 // bytes of arguments in the history
+	maxKept      = 200 // standing approvals that the page shows
 
 	maxBody   = 16 << 20 // of a request; arguments of 4 MiB, percent-encoded
 	maxReason = 4096     // bytes
@@ -63,7 +67,8 @@ type Inbox struct {
 	mux        http.Handler
 	doors      doors
 	board      approvals.Board
-	shared     bool // the board, with other replicas
+	store      approvals.Store // may be nil
+	shared     bool            // the board, with other replicas
 
 	mu      sync.Mutex
 	pending []*question          // oldest first
@@ -95,7 +100,7 @@ func New(o Options) *Inbox {
 		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
 		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		waiting: make(map[string]*question), past: make(map[string]*record),
-		doors: newDoors(), board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
+		doors: newDoors(), store: o.Store, board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
 	}
 	for _, host := range o.Hosts {
 		if host == "" {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -92,22 +93,24 @@ func (in *Inbox) expire(q *question) {
 	}
 	what := silent
 	if errors.Is(context.Cause(q.ctx), context.Canceled) {
-		what = "given up by the caller"
+		what = "given up by the caller, or answered elsewhere"
 	}
 	in.end(q, record{past: past{What: what}, late: true})
 }
 
 // end moves a question to the history. The caller holds the lock.
 func (in *Inbox) end(q *question, r record) {
-	r.ID, r.digest, r.At = q.request.ID, q.digest, time.Now()
-	r.By, r.Reason = safetext.Cut(safetext.Line(r.By), maxNameShown), safetext.Text(r.Reason)
+	r.ID, r.digest = q.request.ID, q.digest
 	r.Tool = safetext.Cut(safetext.Line(q.request.Tool.String()), maxNameShown)
-	arguments := q.request.Arguments
-	if r.Arguments = safetext.Line(string(arguments[:min(len(arguments), maxPast)])); len(arguments) > maxPast {
-		r.Arguments += "…"
-	}
+	r.Arguments = brief(q.request.Arguments)
 	delete(in.waiting, r.ID)
 	in.pending = slices.DeleteFunc(in.pending, func(p *question) bool { return p == q })
+	in.keep(r)
+}
+
+// keep adds to the history. The caller holds the lock.
+func (in *Inbox) keep(r record) {
+	r.At, r.By, r.Reason = time.Now(), safetext.Cut(safetext.Line(r.By), maxNameShown), safetext.Text(r.Reason)
 	in.past[r.ID] = &r
 	if in.history = append(in.history, &r); len(in.history) > maxHistory {
 		delete(in.past, in.history[0].ID)
@@ -205,6 +208,11 @@ func (q *question) edited(text string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	return json.RawMessage(text), nil
+}
+
+// together is the query by which the page of its tool shows the question beside others.
+func (q *question) together() string {
+	return "?" + url.Values{"server": {q.request.Tool.Server}, "tool": {q.request.Tool.Name()}}.Encode()
 }
 
 // find returns a question that waits, or what came of it, or neither.

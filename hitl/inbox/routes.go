@@ -2,10 +2,13 @@ package inbox
 
 import (
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -30,6 +34,9 @@ func (in *Inbox) routes() http.Handler {
 		{http.MethodPost, "enter", in.enter},
 		{http.MethodGet, "question/{id}", in.known(in.show)},
 		{http.MethodPost, "question/{id}/decision", in.known(in.decision)},
+		{http.MethodGet, "together", in.known(in.together)},
+		{http.MethodPost, "decide", in.known(in.decideTogether)},
+		{http.MethodPost, "forget", in.known(in.forget)},
 		{http.MethodGet, "version", in.known(in.changes)},
 		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
 		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},
@@ -106,7 +113,9 @@ func (in *Inbox) list(w http.ResponseWriter, r *http.Request) {
 	}
 	in.known(func(w http.ResponseWriter, r *http.Request, s *session) {
 		in.look(r.Context())
-		in.render(w, http.StatusOK, "list", in.listed(s, r.URL.Query().Get("done")))
+		page := in.listed(s, r.URL.Query()["done"], "")
+		page.Kept = in.remembered(r.Context(), nil)
+		in.render(w, http.StatusOK, "list", page)
 	})(w, r)
 }
 
@@ -128,7 +137,9 @@ func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
 	in.look(r.Context())
 	switch q, over := in.find(r.PathValue("id")); {
 	case q != nil:
-		in.render(w, http.StatusOK, "question", in.whole(s, q))
+		page := in.whole(s, q)
+		page.Kept = in.remembered(r.Context(), q)
+		in.render(w, http.StatusOK, "question", page)
 	case over != nil:
 		in.render(w, http.StatusGone, "message", message{Status: http.StatusGone, Title: over.Tool, Text: "It is over: " + over.What + "."})
 	case !s.guess.Allow():
@@ -155,7 +166,7 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 		in.refused(w, r, errHurry)
 		return
 	}
-	fields := []string{"decision", "digest", "reason", "arguments", "remember"}
+	fields := []string{"decision", "digest", "reason", "arguments", "remember", "always"}
 	if q != nil {
 		for i := range q.request.Free {
 			fields = append(fields, freeName(i))
@@ -182,6 +193,97 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	default:
 		in.refused(w, r, err)
 	}
+}
+
+// together shows what waits of one tool, each question with a box to tick.
+func (in *Inbox) together(w http.ResponseWriter, r *http.Request, s *session) {
+	in.look(r.Context())
+	in.render(w, http.StatusOK, "together", in.ofTool(s, r))
+}
+
+func (in *Inbox) ofTool(s *session, r *http.Request) togetherPage {
+	of := r.URL.Query()
+	page := "?" + url.Values{"server": {of.Get("server")}, "tool": {of.Get("tool")}}.Encode()
+	return togetherPage{listPage: in.listed(s, nil, page), Tool: safetext.Line(of.Get("server") + "/" + of.Get("tool")), Together: page}
+}
+
+// decideTogether decides the questions that were ticked, each as it was shown. The list
+// shows what became of each of them.
+func (in *Inbox) decideTogether(w http.ResponseWriter, r *http.Request, s *session) {
+	const prefix = "q-"
+	fields := []string{"decision"}
+	in.mu.Lock()
+	for id := range in.waiting {
+		fields = append(fields, prefix+id)
+	}
+	for id := range in.past {
+		fields = append(fields, prefix+id)
+	}
+	in.mu.Unlock()
+	form, err := readForm(w, r, fields...)
+	var ticked []string
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		if id, ok := strings.CutPrefix(name, prefix); ok {
+			ticked = append(ticked, id)
+		}
+	}
+	verdict, says := map[string]hitl.Verdict{"approve": hitl.Approved, "deny": hitl.Denied}[form.Get("decision")]
+	if err == nil && (!says || len(ticked) == 0) {
+		err = refuse(http.StatusBadRequest, "Nothing was ticked, or the form says neither yes nor no. Nothing was decided.")
+	}
+	if err != nil {
+		in.logRefused(r, err)
+		page := in.ofTool(s, r)
+		page.Problem = err.Error()
+		in.render(w, status(err), "together", page)
+		return
+	}
+	for _, id := range ticked {
+		var err error = errPart
+		if q, _ := in.find(id); q == nil || verdict == hitl.Denied || in.card(s, q, maxRows, maxValue).Plain() {
+			err = in.decide(r.Context(), id, answer{digest: form.Get(prefix + id), decision: hitl.Decision{Verdict: verdict}}, s)
+		}
+		if err != nil {
+			in.logRefused(r, err)
+		}
+	}
+	http.Redirect(w, r, in.path+"?"+url.Values{"done": ticked}.Encode(), http.StatusSeeOther)
+}
+
+// forget takes a standing approval back, in all processes that share the store.
+func (in *Inbox) forget(w http.ResponseWriter, r *http.Request, s *session) {
+	form, err := readForm(w, r, "id")
+	if err == nil {
+		err = in.takeBack(r.Context(), form.Get("id"), s)
+	}
+	if err != nil {
+		in.refused(w, r, err)
+		return
+	}
+	http.Redirect(w, r, in.path+"?done="+url.QueryEscape(form.Get("id")), http.StatusSeeOther)
+}
+
+func (in *Inbox) takeBack(ctx context.Context, id string, s *session) error {
+	if in.store == nil {
+		return errForgot
+	}
+	all, err := in.store.List(ctx)
+	i := slices.IndexFunc(all, func(kept approvals.Standing) bool { return kept.ID == id })
+	if err == nil && i < 0 {
+		return errForgot
+	}
+	if err == nil {
+		err = in.store.Forget(ctx, all[i].Scope, id)
+	}
+	if err != nil {
+		in.log.LogAttrs(ctx, slog.LevelError, "inbox: an approval could not be taken back", slog.String("id", id), slog.Any("err", err))
+		return errForget
+	}
+	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: taken back", slog.String("id", id), slog.String("what", all[i].String()), slog.String("by", s.by))
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.keep(record{past: past{ID: id, Tool: all[i].String(), What: "taken back", By: s.by}})
+	return nil
 }
 
 // readForm reads a body of the page's forms: each field once, and none that the form does not have.
@@ -237,11 +339,15 @@ func read(form url.Values, q *question) (answer, error) {
 	default:
 		a.decision.Verdict = hitl.Approved
 		offered := q.request.Choices()
+		var ok bool
 		i := slices.IndexFunc(offered, func(c hitl.Choice) bool { return c.Name == cmp.Or(form.Get("remember"), "once") })
 		if i < 0 {
 			return bad("The page offered no such thing to remember.")
 		}
 		a.decision = offered[i].Decision
+		if a.decision.Lifetime, ok = q.request.End(form.Get("always")); !ok {
+			return bad("The page offered no such end.")
+		}
 		for i, m := range q.request.Free {
 			if form.Has(freeName(i)) && a.decision.Remember != hitl.Once && a.decision.Offer == 0 {
 				a.decision.Free = append(a.decision.Free, m.Name)

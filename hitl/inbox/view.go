@@ -3,6 +3,7 @@ package inbox
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -40,7 +42,8 @@ type (
 	listPage struct {
 		Version, Waiting, More int
 		By                     string
-		Done                   *past // what the person has just decided
+		Done                   []past // what the person has just decided
+		Kept                   *memory
 		Cards                  []card
 		History                []past
 	}
@@ -54,18 +57,32 @@ type (
 		Reasons                 []string
 		Does, Why, Undo         string
 		Caution, Suggestion     string
-		Scope, CallID           string
+		Scope, CallID, Brief    string
 		Left                    time.Duration // 0 where there is no limit
 		Rows                    []row
 		Extra, Drafts           []row
 		Own                     bool
-		Whole                   bool // nothing is left out, so it may be approved here
+		Whole                   bool   // nothing is left out, so it may be approved here
+		Together                string // the query of the page that shows those of this tool, if there are more
+	}
+	togetherPage struct {
+		listPage
+
+		Tool, Together, Problem string
+	}
+	memory struct {
+		Path   string
+		All    []approvals.Standing // newest first
+		More   int
+		Unread bool
 	}
 	questionPage struct {
 		card
 		Version           int
 		Remember          []hitl.Choice
 		Free              hitl.Pattern
+		Ends              []approvals.End
+		Kept              *memory
 		Earlier           []past // decisions on the same tool, newest first
 		Editable          string
 		Problem, Reason   string
@@ -96,22 +113,52 @@ func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any
 	_, _ = w.Write(b.Bytes()) // who has gone needs no page
 }
 
-func (in *Inbox) listed(s *session, done string) listPage {
+// listed draws what waits, all of it if together is empty.
+func (in *Inbox) listed(s *session, done []string, together string) listPage {
 	in.mu.Lock()
-	page := listPage{Version: in.version, Waiting: len(in.pending), By: safetext.Line(s.by)}
-	waiting := append([]*question(nil), in.pending[:min(len(in.pending), maxCards)]...)
+	of := make(map[string][]*question)
+	for _, q := range in.pending {
+		of[""], of[q.together()] = append(of[""], q), append(of[q.together()], q)
+	}
+	page := listPage{Version: in.version, Waiting: len(of[together]), By: safetext.Line(s.by)}
+	waiting := of[together][:min(page.Waiting, maxCards)]
 	page.More = page.Waiting - len(waiting)
 	for _, r := range slices.Backward(in.history) {
 		page.History = append(page.History, r.past)
 	}
-	if r := in.past[done]; r != nil {
-		page.Done = new(r.past)
+	for _, id := range done {
+		if r, q := in.past[id], in.waiting[id]; r != nil {
+			page.Done = append(page.Done, r.past)
+		} else if q != nil {
+			page.Done = append(page.Done, past{Tool: safetext.Line(q.request.Tool.String()), Arguments: brief(q.request.Arguments), What: "not decided, it still waits"})
+		}
 	}
 	in.mu.Unlock()
 	for _, q := range waiting {
-		page.Cards = append(page.Cards, in.card(s, q, maxRows, maxValue))
+		c := in.card(s, q, maxRows, maxValue)
+		if c.Together = q.together(); len(of[c.Together]) == 1 {
+			c.Together = ""
+		}
+		page.Cards = append(page.Cards, c)
 	}
 	return page
+}
+
+// remembered draws the standing approvals, or those for the tool and the scope of a question; nil without a store.
+func (in *Inbox) remembered(ctx context.Context, q *question) *memory {
+	if in.store == nil {
+		return nil
+	}
+	all, err := in.store.List(ctx)
+	if err != nil {
+		in.log.LogAttrs(ctx, slog.LevelError, "inbox: what is remembered cannot be read", slog.Any("err", err))
+	}
+	all = slices.DeleteFunc(all, func(s approvals.Standing) bool {
+		return q != nil && (s.Scope != q.request.Scope || s.Server != q.request.Tool.Server || s.Tool != q.request.Tool.Name())
+	})
+	slices.SortFunc(all, func(x, y approvals.Standing) int { return y.Since.Compare(x.Since) })
+	shown := min(len(all), maxKept)
+	return &memory{Path: in.path, All: all[:shown], More: len(all) - shown, Unread: err != nil}
 }
 
 // card draws a question with at most so many arguments of at most so many bytes.
@@ -121,7 +168,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
 		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Suggestion: r.Suggestion, Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
-		Rows: rows(r.Arguments), Extra: rows(r.Extra), Own: !in.mayApprove(s, q), Whole: true,
+		Rows: rows(r.Arguments), Extra: rows(r.Extra), Own: !in.mayApprove(s, q), Whole: true, Brief: brief(r.Arguments),
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
@@ -157,7 +204,7 @@ func (c *card) limit(mostRows, mostBytes int) {
 
 func (in *Inbox) whole(s *session, q *question) questionPage {
 	const all = 1 << 30
-	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free}
+	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free, Ends: q.request.Ends}
 	page.Editable = editable(q.request.Arguments)
 	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
 	in.mu.Lock()
@@ -169,6 +216,20 @@ func (in *Inbox) whole(s *session, q *question) questionPage {
 	}
 	in.mu.Unlock()
 	return page
+}
+
+// Plain reports whether all of a question is in sight, so that it may be ticked and approved with others.
+func (c card) Plain() bool {
+	return c.Whole && !c.Own && !slices.ContainsFunc(slices.Concat(c.Rows, c.Extra, c.Drafts), row.Folded)
+}
+
+// brief is the beginning of arguments, on one line.
+func brief(arguments []byte) string {
+	text := safetext.Line(string(arguments[:min(len(arguments), maxPast)]))
+	if len(arguments) > maxPast {
+		text += "…"
+	}
+	return text
 }
 
 // Folded reports whether a text is shown behind a line of its beginning.

@@ -2,6 +2,8 @@ package callstate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -68,6 +70,24 @@ func JudgeBy(m middleware.Middleware) Judge {
 
 // WithJudge returns a context that carries a judge for arguments that a person edits.
 func WithJudge(ctx context.Context, judge Judge) context.Context { return with(ctx, judge) }
+
+// JudgeAgain returns the call with the tool of the judge that the context carries, and as it
+// is without one. Another tool is an error.
+func JudgeAgain(ctx context.Context, call middleware.Call) (middleware.Call, error) {
+	judge := JudgeOf(ctx)
+	if judge == nil {
+		return call, nil
+	}
+	tool, err := judge(ctx, call)
+	switch {
+	case err != nil:
+		return call, fmt.Errorf("they cannot be classed: %w", err)
+	case tool == nil || tool.Server != call.Tool.Server || tool.Name() != call.Tool.Name() || tool.Digest != call.Tool.Digest:
+		return call, errors.New("they were classed as those of another tool")
+	}
+	call.Tool = tool
+	return call, nil
+}
 
 // JudgeOf returns the judge that the context carries, nil without one.
 func JudgeOf(ctx context.Context) Judge {

@@ -112,9 +112,12 @@ func (s *State) Cached(how string, age time.Duration, f annotation.Freshness) {
 	})
 }
 
-// Memory returns in words what a decision about a hit of the cache leaves out, "" for
+// Memory returns in words what a decision about a hit of the cache leaves out, and why a call was observed, "" for
 // others: words are made only for a reader.
 func (r *Record) Memory(d Decision) string {
+	if d.Stage == "observe" {
+		return d.Why
+	}
 	if d.Stage != "cache" || d.What != "hit" {
 		return ""
 	}

@@ -19,14 +19,12 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // children are what this program is if childKey names it: proxies between its standard
 // input and output and a server of its own, and that server.
 func children() map[string]func() error {
 	return map[string]func() error{
-		"things": func() error { return things().Run(context.Background(), &mcp.StdioTransport{}) },
 		"server": answerLines,
 		"copy":   func() error { return between(func([]byte) error { return nil }) },
 		"envelope": func() error {
@@ -42,19 +40,7 @@ func children() map[string]func() error {
 			}
 			return p.ServeLines(context.Background(), os.Stdin, os.Stdout)
 		},
-		"pass_through": func() error {
-			w := &way{wire: wire{"stdio", legacy}}
-			defer w.close()
-			back, err := w.dial(&mcp.CommandTransport{Command: serverCommand()})
-			if err != nil {
-				return err
-			}
-			front, err := fronting(back)
-			if err != nil {
-				return err
-			}
-			return front.Run(context.Background(), &mcp.StdioTransport{})
-		},
+		"pass_through": func() error { return passThrough(context.Background()) },
 	}
 }
 

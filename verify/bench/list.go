@@ -6,7 +6,7 @@ var sizes = []struct {
 	name  string
 	bytes int
 }{
-	{"64B", 64}, {"200B", 200}, {"1KB", 1 << 10}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"256KB", 256 << 10}, {"1MB", 1 << 20},
+	{"200B", 200}, {"4KB", 4 << 10}, {"256KB", 256 << 10},
 }
 
 func benchmarks() []benchmark {
@@ -22,14 +22,9 @@ func benchmarks() []benchmark {
 			of("hit/"+s.name+"/fresh", func() contest { return hit(s.bytes, s.name, true) }),
 		)
 	}
-	all = append(all, of("miss/plain", missPlain), of("miss/deadline", missDeadline))
-	for _, transport := range []string{"stdio", "http"} {
-		for _, version := range []string{modern, legacy} {
-			w := wire{transport, version}
-			all = append(all, proxied(w, 1), proxied(w, callers))
-		}
-	}
-	for _, at := range []int{1, callers} {
+	all = append(all, of("miss/plain", missPlain), of("miss/deadline", missDeadline),
+		benchmark{name: "cores/miss", run: missesOverCores}, benchmark{name: "cores/hit", run: hitsOverCores})
+	for _, at := range []int{1, 64} {
 		if runtime.GOOS != "linux" { // which reports the CPU time of another process in a file
 			break
 		}

@@ -24,8 +24,6 @@ type contest struct {
 	peers  []subject
 	goals  map[string]float64 // the least ratio, by peer
 	allocs float64            // the most allocations of ours; infinite is no goal
-	// throughput holds the least ratio of our calls a second to those of a peer.
-	throughput map[string]float64
 }
 
 // pace is how long and how often a contest measures.
@@ -59,21 +57,20 @@ func play(c contest, p pace) (row, error) {
 		}
 		counts[i] = n
 	}
-	ratios, speeds := make([][]float64, len(all)), make([][]float64, len(all))
+	ratios := make([][]float64, len(all))
 	cost := make([]float64, 0, p.rounds)
 	for round := range p.rounds {
-		took, waited := make([]float64, len(all)), make([]float64, len(all))
+		took := make([]float64, len(all))
 		for turn := range all {
 			i := (turn + round) % len(all)
-			begun := time.Now()
 			spent, err := all[i].spend(counts[i])
 			if err != nil {
 				return r, fmt.Errorf("%s: %s: %w", c.name, all[i].name, err)
 			}
-			took[i], waited[i] = float64(spent)/float64(counts[i]), float64(time.Since(begun))/float64(counts[i])
+			took[i] = float64(spent) / float64(counts[i])
 		}
 		for i := range all {
-			ratios[i], speeds[i] = append(ratios[i], took[i]/took[0]), append(speeds[i], waited[i]/waited[0])
+			ratios[i] = append(ratios[i], took[i]/took[0])
 		}
 		cost = append(cost, took[0])
 	}
@@ -87,31 +84,18 @@ func play(c contest, p pace) (row, error) {
 			continue
 		}
 		r.Ratio[s.name], r.PeerAllocs[s.name] = round2(median(ratios[i])), allocs
-		if c.throughput != nil {
-			r.Ratio[s.name+throughputOf] = round2(median(speeds[i]))
-		}
 	}
 	r.Cost = time.Duration(median(cost)).String()
 	r.judge(c)
 	return r, nil
 }
 
-const throughputOf = "_throughput"
-
 func (r *row) judge(c contest) {
 	var goals []string
-	least := func(ratio string, least float64) {
-		goals = append(goals, fmt.Sprintf("≥ %g× %s", least, ratio))
-		if r.Ratio[ratio] < least {
-			r.Met = false
-		}
-	}
 	for _, peer := range c.peers {
-		if ratio, ok := c.goals[peer.name]; ok {
-			least(peer.name, ratio)
-		}
-		if ratio, ok := c.throughput[peer.name]; ok {
-			least(peer.name+throughputOf, ratio)
+		if least, ok := c.goals[peer.name]; ok {
+			goals = append(goals, fmt.Sprintf("≥ %g× %s", least, peer.name))
+			r.Met = r.Met && r.Ratio[peer.name] >= least
 		}
 	}
 	if !math.IsInf(c.allocs, 1) {

@@ -4,34 +4,47 @@ package docs_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // root is the root of the repository, from this directory.
 const root = "../.."
 
 // Every block of Go in the README and in docs/ is a whole program that compiles
-// against this checkout, and prints what the page shows after it; the one in the
-// README talks to a person and to a server from the network, and is only compiled.
+// against this checkout, and prints what the page shows after it. The page on
+// replicas needs the module of Redis too.
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
-	programs(t, root, func(file string) bool { return file != "README.md" && file != "docs/recipes/adk.md" }, append([]string{"README.md"}, pages(t)...)...)
+	const replicas = "docs/howto/share-state-over-replicas.md"
+	files := append(pages(t), "README.md")
+	programs(t, root, true, slices.DeleteFunc(files, func(file string) bool { return file == replicas })...)
+	programs(t, filepath.Join(root, "verify"), false, "../"+replicas)
 }
 
-// A link to a file; what stands behind a name is an index of Go.
-var localLink = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:]+)(?:#[^)]*)?\)`)
+// A link; text behind a name, as in s[i](x), is Go.
+var link = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]]*\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
 
-// A link from a README or from docs/ to a file of this repository leads to one.
+// A link from a page leads to a file of this repository, and to a heading of it.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, file := range append(pages(t), glob(t, "README.md", "contrib/*/README.md")...) {
-		for _, m := range localLink.FindAllStringSubmatch(read(t, root, file), -1) {
+	for _, file := range append(pages(t), glob(t, "*.md", "*/*.md", "*/*/README.md")...) {
+		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(read(t, root, file), ""), -1) {
 			found++
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(file), m[1])); err != nil {
+			target := file
+			if m[1] != "" {
+				target = path.Join(path.Dir(file), m[1])
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s links to %s, which is not there", file, m[1])
+			} else if m[2] != "" && !slices.Contains(headings(read(t, root, target)), m[2]) {
+				t.Errorf("%s links to %s#%s, and %s has no such heading", file, m[1], m[2], target)
 			}
 		}
 	}
@@ -40,10 +53,92 @@ func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 	}
 }
 
+var (
+	fenced  = regexp.MustCompile("(?ms)^(````?)\\w*\n.*?^````?$")
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// headings returns the anchors that a renderer gives to the headings of a page.
+func headings(text string) (anchors []string) {
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		anchors = append(anchors, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return anchors
+}
+
+// The README fits a screen and a half, and the pages stay short together.
+func TestDocsAreShort(t *testing.T) {
+	t.Parallel()
+	readme := strings.Split(strings.TrimSuffix(read(t, root, "README.md"), "\n"), "\n")
+	if len(readme) > 120 {
+		t.Errorf("the README has %d lines, want at most 120", len(readme))
+	}
+	for i, line := range readme {
+		if n := utf8.RuneCountInString(line); n > 120 {
+			t.Errorf("line %d of the README has %d characters, want at most 120", i+1, n)
+		}
+	}
+	words := 0
+	for _, file := range append(pages(t), "README.md") {
+		words += len(strings.Fields(read(t, root, file)))
+	}
+	if words > 30_000 {
+		t.Errorf("the README and docs/ have %d words, want at most 30,000", words)
+	}
+	t.Logf("%d lines in the README, %d words in all", len(readme), words)
+}
+
+// The index has every page.
+func TestIndexHasEveryPage(t *testing.T) {
+	t.Parallel()
+	index := read(t, root, "docs/README.md")
+	for _, file := range pages(t) {
+		if file != "docs/README.md" && !strings.Contains(index, "]("+strings.TrimPrefix(file, "docs/")+")") {
+			t.Errorf("docs/README.md does not link to %s", file)
+		}
+	}
+}
+
+// The texts on the page of errors are in the code: what is between their gaps is made of
+// few pieces of string literals.
+func TestErrorTextsAreInTheCode(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "verify/") {
+			source.WriteString(read(t, root, file))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := source.String()
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, root, "docs/reference/errors.md"), -1)
+	if len(rows) < 60 {
+		t.Errorf("the page has %d texts, want at least 60", len(rows))
+	}
+	for _, row := range rows {
+		for part := range strings.SplitSeq(row[1], "…") {
+			for pieces, rest := 0, part; rest != ""; pieces++ {
+				n := len(rest)
+				for n > 0 && !strings.Contains(code, rest[:n]) {
+					n--
+				}
+				if rest = rest[n:]; n < 5 && rest != "" || pieces == 3 {
+					t.Errorf("the code does not have %q, of %q", part, row[1])
+					break
+				}
+			}
+		}
+	}
+}
+
 // pages returns the pages of docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
-	return glob(t, "docs/*.md", "docs/recipes/*.md")
+	return glob(t, "docs/*.md", "docs/*/*.md")
 }
 
 // glob returns the files of the repository that match, relative to its root.

@@ -47,21 +47,21 @@ func TestMutantsArePlaced(t *testing.T) {
 	}
 }
 
-// The page of the guarantees has a row for each mutant, and for no other.
-func TestGuaranteesListMutants(t *testing.T) {
+// The page of the mutants has a row for each mutant, and for no other.
+func TestPageListsMutants(t *testing.T) {
 	t.Parallel()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "guarantees.md"))
+	page, err := os.ReadFile(filepath.Join(root, "verify", "mutants", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := make(map[string]string)
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([^ ]+) \\| `?(\\w+)").FindAllStringSubmatch(string(page), -1) {
 		if rows[row[1]] != "" {
-			t.Errorf("docs/guarantees.md has two rows for %s", row[1])
+			t.Errorf("verify/mutants/README.md has two rows for %s", row[1])
 		}
 		rows[row[1]] = row[3]
 	}
@@ -73,16 +73,16 @@ func TestGuaranteesListMutants(t *testing.T) {
 		these, simulated := m.look()
 		switch breaks := rows[m.name]; {
 		case breaks == "":
-			t.Errorf("docs/guarantees.md has no row for %s", m.name)
+			t.Errorf("verify/mutants/README.md has no row for %s", m.name)
 		case !simulated && !regexp.MustCompile(these.run).MatchString(breaks):
-			t.Errorf("docs/guarantees.md names %s for %s, want a test of %s", breaks, m.name, these.run)
+			t.Errorf("verify/mutants/README.md names %s for %s, want a test of %s", breaks, m.name, these.run)
 		case simulated && !strings.HasPrefix(breaks, "I"):
-			t.Errorf("docs/guarantees.md names %s for %s, want an invariant", breaks, m.name)
+			t.Errorf("verify/mutants/README.md names %s for %s, want an invariant", breaks, m.name)
 		}
 		delete(rows, m.name)
 	}
 	for name := range rows {
-		t.Errorf("docs/guarantees.md has a row for %s, which is no mutant", name)
+		t.Errorf("verify/mutants/README.md has a row for %s, which is no mutant", name)
 	}
 }
 

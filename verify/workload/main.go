@@ -2,7 +2,7 @@
 // servers under several policies, in virtual time, and prints what came of it. The
 // same seed gives the same calls, latencies and faults to all of them.
 //
-//	go -C verify run ./workload              # the tables of docs/performance.md
+//	go -C verify run ./workload              # the tables of docs/reference/performance.md
 //	go -C verify run ./workload -seed 43
 package main
 

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -24,7 +22,8 @@ func approvalsCommand() *cobra.Command {
 		Short: "List what is approved, for whom, since when, until when, and how often it was used",
 		Long: `List the standing approvals of a store: the number of each by which it is taken back, the
 tool and the arguments that it covers, the scope it is for, and the name of the person.
-A store in Redis is the one of the servers that are named, as for 'fairlead proxy'.`,
+A store in Redis is the one of the servers that are named, as for 'fairlead proxy' in the
+same folder.`,
 		Example: `  fairlead approvals list --store ~/.fairlead`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.stores(cmd, args, func(s approvals.Store) (bool, error) {
@@ -102,12 +101,7 @@ func listApprovals(ctx context.Context, out io.Writer, s approvals.Store) error 
 	slices.SortFunc(all, func(a, b approvals.Standing) int { return a.Since.Compare(b.Since) })
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range all {
-		until := a.Until.Local().Format(time.DateTime)
-		if a.Session != "" {
-			until += " or the end of the session"
-		}
-		fmt.Fprintf(w, "%s\t%s\tfor %s\tby %s\tsince %s\tuntil %s\tused %d times\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a, cmp.Or(safetext.Line(a.Scope), "any client"),
-			cmp.Or(safetext.Line(a.By), "a person without a name"), a.Since.Local().Format(time.DateTime), until, a.Uses)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a, a.Terms())
 	}
 	return written("list", w.Flush())
 }

@@ -75,7 +75,7 @@ func eachRecord(path string, do func(path string, r audit.Report) error) (err er
 	for _, path := range all {
 		r, failed := audit.Verify(path)
 		if failed != nil {
-			return errors.New(strings.TrimPrefix(failed.Error(), "audit: "))
+			return failed
 		}
 		if failed := do(path, r); failed != nil {
 			return failed

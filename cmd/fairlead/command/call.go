@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,7 +83,9 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 	person := terminal.New(cmd.InOrStdin(), cmd.ErrOrStderr())
 	arguments := []byte(o.arguments)
 	if o.arguments == "-" {
-		person = nobody
+		person = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			return hitl.Decision{}, errors.New("standard input has the arguments, so that you cannot be asked; give them after --arguments")
+		})
 		if arguments, err = io.ReadAll(io.LimitReader(until(ctx, cmd.InOrStdin()), maxArguments+1)); err != nil {
 			return fmt.Errorf("--arguments -: %w", err)
 		}
@@ -111,6 +114,16 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 		return err
 	}
 	res, err := std.Then(all.tools).CallTool(ctx, middleware.Call{Tool: tool, Arguments: arguments})
+	if denied, ok := errors.AsType[*hitl.DeniedError](err); ok {
+		why := errors.New("you denied it")
+		switch {
+		case denied.Err != nil:
+			why = fmt.Errorf("nobody approved it (%w)", denied.Err)
+		case denied.Reason != "":
+			why = fmt.Errorf("you denied it: %s", denied.Reason)
+		}
+		return atFault(fmt.Errorf("%s was not called: %w", safetext.Line(tool.String()), why))
+	}
 	if err != nil {
 		return atFault(err)
 	}
@@ -166,11 +179,12 @@ func find(all *fleet, name string) (*middleware.Tool, error) {
 	if len(found) > 1 {
 		return nil, fmt.Errorf("several servers have a tool %q; write SERVER/NAME", name)
 	}
+	meant := suggestion("", name, names)
 	const most = 20
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
-	return nil, fmt.Errorf("there is no tool %q; there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no tool %q%s\nThere are %s", name, meant, strings.Join(names, ", "))
 }
 
 // print writes a result: made safe on a terminal, as it is into a pipe.

@@ -28,13 +28,13 @@ func TestCall(t *testing.T) {
 		"by server and name":                {"", []string{"server/get_account"}, exitOK, "done \x1b[31m {}\n", ""},
 		"arguments by stdin":                {` {"id":8}` + "\n", []string{"get_account", "--arguments", "-"}, exitOK, `{"id":8}`, ""},
 		"a yes":                             {"y\n", []string{"delete_account"}, exitOK, "done", "server/delete_account: dangerous"},
-		"a no":                              {"n\n", []string{"delete_account"}, exitFindings, "", "denied"},
+		"a no":                              {"n\n", []string{"delete_account"}, exitFindings, "", "fairlead: server/delete_account was not called: you denied it\n"},
 		"a no with guidance":                {"archive it\n", []string{"delete_account"}, exitFindings, "", "archive it"},
-		"silence":                           {"", []string{"delete_account"}, exitFindings, "", "denied"},
+		"silence":                           {"", []string{"delete_account"}, exitFindings, "", "\nfairlead: server/delete_account was not called: nobody approved it (the input has ended)\n"},
 		"an edit":                           {"e\n{\"id\":9}\ny\n", []string{"delete_account"}, exitOK, `{"id":9}`, ""},
 		"arguments by stdin leave no yes":   {"{}\ny\n", []string{"delete_account", "--arguments", "-"}, exitUsage, "", "no JSON object"},
-		"nobody is there to say yes":        {"{}", []string{"delete_account", "--arguments", "-"}, exitFindings, "", "denied"},
-		"no such tool":                      {"", []string{"get_acount"}, exitUsage, "", "there are delete_account, get_account, send_message"},
+		"nobody is there to say yes":        {"{}", []string{"delete_account", "--arguments", "-"}, exitFindings, "", "was not called: nobody approved it (standard input has the arguments, so that you cannot be asked; give them after --arguments)\n"},
+		"no such tool":                      {"", []string{"get_acount"}, exitUsage, "", `there is no tool "get_acount"; did you mean "get_account"?` + "\nThere are delete_account, get_account, send_message"},
 		"no such tool of this server":       {"", []string{"other/get_account"}, exitUsage, "", "there is no tool"},
 		"arguments are cut off":             {"", []string{"get_account", "--arguments", `{"id":`}, exitUsage, "", "no JSON object"},
 		"a member twice is not passed on":   {"", []string{"get_account", "--arguments", `{"id":1,"id":2}`}, exitFindings, "", "id"},
@@ -42,7 +42,7 @@ func TestCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := program(t, c.stdin, append(append([]string{"call"}, c.args...), url)...)
+			code, stdout, stderr := program(t, c.stdin, append(append([]string{"call"}, c.args...), named(url))...)
 			if code != c.code || c.out == "" && stdout != "" || !strings.Contains(stdout, c.out) || !strings.Contains(stderr, c.stderr) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d, %q and %q", code, stdout, stderr, c.code, c.out, c.stderr)
 			}
@@ -67,7 +67,7 @@ func TestCallTellsWhatTheToolSays(t *testing.T) {
 	if want := "text\n[an image, image/png, 4 bytes; it is not shown]\n[a resource: file:///a]\ninside\n"; code != exitOK || stdout != want {
 		t.Errorf("exit %d and %q, want %q", code, stdout, want)
 	}
-	code, stdout, stderr := program(t, "", "call", "get_failed", h.URL)
+	code, stdout, stderr := program(t, "", "call", "get_failed", named(h.URL))
 	if code != exitFindings || stdout != "no such file\n" || !strings.Contains(stderr, "server/get_failed says that it failed") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -83,7 +83,7 @@ func TestCallTellsWhatTheToolSays(t *testing.T) {
 
 func TestTwoServersWithOneToolHaveToBeNamed(t *testing.T) {
 	t.Parallel()
-	a, b := lying(t), lying(t)
+	a, b := named(lying(t)), named(lying(t))
 	if code, _, stderr := program(t, "", "call", "get_account", a, b); code != exitUsage || !strings.Contains(stderr, "SERVER/NAME") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -96,14 +96,14 @@ func TestTwoServersWithOneToolHaveToBeNamed(t *testing.T) {
 func TestCallKeepsToTheLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.lock")
-	if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, lying(t)); code != exitOK {
+	if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, named(lying(t))); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	if code, _, stderr := program(t, "", "call", "get_account", "--lock", path, lying(t)); code != exitOK {
+	if code, _, stderr := program(t, "", "call", "get_account", "--lock", path, named(lying(t))); code != exitOK {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	_, changed := mcptest.ConnectHTTP(t, honest(), nil, mcptest.Modern)
-	if code, stdout, stderr := program(t, "", "call", "get_account", "--lock", path, changed.URL); code != exitFindings || stdout != "" || !strings.Contains(stderr, "changed since it was accepted") {
+	if code, stdout, stderr := program(t, "", "call", "get_account", "--lock", path, named(changed.URL)); code != exitFindings || stdout != "" || !strings.Contains(stderr, "changed since it was accepted") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
@@ -248,7 +248,7 @@ func TestCallsWithoutAnEndAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	url := lying(t)
 	for range 2 {
-		if code, _, stderr := program(t, "y\n", "call", "delete_account", "--audit", path, url); code != exitOK {
+		if code, _, stderr := program(t, "y\n", "call", "delete_account", "--audit", path, named(url)); code != exitOK {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 	}

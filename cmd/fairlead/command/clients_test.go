@@ -14,7 +14,7 @@ import (
 )
 
 // Clients that nobody here wrote and that show no forms: what the person and the model get
-// to see, and how long a call waits. docs/proxy.md has it as a table.
+// to see, and how long a call waits. docs/reference/proxy.md has it as a table.
 func TestClientsWithoutForms(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("FAIRLEAD_NPX") == "" {

@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/errtext"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Exit codes.
@@ -47,7 +47,7 @@ func written(what string, err error) error {
 
 // group returns a command that has only others under it.
 func group(c *cobra.Command, under ...*cobra.Command) *cobra.Command {
-	c.Args = cobra.NoArgs // another word is a mistake, and no question for help
+	c.Args = noSuchCommand // another word is a mistake, and not a question for help
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	c.AddCommand(under...)
 	return c
@@ -60,27 +60,16 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	program.SetIn(stdin)
 	program.SetOut(stdout)
 	program.SetErr(stderr)
-	err := program.ExecuteContext(ctx)
+	ran, err := program.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(stderr, "fairlead:", harmless(err.Error()))
+	fmt.Fprintln(stderr, "fairlead:", harmless(errtext.Of(err)))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code
 	}
-	fmt.Fprintln(stderr, "Run 'fairlead help' for what it can do.")
+	fmt.Fprintf(stderr, "Run '%s --help' for what it takes.\n", ran.CommandPath())
 	return exitUsage
-}
-
-// noneEmpty rejects flags with an empty value, as of an unset variable: without its record, its lock
-// or its scopes a command would allow more.
-func noneEmpty(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		if v := f.Value.String(); err == nil && (v == "" || v == "[]") {
-			err = fmt.Errorf("--%s is empty; give it a value, or leave it out", f.Name)
-		}
-	})
-	return err
 }
 
 // harmless makes text for a terminal safe, since it may hold what a server wrote.
@@ -99,7 +88,7 @@ func version() string {
 }
 
 func root() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:           "fairlead",
 		Short:         "See what the tools of MCP servers can do to you, and why",
 		Version:       version(),
@@ -108,8 +97,7 @@ func root() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return noneEmpty(cmd.Flags())
 		},
-	}
-	cmd.AddCommand(
+	},
 		approvalsCommand(),
 		approveCommand(),
 		auditCommand(),
@@ -122,5 +110,6 @@ func root() *cobra.Command {
 		proxyCommand(),
 		reviewCommand(),
 	)
+	cmd.SetFlagErrorFunc(flagMistake)
 	return cmd
 }

@@ -34,19 +34,6 @@ func (c *choice) Set(value string) error {
 	return nil
 }
 
-// needs is for a command whose first word has to be there; alone, nothing may follow.
-func needs(what string, alone bool) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return fmt.Errorf("%s is missing: %s", what, cmd.UseLine())
-		case alone && len(args) > 1:
-			return fmt.Errorf("%q is one word too many: %s", args[1], cmd.UseLine())
-		}
-		return nil
-	}
-}
-
 // until is a reader that ends with a context. A read of a terminal that is under way then stays
 // behind until the process ends.
 func until(ctx context.Context, in io.Reader) io.Reader { return &interruptible{ctx, in} }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
@@ -156,7 +155,7 @@ func loadLock(path string) (*pins.Lock, error) {
 		return nil, fmt.Errorf("--lock: there is no %s; write one with: fairlead lock accept", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--lock: %s", strings.TrimPrefix(err.Error(), "pins: "))
+		return nil, fmt.Errorf("--lock: %w", err)
 	}
 	return lock, nil
 }

@@ -83,7 +83,7 @@ func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
 	if o.model.URL != "" {
 		o.model.Key = os.Getenv(judgeKey)
 		if r.judge, err = judge.New(o.model); err != nil {
-			return fmt.Errorf("--judge: %s", strings.TrimPrefix(err.Error(), "judge: "))
+			return fmt.Errorf("--judge: %w", err)
 		}
 	}
 	if r.fleet, err = o.open(cmd.Context(), targets); err != nil {

@@ -76,7 +76,7 @@ func tryProxy(t *testing.T, store, server string) string {
 func TestBadStoreIsOneClearLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ url, want string }{
-		"nobody there": {"redis://:secret@127.0.0.1:1/0", "connection refused"},
+		"nobody there": {"redis://:secret@127.0.0.1:1/0", "127.0.0.1:1: nothing listens there"},
 		"no URL":       {"localhost:6379", "redis://"},
 		"empty":        {"", "--store is empty"},
 	} {

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/errtext"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/redact"
@@ -72,13 +74,22 @@ func (s *Server) transport() mcp.Transport {
 
 // Explain names the server that failed, its last words, and what to do, without recognizable secrets.
 func (s *Server) Explain(err error) error {
+	err = &explained{err}
 	switch {
 	case s.said == nil:
 		err = fmt.Errorf("the server %s failed: %w; check that the address is that of an MCP server and that it runs", s.target, err)
-	case errors.Is(err, exec.ErrNotFound):
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		err = fmt.Errorf("the server cannot be started: %w; install it, or check the command line %q", err, s.target)
+	case errors.Is(err, mcp.ErrConnectionClosed):
+		err = fmt.Errorf("the server %q ended, or wrote something other than MCP to its standard output%s; run the command by hand to see more", s.target, s.said.LastWords())
 	default:
 		err = fmt.Errorf("the server %q failed: %w%s; run the command by hand to see more", s.target, err, s.said.LastWords())
 	}
 	return redact.Error(err)
 }
+
+// explained is an error with the text that it has for a person.
+type explained struct{ err error }
+
+func (e *explained) Error() string { return errtext.Of(e.err) }
+func (e *explained) Unwrap() error { return e.err }

@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/nearest"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/tailscale/hujson"
 )
@@ -100,7 +103,7 @@ func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
 		if read, known := fields[name]; known {
 			read(m.Value, key)
 		} else {
-			r.faultf(m.Name, key, "the key is unknown; %s", nearest(name, fields))
+			r.faultf(m.Name, key, "the key is unknown; %s", nearestKey(name, fields))
 		}
 	})
 }
@@ -206,12 +209,12 @@ func (r *reader) counted(to *int, wrong func(n int) bool, fault string, args ...
 // duration sets a time with its unit.
 func (r *reader) duration(to *time.Duration) field {
 	return func(v hujson.Value, key string) {
-		const what = `a time with its unit, such as "30s", "5m" or "1h30m"`
+		const what = `a time with its unit, such as "30s", "1h30m", "1 day" or "2 weeks"`
 		s, ok := literal[string](r, v, key, what)
 		if !ok {
 			return
 		}
-		d, err := time.ParseDuration(s)
+		d, err := time.ParseDuration(inHours(s))
 		switch {
 		case err != nil:
 			r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
@@ -221,6 +224,16 @@ func (r *reader) duration(to *time.Duration) field {
 			*to = d
 		}
 	}
+}
+
+// inHours returns a text of days or weeks, such as "30 days", in hours, and any other as it is.
+func inHours(s string) string {
+	n, unit, _ := strings.Cut(s, " ")
+	hours := map[string]int{"day": 24, "week": 7 * 24}[strings.TrimSuffix(unit, "s")]
+	if i, err := strconv.ParseUint(n, 10, 16); err == nil && hours > 0 {
+		return fmt.Sprintf("%dh", int(i)*hours)
+	}
+	return s
 }
 
 func (r *reader) err() error {
@@ -238,40 +251,11 @@ func lineOf(err error) int {
 	return 0
 }
 
-// nearest names the key that was probably meant.
-func nearest(name string, fields map[string]field) string {
-	best, least := "", 3
-	known := make([]string, 0, len(fields))
-	for k := range fields {
-		known = append(known, k)
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && k < best {
-			best, least = k, d
-		}
-	}
-	if best != "" {
+// nearestKey names the key that was probably meant.
+func nearestKey(name string, fields map[string]field) string {
+	known := slices.Sorted(maps.Keys(fields))
+	if best := nearest.Of(name, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
-	slices.Sort(known)
 	return "known are " + strings.Join(known, ", ")
-}
-
-// distance is how many letters have to be put in, left out or changed.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		before := row[0]
-		row[0] = i + 1
-		for j := range b {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

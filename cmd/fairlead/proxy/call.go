@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/elicit"
@@ -36,8 +35,8 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
 	}
-	last := new(lastAnswer)
-	ctx = context.WithValue(elicit.WithRequest(ctx, s.request(p)), lastKey{}, last)
+	last := &ctx.Value(underWayKey{}).(*underWay).last
+	ctx = elicit.WithRequest(ctx, s.request(p))
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
 	if token := metaOf(m.Params)["progressToken"]; token != nil {
 		ctx = context.WithValue(ctx, waitingKey{}, func(waited time.Duration) { // less than 1, since the server's progress comes after it
@@ -59,23 +58,18 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		return m.replyTo(last.Load().raw), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
-	case last.of(res) != nil: // nothing in the chain has touched it
-		return m.replyTo(last.of(res)), true
+	case last.Load() != nil && last.Load().res == res: // nothing in the chain has touched it
+		return m.replyTo(last.Load().raw), true
 	}
 	return s.result(m, res), true
 }
 
 type (
-	lastKey    struct{}
 	aboutKey   struct{}
 	waitingKey struct{} // a func that reports to the client that its call waits
 )
 
-// lastAnswer is what a server answered last to a call, as it wrote it.
-type lastAnswer struct {
-	atomic.Pointer[written]
-}
-
+// written is an answer as a server wrote it.
 type written struct {
 	res  *mcp.CallToolResult
 	raw  json.RawMessage
@@ -86,14 +80,6 @@ type written struct {
 // the client may know how to read.
 func (w *written) goesOn() bool {
 	return w != nil && w.kind != "" && w.kind != "complete" && w.kind != "input_required"
-}
-
-// of returns how the server wrote a result, nil where it is another one.
-func (l *lastAnswer) of(res *mcp.CallToolResult) json.RawMessage {
-	if w := l.Load(); w != nil && w.res == res {
-		return w.raw
-	}
-	return nil
 }
 
 // result writes a result of the chain's.
@@ -108,9 +94,10 @@ func (s *session) result(m *message, res *mcp.CallToolResult) *message {
 // refused makes an answer of an error. What the server said to the client is said to it, in the server's words;
 // a question is asked; the rest becomes a result that the model can read.
 func (s *session) refused(ctx context.Context, m *message, call middleware.Call, err error) (*message, bool) {
-	if ctx.Err() != nil {
+	if !listens(ctx) {
 		return nil, false
 	}
+	ctx = context.WithoutCancel(ctx)
 	if unread, ok := errors.AsType[*unreadableError](err); ok {
 		return m.replyTo(unread.raw), true
 	}
@@ -181,6 +168,9 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	if s.URL != "" {
 		ctx = context.WithValue(ctx, schemaKey{}, s.tools.schema(p.Name))
 	}
+	if err := s.session.send(ctx); err != nil {
+		return nil, err
+	}
 	raw, err := s.ask(ctx, methodCallTool, params, about)
 	if err != nil {
 		return nil, err
@@ -191,8 +181,8 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 		return nil, &unreadableError{s.Name, p.Name, raw, err}
 	}
 	w := &written{res, raw, kind}
-	if last, ok := ctx.Value(lastKey{}).(*lastAnswer); ok {
-		last.Store(w)
+	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
+		u.last.Store(w)
 	}
 	if w.goesOn() { // the chain gets its type, and nothing to cache or to trim
 		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), res)

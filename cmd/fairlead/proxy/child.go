@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -165,11 +166,22 @@ type lineWriter struct {
 func newLineWriter(out io.Writer) *lineWriter {
 	w := &lineWriter{lines: make(chan []byte, 256), done: make(chan struct{})}
 	go func() {
+		var all []byte
 		for {
 			select {
 			case line := <-w.lines:
-				if _, err := out.Write(append(line, '\n')); err != nil {
+				all = slices.Grow(all[:0], len(line)+1)
+				for more := true; more && line != nil; {
+					all = append(append(all, line...), '\n')
+					if more = len(w.lines) > 0 && len(all) < writeTogether; more {
+						line = <-w.lines
+					}
+				}
+				if _, err := out.Write(all); err != nil || line == nil {
 					w.stop()
+				}
+				if cap(all) > 16*writeTogether {
+					all = nil
 				}
 			case <-w.done:
 				return
@@ -177,6 +189,22 @@ func newLineWriter(out io.Writer) *lineWriter {
 		}
 	}()
 	return w
+}
+
+// writeTogether is how many bytes of messages that are there already are written at once.
+const writeTogether = 64 << 10
+
+// finish writes what has been sent, and stops.
+func (w *lineWriter) finish(ctx context.Context) {
+	select {
+	case w.lines <- nil:
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+		}
+	case <-w.done:
+	case <-ctx.Done():
+	}
 }
 
 var errStopped = errors.New("the connection is closed")

@@ -60,7 +60,7 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	f := &front{proxy: &Proxy{tracker: flow.NewTracker(flow.Limits{}), log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
 	h := newHTTPSession(f)
 	h.id = "id"
-	h.session = &session{proxy: f.proxy, out: h.write, log: f.proxy.log, running: make(map[string]context.CancelCauseFunc)}
+	h.session = &session{proxy: f.proxy, out: h.write, log: f.proxy.log, running: make(map[string]*underWay)}
 	h.session.ctx, h.session.stop = context.WithCancelCause(context.Background())
 	away := newServer(Server{}, h.session, nil, f.proxy.log)
 	away.reviving = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -91,6 +92,13 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	case <-r.Context().Done(): // nobody could be given the answer
 		h.session.fromClient(cancellation(m.ID, "the client has closed the connection"))
 	case <-h.session.ctx.Done():
+		if errors.Is(context.Cause(h.session.ctx), errStopping) { // what the chain makes of it comes now
+			select {
+			case <-s.done:
+				return
+			case <-time.After(endPatience):
+			}
+		}
 		s.write(s.renamed(m.failTo(wireError(context.Cause(h.session.ctx))), true), true)
 	}
 	s.end()

@@ -60,10 +60,13 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 	case <-ctx.Done():
 		err = nil
 	}
-	force := time.AfterFunc(endPatience, func() { _ = server.Close() }) // a client that does not read is not waited for
+	force := time.AfterFunc(p.o.Drain+endPatience, func() { _ = server.Close() }) // a client that does not read is not waited for
+	defer force.Stop()
 	f.close()
-	force.Stop()
-	_ = server.Close() // what is still open belongs to sessions that have ended
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer stop()
+	_ = server.Shutdown(last) // answers are written
+	_ = server.Close()        // what is still open belongs to sessions that have ended
 	return err
 }
 
@@ -92,7 +95,10 @@ func (f *front) close() {
 	f.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, h := range all {
-		ending.Go(func() { h.session.close(errClientGone) })
+		ending.Go(func() {
+			h.session.drain(f.proxy.o.Drain)
+			h.session.close(errStopping)
+		})
 	}
 	ending.Wait()
 }

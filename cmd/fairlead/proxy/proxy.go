@@ -74,8 +74,16 @@ type Options struct {
 	Trust bool
 	// ReadOnly shows the Safe tools alone.
 	ReadOnly bool
+	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
+	// the default passes definitions on as they were written.
+	Annotate bool
+	// Observe sends each call once and as it came, without a question, and records what would have been done. What
+	// the policy denies stays denied.
+	Observe bool
 	// Scopes are what the clients may do; nil with the policy's unset means everything.
 	Scopes []catalog.Scope
+	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
+	Drain time.Duration
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
 	Stderr io.Writer
 	// Logger hears what the proxy does; nil is silent.
@@ -182,11 +190,12 @@ func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 	}
 }
 
-// ServeLines serves one client, one message a line, until its input ends or ctx is done.
+// ServeLines serves one client, one message a line, until its input ends or ctx is done. Then no call is
+// sent any more, and the answers of those that were sent are waited for, see [Options.Drain].
 func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := newLineWriter(out)
 	defer w.stop()
-	reading, gone := context.WithCancel(ctx) // what waits for a client that does not read would wait for ever
+	reading, gone := context.WithCancel(context.WithoutCancel(ctx)) // what waits for a client that does not read would wait for ever
 	defer gone()
 	s, err := p.newSession("", func(m *message, _ string) {
 		_ = w.send(reading, m) // a client that has gone is not told
@@ -214,7 +223,11 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 			err = nil
 		}
 	case <-ctx.Done():
-		why = context.Cause(ctx)
+		s.drain(p.o.Drain)
+		defer time.AfterFunc(endPatience, gone).Stop()
+		s.close(errStopping)
+		w.finish(reading)
+		return nil
 	case <-s.ctx.Done():
 		err = context.Cause(s.ctx)
 		why = err

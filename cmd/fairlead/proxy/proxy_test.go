@@ -45,6 +45,9 @@ func did(line string) {
 // pidKey names the file in which the server of things writes down its process's number.
 const pidKey = "FAIRLEAD_TEST_PID"
 
+// goOn is what the name of the file adds to the ledger's that lets the server of things end what takes long.
+const goOn = ".go-on"
+
 // things is a server whose tools read, delete, take long and die.
 func things() *mcp.Server {
 	s := mcptest.New()
@@ -66,10 +69,14 @@ func things() *mcp.Server {
 	})
 	add("delete_slowly", "Deletes a thing.", func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		did("delete " + string(arguments))
-		select {
-		case <-ctx.Done():
-			did("cancelled " + string(arguments))
-		case <-time.After(time.Minute):
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+			if _, err := os.Stat(os.Getenv(ledgerKey) + goOn); err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				did("cancelled " + string(arguments))
+				break
+			}
 		}
 		return mcptest.Text("it is gone"), nil
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -35,15 +36,16 @@ type session struct {
 	introduced chan struct{} // closed when a client's initialize was answered for several
 	introduce  sync.Once
 
-	mu      sync.Mutex
-	hello   json.RawMessage                    // of the client's initialize
-	client  mcp.Meta                           // what that says of the client
-	version string                             // that was agreed on; "" without initialize
-	level   json.RawMessage                    // of the client's logging/setLevel
-	meta    map[string]json.RawMessage         // what the client last said of itself, where each request says it
-	running map[string]context.CancelCauseFunc // tools/call, by the client's ID
-	asked   map[string]chan *message           // our requests to the client
-	passed  map[string]passed                  // the servers' requests to the client, by our ID
+	mu       sync.Mutex
+	hello    json.RawMessage            // of the client's initialize
+	client   mcp.Meta                   // what that says of the client
+	version  string                     // that was agreed on; "" without initialize
+	level    json.RawMessage            // of the client's logging/setLevel
+	meta     map[string]json.RawMessage // what the client last said of itself, where each request says it
+	running  map[string]*underWay       // tools/call, by the client's ID
+	stopping bool                       // no call goes to a server any more
+	asked    map[string]chan *message   // our requests to the client
+	passed   map[string]passed          // the servers' requests to the client, by our ID
 
 	answers atomic.Int64     // of servers, to the client
 	fallen  map[*server]bool // that went away before there was any
@@ -56,12 +58,24 @@ type passed struct {
 	id     json.RawMessage
 }
 
-var errClientGone = errors.New("proxy: the client has gone")
+// An underWay is a request that the chain has.
+type underWay struct {
+	cancel context.CancelCauseFunc
+	sent   bool                    // to a server; the session's mutex guards it
+	last   atomic.Pointer[written] // what a server answered last
+}
+
+type underWayKey struct{}
+
+var (
+	errClientGone = errors.New("proxy: the client has gone")
+	errStopping   = errors.New("proxy: it is stopping")
+)
 
 func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*session, error) {
 	s := &session{
 		proxy: p, scope: scope, out: out, log: p.log,
-		running: make(map[string]context.CancelCauseFunc), asked: make(map[string]chan *message), passed: make(map[string]passed),
+		running: make(map[string]*underWay), asked: make(map[string]chan *message), passed: make(map[string]passed),
 		fallen: make(map[*server]bool), introduced: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
@@ -94,6 +108,48 @@ func (s *session) close(why error) {
 	s.calls.Wait()
 	s.tools.close()
 	s.proxy.tracker.End(s.scope)
+}
+
+// drain takes no more calls, ends those that no server has, and waits for the others until limit.
+func (s *session) drain(limit time.Duration) {
+	s.mu.Lock()
+	s.stopping = true
+	for _, u := range s.running {
+		if !u.sent {
+			u.cancel(errStopping)
+		}
+	}
+	s.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		s.calls.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-s.ctx.Done():
+	case <-time.After(limit):
+	}
+}
+
+// send returns an error where a call must not go to a server any more.
+func (s *session) send(ctx context.Context) error {
+	u, ok := ctx.Value(underWayKey{}).(*underWay)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return notSent(errStopping)
+	}
+	u.sent = true
+	return nil
+}
+
+// listens reports whether the client waits for the answer to a request with that context.
+func listens(ctx context.Context) bool {
+	return ctx.Err() == nil || errors.Is(context.Cause(ctx), errStopping)
 }
 
 func (s *session) reply(m *message) { s.out(m, m.id()) }
@@ -342,11 +398,15 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		return ""
 	case twice:
 		return "proxy: a request with this id is under way already"
+	case s.stopping:
+		return "proxy: it is stopping, and takes no more requests; this one was not sent"
 	case len(s.running) >= maxRunning:
 		return "proxy: too many requests are under way; wait for one of them"
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	s.running[m.id()] = cancel
+	u := &underWay{cancel: cancel}
+	ctx = context.WithValue(ctx, underWayKey{}, u)
+	s.running[m.id()] = u
 	s.calls.Go(func() {
 		defer cancel(nil)
 		res, ok := answer(ctx, m)
@@ -354,7 +414,7 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		delete(s.running, m.id())
 		s.mu.Unlock()
 		s.forgetToken(m)
-		if ok && ctx.Err() == nil { // one that was cancelled is not answered
+		if ok && listens(ctx) { // one that was cancelled is not answered
 			s.reply(res)
 		}
 	})
@@ -378,10 +438,10 @@ const maxRunning = 10_000
 func (s *session) cancelled(m *message) {
 	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
 	s.mu.Lock()
-	cancel := s.running[string(id)]
+	u := s.running[string(id)]
 	s.mu.Unlock()
-	if cancel != nil {
-		cancel(&cancelledError{textOf(m.Params, "reason")})
+	if u != nil {
+		u.cancel(&cancelledError{textOf(m.Params, "reason")})
 		return
 	}
 	s.route(m)

@@ -309,6 +309,9 @@ func Encoded(raw string) bool {
 }
 
 func unhex(word string) (string, bool) {
+	if folded[word[0]] > '7' {
+		return "", false
+	}
 	if c := word[len(word)-1]; folded[c] == 0 || word[0] == '0' {
 		word = strings.TrimPrefix(strings.Trim(word, ".:;-"), "0x")
 	}
@@ -325,8 +328,10 @@ func unhex(word string) (string, bool) {
 }
 
 func unbase64(word string) (string, bool) {
-	word = strings.Trim(word, ".:;&#=@%")
 	if !mixed(word) {
+		return "", false
+	}
+	if word = strings.Trim(word, ".:;&#=@%"); !mixed(word) {
 		return "", false
 	}
 	if word = strings.TrimRight(word, "="); len(word) < minEncoded || len(word)%4 == 1 {

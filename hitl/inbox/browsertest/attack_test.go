@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-var update = flag.Bool("update", false, "rewrite the picture in docs")
+var update = flag.Bool("update", false, "rewrite the pictures in docs")
 
 // A client behind the proxy obeys a stranger's text in a result. The page shows the person
 // where the account number came from, and the person denies the call.
@@ -78,7 +78,7 @@ func TestAttackThroughTheProxy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("../../../docs/attack.png", png, 0o644); err != nil {
+		if err := os.WriteFile("../../../docs/explanation/attack.png", png, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

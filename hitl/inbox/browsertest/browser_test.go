@@ -66,6 +66,7 @@ func open(t *testing.T) context.Context {
 type desk struct {
 	t        *testing.T
 	in       *inbox.Inbox
+	file     string
 	store    *approvals.File
 	origin   string
 	caller   middleware.ToolCaller
@@ -77,7 +78,13 @@ type desk struct {
 
 func newDesk(t *testing.T, lifetime time.Duration) *desk {
 	t.Helper()
-	d := &desk{t: t, in: inbox.New(inbox.Options{})}
+	d := &desk{t: t, file: filepath.Join(t.TempDir(), "approvals.jsonl")}
+	var err error
+	if d.store, err = approvals.OpenFile(d.file, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.store.Close() })
+	d.in = inbox.New(inbox.Options{Store: d.store})
 	ready, stopped := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { stopped <- d.in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { ready <- origin }) }()
@@ -93,11 +100,6 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 		d.last.Store(string(call.Arguments))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil
 	})
-	var err error
-	if d.store, err = approvals.OpenFile(filepath.Join(t.TempDir(), "approvals.jsonl"), nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.store.Close() })
 	d.caller = chain.Standard{Confirm: hitl.New(d.in, hitl.Options{
 		Timeout: lifetime, Remember: hitl.Always, OfferMembers: true, OfferTool: true, Store: d.store,
 	})}.Then(executor)
@@ -256,6 +258,10 @@ func TestRememberedAndTakenBack(t *testing.T) {
 		if i == 3 {
 			d.screenshot(d.browser, "remember")
 			d.do(d.browser, click(`input[value="arguments-always"]`), click(`input[name="free-0"]`))
+			if longest := got[string](d, d.browser, `document.querySelector("#always").value`); longest != "30 days" {
+				t.Errorf("the end is %q, want the host's limit", longest)
+			}
+			d.do(d.browser, chromedp.SetValue(chromedp.CSS("#always"), "1 week"))
 		}
 		d.do(d.browser, click(`button[value="approve"]`), reads("files/delete_file: approved."))
 		if err := <-over; err != nil {
@@ -267,7 +273,7 @@ func TestRememberedAndTakenBack(t *testing.T) {
 	}
 	d.wantExecuted(6, `{"path":"drafts/f"}`)
 	all, err := d.store.List(t.Context())
-	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence {
+	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence || all[0].Until.Sub(all[0].Since).Round(time.Second) != 7*24*time.Hour {
 		t.Fatalf("got %+v, %v", all, err)
 	}
 	for _, path := range []string{"drafts-old/a", "drafts/../a"} {
@@ -277,8 +283,17 @@ func TestRememberedAndTakenBack(t *testing.T) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
-	if err := d.store.Forget(t.Context(), all[0].Scope, all[0].ID); err != nil {
+	other, err := approvals.OpenFile(d.file, nil) // as another process has it
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer other.Close()
+	d.do(d.browser, reads("files/delete_file with "+sentence), reads("by ada, since "), reads("used 2 times"))
+	d.screenshot(d.browser, "remembered")
+	d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector("#remembered button").focus()`), chromedp.KeyEvent(kb.Enter),
+		reads("files/delete_file with "+sentence+": taken back."), reads("Nothing is remembered."))
+	if left, err := other.List(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("another process has %+v, %v", left, err)
 	}
 	over := d.calls(`{"path":"drafts/g"}`)
 	d.do(d.browser, visible("article:not(.over) .no"), click("article:not(.over) .no"))
@@ -378,6 +393,64 @@ func TestWithoutJavaScript(t *testing.T) {
 		t.Error(err)
 	}
 	d.wantExecuted(1, `{"path":"b.txt"}`)
+}
+
+// Several questions of one tool, with the keyboard, and again without JavaScript. Only what is
+// ticked is decided.
+func TestTogether(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	for _, script := range []bool{true, false} {
+		d.do(d.browser, chromedp.Navigate("about:blank"))
+		if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script}); err != nil {
+			t.Fatal(err)
+		}
+		d.enter()
+		before := d.executed.Load()
+		long := d.calls(`{"path":"long.txt","body":"` + strings.Repeat("word ", 100) + `"}`)
+		d.do(d.browser, visible("article"))
+		a := d.calls(`{"path":"a.txt"}`)
+		d.do(d.browser, reads("a.txt"))
+		b := d.calls(`{"path":"b.txt"}`)
+		d.do(d.browser, visible(`a[href*="together"]`), click(`article:last-of-type a[href*="together"]`), visible(`button[value="approve"]`), reads("3 shown"))
+		if boxes := got[int](d, d.browser, `document.querySelectorAll("article input[type=checkbox]").length`); boxes != 2 {
+			t.Errorf("%d questions can be ticked, want the two that are whole", boxes)
+		}
+		if script {
+			d.screenshot(d.browser, "together")
+			c := d.calls(`{"path":"c.txt"}`)
+			d.do(d.browser, reads("c.txt"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"), chromedp.KeyEvent(" "))
+			if label := got[string](d, d.browser, `document.querySelector(":checked").labels[0].innerText.trim()`); label != `Decide this one: {"path":"a.txt"}` {
+				t.Errorf("the box that is ticked is %q", label)
+			}
+			d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector('button[value="approve"]').focus()`), chromedp.KeyEvent(kb.Enter),
+				reads("files/delete_file: approved."))
+			if err := <-a; err != nil {
+				t.Error(err)
+			}
+			d.do(d.browser, click(`article:last-of-type a[href*="together"]`), reads("3 shown"), chromedp.Evaluate[chromedp.Void](
+				`for (const box of document.querySelectorAll("[type=checkbox]")) box.click()`), click(`button[value="deny"]`), visible(".done"))
+			d.do(d.browser, reads(`{"path":"b.txt"}: denied.`), reads(`{"path":"c.txt"}: denied.`))
+			if err := <-c; !errors.Is(err, hitl.ErrDenied) {
+				t.Error(err)
+			}
+		} else {
+			d.do(d.browser, click("article:nth-of-type(2) [type=checkbox]"), click("article:nth-of-type(3) [type=checkbox]"),
+				click(`button[value="deny"]`), reads(`{"path":"a.txt"}: denied.`), reads(`{"path":"b.txt"}: denied.`))
+			if err := <-a; !errors.Is(err, hitl.ErrDenied) {
+				t.Error(err)
+			}
+		}
+		if err := <-b; !errors.Is(err, hitl.ErrDenied) {
+			t.Error(err)
+		}
+		d.do(d.browser, reads("1 waiting"), click("article:not(.over) .no"), visible(".done"))
+		if err := <-long; !errors.Is(err, hitl.ErrDenied) {
+			t.Error(err)
+		}
+		if got := d.executed.Load() - before; script && got != 1 || !script && got != 0 {
+			t.Errorf("%d calls were made", got)
+		}
+	}
 }
 
 // A page of the server's text runs nothing, and the browser has nothing to say

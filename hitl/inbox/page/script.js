@@ -4,18 +4,21 @@
 
 const page = document.body.dataset.page;
 const path = document.body.dataset.path;
-let version = Number(document.body.dataset.version);
+// What was just decided may be remembered a moment later than this page was made.
+let version = location.search.includes('done=') ? NaN : Number(document.body.dataset.version);
 const live = document.getElementById('live');
 let watching;
 let busy = false;
 
-if (page === 'list' || page === 'question') {
+const many = page === 'list' || page === 'together';
+
+if (many || page === 'question') {
   document.documentElement.classList.add('scripted');
   count();
   setInterval(count, 1000);
   watch();
 }
-if (page === 'list') {
+if (many) {
   document.addEventListener('keydown', keys);
 }
 
@@ -47,9 +50,9 @@ async function refresh() {
   if (busy) return;
   busy = true;
   try {
-    const response = await fetch(page === 'list' ? path : location.pathname);
+    const response = await fetch(page === 'list' ? path : location.pathname + location.search);
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
-    if (page === 'list' && response.ok) list(fresh);
+    if (many && response.ok) list(fresh);
     if (page === 'question' && !response.ok) over(fresh);
     if (response.ok) version = Number(fresh.body.dataset.version);
   } catch {
@@ -83,8 +86,8 @@ function list(fresh) {
     if (focused) card.focus();
     say(text.textContent);
   }
-  for (const id of ['history', 'waiting-title', 'more']) {
-    document.getElementById(id).replaceChildren(...fresh.getElementById(id).childNodes);
+  for (const id of ['history', 'remembered', 'waiting-title', 'more']) {
+    document.getElementById(id)?.replaceChildren(...fresh.getElementById(id).childNodes);
   }
   document.title = fresh.title;
   count();
@@ -104,7 +107,7 @@ function say(text) {
 
 // keys move the focus and press nothing; Enter does that.
 function keys(event) {
-  const typing = event.target.closest('input, textarea, select');
+  const typing = event.target.closest('input:not([type=checkbox]), textarea, select');
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const cards = [...document.querySelectorAll('#cards > article')];
   const card = document.activeElement.closest('article');
@@ -113,7 +116,7 @@ function keys(event) {
   switch (event.key) {
     case 'j': to = cards[Math.min(at + 1, cards.length - 1)]; break;
     case 'k': to = cards[Math.max(at - 1, 0)]; break;
-    case 'y': to = card?.querySelector('.yes'); break;
+    case 'y': to = card?.querySelector('.yes, [type=checkbox]'); break;
     case 'n': to = card?.querySelector('.no'); break;
     case 'o': to = card?.querySelector('.open'); break;
   }
