@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -48,7 +49,6 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("budget: %s was stopped: %s", e.Tool, why)
 }
 
-// ForModel says what the text says, with the tool's name as the model knows it, and what to do instead.
 func (e *StoppedError) ForModel() string {
 	why, instead := e.text()
 	return fmt.Sprintf("%s was stopped: %s. %s.", e.Tool.ModelName(), why, instead)
@@ -56,7 +56,7 @@ func (e *StoppedError) ForModel() string {
 
 func (e *StoppedError) text() (why, instead string) {
 	if e.Reason == Loop {
-		return fmt.Sprintf("%s; this call is let through again in %v", e.round(), fault.RoundUp(e.After, time.Second)),
+		return fmt.Sprintf("%s; this call is let through again in %v", e.round(), shown(e.After)),
 			"Use the answer that you have, change the arguments, or do something else"
 	}
 	what := "this session"
@@ -66,7 +66,7 @@ func (e *StoppedError) text() (why, instead string) {
 	if e.After <= 0 {
 		return fmt.Sprintf("one call of it costs more than all that %s may spend (%v)", what, e.Limit.Cost), "Use another tool, or tell the user"
 	}
-	return fmt.Sprintf("%s has used up %s; the budget begins anew in %v if no call is made until then", what, e.used(), fault.RoundUp(e.After, time.Second)),
+	return fmt.Sprintf("%s has used up %s; the budget begins anew in %v if no call is made until then", what, e.used(), shown(e.After)),
 		"Finish with what you have, and tell the user what is missing"
 }
 
@@ -88,6 +88,14 @@ func (e *StoppedError) used() string {
 		return fmt.Sprintf("the %v that its calls may take", e.Limit.Time)
 	}
 	return fmt.Sprintf("the %d calls that it may make", e.Limit.Calls)
+}
+
+// shown rounds up to whole seconds, so that a call which waits that long is let through.
+func shown(d time.Duration) time.Duration {
+	if r := d.Truncate(time.Second); r < d && d < math.MaxInt64-time.Second {
+		return r + time.Second
+	}
+	return d
 }
 
 func (e *StoppedError) Is(target error) bool { return target == ErrStopped }

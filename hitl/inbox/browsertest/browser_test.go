@@ -74,6 +74,7 @@ type desk struct {
 	executed atomic.Int64
 	last     atomic.Value
 	browser  context.Context // the first tab
+	stop     func()          // ends the page's server
 }
 
 func newDesk(t *testing.T, lifetime time.Duration) *desk {
@@ -87,6 +88,7 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 	d.in = inbox.New(inbox.Options{Store: d.store})
 	ready, stopped := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
+	d.stop = stop
 	go func() { stopped <- d.in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { ready <- origin }) }()
 	t.Cleanup(func() {
 		stop()
@@ -340,6 +342,16 @@ func TestTwoTabs(t *testing.T) {
 		t.Errorf("got errors %v and %v, want one", first, other)
 	}
 	d.wantExecuted(1, "")
+}
+
+// A page whose program has ended says so.
+func TestTheProgramEnds(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	d.calls(`{"path":"a.txt"}`)
+	d.do(d.browser, reads("1 waiting"))
+	d.stop()
+	d.do(d.browser, reads("The program does not answer"))
 }
 
 // Without a pointer: keys move, Enter presses.
