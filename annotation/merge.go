@@ -202,7 +202,7 @@ type Evidence struct {
 	Source   Source   `json:"source"`          // who stated it
 	Strength Strength `json:"strength"`        // how much it weighs, for a reader; no rule rests on it
 	Word     string   `json:"word,omitempty"`  // the word that decided, for Inferred
-	Place    string   `json:"place,omitempty"` // where it stood: "leads the name", "in the description", …
+	Place    string   `json:"place,omitempty"` // where it was: "leads the name", "in the description", …
 	Rule     string   `json:"rule,omitempty"`  // the rule that decided, for Inferred
 	By       string   `json:"by,omitempty"`    // who: the server's id for Declared
 	// Given names optional parameters, separated by blanks: the value only holds for calls that have one.
@@ -237,7 +237,7 @@ func (a Annotations) EvidenceOf(f Field) (Evidence, bool) {
 	return Evidence{}, false
 }
 
-// SourceOf returns who stated the field, [Host] where there is no evidence.
+// SourceOf returns who stated the field, [Host] without evidence.
 func (a Annotations) SourceOf(f Field) Source {
 	e, _ := a.EvidenceOf(f)
 	return e.Source // the zero value is Host

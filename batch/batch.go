@@ -90,7 +90,7 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	var all sync.WaitGroup
 	for n, k := range turn.New(cmp.Or(o.Parallel, 16), servers...) {
 		all.Go(func() { run(ctx, caller, k, &outcomes[made[n]]) })
-		<-k.Here() // so that an earlier call never waits for a later one, whatever stands in the chain
+		<-k.Here() // so that an earlier call never waits for a later one, whatever is in the chain
 	}
 	all.Wait()
 	return outcomes

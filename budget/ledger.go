@@ -198,7 +198,7 @@ func (l *Limit) stops(spent *Spent, cost float64, anew time.Duration) *StoppedEr
 	return nil
 }
 
-// costOf is what a call of the tool costs; one whose hint is no number costs more than there is.
+// costOf is what a call of the tool costs; a hint that is not a number costs more than there is.
 func costOf(tool *middleware.Tool) float64 {
 	if tool == nil || tool.Annotations.CostHint == nil {
 		return 0

@@ -185,7 +185,7 @@ func (c *Catalog) Statistics() Statistics {
 type Event struct {
 	Kind   EventKind
 	Server string
-	// Before and After are the tool as it was and is, nil if there was or is none. Both are read-only.
+	// Before and After are the tool as it was and as it is, or nil. Both are read-only.
 	Before, After *middleware.Tool
 	// Err is why a list failed, for EventRefreshFailed.
 	Err error

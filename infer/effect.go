@@ -34,7 +34,7 @@ const (
 	givesPower    gift = "does whatever it is told"
 )
 
-// A finding is an effect with its reason: a word of the lexicon and where it stood.
+// A finding is an effect with its reason: a word of the lexicon and its place.
 type finding struct {
 	word   string
 	effect effect
@@ -42,7 +42,7 @@ type finding struct {
 	gives  gift
 }
 
-// A place is where a word stood, as evidence has it.
+// A place is where a word was, for the evidence.
 type place string
 
 const (

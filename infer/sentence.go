@@ -63,7 +63,12 @@ func (r *reading) sentence(ws []word, odd bool) {
 		if ws[0].is(add|change|take|out) && ws[0].form == base {
 			r.order = r.order.worse(ws[0].does(objectIn(ws, 0), inDescription))
 		}
-		r.clauses(ws)
+		r.later(ws)
+		for i := 1; i < len(ws)-1; i++ {
+			if ws[i].mark == text.Colon || warned(ws, i) {
+				r.later(ws[i+1:])
+			}
+		}
 		return
 	}
 	r.first(ws)
@@ -327,16 +332,6 @@ func parted(ws []word, i int) word {
 		}
 	}
 	return word{}
-}
-
-// clauses reads the clauses of a sentence after the first: what stands in front, and behind "note that" or a colon.
-func (r *reading) clauses(ws []word) {
-	r.later(ws)
-	for i := 1; i < len(ws)-1; i++ {
-		if ws[i].mark == text.Colon || warned(ws, i) {
-			r.later(ws[i+1:])
-		}
-	}
 }
 
 func warned(ws []word, i int) bool { return ws[i].base == "that" && i < 4 }

@@ -276,7 +276,7 @@ const (
 	report                             // heads a phrase that only tells: details, status
 	message                            // making it sends it
 	money                              // making it moves money
-	access                             // closing or making one is no small thing: an account, a key
+	access                             // closing or making one matters: an account, a key
 	storage                            // formatting it loses what is on it
 	tentative                          // a message or payment that is only prepared
 	wire                               // with the outside in it, it can do what its method says: an HTTP request
@@ -289,7 +289,7 @@ const (
 	and      sense = 1 << (iota + 31) // what follows does as what went before
 	not                               // turns it round
 	subord                            // what follows is about something else
-	lead                              // may stand before the main verb: "this tool will"
+	lead                              // may be before the main verb: "this tool will"
 	aux                               // what follows is stated of the tool: "also", "will"
 	prep                              // ends the object
 	particle                          // belongs to the verb before it: "check out"
@@ -301,7 +301,7 @@ const (
 	outside                           // the world outside
 	inside                            // the server's own state
 	involved                          // one of the seven stems of a complex tool
-	modal                             // what stands before it is a subject: "updates will"
+	modal                             // a subject is before it: "updates will"
 	article                           // what follows is a noun
 	says                              // what a tool does where a description says so; at the head of a name it says little
 	supposes                          // what comes after it is only supposed

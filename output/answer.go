@@ -37,7 +37,7 @@ type answer struct {
 	rewrite    bool // documents are written anew
 	isCut      bool
 	lost       trim.Loss
-	gone       int // parts for which there was no room
+	gone       int // parts that did not fit
 	dropped    int // parts that do not keep to the contract
 	next       any // how to ask for the rest, nil for no way
 }

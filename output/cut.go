@@ -224,7 +224,7 @@ func (a *answer) meta() mcp.Meta {
 
 // Paging describes how to ask a tool for more. Places in the result are JSON Pointers (RFC 6901): /meta/cursor.
 type Paging struct {
-	// Rows is where the list stands; "" means that the whole answer is the list.
+	// Rows is the place of the list; "" means that the whole answer is the list.
 	Rows string
 	// Next is where the result has the cursor, or the offset of the next row, which is rewritten when rows are
 	// cut; "" means nowhere.
@@ -272,7 +272,7 @@ type page struct {
 	position
 
 	start int // the offset that was asked for
-	from  int // how many rows stood before those of the answer, in the tool's page
+	from  int // the number of rows before those of the answer, in the tool's page
 }
 
 type position struct {

@@ -87,14 +87,12 @@ type caller struct {
 }
 
 func (c *caller) Describe() middleware.Description {
-	return middleware.Description{Kind: "preflight", Next: c.next, Will: c.will}
-}
-
-func (c *caller) will(tool *middleware.Tool) string {
-	if _, ok := c.rule(tool); ok {
-		return "judge the arguments"
-	}
-	return ""
+	return middleware.Description{Kind: "preflight", Next: c.next, Will: func(tool *middleware.Tool) string {
+		if _, ok := c.rule(tool); ok {
+			return "judge the arguments"
+		}
+		return ""
+	}}
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {

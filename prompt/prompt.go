@@ -330,7 +330,7 @@ func (s *sections) rules(p middleware.Description) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// risky names the classes whose calls are confirmed, "" where there is no such tool.
+// risky names the classes of the tools whose calls are confirmed, "" for none.
 func (s *sections) risky() string {
 	switch d, u := s.has(annotation.Dangerous), s.has(annotation.Unknown); {
 	case d && u:

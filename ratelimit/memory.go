@@ -72,7 +72,7 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 // noRoom is the wait for a bucket that does not fit. It ends when another is full again.
 const noRoom = time.Duration(math.MaxInt64)
 
-// enter is Take that also reports whether the waiter stands in line.
+// enter is Take that also reports whether the waiter is in line.
 func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +113,7 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 	newcomer := lines[0].index(w.id) < 0
 	for i, l := range lines {
 		if ahead > 0 && l.index(lines[i-1].waiters[0].id) >= 0 {
-			ahead-- // it stands in both lines
+			ahead-- // it is in both lines
 		}
 		before := l.ahead(w)
 		ahead += before
@@ -286,7 +286,7 @@ type Waiter struct {
 	Scope   string
 	Buckets []Bucket      // the tool's before the server's
 	Longest time.Duration // that it would wait
-	Most    int           // that may stand in line at each bucket; it may not be the next
+	Most    int           // that may wait in line at each bucket
 
 	awake chan struct{} // signals a waiter of this process that it is first; nil for others
 }

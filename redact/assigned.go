@@ -39,7 +39,7 @@ var words = func() map[string][]string {
 	return lists
 }()
 
-// said are words that say something of a secret and are none.
+// said are words about a secret that are not one.
 var said = regexp.MustCompile(`(?i)^(?:a|already|always|an|at|being|correct|empty|encrypted|expired|for|hashed|in|incorrect|invalid|missing|must|needed|never|no|none|not|now|null|nil|of|on|only|optional|required|revoked|set|still|stored|that|the|there|too|true|false|unset|used|valid|what|wrong)[.,;:!?)]*$`)
 
 func assigned(s string, found func(string)) string {
@@ -96,7 +96,7 @@ func cut(s string, matches [][]int, found func(string), value func(m []int, kept
 	return out.String()
 }
 
-// A name is what stands before a sign, and with the word before it.
+// A name is what is before a sign, and the same with the word before it.
 type name struct {
 	text, two  string
 	start, end int
@@ -179,7 +179,7 @@ func secretName(name string, member any) bool {
 	return IsSecret(name)
 }
 
-// IsSecret reports whether a secret stands under a name, or is what a text speaks of.
+// IsSecret reports whether a name is that of a secret, or a text is about one.
 func IsSecret(name string) bool {
 	p := plain(name)
 	if slices.Contains(words["names"], p) {

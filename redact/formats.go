@@ -189,7 +189,7 @@ func replace(s string, shape *regexp.Regexp, found func(string)) string {
 	})
 }
 
-// withPort is what only looks as if a user and a password stood before a host.
+// withPort matches what only looks like a user and a password before a host.
 var withPort = regexp.MustCompile(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\]|[\w\-]+(?:\.[\w\-]+)+):\d{1,5}\\*/[^:]*@$`)
 
 var run = regexp.MustCompile(`[\w+\-=]{32,}`)
@@ -227,7 +227,7 @@ func bits(run string) float64 {
 
 var element = regexp.MustCompile(`(?:<|\\+u003c)(/?)((?:[\w.\-]+:)?[\w.\-]+)(?:\s[^<>]*?)?(?:>|\\+u003e)`)
 
-// elements takes out what stands in elements of XML that a secret is the name of.
+// elements removes the content of XML elements with the name of a secret.
 func elements(s string, found func(string)) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "u003c/") {
 		return s

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
-// Mark stands where something was taken out.
+// Mark replaces what was removed.
 const Mark = "[redacted]"
 
 // Limits on what is looked at. What is beyond is taken out whole.
@@ -68,7 +68,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 		r.unknown = true // two parsers may read it differently
 		return quoted(fmt.Sprintf("[%d bytes that are no JSON]", len(raw)))
 	}
-	// Twice: a value that is hidden further on may stand in the open further up.
+	// Twice: a value that is hidden further on may be in the open further up.
 	r.looking = true
 	r.walk(v, at, level{})
 	r.looking = false

@@ -95,7 +95,7 @@ func (n name) below(s string, from, at, broken int) int {
 	return end
 }
 
-// indent is how deep the name stands, as YAML has it.
+// indent is the indentation of the name, as in YAML.
 func (n name) indent(s string, broken int) int {
 	least := max(0, n.start-4*longestName)
 	start := least + len(strings.TrimRight(s[least:n.start], `"'\`))
@@ -106,7 +106,7 @@ func (n name) indent(s string, broken int) int {
 	return start - begin - len(strings.TrimLeft(s[begin:start], " \t-"))
 }
 
-// lineEnd returns where the line ends, and where the next begins; the same where there is none.
+// lineEnd returns where the line ends, and where the next begins, the same at the end.
 func lineEnd(s string, at, broken int) (stop, next int) {
 	for i := at; i < len(s); i++ {
 		switch s[i] {
@@ -170,7 +170,7 @@ func until(s string, at int, stops string) int {
 	return len(s)
 }
 
-// A quote is a quotation mark and the backslashes before it; there is none in the zero value.
+// A quote is a quotation mark and the backslashes before it. The zero value is the empty one.
 type quote struct {
 	is      bool
 	mark    byte
@@ -286,7 +286,7 @@ func word(s string, at int, in quote) int {
 // maxPart is how long a text in quotes within a word is.
 const maxPart = 256
 
-// ends reports whether what follows is no part of a word.
+// ends reports whether a word ends here.
 func ends(s string) bool {
 	return s == "" || strings.IndexByte(" \t\r\n,;&|)]}<>\"'`\\", s[0]) >= 0
 }

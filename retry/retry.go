@@ -165,13 +165,7 @@ func outcome(call middleware.Call, doubt, err error) error {
 
 // repeatable reports whether making the call again can do no harm and may help.
 func (r *retrier) repeatable(call middleware.Call, err error) bool {
-	if middleware.Permanent(err) {
-		return false
-	}
-	if middleware.NotSent(err) || middleware.Refused(err) {
-		return true
-	}
-	return r.harmless(call.Tool)
+	return !middleware.Permanent(err) && (middleware.NotSent(err) || middleware.Refused(err) || r.harmless(call.Tool))
 }
 
 // harmless reports whether a call of the tool that may have happened can be repeated.

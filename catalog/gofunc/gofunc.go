@@ -26,7 +26,7 @@ type Func struct {
 	tool  *mcp.Tool
 	own   annotation.Annotations
 	input *jsonschema.Resolved
-	err   error // why it is no tool
+	err   error // why it cannot be a tool
 }
 
 // New makes a tool of a Go func. In is a struct (or a map with string keys), from which the input schema follows:

@@ -78,7 +78,7 @@ func New(fields []Field, documents [][]string) *Index {
 	return x
 }
 
-// An occurrence is how often a word stands in a field of a document.
+// An occurrence is how often a word is in a field of a document.
 type occurrence struct {
 	doc   int32
 	field int16

@@ -114,7 +114,7 @@ func Sees(ctx context.Context, tool *middleware.Tool) bool {
 	return true
 }
 
-// Static returns a tool as it was before an answer about one call changed it: itself if there was none.
+// Static returns a tool as it was before an answer about one call changed it, or the tool itself.
 func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
 	a, ok := find(nearest(ctx), func(a *answer) bool {
 		return a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest

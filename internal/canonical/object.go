@@ -85,7 +85,7 @@ func fold(name []byte) string {
 	}, name))
 }
 
-// order sorts the members of the object that has just been read and refuses a key that stands twice.
+// order sorts the members of the object that has just been read and refuses a key that is there twice.
 func (w *writer) order(members []member) error {
 	w.flush()
 	if w.strict {

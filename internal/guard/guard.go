@@ -74,7 +74,7 @@ func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 
 type guard struct{ lookup Lookup }
 
-// Describe does not tell what the guard stands before, which is not to be called.
+// Describe does not name what is behind the guard, which is not to be called.
 func (*guard) Describe() middleware.Description {
 	return middleware.Description{Kind: "guard", Guards: true}
 }

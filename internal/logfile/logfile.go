@@ -75,7 +75,7 @@ func (f *File) Hold() (release func(), err error) {
 	}
 }
 
-// Present returns an error if an open file is no longer the one of its name.
+// Present returns an error if the name of an open file now leads to another.
 func Present(file *os.File) error {
 	open, err := file.Stat()
 	if err != nil {

@@ -60,7 +60,7 @@ func (p *Page) Seen() bool { return p.taken.Load() != nil }
 // TTL returns how long the server wants the list to be taken for fresh.
 func (p *Page) TTL() time.Duration { return Milliseconds(p.answer().ttl) }
 
-// Milliseconds returns a duration, 0 for what is none.
+// Milliseconds returns a duration, 0 for an invalid one.
 func Milliseconds(ms int) time.Duration {
 	const most = 24 * time.Hour
 	return time.Duration(min(max(ms, 0), int(most/time.Millisecond))) * time.Millisecond
@@ -172,7 +172,7 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 		}
 		seen[m.Name] = m.Value
 	}
-	_ = json.Unmarshal(seen["name"], &name) // absent is "", and so is what is none
+	_ = json.Unmarshal(seen["name"], &name) // "" if absent or invalid
 	if err != nil {
 		return name, nil, err
 	}

@@ -97,7 +97,7 @@ func written(v any, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// edit returns an object as change leaves it, and what is none or is not changed as it is.
+// edit returns an object as change leaves it, and anything else as it is.
 func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -108,7 +108,7 @@ func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage
 	return written(o, raw)
 }
 
-// copyMark writes the mark, if it is true, to a member of into. It leaves a member alone that is no object.
+// copyMark writes the mark, if it is true, to a member of into. It keeps a member that is not an object.
 func copyMark(from, into map[string]any, member string) bool {
 	holder, ok := into[member].(map[string]any)
 	if from[FieldDynamic] != true || !ok && into[member] != nil {

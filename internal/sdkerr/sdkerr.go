@@ -187,7 +187,7 @@ func retryAfter(data json.RawMessage) time.Duration {
 	return duration(after)
 }
 
-// duration reads nanoseconds; what is no time to wait is 0, and what no duration holds is a very long one.
+// duration reads nanoseconds: 0 if they are not a time to wait, and the longest duration if they are too many.
 func duration(nanoseconds float64) time.Duration {
 	if !(nanoseconds > 0) {
 		return 0

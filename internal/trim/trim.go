@@ -119,7 +119,7 @@ func admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int
 	return keys, left
 }
 
-// isStiff reports whether nothing can be cut from v: it is no list, no object and no text that may be any text.
+// isStiff reports whether nothing can be cut from v: neither a list nor an object, nor a text that may be any text.
 func isStiff(v any, s *schema.Shape) bool {
 	switch v := v.(type) {
 	case []any, map[string]any:

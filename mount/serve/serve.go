@@ -304,7 +304,7 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// scopes reads one after the other, so that what is no scope takes nothing away from the rest.
+// scopes reads one after the other, so that an invalid one takes nothing away from the rest.
 func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
 	var sets []scope.Set
 	for _, one := range s.o.Scopes(extra) {

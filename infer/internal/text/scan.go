@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Flag is what stands around a word, or how it is written.
+// A Flag is what is around a word, or how it is written.
 type Flag uint8
 
 // The flags of a word.
@@ -132,7 +132,7 @@ func (s *Scanner) humps() bool {
 	return isUpper(s.Text[i]) && (!isUpper(s.Text[i-1]) || i+1 < len(s.Text) && isLower(s.Text[i+1]))
 }
 
-// letterAt reports whether a letter stands at i, of any script.
+// letterAt reports whether the character at i is a letter of any script.
 func (s *Scanner) letterAt(i int) bool {
 	return i < len(s.Text) && (isLetter(s.Text[i]) || s.Text[i] >= utf8.RuneSelf)
 }
