@@ -82,7 +82,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"full":                {full.URL(), "its memory is full", patient},
 		"a node of a cluster": {node.URL(), "not ready", patient},
 		"silent":              {silent, "does not answer", quick},
-		"a web server":        {web, "no Redis", patient},
+		"a web server":        {web, "not a usable Redis", patient},
 		"too old":             {old, "version 7 or later", patient},
 	} {
 		t.Run(name, func(t *testing.T) {

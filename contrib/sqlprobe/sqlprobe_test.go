@@ -275,7 +275,7 @@ func ExamplePostgreSQL() {
 	}
 	// Output:
 	// safe - one SELECT
-	// dangerous - a part that is no plain read: DeleteStmt
+	// dangerous - a part that is not a plain read: DeleteStmt
 }
 
 func ExampleMySQL() {
