@@ -28,7 +28,7 @@ func MySQL(text string) preflight.Verdict {
 	case err != nil:
 		return destroys("MySQL does not parse it: %s", shown(err.Error()))
 	case len(stmts) == 0:
-		return destroys("an empty text")
+		return destroys("no statement")
 	case len(stmts) > 1:
 		return destroys("a second statement")
 	}
@@ -117,7 +117,7 @@ func myPart(n ast.Node) string {
 		}
 	case *ast.ExplainStmt:
 		if n.Stmt == nil || n.Explore {
-			return "an EXPLORE, or an EXPLAIN of a statement at the server" // with ANALYZE it runs
+			return "an EXPLORE, or an EXPLAIN of a statement that is not here but at the server" // with ANALYZE it runs
 		}
 	case *ast.ColumnName:
 		if n.Name.L == "nextval" && n.Table.L != "" {

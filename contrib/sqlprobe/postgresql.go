@@ -28,7 +28,7 @@ func PostgreSQL(text string) preflight.Verdict {
 	case err != nil:
 		return destroys("PostgreSQL does not parse it: %s", shown(err.Error()))
 	case len(tree.GetStmts()) == 0:
-		return destroys("an empty text")
+		return destroys("no statement")
 	case len(tree.GetStmts()) > 1:
 		return destroys("a second statement")
 	}

@@ -110,7 +110,7 @@ func TestPostgreSQL(t *testing.T) {
 		{"SELECT 1\x00; DROP TABLE t", risky, "U+0000"},
 		{"SELECT 1 --\r; DROP TABLE t", risky, "U+000D"},
 		{"SELECT 1 --\u2028; DROP TABLE t", risky, "U+2028"},
-		{"SELECT '\xff'", risky, "no UTF-8"},
+		{"SELECT '\xff'", risky, "not UTF-8"},
 		{"", risky, "no statement"},
 		{"-- nothing", risky, "no statement"},
 		{"get me all users", risky, "does not parse"},
