@@ -46,7 +46,7 @@ type Replica struct {
 	out    *json.Encoder
 }
 
-// A line is what a replica prints of a call, and at its end how long it stood still.
+// A line is a replica's output: about a call, and at its end how long it did not run.
 type line struct {
 	world.Event
 
@@ -148,7 +148,7 @@ func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware
 	}
 }
 
-// still measures for how long this process does not run, and returns what reports the longest time.
+// still measures for how long this process does not run, and returns a func that reports the longest time.
 func still() (longest func() time.Duration) {
 	const every = 5 * time.Millisecond
 	over, most := make(chan struct{}), make(chan time.Duration)
@@ -168,7 +168,7 @@ func still() (longest func() time.Duration) {
 	return func() time.Duration { close(over); return <-most }
 }
 
-// open tries again where an answer was late, on a machine that does much else.
+// open tries again if an answer was late, as on a busy machine.
 func open(ctx context.Context, url string, o redis.Options) (store *redis.Store, err error) {
 	for range 20 {
 		if store, err = redis.Open(ctx, url, o); err == nil {

@@ -1,6 +1,6 @@
-// Command soak lets agents call a thousand tools through the whole chain for a long
-// time, on all cores, and sees that no answer is wrong, none is too old, nothing
-// happens twice or without a yes, and neither memory nor goroutines grow.
+// Command soak lets agents call a thousand tools through the whole chain for a long time, on all cores,
+// and checks that no answer is wrong or stale, that nothing happens twice or without an approval, and
+// that neither memory nor goroutines grow.
 //
 //	go -C verify run ./soak -for 30m
 package main
@@ -93,7 +93,7 @@ func watch(ctx context.Context, lasts time.Duration, w *soak) error {
 	return nil
 }
 
-// judges holds calls against the laws time and again, so that there are never many.
+// judges checks the calls against the laws often, so that there are never many.
 func (w *soak) judges(ctx context.Context) {
 	for world.Wait(ctx, 200*time.Millisecond) == nil {
 		w.pause.Lock()
@@ -106,7 +106,7 @@ func (w *soak) judges(ctx context.Context) {
 func (w *soak) sample() sample {
 	w.pause.Lock()
 	defer w.pause.Unlock()
-	time.Sleep(time.Millisecond) // flights whose callers have gone
+	time.Sleep(time.Millisecond) // flights without callers
 	w.judge()
 	var m runtime.MemStats
 	runtime.GC()

@@ -34,7 +34,7 @@ const (
 
 var kinds = map[string]world.Kind{"get": world.Read, "put": world.Add, "delete": world.Delete}
 
-// A soak is the chain with the servers behind it, and what is known of both.
+// A soak is the chain with the servers behind it, and the state of both.
 type soak struct {
 	caller middleware.ToolCaller
 	tools  [servers]world.Items
@@ -175,6 +175,6 @@ func (w *soak) judge() {
 }
 
 func (w *soak) String() string {
-	return fmt.Sprintf("%d calls, of which %d reached the server, %d failed, %d were denied, %d stopped as loops",
+	return fmt.Sprintf("%d calls: %d reached the server, %d failed, %d were denied, %d stopped as loops",
 		w.calls.Load(), w.reached.Load(), w.failed.Load(), w.denied.Load(), w.stopped.Load())
 }
