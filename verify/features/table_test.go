@@ -48,9 +48,9 @@ func TestCheck(t *testing.T) {
 	}
 	for want, change := range map[string]func(rows []row) []row{
 		"x-0 occurs twice":    func(r []row) []row { return append(r, r[0]) },
-		"does not say":        func(r []row) []row { r[0].what = ""; return r },
+		"has no description":  func(r []row) []row { r[0].what = ""; return r },
 		"names no test":       func(r []row) []row { r[0].tests = nil; return r },
-		"does not exist":    func(r []row) []row { r[0].page = "q.md"; return r },
+		"does not exist":      func(r []row) []row { r[0].page = "q.md"; return r },
 		"only 59 different":   func(r []row) []row { return r[1:] },
 		"serves 4 rows, more": func(r []row) []row { r[1].tests, r[2].tests, r[3].tests = r[0].tests, r[0].tests, r[0].tests; return r },
 	} {
