@@ -126,7 +126,7 @@ func TestNewRefusesWhatMeansNothing(t *testing.T) {
 		"cache: StoreOptions.Entries is negative": func() { cache.NewStore(cache.StoreOptions{Entries: -1}) },
 		"cache: StoreOptions.Bytes is negative":   func() { cache.NewStore(cache.StoreOptions{Bytes: -1}) },
 		"Options.Entries and Options.Bytes":       func() { cache.New(cache.Options{Store: store, Entries: 1}) },
-		"beside a Store":                          func() { cache.New(cache.Options{Store: store, Bytes: 1}) },
+		"no effect on a Store":                          func() { cache.New(cache.Options{Store: store, Bytes: 1}) },
 		"not server/tool":                         func() { cache.New(cache.Options{Entities: map[string][]string{"get": {"id"}}}) },
 		"names no argument":                       func() { cache.New(cache.Options{Entities: map[string][]string{"files/get": nil}}) },
 	} {

@@ -24,7 +24,7 @@ type Limits struct {
 	Total    int // of all sessions, with their indexes; 0 means 256 MiB
 }
 
-// A Tracker holds the texts of each session, by their source. The texts are kept in clear, in memory only, until they
+// A Tracker holds the texts of each session, by source. The texts are kept in clear, in memory only, until they
 // are the oldest beyond a limit or the session ends. It is safe for concurrent use.
 type Tracker struct {
 	limits Limits
