@@ -53,7 +53,7 @@ func TestSecretResultIsOnNoSpan(t *testing.T) {
 	}
 }
 
-// Whatever the rooms say of a call stands on its span: without what the call hides.
+// All decisions about a call are on its span: without what the call hides.
 func TestNoSecretStandsOnASpan(t *testing.T) {
 	t.Parallel()
 	schema := json.RawMessage(`{"type":"object","properties":{"pin":{"type":"string","writeOnly":true}}}`)

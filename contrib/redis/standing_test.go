@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
-// A yes that was taken back does not come back with a snapshot of before, nor with a
-// copy that had not heard of it.
+// A revoked approval does not come back with an earlier snapshot, nor with a copy that lacks the
+// revocation.
 func TestForgottenYesStaysForgotten(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
@@ -35,7 +35,7 @@ func TestForgottenYesStaysForgotten(t *testing.T) {
 	eventually(t, "it does not answer", func() bool {
 		got, err := s.Remembered(t.Context(), "ann", "bank", "pay")
 		if len(got) > 0 {
-			t.Fatalf("it stands again: %v", got)
+			t.Fatalf("it is back: %v", got)
 		}
 		return err == nil
 	})
@@ -45,8 +45,7 @@ func TestForgottenYesStaysForgotten(t *testing.T) {
 	}
 }
 
-// Two hosts in one Redis, told apart by their keys, do not take each other's questions
-// down.
+// Two hosts in one Redis, with different keys, do not take each other's questions down.
 func TestQuestionsOfAnotherHostStay(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)

@@ -12,8 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// answers is a server that answers each command as the func says, and does not
-// answer "".
+// answers is a server that answers each command with the func's result, and not at all for "".
 func answers(t *testing.T, answer func(command string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +45,7 @@ func answers(t *testing.T, answer func(command string) string) string {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// Whatever cannot be used is a clear error at the start, without the password.
+// An unusable server is a clear error at the start, without the password.
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	locked := redistest.New(t, "--requirepass", "right")

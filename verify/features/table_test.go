@@ -60,7 +60,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A test that is not there, fails or is skipped is no proof.
+// A test that is missing, fails or is skipped proves nothing.
 func TestRunSeesWhatPasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

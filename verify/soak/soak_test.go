@@ -18,7 +18,7 @@ func TestAShortSoakBreaksNoLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := 1; n < 100 && w.reached.Load() == 0; n++ { // once, or the machine stood still
+	for n := 1; n < 100 && w.reached.Load() == 0; n++ { // once, or the machine was busy
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		w.agent(ctx, n)
 		cancel()
@@ -33,7 +33,7 @@ func TestAShortSoakBreaksNoLaw(t *testing.T) {
 	}
 }
 
-// What breaks a law is seen, though the calls before it were judged already.
+// A violation is found even if earlier calls were judged already.
 func TestBreachesAreSeen(t *testing.T) {
 	t.Parallel()
 	kept := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "1"}}}

@@ -45,12 +45,12 @@ func TestFairleadDoesNoHarmAndSavesCalls(t *testing.T) {
 func harmless(t *testing.T, got tally) {
 	t.Helper()
 	for what, n := range map[string]int{
-		"effects that happened twice":                 got.duplicates,
-		"writes that were answered from memory":       got.lost,
-		"reads older than an agent's write before":    got.stale,
-		"reads of volatile tools that are stale":      got.late,
-		"reads that miss the agent's own write":       got.ownStale,
-		"dangerous calls that nobody was asked about": got.unasked,
+		"effects that happened twice":              got.duplicates,
+		"writes that were answered from memory":    got.lost,
+		"reads older than an agent's write before": got.stale,
+		"reads of volatile tools that are stale":   got.late,
+		"reads that miss the agent's own write":    got.ownStale,
+		"dangerous calls without a question":       got.unasked,
 	} {
 		if n != 0 {
 			t.Errorf("%d %s", n, what)
