@@ -57,7 +57,7 @@ func (d *notebook) add(t testing.TB, server string) {
 	}
 }
 
-// note writes down who calls what.
+// note records the caller and the call.
 func (d *notebook) note(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		d.mu.Lock()
@@ -137,7 +137,7 @@ func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
 	}
 	for i, res := range host.Answer(t.Context(), many...) {
 		if refused := strings.Contains(output.Text(res), "too many calls in one turn"); refused != (i >= 128) || refused != res.IsError {
-			t.Errorf("of 1000 calls, %d says %s", i, output.Text(res))
+			t.Errorf("of 1000 calls, %d got %s", i, output.Text(res))
 		}
 	}
 }
@@ -183,13 +183,13 @@ func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
 		}
 	}
 	host := batch.NewHost(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-		t.Error("arguments that are no JSON were sent")
+		t.Error("arguments that are not JSON were sent")
 		return &mcp.CallToolResult{}, nil
 	}), batch.HostOptions{})
 	asked := batch.ToolCall{Name: "create_note", Arguments: json.RawMessage(`{`)}
 	for _, res := range append(host.Answer(t.Context(), asked, asked), host.Call(t.Context(), tool, "", asked.Arguments)) {
 		if !strings.Contains(output.Text(res), "are refused") {
-			t.Errorf("arguments that are no JSON: %q", output.Text(res))
+			t.Errorf("arguments that are not JSON: %q", output.Text(res))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// A server answers what it is told, and counts.
+// A server answers as set, and counts.
 type server struct {
 	calls  atomic.Int64
 	answer func(call middleware.Call, n int64) (*mcp.CallToolResult, error)
@@ -159,7 +159,7 @@ func TestASessionIsAScopeUntilItIsIdle(t *testing.T) {
 	})
 }
 
-// A session whose call is still under way is not idle.
+// A session with a call in flight is not idle.
 func TestALongCallKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestAPanicIsSettled(t *testing.T) {
 	}
 }
 
-// A person who thinks is not the session's spending.
+// The time in which a person thinks does not count.
 func TestTheTimeOfPeopleIsNotSpent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -305,8 +305,8 @@ func TestNoScopeIsRefusedBecauseOfOthers(t *testing.T) {
 	stopped(t, err, budget.Calls)
 }
 
-// The least recently used session makes room; until then a flood of others ends no
-// session's limit.
+// The least recently used session is removed; until then a flood of others ends no session's
+// limit.
 func TestOnlyTheLeastRecentlyUsedSessionBeginsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -282,7 +282,7 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 	})
 }
 
-// chained are n definitions, each of which refers to the next.
+// chained returns n definitions; each refers to the next.
 func chained(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -342,7 +342,7 @@ type failing struct{}
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New(strings.Repeat("x", 10_000)) }
 
-// The SDK hands the list that it remembers to everyone who asks.
+// The SDK returns its cached list to every caller.
 func TestCatalogueKeepsACopy(t *testing.T) {
 	t.Run("of what a session of any kind lists", func(t *testing.T) {
 		theirs := mcptest.Tool("delete_a", "Deletes.")

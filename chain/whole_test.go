@@ -193,7 +193,7 @@ func (w *world) check(t *testing.T, steps []step) {
 	w.verify(t)
 }
 
-// counted compares what the rooms counted with what the servers did.
+// counted compares the counts of the packages with those of the servers.
 func (w *world) counted(t *testing.T, steps []step) {
 	t.Helper()
 	_, all := w.executed.read()

@@ -284,8 +284,7 @@ func TestDangerousCallRunsOnceForOneYes(t *testing.T) {
 	b.want(t, "delete_file{}")
 }
 
-// A mounted is a client with a chain beneath, a session of it, and what stands
-// behind and beside.
+// A mounted is a client with a chain beneath, a session of it, and its surroundings.
 type mounted struct {
 	*backend
 	*person

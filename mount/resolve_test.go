@@ -34,8 +34,8 @@ type result struct {
 
 const extension = "io.modelcontextprotocol/tool-resolution"
 
-// foreign returns a server that is not ours. What it announces and how its tool is
-// marked is the test's; answer is nil where it knows no tools/resolve.
+// foreign returns a server that is not ours. The test sets its capabilities and its tool's mark;
+// answer is nil if it does not support tools/resolve.
 func foreign(t testing.TB, settings, mark any, answer func(*params) (*result, error)) *mcp.Server {
 	t.Helper()
 	caps := &mcp.ServerCapabilities{}
@@ -170,7 +170,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 	}
 }
 
-// What is asked is the name and the exact arguments; none are {}.
+// The request has the name and the exact arguments; without arguments {}.
 func TestTheQuestionHasTheCallsOwnArguments(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{

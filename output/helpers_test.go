@@ -93,7 +93,7 @@ func encoded(tb testing.TB, v any) string {
 	return string(raw)
 }
 
-// structured is a result whose structured content is written out as its text too.
+// structured is a result with structured content that its text repeats.
 func structured(tb testing.TB, v any) *mcp.CallToolResult {
 	tb.Helper()
 	raw := encoded(tb, v)

@@ -16,7 +16,7 @@ import (
 // group's context is done: errgroup gives it as the cause.
 var errNeighbour = &middleware.NotSentError{Err: errors.New("a person said no")}
 
-// That another call was not sent says nothing about one that was under way.
+// A cause that another call was not sent does not describe a call that was in flight.
 func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(ctx context.Context) error{

@@ -46,7 +46,7 @@ func TestDiffShowsWhatChanged(t *testing.T) {
   title
     + "T"
 `},
-		{"what is no longer there", `"title":"T"`, `"description":"One."`, `
+		{"removed parts", `"title":"T"`, `"description":"One."`, `
   description
     + "One."
   title

@@ -88,9 +88,9 @@ func TestWriteDuringAPause(t *testing.T) {
 	knows(t, a, "one", "new")
 }
 
-// A replica that is cut off alone knows it, and believes nothing. What it writes
-// meanwhile the others hear of when it is back: until then, and for no longer than
-// they keep a value, they may answer what is older. Nobody promises more.
+// A replica that is cut off alone knows it, and believes nothing. What it writes meanwhile is
+// reported when it is back: until then, and for no longer than they keep a value, the others may
+// return older values. More is not promised.
 func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)

@@ -60,7 +60,7 @@ func harmless(t *testing.T, got tally) {
 
 func TestQuotasAreKept(t *testing.T) {
 	if bare := outcome(t, "bare", true); bare.tooMany == 0 {
-		t.Fatal("the quotas are no quotas: nobody was turned away without a chain")
+		t.Fatal("the quotas have no effect: no call was refused without a chain")
 	}
 	for _, name := range []string{"Fairlead", "Fairlead, declared tools"} {
 		got := outcome(t, name, true)
