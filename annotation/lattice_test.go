@@ -32,7 +32,7 @@ func drawn(t *rapid.T, name string, source annotation.Source) annotation.Annotat
 
 // I5: with any number of claims in any order, none makes the class less strict than it was before,
 // nor a call repeatable, nor the limits wider.
-func TestNoRowOfClaimsMakesACallMilder(t *testing.T) {
+func TestNoSequenceOfClaimsLowersAClass(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawn(t, "inferred", annotation.Inferred)

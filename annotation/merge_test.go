@@ -340,7 +340,7 @@ func strictness(s annotation.Safety) int {
 	return 2
 }
 
-func TestRaiseNeverMakesACallMilder(t *testing.T) {
+func TestRaiseNeverLowersAClass(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
 	for range 10_000 / longtest.Every(t, 10) {
@@ -456,7 +456,7 @@ func TestYield(t *testing.T) {
 
 // With any claim beside the host's setting, the class is not less strict than with the host's
 // setting alone.
-func TestWhatYieldedLowersNothing(t *testing.T) {
+func TestYieldedClaimsLowerNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inferred, claim, word := drawn(t, "inferred", annotation.Inferred), drawn(t, "claim", annotation.Declared), drawn(t, "word", annotation.Host)

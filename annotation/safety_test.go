@@ -91,7 +91,7 @@ func TestSafetyReadsThreeHintsOnly(t *testing.T) {
 	}
 }
 
-func TestSafetyOfWhatIsNoHintIsUnknown(t *testing.T) {
+func TestSafetyOfUndefinedHintsIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, a := range []annotation.Annotations{
 		{ReadOnly: 3}, {ReadOnly: annotation.Yes, Destructive: 200}, {ReadOnly: annotation.Yes, RequiresConfirmation: 255},
@@ -107,7 +107,7 @@ func TestSafetyOfWhatIsNoHintIsUnknown(t *testing.T) {
 
 // The seed lets a destructive tool be retried when it is idempotent; ours is not, since the second
 // delete may remove a new object.
-func TestSafeToRetryIsNeverTrueForADestructiveToolThoughTheSeedSaysSo(t *testing.T) {
+func TestSafeToRetryIsFalseForDestructiveToolsUnlikeTheSeed(t *testing.T) {
 	t.Parallel()
 	a := annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes, Idempotent: annotation.Yes}
 	if a.SafeToRetry() {

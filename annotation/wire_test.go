@@ -165,7 +165,7 @@ func TestFromTool(t *testing.T) {
 	}
 }
 
-func TestFromToolOfMetaThatIsNoJSON(t *testing.T) {
+func TestFromToolOfMetaThatIsNotJSON(t *testing.T) {
 	t.Parallel()
 	tool := &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, Meta: mcp.Meta{annotation.MetaKey: func() {}}}
 	got, err := annotation.FromTool(tool)
@@ -315,7 +315,7 @@ func ExampleFromTool() {
 	// Output: [no annotations] <nil>
 }
 
-func TestAYesUnderOurKeyAloneIsNone(t *testing.T) {
+func TestTrueUnderOurKeyAloneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	tool := &mcp.Tool{
 		Name:        "x",
@@ -328,7 +328,7 @@ func TestAYesUnderOurKeyAloneIsNone(t *testing.T) {
 	}
 }
 
-func TestFromRawTellsAbsentFromFalse(t *testing.T) {
+func TestFromRawDistinguishesAbsentFromFalse(t *testing.T) {
 	t.Parallel()
 	own := func(fields string) *mcp.Tool {
 		return &mcp.Tool{Title: "T", Meta: mcp.Meta{annotation.MetaKey: json.RawMessage(fields)}}

@@ -50,7 +50,7 @@ func TestSixteenReadsTakeAsLongAsOne(t *testing.T) {
 	}
 }
 
-func TestParallelBoundsWhatIsAtWork(t *testing.T) {
+func TestParallelBoundsRunningCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -135,7 +135,7 @@ func TestNothingThatMattersIsReordered(t *testing.T) {
 }
 
 // A call that its arguments make a write keeps its place as one.
-func TestWhatPreflightFindsIsWhatCounts(t *testing.T) {
+func TestPreflightDecidesTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -195,7 +195,7 @@ func TestOneFailureTakesNothingElseDown(t *testing.T) {
 	})
 }
 
-func TestWhatAModelGetsWrong(t *testing.T) {
+func TestFaultyCallsOfAModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -292,7 +292,7 @@ func TestAHostsOwnQueueInFrontDoesNotHang(t *testing.T) {
 	})
 }
 
-func TestRunPanicsOnWhatCannotBeMeant(t *testing.T) {
+func TestRunPanicsOnImpossibleOptions(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(){
 		"no caller":       func() { batch.Run(context.Background(), nil, nil) },

@@ -99,7 +99,7 @@ func TestATurnIsAnswered(t *testing.T) {
 }
 
 // Each mistake of a model is an answer that it can act on, alone and among others.
-func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
+func TestFaultyCallsAreAnswered(t *testing.T) {
 	t.Parallel()
 	d := newNotebook(t)
 	d.add(t, "others")
@@ -161,7 +161,7 @@ func TestAToolOutsideTheScopeIsNotThere(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
+func TestUnanswerableResultIsAFailure(t *testing.T) {
 	t.Parallel()
 	d := newNotebook(t)
 	tool, _ := d.tools.Lookup("notes", "create_note")

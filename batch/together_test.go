@@ -120,7 +120,7 @@ func TestIdenticalCallsOfATurnAreAskedOneByOne(t *testing.T) {
 	})
 }
 
-func TestOneQuestionAloneIsNoGroup(t *testing.T) {
+func TestOneQuestionAloneIsNotAGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -182,7 +182,7 @@ func TestADialogThatGoesWrongIsANoToAll(t *testing.T) {
 }
 
 // One caller's end does not take the question away from the others.
-func TestADialogOutlivesTheOneWhoLeadsIt(t *testing.T) {
+func TestADialogOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -214,7 +214,7 @@ func TestADialogOutlivesTheOneWhoLeadsIt(t *testing.T) {
 	})
 }
 
-func TestADialogEndsWhenNobodyWaits(t *testing.T) {
+func TestADialogEndsWithItsLastWaiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ended := newWorld(t), time.Time{}

@@ -182,7 +182,7 @@ func (fact) Error() string   { return "no" }
 func (f fact) NotSent() bool { return f.notSent }
 func (f fact) Refused() bool { return f.refused }
 
-func TestWhatWasNotCarriedOutIsGivenBack(t *testing.T) {
+func TestCallsNotCarriedOutAreRefunded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -222,7 +222,7 @@ func TestWhatWasNotCarriedOutIsGivenBack(t *testing.T) {
 }
 
 // However many come at once, no more than the limit get through.
-func TestWhatIsUnderWayIsReserved(t *testing.T) {
+func TestCallsInFlightAreReserved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: func(call middleware.Call, n int64) (*mcp.CallToolResult, error) {
@@ -331,7 +331,7 @@ func TestOnlyTheLeastRecentlyUsedSessionBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestWhatIsStoppedIsNoted(t *testing.T) {
+func TestStoppedCallsAreRecorded(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}})(&server{})
 	n := callstate.Begin(t.Context())
@@ -344,7 +344,7 @@ func TestWhatIsStoppedIsNoted(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatIsNoNumber(t *testing.T) {
+func TestNewRefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]budget.Options{
 		"Session.Calls":           {Session: budget.Limit{Calls: -1}},

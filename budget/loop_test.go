@@ -98,7 +98,7 @@ func session(t *testing.T, calls string, stops int, words string) {
 }
 
 // Concurrent calls are not a loop, until they have returned the same.
-func TestCallsAtOnceAreNoLoop(t *testing.T) {
+func TestConcurrentCallsAreNotALoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) {

@@ -557,7 +557,7 @@ func TestOfTwoAddsAtOnceOneWins(t *testing.T) { // B251
 	})
 }
 
-func TestServersOwnNameIsNoID(t *testing.T) {
+func TestServersOwnNameIsNotItsID(t *testing.T) {
 	t.Run("B261", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		for _, id := range []string{"test", "other"} { // both call themselves "test"

@@ -304,7 +304,7 @@ func TestExtensionFieldsThatCannotBeReadAreReported(t *testing.T) {
 	}
 }
 
-func TestLayersSayWhatTheClassWasMadeOf(t *testing.T) {
+func TestLayersExplainTheClass(t *testing.T) {
 	c := raw(t, declared("delete_user", `{"readOnlyHint":true}`))
 	said, inferred := c.Layers(lookup(t, c, "srv", "delete_user"))
 	if said.ReadOnly != annotation.Yes || inferred.Destructive != annotation.Yes {
@@ -314,7 +314,7 @@ func TestLayersSayWhatTheClassWasMadeOf(t *testing.T) {
 
 // If the server of a read declares that it writes, but only adds, it is a write that only adds. If
 // the host itself declares that it writes, the other half does not count.
-func TestAdmissionIsNoPlea(t *testing.T) {
+func TestAdmissionDoesNotLowerTheHostsHint(t *testing.T) {
 	writes := annotation.Annotations{ReadOnly: annotation.No}
 	for _, c := range []struct {
 		name, tool, annotations string

@@ -321,7 +321,7 @@ func TestUsualSchemasAreTaken(t *testing.T) {
 }
 
 // A Session of the host's own can hand in what no wire carries.
-func TestDefinitionThatIsNoJSONIsLeftOut(t *testing.T) {
+func TestDefinitionThatIsNotJSONIsLeftOut(t *testing.T) {
 	bad := mcptest.Tool("bad", "")
 	bad.Meta = mcp.Meta{"x": make(chan int)}
 	worse := mcptest.Tool("worse", "")

@@ -103,7 +103,7 @@ func TestEventsTellWhatCanBeCalled(t *testing.T) {
 	})
 }
 
-func TestListenerHarmsNobody(t *testing.T) {
+func TestListenerDoesNoHarm(t *testing.T) {
 	many := func(n int) *shelf {
 		tools := make([]*mcp.Tool, n)
 		for i := range tools {

@@ -180,7 +180,7 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 
 // The guard and the call see one snapshot of the catalog, however long it takes to record the use
 // of an approval.
-func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T) {
+func TestCallNeverReachesAServerThatReplacedItsOwn(t *testing.T) {
 	for name, another := range map[string]func(t *testing.T, c *catalog.Catalog, l *ledger) error{
 		"with another definition": func(t *testing.T, c *catalog.Catalog, l *ledger) error {
 			l.set(mcptest.Tool("delete_a", "Of everybody."))

@@ -207,7 +207,7 @@ func TestAFuncThatCannotBeAToolIsNamed(t *testing.T) {
 		"no_func: it has no func":           {good, gofunc.New[order, total]("no_func", "", annotation.ReadOnly(), nil)},
 		"contradicts:":                      {good, gofunc.New("contradicts", "", bad, price)},
 		`"good_tool" is there twice`:        {good, good},
-		"the zero Func is no tool":       {good, {}},
+		"the zero Func is no tool":          {good, {}},
 		"tool number 1: it has no name":     {good, gofunc.New("", "", annotation.ReadOnly(), price)},
 		"tool number 2: it has no func":     {good, good, gofunc.New[order, total]("", "", annotation.ReadOnly(), nil)},
 	} {

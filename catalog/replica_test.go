@@ -299,7 +299,7 @@ func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
 }
 
 // A host that connects to a replica again and again makes one each time.
-func TestReplicaThatNobodyHasIsForgotten(t *testing.T) {
+func TestUnusedReplicaIsForgotten(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	add(t, c, "db", listing(mcptest.Tool("get_user", "")))

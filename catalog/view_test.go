@@ -255,7 +255,7 @@ func TestViewIsOfTheLiveCatalogue(t *testing.T) {
 	l.want(t, 0)
 }
 
-func TestGuardStandsBehindAView(t *testing.T) {
+func TestViewHasAGuard(t *testing.T) {
 	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
 	v := view(t, c, "*.all")
 	if d := v.Describe(); !d.Guards || d.Kind != "guard" {
@@ -377,7 +377,7 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
+func TestRefusedCallsAreNotAskedAbout(t *testing.T) {
 	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
 	asked := 0
 	std := chain.Standard{Preflight: func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -408,7 +408,7 @@ func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 	ledgers["customers"].want(t, 1)
 }
 
-func TestHostIsToldOfACallThatNoScopeCovers(t *testing.T) {
+func TestHostLogsACallThatNoScopeCovers(t *testing.T) {
 	var log strings.Builder
 	c, _ := shop(t, catalog.Options{Permission: byServerAndClass, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, _ = view(t, c, "orders.*").CallTool(t.Context(), middleware.Call{Tool: lookup(t, c, "customers", "list_all")})

@@ -87,7 +87,7 @@ func TestWithoutConfirmDangerousCallsAreRefused(t *testing.T) {
 	}
 }
 
-func TestGuardRefusesWhateverStandsOutside(t *testing.T) {
+func TestGuardRefusesBehindAnyMiddleware(t *testing.T) {
 	t.Parallel()
 	remove, list := definition(t, "delete_file"), definition(t, "list_files")
 	kinder := func(c *middleware.Call) {
@@ -214,7 +214,7 @@ func (unsent) Error() string { return "the connection is down" }
 func (unsent) NotSent() bool { return true }
 
 // B127: one approval serves all attempts until the call has left.
-func TestOneYesServesAttemptsThatWereNotSent(t *testing.T) {
+func TestOneApprovalServesAttemptsThatWereNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked, executed := 0, 0

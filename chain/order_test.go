@@ -74,7 +74,7 @@ func permutations(kinds []string, f func(order []string)) {
 }
 
 // A middleware that describes its kind describes its next as well, so that it hides nothing.
-func TestEveryBuiltInLinkTellsItsNext(t *testing.T) {
+func TestEveryMiddlewareDescribesItsNext(t *testing.T) {
 	t.Parallel()
 	for _, kind := range builtIn {
 		executor := new(turning)
@@ -290,7 +290,7 @@ func telling(kind string) middleware.Middleware {
 
 // The places of the middlewares around the seven: the argued order is right, and each two that are
 // exchanged are named, where it matters.
-func TestThePlacesOfTheOuterRooms(t *testing.T) {
+func TestThePlacesOfTheOuterMiddlewares(t *testing.T) {
 	t.Parallel()
 	argued := []string{
 		"output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl",

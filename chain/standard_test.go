@@ -47,7 +47,7 @@ func (auditing) Intent(next middleware.ToolCaller) middleware.ToolCaller { retur
 
 // A middleware without Unwrap hides the gate behind it, from a batch too; the chain then reports
 // the gate from its outside.
-func TestAHiddenGateIsTold(t *testing.T) {
+func TestAHiddenGateIsReported(t *testing.T) {
 	t.Parallel()
 	executor := telling("executor")(nil)
 	hiding := func(next middleware.ToolCaller) middleware.ToolCaller {

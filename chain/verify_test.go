@@ -368,13 +368,13 @@ func (turning) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, 
 	return answer, nil
 }
 
-func TestVerifyEndsWhateverALinkTells(t *testing.T) {
+func TestVerifyEndsForAnyDescription(t *testing.T) {
 	t.Parallel()
 	c := chain.New(func(middleware.ToolCaller) middleware.ToolCaller { return turning{} }, quick(), hitl.New(nil, hitl.Options{}))
 	wantProblems(t, "turning", chain.Verify(c), []string{"retry stands outside hitl"})
 }
 
-func TestVerifyIsOfNoUseToSomeoneWhoWantsPastTheGuard(t *testing.T) {
+func TestVerifyGivesNoWayPastTheGuard(t *testing.T) {
 	t.Parallel()
 	executed := 0
 	for at := chain.New(chain.Recover(), quick()).Then(guarded(&executed, nil)); ; {
@@ -400,7 +400,7 @@ func TestVerifyPanicsOnANilChain(t *testing.T) {
 }
 
 // A confirmation that ignores the answer, and one that does not ask.
-func TestDriveHearsANoThatNobodyHeeds(t *testing.T) {
+func TestDriveFindsAnIgnoredDenial(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

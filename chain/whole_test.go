@@ -27,7 +27,7 @@ func inMemory(t *testing.T, server *mcp.Server) mcp.Transport {
 }
 
 // Every slot filled, in front of real servers, over both transports and revisions.
-func TestAllRoomsTogether(t *testing.T) {
+func TestAllPackagesTogether(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcptest.Versions {
 		for name, way := range map[string]func(*testing.T, *mcp.Server) mcp.Transport{

@@ -70,7 +70,7 @@ func TestEveryErrorHasWordsForItsReader(t *testing.T) {
 var toModel = regexp.MustCompile(`(?i)do not call it again|tell the user|ask what to do`)
 
 // A call that the guard refuses for want of a record is not put down to a person.
-func TestWhatIsNotRecordedIsNotPutDownToAPerson(t *testing.T) {
+func TestUnrecordedCallIsNotBlamedOnAPerson(t *testing.T) {
 	t.Parallel()
 	audited := annotation.ReadOnly()
 	audited.AuditRequired = annotation.Yes

@@ -326,7 +326,7 @@ func TestLedgerForgetsAndLogs(t *testing.T) {
 }
 
 // Without a confirmer, a call in doubt is not repeated at all.
-func TestNobodyToAsk(t *testing.T) {
+func TestWithoutAConfirmer(t *testing.T) {
 	lost := true
 	executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		if lost {

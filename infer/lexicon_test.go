@@ -283,7 +283,7 @@ func TestEveryEntryMatters(t *testing.T) { // not parallel: it changes the lexic
 	noticed := func(gone infer.Entry) {
 		noticed := slices.ContainsFunc(byWord[gone.Word], func(c check) bool { return !is(infer.Tool(c.def), c.want) })
 		if !noticed {
-			t.Errorf("nobody notices that %q of group %d is gone", gone.Word, gone.Group)
+			t.Errorf("no case fails without %q of group %d", gone.Word, gone.Group)
 		}
 	}
 	infer.WithoutEach(noticed)

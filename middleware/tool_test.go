@@ -94,7 +94,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-func TestNewToolOfWhatCannotBeWritten(t *testing.T) {
+func TestNewToolOfAnInvalidDefinition(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]*mcp.Tool{
 		"no JSON":         {Name: "t", InputSchema: func() {}},

@@ -25,7 +25,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestClientGivesTheChainToWhoeverCalls(t *testing.T) {
+func TestClientCallsGoThroughTheChain(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		t.Run("a read is remembered", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Denied)

@@ -262,7 +262,7 @@ func TestClassWrittenOnTheCallBuysNothing(t *testing.T) {
 	b.want(t)
 }
 
-func TestDangerousCallRunsOnceForOneYes(t *testing.T) {
+func TestDangerousCallRunsOncePerApproval(t *testing.T) {
 	b, yes := newBackend(), &person{says: hitl.Approved}
 	var inner middleware.ToolCaller
 	twice := func(next middleware.ToolCaller) middleware.ToolCaller {

@@ -63,7 +63,7 @@ func foreign(t testing.TB, settings, mark any, answer func(*params) (*result, er
 
 var resolvable = map[string]any{"resolvable": true}
 
-func TestOnlyWhoOfferedIsAsked(t *testing.T) {
+func TestOnlyOfferingServersAreAsked(t *testing.T) {
 	t.Parallel()
 	empty := map[string]any{}
 	for _, tt := range []struct {
@@ -113,7 +113,7 @@ func TestOnlyWhoOfferedIsAsked(t *testing.T) {
 	}
 }
 
-func TestWhatAFailedQuestionTells(t *testing.T) {
+func TestFailedRequestsAreExplained(t *testing.T) {
 	t.Parallel()
 	code := func(c int64) func(*params) (*result, error) {
 		return func(*params) (*result, error) { return nil, &jsonrpc.Error{Code: c, Message: "because"} }

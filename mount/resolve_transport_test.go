@@ -87,7 +87,7 @@ func TestTransportMarksWhatIsResolved(t *testing.T) {
 	}
 }
 
-func TestTransportHandsOnWhatFails(t *testing.T) {
+func TestTransportPassesOnFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, base := range map[string]roundTrip{

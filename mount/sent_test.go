@@ -28,7 +28,7 @@ func (s *shown) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error
 
 // The call that reaches the server over a real session means exactly what the person approved,
 // which are exactly the bytes of the caller; and two reads that mean the same are one.
-func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
+func TestSentCallEqualsTheApprovedOne(t *testing.T) {
 	for name, connect := range map[string]func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession{
 		"in memory": func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
 			return mcptest.ConnectVersion(t, server, nil, version)

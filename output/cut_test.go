@@ -160,7 +160,7 @@ func TestLimitCountsCharacters(t *testing.T) {
 }
 
 // Many contents share the limit; short ones stay, the first ones before the last.
-func TestPartsShareTheRoom(t *testing.T) {
+func TestPartsShareTheLimit(t *testing.T) {
 	t.Parallel()
 	read := listing(t, "", annotation.ReadOnly())
 	long := strings.Repeat("long ", 10_000)

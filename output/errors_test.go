@@ -128,7 +128,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 }
 
 // The arguments of a call are refused further in, in words that the model can use.
-func TestModelIsToldWhatIsWrongWithItsArguments(t *testing.T) {
+func TestModelReadsTheFaultsOfItsArguments(t *testing.T) {
 	t.Parallel()
 	pay := listing(t, "", annotation.Destructive())
 	c := chain.New(output.New(output.Options{}), hitl.New(nil, hitl.Options{})).Then(answering(&mcp.CallToolResult{}))

@@ -205,7 +205,7 @@ func TestReadingOnLosesNoRow(t *testing.T) {
 }
 
 // A cut result is marked: in meta.truncated, in _meta and in words, with how to go on.
-func TestCutAnswerSaysSo(t *testing.T) {
+func TestCutAnswerIsMarked(t *testing.T) {
 	t.Parallel()
 	var calls int
 	executor, listed := lister(t, rows(300, 1300), &calls)

@@ -45,7 +45,7 @@ func TestTextHoldsEverythingThatAModelCanRead(t *testing.T) {
 }
 
 // Failure returns the text that the middleware gives a model for the same error.
-func TestFailureSaysWhatTheMiddlewareSays(t *testing.T) {
+func TestFailureMatchesTheMiddleware(t *testing.T) {
 	t.Parallel()
 	errInside := errors.New("dial tcp 10.0.0.7:5432: refused")
 	tool := func(a annotation.Annotations) *middleware.Tool {

@@ -203,7 +203,7 @@ type later struct{ error }
 
 func (later) RetryAfter() time.Duration { return time.Minute }
 
-func TestWithoutAnAnswerTheStaticClassStands(t *testing.T) {
+func TestWithoutAnAnswerTheStaticClassHolds(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("cause")
 	for _, tt := range []struct {
@@ -484,7 +484,7 @@ func TestWhatIsShown(t *testing.T) {
 	}
 }
 
-func TestWhatTheLinkTells(t *testing.T) {
+func TestDescription(t *testing.T) {
 	t.Parallel()
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return &mcpResult{}, nil })
 	link := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("m", "get").Safe()}})(next)

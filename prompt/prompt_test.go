@@ -194,9 +194,9 @@ func TestNoForbiddenRuneAndNoLongDescription(t *testing.T) {
 	}
 }
 
-// TestClaimsAreWhatIsEnforced goes through all 128 chains: a sentence is in the prompt exactly
+// TestClaimsAreEnforced goes through all 128 chains: a sentence is in the prompt exactly
 // when the chain keeps it.
-func TestClaimsAreWhatIsEnforced(t *testing.T) {
+func TestClaimsAreEnforced(t *testing.T) {
 	t.Parallel()
 	all := append(accounts(), files()...)
 	for bits := range 1 << 7 {
@@ -272,7 +272,7 @@ func TestRulesAreForTheToolsThatThereAre(t *testing.T) {
 			}
 			for _, not := range tt.not {
 				if strings.Contains(text, not) {
-					t.Errorf("%q should not stand in\n%s", not, text)
+					t.Errorf("%q should not be in\n%s", not, text)
 				}
 			}
 		})

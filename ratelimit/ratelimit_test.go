@@ -404,7 +404,7 @@ func TestCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-func TestNobodyOvertakesOneWhoIsHeldUp(t *testing.T) {
+func TestNoCallOvertakesADelayedOne(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]ratelimit.Options{"tool": {}, "server": {PerMinute: 180}} {
 		t.Run(name, func(t *testing.T) {
@@ -628,7 +628,7 @@ func TestCallWithoutToolIsLeftToTheGuard(t *testing.T) {
 	}
 }
 
-func TestToldKindAndPromise(t *testing.T) {
+func TestDescribedKindAndPromise(t *testing.T) {
 	t.Parallel()
 	c := ratelimit.New(ratelimit.Options{})(newExecutor())
 	if got := c.(middleware.Describer).Describe().Kind; got != "ratelimit" {
@@ -639,7 +639,7 @@ func TestToldKindAndPromise(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsHaveTheNextStep(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		err  error

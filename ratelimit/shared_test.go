@@ -177,7 +177,7 @@ func TestSharedLimiterIsAGoodMiddleware(t *testing.T) {
 	middlewaretest.Run(t, ratelimit.New(ratelimit.Options{PerMinute: 1e6, Shared: ratelimit.NewMemory(), Replicas: 1}))
 }
 
-func TestNewRefusesWhatGoesNotWithShared(t *testing.T) {
+func TestNewRefusesOptionsThatConflictWithShared(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]ratelimit.Options{
 		"negative":            {Shared: ratelimit.NewMemory(), Replicas: -1},

@@ -252,7 +252,7 @@ func TestTextsWithoutSecretsStay(t *testing.T) {
 }
 
 // The text around a secret explains what happened, and stays too.
-func TestWhatStandsAroundASecretStays(t *testing.T) {
+func TestTextAroundASecretStays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"db:\n  password: |\n    hunter2\n    more\n  region: eu":     "db:\n  password: [redacted]\n  region: eu",

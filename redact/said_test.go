@@ -15,7 +15,7 @@ import (
 
 // A secret of the arguments is hidden in an error as in the arguments: by name, by schema and by
 // shape.
-func TestSaidHidesWhatTheArgumentsHide(t *testing.T) {
+func TestSaidHidesTheSecretsOfTheArguments(t *testing.T) {
 	t.Parallel()
 	tool := &middleware.Tool{Definition: &mcp.Tool{InputSchema: json.RawMessage(`{"properties":{"note":{"writeOnly":true}}}`)}}
 	for _, tt := range []struct{ arguments, said, want string }{

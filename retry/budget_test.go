@@ -100,7 +100,7 @@ func TestServerInTroubleIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestWhatRepetitionsCost(t *testing.T) {
+func TestCostOfRepetitions(t *testing.T) {
 	t.Parallel()
 	timeout := &net.OpError{Op: "read", Err: context.DeadlineExceeded}
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ import (
 
 // The caller leaves while an update that may have arrived waits to be repeated. The caller's
 // reason to leave, that another call was not sent, does not describe the update.
-func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
+func TestCauseOfTheEndDoesNotDescribeTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -334,7 +334,7 @@ func TestNestedRetriesDoNotMultiply(t *testing.T) {
 	}
 }
 
-func TestExhaustedErrorSaysHowOftenAndWhy(t *testing.T) {
+func TestExhaustedErrorHasAttemptsAndCause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := failing(errLost)

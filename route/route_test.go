@@ -402,7 +402,7 @@ func TestAReplicaIsAGoodCitizensNext(t *testing.T) {
 	})
 }
 
-func TestTheTableSaysWhereCallsGo(t *testing.T) {
+func TestDescriptionNamesTheReplicas(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{}, primaryAndReplica()...)
 	described := f.ToolCaller.(middleware.Describer).Describe()

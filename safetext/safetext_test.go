@@ -218,7 +218,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestCutIsNeverLongerAndSaysWhatIsMissing(t *testing.T) {
+func TestCutIsNeverLongerAndMarksTheGap(t *testing.T) {
 	t.Parallel()
 	s := safetext.Line(strings.Repeat("a\u202e\\é\n\n\n\n\n\n", 40))
 	for limit := 32; limit < len(s); limit++ {

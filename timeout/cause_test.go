@@ -17,7 +17,7 @@ import (
 var errNeighbour = &middleware.NotSentError{Err: errors.New("a person said no")}
 
 // A cause that another call was not sent does not describe a call that was in flight.
-func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
+func TestCauseOfTheEndDoesNotDescribeTheCall(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(ctx context.Context) error{
 		"the context's error":  func(ctx context.Context) error { return ctx.Err() },

@@ -281,7 +281,7 @@ func TestCallWithoutToolHasTheDefault(t *testing.T) {
 	})
 }
 
-func TestToldKindAndPromise(t *testing.T) {
+func TestDescribedKindAndPromise(t *testing.T) {
 	t.Parallel()
 	c := timeout.New(timeout.Options{})(hang)
 	if got := c.(middleware.Describer).Describe().Kind; got != "timeout" {

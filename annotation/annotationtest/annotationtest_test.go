@@ -143,7 +143,7 @@ func TestABehaviourThatBeliesTheDeclarationIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyTriedIsSaid(t *testing.T) {
+func TestUntestedToolsAreReported(t *testing.T) {
 	t.Parallel()
 	s := new(shop)
 	session := s.connect(t, s.honest()...)

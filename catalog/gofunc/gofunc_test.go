@@ -89,7 +89,7 @@ func TestAFuncIsAToolLikeAnyOther(t *testing.T) {
 
 // The host's word on its own func wins over what the name gives away, both ways; it
 // asks, is refused and is counted like any other.
-func TestAFuncIsOfTheClassThatTheHostSays(t *testing.T) {
+func TestAFuncHasTheClassThatTheHostDeclares(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
@@ -155,7 +155,7 @@ func TestArgumentsThatTheSchemaDoesNotAllowNeverReachTheFunc(t *testing.T) {
 }
 
 // The model cannot correct arguments that a person changed.
-func TestAnEditThatTheSchemaDoesNotAllowIsNoFaultOfTheModel(t *testing.T) {
+func TestInvalidEditIsNotTheModelsFault(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	tool := addFunc(t, c, "delete_note", annotation.Destructive(), func(context.Context, order) (string, error) { return "", nil })
@@ -218,7 +218,7 @@ func TestWhatAFuncReturns(t *testing.T) {
 
 // A nil map is an empty one, and within an answer it is null, as its schema says: no
 // answer of a func is withheld for what its own schema promises.
-func TestNilMapsOfAFuncAreAsItsSchemaSays(t *testing.T) {
+func TestNilMapsOfAFuncMatchItsSchema(t *testing.T) {
 	t.Parallel()
 	type inner struct{ M map[string]int }
 	type outer struct {

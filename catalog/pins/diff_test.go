@@ -127,7 +127,7 @@ func TestDiffOfAHostileDefinitionIsShort(t *testing.T) {
 	}
 }
 
-func TestChangeTellsHowTheClassChanged(t *testing.T) {
+func TestChangeShowsTheChangeOfClass(t *testing.T) {
 	tool := func(annotations string) string {
 		return `{"name":"list_a","inputSchema":{"type":"object"},"annotations":` + annotations + `}`
 	}

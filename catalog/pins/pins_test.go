@@ -295,7 +295,7 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 
 // A class is worked out from more than the definition: a lower one is not taken unseen either. A
 // stricter one needs no acceptance.
-func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
+func TestLessStrictClassIsRefusedUntilAccepted(t *testing.T) {
 	c := locked()
 	add(t, c, "srv", listing(mcptest.Tool("delete_a", "")))
 	accept(t, c)
@@ -325,7 +325,7 @@ func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
 
 // An approval and a result are bound to the definition. Neither holds for the next one, and the
 // approval does not come back with the old one either.
-func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
+func TestApprovalsAndResultsOfAnotherDefinitionAreVoid(t *testing.T) {
 	tools := func(text string) []*mcp.Tool {
 		return []*mcp.Tool{mcptest.Tool("delete_a", text), mcptest.Tool("list_notes", text)}
 	}

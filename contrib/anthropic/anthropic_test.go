@@ -143,7 +143,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+func TestTheModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
@@ -155,7 +155,7 @@ func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsWhatIsStructured(t *testing.T) {
+func TestTheModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	told := talk(t, batchtest.New(t), []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_picture", `{"id":"1"}`}})
 	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"].text() != want {
@@ -190,7 +190,7 @@ func TestTheCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
 }
 
 // A call that the runner does not make is not made: of an unknown tool, or from before a fallback.
-func TestOnlyWhatTheRunnerMakesIsMade(t *testing.T) {
+func TestOnlyCallsOfTheRunnerAreMade(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, []call{

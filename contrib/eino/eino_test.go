@@ -136,7 +136,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+func TestTheModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
@@ -145,7 +145,7 @@ func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsWhatIsStructured(t *testing.T) {
+func TestTheModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, batchtest.Text+"\n"+batchtest.Structured; got != want {
@@ -166,7 +166,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
+func TestTheModelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__fly", `{}`}, call{"b", "notes__get_note", `{"id":`}, call{"c", "notes__create_note", `{"id":"2"}`})
@@ -251,7 +251,7 @@ func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
+func TestAMiddlewareRefusesOtherTools(t *testing.T) {
 	t.Parallel()
 	tools, ran := catalog.New(catalog.Options{}), []string(nil)
 	t.Cleanup(func() { _ = tools.Close() })

@@ -104,7 +104,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheCallerIsToldThatItWasDenied(t *testing.T) {
+func TestTheCallerReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	res := call(t, guarded(t, desk), "notes__delete_note")
@@ -113,7 +113,7 @@ func TestTheCallerIsToldThatItWasDenied(t *testing.T) {
 	}
 }
 
-func TestTheCallerReadsWhatIsStructured(t *testing.T) {
+func TestTheCallerReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	c := guarded(t, batchtest.New(t))
 	raw, err := json.Marshal(call(t, c, "notes__get_note").StructuredContent)

@@ -125,7 +125,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+func TestTheModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
@@ -134,7 +134,7 @@ func TestTheModelIsToldThatItWasDenied(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsWhatIsStructured(t *testing.T) {
+func TestTheModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	told := talk(t, batchtest.New(t), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_picture", `{"id":"1"}`})
 	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"] != want {
@@ -145,7 +145,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
+func TestTheModelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk,

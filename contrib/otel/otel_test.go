@@ -162,7 +162,7 @@ func says(v hitl.Verdict) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{Verdict: v}, nil })
 }
 
-func TestASpanSaysWhatTheChainDecided(t *testing.T) {
+func TestASpanHasTheDecisions(t *testing.T) {
 	t.Parallel()
 	b, l := connect(t), newLab(fairleadotel.Options{})
 	caller := standard(l, nil).Then(b)

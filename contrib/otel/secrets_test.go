@@ -54,7 +54,7 @@ func TestSecretResultIsOnNoSpan(t *testing.T) {
 }
 
 // All decisions about a call are on its span: without what the call hides.
-func TestNoSecretStandsOnASpan(t *testing.T) {
+func TestNoSecretIsOnASpan(t *testing.T) {
 	t.Parallel()
 	schema := json.RawMessage(`{"type":"object","properties":{"pin":{"type":"string","writeOnly":true}}}`)
 	tools := []*mcp.Tool{{Name: "get_customer", InputSchema: schema}, {Name: "delete_customer", InputSchema: schema}, {Name: "xyzzy", InputSchema: schema}}

@@ -25,7 +25,7 @@ func looks(t *testing.T, c cache.Remote, text string, d time.Duration) (found []
 
 // Values from before a restart of Redis are not used, even if no replica has noticed the restart:
 // a write may have come since the snapshot.
-func TestSnapshotIsNotBelieved(t *testing.T) {
+func TestSnapshotIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
 	o := redis.Options{Key: key, Timeout: patient}

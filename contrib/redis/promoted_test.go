@@ -70,7 +70,7 @@ func (v *virtual) url() string { return "redis://" + v.listener.Addr().String() 
 
 // A copy that becomes the primary may lack the last writes: tokens with its predecessor's id are
 // not trusted, even those that this replica used before.
-func TestPromotedCopyIsNotBelieved(t *testing.T) {
+func TestPromotedCopyIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	primary, second := redistest.New(t), redistest.New(t)
 	address := newVirtual(t, primary)
@@ -113,7 +113,7 @@ func TestPromotedCopyIsNotBelieved(t *testing.T) {
 }
 
 // The successor of a former master may lack its last writes.
-func TestFormerMasterIsNotBelieved(t *testing.T) {
+func TestFormerMasterIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	const run = "0123456789abcdef"
 	s := open(t, cluster(t), redis.Options{Key: key, Timeout: patient})

@@ -11,7 +11,7 @@ import (
 
 // A Redis that answers reads and refuses writes gets no report of a write either: no replica uses
 // its values.
-func TestRedisThatOnlyReadsIsNotBelieved(t *testing.T) {
+func TestReadOnlyRedisIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(t *testing.T, e *redistest.Server) error{
 		"its writes are paused": func(t *testing.T, e *redistest.Server) error {

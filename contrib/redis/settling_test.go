@@ -14,7 +14,7 @@ import (
 
 // Replicas find Redis again one after the other. The first replica that is back uses no value
 // before the last has reported its writes, even many over a slow connection.
-func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
+func TestFirstReplicaBackUsesNoCachedValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		writes int

@@ -13,7 +13,7 @@ import (
 
 // A revoked approval does not come back with an earlier snapshot, nor with a copy that lacks the
 // revocation.
-func TestForgottenYesStaysForgotten(t *testing.T) {
+func TestRevokedApprovalStaysRevoked(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Approvals()

@@ -46,7 +46,7 @@ func answers(t *testing.T, answer func(command string) string) string {
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
 // An unusable server is a clear error at the start, without the password.
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenExplainsItsError(t *testing.T) {
 	t.Parallel()
 	locked := redistest.New(t, "--requirepass", "right")
 	primary := redistest.New(t)
@@ -102,7 +102,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatHasNoMeaning(t *testing.T) {
+func TestOpenRefusesMeaninglessOptions(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]redis.Options{
 		"a short key": {Key: []byte("short")}, "a negative timeout": {Timeout: -1}, "a negative size": {MaxValue: -1}, "braces": {Prefix: "a{b}"},

@@ -44,7 +44,7 @@ func TestInputRequired(t *testing.T) {
 
 // Why a context is done is often how another call ended: its facts do not apply to the call that
 // was abandoned because of it.
-func TestGivenUpTellsOfItsOwnCallAlone(t *testing.T) {
+func TestGivenUpDescribesItsOwnCallAlone(t *testing.T) {
 	t.Parallel()
 	other := &middleware.OutcomeUnknownError{Tool: doIt(annotation.Destructive()), Check: "look whether do_it happened", Err: errPlain}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -133,7 +133,7 @@ func TestAnswerOfAnEnclosingCallIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
+func TestCallThatMustBeRecordedNeedsItsOwnRecord(t *testing.T) {
 	t.Parallel()
 	a := annotation.ReadOnly()
 	a.AuditRequired = annotation.Yes

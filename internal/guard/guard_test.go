@@ -69,7 +69,7 @@ func give(ctx context.Context, call middleware.Call) (context.Context, *callstat
 	return callstate.WithGrant(ctx, &call, annotation.Dangerous, 5*time.Minute, nil)
 }
 
-func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
+func TestGuardRefusesUnapprovedCalls(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -96,14 +96,14 @@ func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
 			}
 			e.want(t, 0)
 			if res != nil || !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), tt.text) {
-				t.Errorf("got %v and error %v, want a final refusal that says %q", res, err, tt.text)
+				t.Errorf("got %v and error %v, want a final refusal with %q", res, err, tt.text)
 			}
 		})
 	}
 }
 
 // The class is the accepted tool's, whatever the call carries.
-func TestKinderCopyOfAToolGainsNothing(t *testing.T) {
+func TestLessStrictCopyOfAToolGainsNothing(t *testing.T) {
 	t.Parallel()
 	accepted := tool(t, "delete", annotation.Destructive())
 	kinder := *accepted
@@ -355,7 +355,7 @@ func TestGrantOfAnEnclosingCallIsFound(t *testing.T) {
 
 // Each of our executors has a guard; two in a row need one approval, which a middleware between
 // them cannot use twice.
-func TestNestedGuardsNeedOneYes(t *testing.T) {
+func TestNestedGuardsNeedOneApproval(t *testing.T) {
 	t.Parallel()
 	var kept context.Context
 	its, e := deletes(t), new(executor)
@@ -493,7 +493,7 @@ func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 		{"a less strict copy of a tool that was never classified", classes(), kinder, false},
 		{"a less strict copy, classified further in", classes(dangerous, kinder), kinder, false},
 		{"a less strict definition, classified further in", classes(dangerous, tool(t, "delete", annotation.ReadOnly())), kinder, false},
-		{"a sterner copy, classed further in", classes(kinder, dangerous), kinder, false},
+		{"a stricter copy, classified further in", classes(kinder, dangerous), kinder, false},
 		{"another tool, classed further in", classes(dangerous, safe), safe, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -218,7 +218,7 @@ func TestBadCitizens(t *testing.T) {
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-		}), "with a context that was done"},
+		}), "whose context was done"},
 		{"call next, more than once if that is harmless, but never after it has returned.", "once more after a minute", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			time.AfterFunc(time.Minute, func() { _, _ = next.CallTool(ctx, call) })
 			return next.CallTool(ctx, call)

@@ -43,7 +43,7 @@ func TestHTTPCorpus(t *testing.T) {
 	}
 }
 
-func TestHTTPNounsAreNoVerbs(t *testing.T) {
+func TestHTTPNounsAreNotVerbs(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"/deploymentmanager/v2/projects", "/connectiontypes", "/assignedlocations", "/androidenterprise/v1/products",

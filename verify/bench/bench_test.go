@@ -55,9 +55,9 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// TestPeersAreNoStrawMen holds what the peers allocate at most: the libraries as
+// TestPeersAreFair holds what the peers allocate at most: the libraries as
 // their examples show them cost no more.
-func TestPeersAreNoStrawMen(t *testing.T) {
+func TestPeersAreFair(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")
 	}
