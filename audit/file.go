@@ -285,7 +285,6 @@ func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 	return errors.Join(f.writeHead(), f.headFailed(f.head.Sync()))
 }
 
-// mark records that a writer was interrupted.
 func (f *File) mark(lost, unattested int64) error {
 	r := f.chain
 	if r.junk.Len() == 0 && lost == 0 && unattested == 0 {

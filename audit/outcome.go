@@ -85,7 +85,6 @@ func denied(facts []callstate.Decision) bool {
 	return false
 }
 
-// source returns where a result came from.
 func source(o Outcome, facts []callstate.Decision) string {
 	if o != OK && o != ToolError && o != InputRequired {
 		return ""

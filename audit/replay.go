@@ -74,7 +74,6 @@ func replayed(in io.Reader, counts ...int64) (*replay, error) {
 	return r, r.read(in)
 }
 
-// read reads the lines that follow.
 func (r *replay) read(in io.Reader) error {
 	for text, err := range logfile.Lines(in) {
 		if err != nil {
@@ -164,7 +163,6 @@ func (r *replay) explains(l *line) bool {
 	return l.Found.Bytes == int64(r.junk.Len()) && (r.junk.Len() == 0 || l.Found.SHA256 == hashOf(r.junk.Bytes()))
 }
 
-// size returns how many bytes were read.
 func (r *replay) size() int64 { return r.bytes + int64(r.junk.Len()) }
 
 func (r *replay) accept(body []byte, l *line) {

@@ -27,7 +27,6 @@ type world struct {
 	runs []run
 }
 
-// A run is one execution.
 type run struct {
 	id, server string
 	writes     bool

@@ -57,7 +57,6 @@ func (d *notebook) add(t testing.TB, server string) {
 	}
 }
 
-// note records the caller and the call.
 func (d *notebook) note(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		d.mu.Lock()

@@ -50,7 +50,6 @@ func (s *server) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToo
 	return s.answer(call, n)
 }
 
-// differing answers each call differently.
 func differing(_ middleware.Call, n int64) (*mcp.CallToolResult, error) {
 	return textResult(fmt.Sprint("answer ", n)), nil
 }

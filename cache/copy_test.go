@@ -73,7 +73,6 @@ func scribbleNotes(a *mcp.Annotations) {
 	}
 }
 
-// scribble writes wherever a caller might.
 func scribble(res *mcp.CallToolResult) {
 	scribbleValue(map[string]any(res.Meta))
 	scribbleValue(res.StructuredContent)

@@ -17,7 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// keeping returns a read with these.
 func keeping(t *testing.T, f annotation.Freshness, secret annotation.Hint) *middleware.Tool {
 	t.Helper()
 	a := annotation.ReadOnly()

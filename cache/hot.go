@@ -128,7 +128,6 @@ func (s *shard) warm(at place, call *middleware.Call, id digest, e *entry) {
 	}
 }
 
-// cool drops the answer to a question.
 func (s *shard) cool(q *question) {
 	q.answer.Store(nil)
 	s.count(q)

@@ -14,7 +14,6 @@ import (
 // UUID, and a store may hold a million of them.
 type key [sha256.Size / 2]byte
 
-// An entry is a cached result.
 type entry struct {
 	res     *mcp.CallToolResult
 	tool    *middleware.Tool

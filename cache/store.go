@@ -53,7 +53,6 @@ type shard struct {
 	_ [64]byte // two cores that use two shards share no cache line
 }
 
-// of returns the shard of a key.
 func (s *Store) of(id key) *shard { return s.shards[int(id[0])%len(s.shards)] }
 
 // Stats counts what a [Store] did since it was made.

@@ -192,7 +192,6 @@ func (d *driver) consent() {
 	}
 }
 
-// failures makes calls that fail.
 func (d *driver) failures() {
 	for _, t := range []*middleware.Tool{d.danger, d.write} {
 		d.end.answer(errLost, false)
@@ -207,7 +206,6 @@ func (d *driver) failures() {
 	d.end.answer(nil, false)
 }
 
-// writes makes a moderate call twice.
 func (d *driver) writes() {
 	const scope = "writes"
 	switch first := d.call(d.write, scope, `{}`, patience); {

@@ -42,7 +42,6 @@ func guarded(executed *int, err error) middleware.ToolCaller {
 	}))
 }
 
-// changing changes the call on its way.
 func changing(f func(*middleware.Call)) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {

@@ -30,7 +30,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A double replaces the person.
 type double struct {
 	asked atomic.Int64
 	no    atomic.Bool
@@ -356,7 +355,6 @@ func TestVerifyReadsWhateverHangsBeforeAnExecutor(t *testing.T) {
 	wantProblems(t, "a chain without a confirmation", drive(foreign{cache.New(cache.Options{})}, doubles{}), nil)
 }
 
-// turning describes itself as its own next.
 type turning struct{}
 
 // Describe implements [middleware.Describer].

@@ -119,7 +119,6 @@ func (f *fate) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error)
 	return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
 }
 
-// link panics now and then.
 func (f *fate) link(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		switch f.dice(20) {

@@ -116,7 +116,6 @@ func (p *person) count() int {
 	return len(p.asked)
 }
 
-// atCount counts the calls that pass it.
 type atCount struct {
 	mu sync.Mutex
 	n  int
@@ -275,7 +274,6 @@ func (w *world) add(t *testing.T, id string, session *mcp.ClientSession) {
 	}
 }
 
-// assemble fills every slot.
 func (w *world) assemble(resolver preflight.Resolver, replicas []route.Replica) {
 	w.trail = audit.New(w.file, audit.Options{})
 	judge := preflight.New(preflight.Options{

@@ -93,7 +93,6 @@ type tracer struct {
 	tools *lru.Cache[*mcp.Tool, *profile]
 }
 
-// A profile describes a tool's arguments.
 type profile struct {
 	kinds   map[string]Kind // by name
 	stems   [][]byte        // of the words of its name

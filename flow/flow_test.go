@@ -60,7 +60,6 @@ func tool(t testing.TB, name string, a annotation.Annotations) *middleware.Tool 
 	return tool
 }
 
-// reads has a tool return a text.
 func (b *bench) reads(name, text string) string {
 	b.t.Helper()
 	return b.returns("", name, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}})

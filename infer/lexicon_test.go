@@ -226,7 +226,6 @@ var rows = []struct{ tool, want, words string }{
 	{`_ widget | | {"properties":{"id":{"type":"string"}}}`, "idempotent", `set put upsert configure update`},
 }
 
-// toolOf reads "name | description | schema".
 func toolOf(text string) *mcp.Tool {
 	name, rest, _ := strings.Cut(text, "|")
 	description, schema, _ := strings.Cut(rest, "|")

@@ -100,7 +100,6 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
-// A spy counts what is looked for.
 type spy struct {
 	*cache.Memory
 

@@ -100,7 +100,6 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-// panics returns what f panics with.
 func panics(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	f()

@@ -41,7 +41,6 @@ func accounts() []*middleware.Tool {
 	}
 }
 
-// files has an unclassified tool.
 func files() []*middleware.Tool {
 	return []*middleware.Tool{
 		described("files", "list_directory", "List the entries of a directory.", annotation.ReadOnly()),

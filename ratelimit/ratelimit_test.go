@@ -140,7 +140,6 @@ func TestNewPanicsForWhatIsNoLimit(t *testing.T) {
 	}
 }
 
-// limited checks the facts of a refusal.
 func limited(t *testing.T, err error, wait time.Duration) {
 	t.Helper()
 	var e *ratelimit.LimitedError
@@ -603,7 +602,6 @@ func TestPanickingLoggerLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// fuse is a handler that panics once.
 type fuse struct {
 	slog.Handler
 	blown chan struct{}

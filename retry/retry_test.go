@@ -55,7 +55,6 @@ func (e *executor) CallTool(context.Context, middleware.Call) (*mcp.CallToolResu
 	return nil, e.err
 }
 
-// waits returns the time between the attempts.
 func (e *executor) waits() []time.Duration {
 	var waits []time.Duration
 	for i := 1; i < len(e.at); i++ {

@@ -172,7 +172,6 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 	})
 }
 
-// adding adds a header to every request.
 func adding(key string) func(http.RoundTripper) http.RoundTripper {
 	return func(base http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -74,7 +74,6 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 }
 
-// pages returns the pages of docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
 	return glob(t, "docs/*.md", "docs/*/*.md")

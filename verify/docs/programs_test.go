@@ -66,7 +66,6 @@ func shown(after string) (string, bool) {
 	return "", false
 }
 
-// prints runs a program.
 func prints(t *testing.T, program, want string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program)

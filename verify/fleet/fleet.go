@@ -44,7 +44,7 @@ type Result struct {
 	Over                          float64  // by how many calls the quota was exceeded at most
 	Twice                         int      // cold keys that were fetched more than once
 	Broken                        []string // promises, in words
-	// Stood is the longest time for which a process did not run. Excused is how many of the broken
+	// Stood is the longest time without progress of a process. Excused is how many of the broken
 	// promises assume processes that run.
 	Stood   time.Duration
 	Excused int

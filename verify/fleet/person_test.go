@@ -74,7 +74,6 @@ func (r *replica) signal(s syscall.Signal) {
 	}
 }
 
-// calls makes the replica call.
 func (r *replica) calls(id string) {
 	r.t.Helper()
 	if _, err := fmt.Fprintln(r.in, id); err != nil {

@@ -124,7 +124,6 @@ func (r *Replica) run(ctx context.Context) error {
 	return r.out.Encode(line{Stood: max(stood(), 1)})
 }
 
-// ask makes the calls that it reads.
 func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware.ToolCaller) error {
 	in := inbox.New(inbox.Options{Board: store.Board()})
 	served := make(chan error, 1)

@@ -17,7 +17,6 @@ import (
 	"strings"
 )
 
-// A placed mutant has its line.
 type placed struct {
 	mutant
 

@@ -49,7 +49,6 @@ func (q question) names() bool {
 
 func questions() ([]question, error) { return lines[question](questionsFile) }
 
-// size is the number of tools.
 const size = 500
 
 // A listed tool is one line of the file of tools.

@@ -138,7 +138,6 @@ type standing struct {
 	since, revoked time.Time
 }
 
-// revoke revokes remembered approvals.
 func (w *scenario) revoke(ctx context.Context) {
 	all, err := w.approvals.List(ctx)
 	for _, s := range all {

@@ -381,7 +381,6 @@ func (p *peer) isGone() bool {
 	return p.gone
 }
 
-// leave ends the client's connection.
 func (p *peer) leave() {
 	if p.wire != nil {
 		_ = p.wire.Close()

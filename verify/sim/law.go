@@ -131,7 +131,6 @@ func definition(server, tool string, revision int) *mcp.Tool {
 	return definitions[place{server, tool}][revision]
 }
 
-// revisionOf reads the revision from a definition.
 func revisionOf(def *mcp.Tool) int { return int(def.Description[len(def.Description)-2] - '0') }
 
 func spec(name string) *toolSpec {

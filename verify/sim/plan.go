@@ -33,7 +33,6 @@ const editedWorse = `{"id":"edited","mode":"purge"}`
 // tampered are those that a middleware of the host puts there after the approval.
 const tampered = `{"id":"tampered"}`
 
-// settings are drawn for each scenario.
 type settings struct {
 	slots
 
@@ -128,7 +127,6 @@ const (
 	insistent       // one write, again and again
 )
 
-// plan draws the calls of a scenario.
 func (w *scenario) plan() []*record {
 	r := w.dice(forPlan, 0, 0)
 	kind := shape(max(0, r.IntN(14)-9)) // mixed, most of the time

@@ -64,7 +64,6 @@ type record struct {
 	outcome   audit.Outcome
 }
 
-// An approval is one that counts.
 type approval struct {
 	at    time.Time
 	bytes string // of the arguments that were approved

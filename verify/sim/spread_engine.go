@@ -53,7 +53,6 @@ func newEngine(dice *rand.Rand, well bool) *engine {
 	return e
 }
 
-// rest ends all troubles.
 func (e *engine) rest() {
 	time.Sleep(10 * time.Second)
 	e.mu.Lock()

@@ -77,7 +77,6 @@ func fairlead(w *run, tight bool) caller {
 	})
 }
 
-// fairleadDeclared has the declarations of trusted servers.
 func fairleadDeclared(w *run, tight bool) caller {
 	return through(chained(w, tight).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
 		declared := t.kind.Annotations()

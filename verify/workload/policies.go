@@ -27,7 +27,6 @@ var policies = []policy{
 	{"oracle", newOracle},
 }
 
-// send makes one attempt without a question.
 func (w *run) send(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
 	if r.tool.kind == world.Delete {
 		w.mu.Lock()
