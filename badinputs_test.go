@@ -53,7 +53,7 @@ func TestBadInputsAreListed(t *testing.T) {
 }
 
 // Every bad input has a test with its id in the name, or an entry in
-// docs/explanation/limits.md that says why not.
+// docs/explanation/what-it-cannot-do.md that says why not.
 func TestEveryBadInputHasATest(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("..", "shared", "eval", "badinputs.jsonl")
@@ -63,7 +63,7 @@ func TestEveryBadInputHasATest(t *testing.T) {
 	}
 	defer f.Close()
 	tested := badInputCases(t)
-	edges, err := os.ReadFile(filepath.Join("docs", "explanation", "limits.md"))
+	edges, err := os.ReadFile(filepath.Join("docs", "explanation", "what-it-cannot-do.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

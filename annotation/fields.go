@@ -24,6 +24,7 @@ type field struct {
 	clear func(a *Annotations)
 	set   func(a, over *Annotations)       // take over's value, which is set
 	raise func(a, claim *Annotations) bool // move to the stricter side only; report whether it moved
+	words []string                         // that are valid, mildest first; nil for any
 }
 
 var fields = [...]field{
@@ -32,7 +33,7 @@ var fields = [...]field{
 	hint(IdempotentHint, No, func(a *Annotations) *Hint { return &a.Idempotent }),
 	hint(OpenWorldHint, Yes, func(a *Annotations) *Hint { return &a.OpenWorld }),
 	hint(RequiresConfirmation, Yes, func(a *Annotations) *Hint { return &a.RequiresConfirmation }),
-	level(FreshnessHint, freshnesses, Volatile, func(a *Annotations) *string { return (*string)(&a.Freshness) }),
+	level(FreshnessHint, Volatile, []Freshness{Stable, Shared, Volatile}, func(a *Annotations) *string { return (*string)(&a.Freshness) }),
 	hint(SecretHint, Yes, func(a *Annotations) *Hint { return &a.Secret }),
 	label(Title, func(a *Annotations) *string { return &a.Title }),
 	tags(),
@@ -51,18 +52,11 @@ var fields = [...]field{
 			claim = min(claim, untrustedCost)
 			return claim, claim > 0 && (have == nil || *have < claim)
 		}),
-	level(ComplexityHint, complexities, Simple, func(a *Annotations) *string { return (*string)(&a.Complexity) }),
+	level(ComplexityHint, Simple, []Complexity{Simple, Medium, Complex}, func(a *Annotations) *string { return (*string)(&a.Complexity) }),
 	hint(AuditRequired, Yes, func(a *Annotations) *Hint { return &a.AuditRequired }),
-	level(SecurityLevelHint, securityLevels, Public, func(a *Annotations) *string { return (*string)(&a.SecurityLevel) }),
+	level(SecurityLevelHint, Public, []SecurityLevel{Public, Internal, Restricted}, func(a *Annotations) *string { return (*string)(&a.SecurityLevel) }),
 	label(Category, func(a *Annotations) *string { return &a.Category }),
 }
-
-// The words of the levels, mildest first.
-var (
-	freshnesses    = []string{string(Stable), string(Shared), string(Volatile)}
-	complexities   = []string{string(Simple), string(Medium), string(Complex)}
-	securityLevels = []string{string(Public), string(Internal), string(Restricted)}
-)
 
 // row is the row of a field of any type. stricter returns what a claim leads to, and whether that is stricter.
 func row[T any](name Field, at func(*Annotations) *T, stricter func(have, claim T) (T, bool)) field {
@@ -91,7 +85,6 @@ func label(name Field, at func(*Annotations) *string) field {
 	return row(name, at, func(have, claim string) (string, bool) { return claim, have == "" && claim != "" })
 }
 
-// tags is the field of the tags, which are united.
 func tags() field {
 	at := func(a *Annotations) *[]string { return &a.Tags }
 	f := row(Tags, at, func(have, claim []string) ([]string, bool) {
@@ -114,13 +107,19 @@ func number(name Field, at func(*Annotations) **float64, stricter func(have *flo
 }
 
 // level is an ordered set of words, least strict first. Any other word counts as unset.
-func level[T ~string](name Field, order []string, unset T, at func(*Annotations) *string) field {
-	return row(name, at, func(have, claim string) (string, bool) {
+func level[T ~string](name Field, unset T, levels []T, at func(*Annotations) *string) field {
+	var order []string
+	for _, level := range levels {
+		order = append(order, string(level))
+	}
+	f := row(name, at, func(have, claim string) (string, bool) {
 		if !slices.Contains(order, have) {
 			have = string(unset)
 		}
 		return claim, slices.Index(order, claim) > slices.Index(order, have)
 	})
+	f.words = order
+	return f
 }
 
 // text returns the value as text, "" where it is unset.
@@ -164,6 +163,10 @@ func (a Annotations) Validate() error {
 			if *p > Yes {
 				fault("%s: %d is none of Unset, No, Yes", fields[i].name, *p)
 			}
+		case *string:
+			if words := fields[i].words; *p != "" && words != nil && !slices.Contains(words, *p) {
+				fault("%s: %q is none of %s", fields[i].name, *p, strings.Join(words, ", "))
+			}
 		case **float64:
 			if *p != nil && !(finite(**p) && **p >= 0) {
 				fault("%s: %v must be a finite number of at least 0", fields[i].name, **p)
@@ -180,15 +183,6 @@ func (a Annotations) Validate() error {
 		if strings.TrimSpace(tag) == "" {
 			fault("%s: number %d, %q, is empty", Tags, i, tag)
 		}
-	}
-	if a.Complexity != "" && !slices.Contains(complexities, string(a.Complexity)) {
-		fault("%s: %q is none of simple, medium, complex", ComplexityHint, a.Complexity)
-	}
-	if a.Freshness != "" && !slices.Contains(freshnesses, string(a.Freshness)) {
-		fault("%s: %q is none of stable, shared, volatile", FreshnessHint, a.Freshness)
-	}
-	if a.SecurityLevel != "" && !slices.Contains(securityLevels, string(a.SecurityLevel)) {
-		fault("%s: %q is none of public, internal, restricted", SecurityLevelHint, a.SecurityLevel)
 	}
 	return errors.Join(errs...)
 }

@@ -211,18 +211,15 @@ type Evidence struct {
 
 // String returns a phrase such as `inferred: "delete" leads the name`.
 func (e Evidence) String() string {
-	s := e.Source.String()
+	s, place := e.Source.String(), e.Place
 	if e.By != "" {
 		s += " by " + e.By
 	}
-	if e.Word != "" || e.Place != "" {
-		s += ":"
-	}
 	if e.Word != "" {
-		s += " " + strconv.Quote(e.Word)
+		place = strings.TrimSpace(strconv.Quote(e.Word) + " " + place)
 	}
-	if e.Place != "" {
-		s += " " + e.Place
+	if place != "" {
+		s += ": " + place
 	}
 	if e.Given != "" {
 		s += ", for calls that have " + strings.ReplaceAll(e.Given, " ", " or ")

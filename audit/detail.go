@@ -144,9 +144,9 @@ func levelOf(tool *middleware.Tool) level {
 	return asked(tool)
 }
 
-// decided returns the level of a call that a person, or a policy in its place, decided.
+// decided returns the level of a call that a person, or a policy in its place, decided, or that was observed.
 func decided(said *callstate.Record) level {
-	if said.Last("hitl") == (callstate.Decision{}) {
+	if said.Last("hitl") == (callstate.Decision{}) && said.Last("observe") == (callstate.Decision{}) {
 		return counted
 	}
 	return named

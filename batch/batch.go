@@ -39,11 +39,6 @@ type Options struct {
 	MaxCalls int
 }
 
-const (
-	defaultParallel = 16
-	defaultMaxCalls = 128
-)
-
 // An Outcome is how one call ended. Exactly one of Result and Err is not nil.
 type Outcome struct {
 	Call   middleware.Call // as it was handed in
@@ -75,7 +70,7 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	outcomes := make([]Outcome, len(calls))
 	servers := make([]string, 0, len(calls))
 	made := make([]int, 0, len(calls))
-	most, seen := cmp.Or(o.MaxCalls, defaultMaxCalls), make(map[string]bool, len(calls))
+	most, seen := cmp.Or(o.MaxCalls, 128), make(map[string]bool, len(calls))
 	for i, call := range calls {
 		outcomes[i].Call = call
 		switch {
@@ -84,12 +79,16 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 		case call.ID != "" && seen[call.ID]:
 			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID)}
 		default:
-			made, servers = append(made, i), append(servers, server(call.Tool))
+			server := ""
+			if call.Tool != nil {
+				server = call.Tool.Server
+			}
+			made, servers = append(made, i), append(servers, server)
 		}
 		seen[call.ID] = true
 	}
 	var all sync.WaitGroup
-	for n, k := range turn.New(cmp.Or(o.Parallel, defaultParallel), servers...) {
+	for n, k := range turn.New(cmp.Or(o.Parallel, 16), servers...) {
 		all.Go(func() { run(ctx, caller, k, &outcomes[made[n]]) })
 		<-k.Here() // so that an earlier call never waits for a later one, whatever stands in the chain
 	}
@@ -97,14 +96,6 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	return outcomes
 }
 
-func server(tool *middleware.Tool) string {
-	if tool == nil {
-		return ""
-	}
-	return tool.Server
-}
-
-// run makes the call of a ticket.
 func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out *Outcome) {
 	defer k.Done()
 	defer func() { // a tool may have ended the goroutine
@@ -135,7 +126,6 @@ func (e *NotMadeError) Error() string {
 	return fmt.Sprintf("batch: %s was not called: %v", e.Tool, e.Err)
 }
 
-// ForModel says what the model can do about it.
 func (e *NotMadeError) ForModel() string {
 	name := e.Tool.ModelName()
 	if errors.Is(e.Err, ErrTooMany) {

@@ -49,7 +49,6 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("budget: %s was stopped: %s", e.Tool, why)
 }
 
-// ForModel says what the text says, with the tool's name as the model knows it, and what to do instead.
 func (e *StoppedError) ForModel() string {
 	why, instead := e.text()
 	return fmt.Sprintf("%s was stopped: %s. %s.", e.Tool.ModelName(), why, instead)

@@ -62,7 +62,6 @@ func (l *Ledger) Forget(scope string) {
 	l.sessions.Remove(scope)
 }
 
-// A session is what one scope has spent since it last began.
 type session struct {
 	idle time.Duration
 
@@ -113,7 +112,6 @@ func (s *session) ended(now time.Duration) bool {
 	return s.over(now)
 }
 
-// A taking is what one call has reserved.
 type taking struct {
 	session *session
 	class   annotation.Safety
@@ -156,7 +154,6 @@ func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.C
 	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.rounds, this)}, nil
 }
 
-// settle takes what the call really cost.
 func (b *budget) settle(t taking, e ending) {
 	s := t.session
 	s.mu.Lock()

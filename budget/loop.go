@@ -24,7 +24,6 @@ const (
 	patient = 5 // times as often where the answers differ
 )
 
-// An entry is one call that was made.
 type entry struct {
 	tool    *middleware.Tool
 	written uint64 // a digest of the arguments
@@ -68,8 +67,7 @@ func (h *history) end(place int, answer uint64) {
 	}
 }
 
-// loop returns an error if the next call goes on with a loop too soon. Calls take turns with a period; in each
-// the same call has had the same answer every time.
+// loop returns an error if the next call goes on with a loop too soon: one or more calls in turn, with one answer each.
 func (h *history) loop(r rounds, call uint64, now time.Duration) *StoppedError {
 	for period := 1; period <= longest; period++ {
 		before := h.nth(period) // what would be the same call
@@ -108,8 +106,7 @@ func (h *history) run(period int, answers bool) int {
 // maxForm keeps one long text from pinning its room for good.
 const maxForm = 1 << 16
 
-// identity is a digest of the tool and the arguments, however they are written. One that is written as an earlier
-// one is not read again.
+// identity is a digest of the tool and the arguments, however these are written.
 func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call) uint64 {
 	for i := len(h.last) - 1; i >= 0; i-- {
 		if e := &h.last[i]; e.tool == this.tool && e.written == this.written {

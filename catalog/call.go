@@ -19,8 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A caller is the catalogue as one caller sees it: all of it, or a [View]. A tool that the caller does not
-// see is neither listed nor found, and a call of it ends as that of an unknown tool.
+// A caller is the catalogue as one caller sees it. A tool that it does not see is an unknown tool in every way.
 type caller struct {
 	c      *Catalog
 	sees   func(*middleware.Tool) bool
@@ -53,7 +52,7 @@ func (v *caller) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // lookupFor finds the targets of calls, which the executor executes, or that of each server if it is nil.
 func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
-	ended := v.c.meter.Count
+	ended := v.c.meter.count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
 		tool, now, err := v.accepted(ctx, call)
 		if err != nil {
@@ -93,8 +92,8 @@ type admitted struct {
 	by     *lister
 }
 
-// Admit is a middleware that refuses what the catalog or the view would refuse, before a person is asked or
-// a shared cache is looked up, and passes on no copy of a tool that is less strict than the accepted one. chain.Standard has it; in a chain of another order, add it by hand.
+// Admit is a middleware that refuses early what the catalog or the view would refuse, and replaces a copy of a tool
+// that is less strict than the accepted one. chain.Standard has it; in a chain of another order, add it by hand.
 func (v *caller) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 	return &admitter{next: next, caller: v}
 }
@@ -109,7 +108,7 @@ func (a *admitter) Describe() middleware.Description {
 }
 
 func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if call.Tool != nil && call.Tool.Definition != nil { // the guard has words for that
+	if call.Tool != nil && call.Tool.Definition != nil { // the guard refuses other calls
 		tool, now, err := a.caller.accepted(ctx, call)
 		if err != nil {
 			return nil, err
@@ -179,7 +178,7 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 		}
 		return direct.CallTool(ctx, call)
 	}))
-	held := weak.Make(r) // it may be gone when its turn has come
+	held := weak.Make(r) // it may be gone by then
 	r.lister = c.newLister(server, s, func(ctx context.Context) error {
 		r := held.Value()
 		if r == nil {
@@ -236,12 +235,11 @@ func (r *Replica) Offers(tool *middleware.Tool) bool {
 	return ok && digest == tool.Digest
 }
 
-// CallTool calls the tool on this replica. The guard stands here as it stands at the catalogue.
+// CallTool calls the tool on this replica, behind the guard of the catalogue.
 func (r *Replica) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return r.guarded.CallTool(ctx, call)
 }
 
-// Describe implements [middleware.Describer].
 func (*Replica) Describe() middleware.Description {
 	return middleware.Description{Kind: "guard", Guards: true}
 }
@@ -252,7 +250,7 @@ type refused = fault.Final
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
-// An UnknownToolError says that the catalogue has no such tool. Server is "" if the name was given without one.
+// An UnknownToolError reports that the catalogue has no such tool. Server is "" if the name was given without one.
 type UnknownToolError struct {
 	refused
 
@@ -266,14 +264,13 @@ func (e *UnknownToolError) Error() string {
 	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
 }
 
-// ForModel tells the model to choose another tool.
 func (e *UnknownToolError) ForModel() string {
 	return "There is no such tool any more. Choose one from the list of tools."
 }
 
 func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTool }
 
-// An AmbiguousError says that a name without its server is that of several tools.
+// An AmbiguousError reports that several servers have a tool of this name.
 type AmbiguousError struct {
 	refused
 
@@ -285,7 +282,6 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("catalog: %q is a tool of several servers: write %s", e.Name, e.join((*middleware.Tool).String, " or "))
 }
 
-// ForModel tells the model which names to choose from.
 func (e *AmbiguousError) ForModel() string {
 	return "Several tools have that name. Nothing was called. Call one of them by its full name: " + e.join((*middleware.Tool).ModelName, ", ") + "."
 }
@@ -298,7 +294,7 @@ func (e *AmbiguousError) join(name func(*middleware.Tool) string, separator stri
 	return strings.Join(names, separator)
 }
 
-// A ChangedError says that the definition that the call was made for is no longer the accepted one.
+// A ChangedError reports that the accepted definition is not the one of the call.
 type ChangedError struct {
 	refused
 
@@ -309,7 +305,6 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
 }
 
-// ForModel tells the model to look the tool up again.
 func (e *ChangedError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
 }
@@ -329,10 +324,9 @@ func (e *ReplicaError) Error() string {
 	return fmt.Sprintf("catalog: the replica %s does not have %s in the accepted definition; bring it up to date, or call another", e.Replica, e.Tool)
 }
 
-// NotOffered tells package route that another replica may have the tool.
+// NotOffered reports to package route that another replica may have the tool.
 func (e *ReplicaError) NotOffered() bool { return true }
 
-// ForModel tells the model to try again later.
 func (e *ReplicaError) ForModel() string {
 	return fmt.Sprintf("%s was not called: the server that was asked has another version of it. Try again later.", e.Tool.ModelName())
 }

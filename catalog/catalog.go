@@ -20,8 +20,6 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
-	"github.com/fairlead-go/fairlead/catalog/internal/meter"
-	"github.com/fairlead-go/fairlead/catalog/internal/queue"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/internal/toolname"
@@ -29,7 +27,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Session is what the catalogue needs of an MCP session; *mcp.ClientSession is one.
+// A Session lists and calls tools; *mcp.ClientSession is one.
 type Session interface {
 	session.Caller
 	listing.Session
@@ -67,12 +65,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultTimeout  = 10 * time.Second
-	defaultMaxTools = 10_000
-	defaultMaxBytes = 64 << 20
-)
-
 // A Catalog holds the tools of servers. It is safe for concurrent use. Make it with [New], and close it after use.
 type Catalog struct {
 	*caller // that sees every tool
@@ -81,12 +73,12 @@ type Catalog struct {
 	log        *slog.Logger
 	permission func(*middleware.Tool) string
 	lock       Lock
-	events     queue.Queue[Event]
-	meter      meter.Meter
+	events     events
+	meter      meter
 
 	life context.Context //nolint:containedctx // of what the catalogue does by itself; it ends at Close
 	end  context.CancelFunc
-	work sync.WaitGroup // the lists under way that nobody waits for
+	work sync.WaitGroup // the lists that the catalogue began by itself
 
 	mu      sync.Mutex // guards all below but current, and the building of a snapshot
 	closed  bool
@@ -97,16 +89,16 @@ type Catalog struct {
 	current atomic.Pointer[snapshot]
 }
 
-// A server is what is known of one server, whether it has been added yet or not.
+// A server holds the facts about one server, which may not have been added yet.
 type server struct {
 	lister      *lister // nil until it is added
 	executor    middleware.ToolCaller
 	definitions []*definition     // by name
 	leftOut     []finding.Finding // what its list held that could not be taken
-	bare        string            // what is lost because its session was not prepared, "" for nothing
+	bare        string            // the features that its unprepared session lacks, "" for none
 	stale       string            // why the definitions are not those of the last list, "" if they are
-	own         bool              // the tools are the host's own, and what they declare is trusted
-	trusted     bool              // the host said so
+	own         bool              // the tools are the host's own, and their declarations are trusted
+	trusted     bool              // by the host
 	overrides   map[string]annotation.Annotations
 }
 
@@ -121,19 +113,12 @@ func New(o Options) *Catalog {
 	}
 	c := &Catalog{
 		limits: listing.Limits{
-			Timeout:  cmp.Or(o.Timeout, defaultTimeout),
-			MaxTools: cmp.Or(o.MaxTools, defaultMaxTools),
-			MaxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes),
+			Timeout:  cmp.Or(o.Timeout, 10*time.Second),
+			MaxTools: cmp.Or(o.MaxTools, 10_000),
+			MaxBytes: cmp.Or(o.MaxBytes, 64<<20),
 			Forms:    o.Lock != nil,
 		},
-		events: queue.Queue[Event]{
-			Listener: o.OnEvent,
-			Most:     maxEvents,
-			Dropped:  func(count int) Event { return Event{Kind: EventsDropped, Dropped: count} },
-			Panicked: func(e Event, panicked any) {
-				log.Error("catalog: Options.OnEvent panicked", slog.String("event", string(e.Kind)), slog.String("panic", fmt.Sprint(panicked)))
-			},
-		},
+		events: events{listener: o.OnEvent, log: log, most: 50_000}, meter: meter{tools: make(map[name]*Calls)},
 		log: log, permission: o.Permission, lock: o.Lock, servers: make(map[string]*server),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
@@ -167,7 +152,7 @@ func (c *Catalog) add(ctx context.Context, id string, s Session, executor middle
 	n.busy = false
 	entry := c.server(id)
 	switch {
-	case c.closed: // whatever the session says, which may be closed with it
+	case c.closed:
 		err = fmt.Errorf("catalog: server %q: %w", id, ErrClosed)
 	case err == nil && entry.lister != nil:
 		err = twice
@@ -255,7 +240,7 @@ func (c *Catalog) Held() (held []error, gone map[string][]string) {
 	return held, maps.Clone(now.gone)
 }
 
-// Findings returns what stands out, sorted. The slice is the caller's.
+// Findings returns the findings about all servers and tools, sorted. The slice is the caller's.
 func (c *Catalog) Findings() []finding.Finding {
 	now := c.current.Load()
 	all := slices.Concat(now.findings, c.misfits(now.list))

@@ -147,7 +147,7 @@ func TestHostsWordWins(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			if strings.HasPrefix(c.name, "B087") {
-				if text := found(t, tools, "srv/resetPagination: the host's word lowers it from "); !strings.HasSuffix(text, " to safe") {
+				if text := found(t, tools, "srv/resetPagination: the host lowers it from "); !strings.HasSuffix(text, " to safe") {
 					t.Errorf("got %q", text)
 				}
 			} else if c.want == annotation.Dangerous && len(tools.Findings()) > 0 && strings.Contains(tools.Findings()[0].Text, "lowers") {

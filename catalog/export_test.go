@@ -1,4 +1,4 @@
 package catalog
 
 // LimitEvents sets how many events may wait for the listener.
-func LimitEvents(c *Catalog, most int) { c.events.Most = most }
+func LimitEvents(c *Catalog, most int) { c.events.most = most }

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
-	"github.com/fairlead-go/fairlead/catalog/internal/meter"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -100,7 +102,7 @@ func (c *Catalog) misfits(tools []*middleware.Tool) (found []finding.Finding) {
 	return found
 }
 
-// Statistics are the numbers of a catalogue at one moment.
+// Statistics are the figures of a catalogue.
 type Statistics struct {
 	Total      int                       // tools
 	ByServer   map[string]int            // tools of each server
@@ -112,14 +114,56 @@ type Statistics struct {
 }
 
 // Calls are the attempts that reached a server; a call that was refused, cached or not sent does not count.
-type Calls = meter.Calls
+type Calls struct {
+	Count    int64
+	Failures int64         // ended in an error, or in a result that reports one
+	Unknown  int64         // the failures whose outcome is unknown
+	Duration time.Duration // of all of them together
+}
+
+// Mean is the mean duration of a call; 0 before the first.
+func (c Calls) Mean() time.Duration { return c.Duration / time.Duration(max(c.Count, 1)) }
+
+func (c *Calls) add(o Calls) {
+	c.Count += o.Count
+	c.Failures += o.Failures
+	c.Unknown += o.Unknown
+	c.Duration += o.Duration
+}
+
+// A meter counts calls over all lists. It holds only called tools, so no server makes it grow.
+type meter struct {
+	mu    sync.Mutex
+	tools map[name]*Calls
+}
+
+// count counts a call that began at start, unless it was not sent.
+func (m *meter) count(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error) {
+	if err != nil && middleware.NotSent(err) {
+		return
+	}
+	one := Calls{Count: 1, Duration: time.Since(start)}
+	if err != nil || res == nil || res.IsError {
+		one.Failures = 1
+	}
+	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](middleware.OutcomeUnknown(call, err)); unknown {
+		one.Unknown = 1
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := name{call.Tool.Server, call.Tool.Name()}
+	if m.tools[id] == nil {
+		m.tools[id] = new(Calls)
+	}
+	m.tools[id].add(one)
+}
 
 // Statistics counts the tools of the catalogue and what it saw of their calls.
 func (c *Catalog) Statistics() Statistics {
 	list := c.current.Load().list
 	s := Statistics{
 		Total: len(list), ByServer: make(map[string]int), ByCategory: make(map[string]int),
-		BySafety: make(map[annotation.Safety]int), ByTool: c.meter.Read(),
+		BySafety: make(map[annotation.Safety]int), ByTool: make(map[string]Calls),
 	}
 	for _, t := range list {
 		s.ByServer[t.Server]++
@@ -127,14 +171,17 @@ func (c *Catalog) Statistics() Statistics {
 		s.BySafety[t.Safety()]++
 	}
 	delete(s.ByCategory, "")
-	for _, calls := range s.ByTool {
-		s.Calls.Add(calls)
+	c.meter.mu.Lock()
+	defer c.meter.mu.Unlock()
+	for id, calls := range c.meter.tools {
+		s.ByTool[id.server+"/"+id.tool] = *calls
+		s.Calls.add(*calls)
 	}
 	return s
 }
 
-// An Event is a change of the catalogue. Events come one at a time, in order. A listener that is slow or
-// panics delays nothing: it falls behind, and beyond 50,000 waiting events the rest are dropped and counted.
+// An Event is a change of the catalogue. Events come one at a time, in order. A slow listener delays nothing: beyond
+// 50,000 waiting events the rest are dropped and counted.
 type Event struct {
 	Kind   EventKind
 	Server string
@@ -146,7 +193,7 @@ type Event struct {
 	Dropped int
 }
 
-// EventKind is what an [Event] tells.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 // The kinds.
@@ -155,7 +202,7 @@ const (
 	EventChanged       EventKind = "tool changed" // its definition
 	EventRemoved       EventKind = "tool removed"
 	EventUpdated       EventKind = "annotations updated" // of the same definition: by trust, a rule, an override
-	EventRefreshFailed EventKind = "refresh failed"      // what was known before counts
+	EventRefreshFailed EventKind = "refresh failed"      // the earlier list counts
 	EventsDropped      EventKind = "events dropped"      // look at List
 )
 
@@ -174,11 +221,80 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s: %s, %s → %s", e.After, e.Kind, e.Before.Safety(), e.After.Safety())
 }
 
-const maxEvents = 50_000
+// events are the events that wait for a listener. It gets them one by one, on goroutines of its own.
+type events struct {
+	listener func(Event) // nil for none
+	log      *slog.Logger
+	most     int // waiting events; it drops more, and says so
 
-// report reports what is different in the next snapshot.
+	mu      sync.Mutex
+	waiting []Event
+	dropped int
+	running bool
+	closed  bool
+}
+
+func (q *events) add(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.listener == nil || q.closed:
+		return
+	case len(q.waiting) >= q.most:
+		q.dropped++
+		return
+	}
+	if q.dropped > 0 { // one more than most
+		q.waiting = append(q.waiting, Event{Kind: EventsDropped, Dropped: q.dropped})
+		q.dropped = 0
+	}
+	q.waiting = append(q.waiting, e)
+	if !q.running {
+		q.running = true
+		go q.run()
+	}
+}
+
+// run passes one event and goes on with the next, even if the listener ends the goroutine.
+func (q *events) run() {
+	e, ok := q.take()
+	if !ok {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			q.log.Error("catalog: Options.OnEvent panicked", slog.String("event", string(e.Kind)), slog.String("panic", fmt.Sprint(r)))
+		}
+		go q.run()
+	}()
+	q.listener(e)
+}
+
+// take returns the next event. Without one, running is false from then on.
+func (q *events) take() (e Event, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case len(q.waiting) > 0:
+		e, q.waiting = q.waiting[0], q.waiting[1:]
+		return e, true
+	case q.dropped > 0:
+		e, q.dropped = Event{Kind: EventsDropped, Dropped: q.dropped}, 0
+		return e, true
+	}
+	q.waiting, q.running = nil, false
+	return e, false
+}
+
+// close drops the waiting events, and all later ones.
+func (q *events) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.waiting, q.dropped = true, nil, 0
+}
+
 func (c *Catalog) report(before, next *snapshot) {
-	if c.events.Listener == nil {
+	if c.events.listener == nil {
 		return
 	}
 	for _, after := range next.list {
@@ -186,16 +302,16 @@ func (c *Catalog) report(before, next *snapshot) {
 		switch {
 		case was == after:
 		case was == nil:
-			c.events.Add(Event{Kind: EventDiscovered, Server: after.Server, After: after})
+			c.events.add(Event{Kind: EventDiscovered, Server: after.Server, After: after})
 		case was.Digest != after.Digest:
-			c.events.Add(Event{Kind: EventChanged, Server: after.Server, Before: was, After: after})
+			c.events.add(Event{Kind: EventChanged, Server: after.Server, Before: was, After: after})
 		case !reflect.DeepEqual(was.Annotations, after.Annotations):
-			c.events.Add(Event{Kind: EventUpdated, Server: after.Server, Before: was, After: after})
+			c.events.add(Event{Kind: EventUpdated, Server: after.Server, Before: was, After: after})
 		}
 	}
 	for _, was := range before.list {
 		if _, there := next.tools[name{was.Server, was.Name()}]; !there {
-			c.events.Add(Event{Kind: EventRemoved, Server: was.Server, Before: was})
+			c.events.add(Event{Kind: EventRemoved, Server: was.Server, Before: was})
 		}
 	}
 }
@@ -240,21 +356,16 @@ func (c *Catalog) addTools(id string, executor middleware.ToolCaller, own bool, 
 type functions map[string]gofunc.Func
 
 func (fs functions) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	f, ok := fs[call.Tool.Name()]
-	if !ok {
-		return nil, &UnknownToolError{Server: call.Tool.Server, Tool: call.Tool.Name()}
-	}
-	return f.CallTool(ctx, call)
+	return fs[call.Tool.Name()].CallTool(ctx, call) // the guard has found it among the tools of this list
 }
 
-// local lists what it was given, again and again.
+// local is a session that lists always the same tools.
 type local []*mcp.Tool
 
 func (l local) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	return &mcp.ListToolsResult{Tools: l}, nil
 }
 
-// CallTool is not the way to them; their executor is.
 func (l local) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	return nil, errors.New("catalog: these tools have an executor of their own")
 }
@@ -321,7 +432,7 @@ func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (ma
 	return matched, nil
 }
 
-// forget makes the tools of these names be worked out again.
+// forget makes the catalogue compute the tools of these names again.
 func (s *server) forget(names func(string) bool) {
 	for _, d := range s.definitions {
 		if names(d.Tool.Name()) {

@@ -24,7 +24,7 @@ const (
 	tryAgain    = time.Minute // after a list that failed
 )
 
-// ErrClosed is in the tree of what Add and Refresh return after Close.
+// ErrClosed is in the tree of the errors of Add and Refresh after Close.
 var ErrClosed = errors.New("the catalogue is closed; make a new one")
 
 // A lister lists a server or a replica. The catalogue's mutex guards all but the first three fields and the changes.
@@ -38,7 +38,7 @@ type lister struct {
 	asked, taken int           // how many lists were asked for, and which of them counts
 	fresh        time.Duration // how long a list is, 0 if the server does not say
 	timer        *time.Timer   // of the next list, nil for none
-	due, began   time.Time     // of the next list, and of the last one that nobody asked for
+	due, began   time.Time     // of the next list, and of the last one that the catalogue began by itself
 	busy         bool          // nothing is planned until a list has returned
 	changed      bool          // meanwhile the list has changed
 	stopped      bool
@@ -62,7 +62,6 @@ type turn struct {
 	seen   int64
 }
 
-// list lists a session's tools.
 func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, its turn, err error) {
 	c.mu.Lock()
 	n.asked++
@@ -72,7 +71,7 @@ func (c *Catalog) list(ctx context.Context, n *lister) (l *listing.Listing, its 
 	return l, its, err
 }
 
-// take makes a list the one that counts, once what it holds can be looked up; the caller holds the mutex.
+// take makes a list the one that counts; the caller holds the mutex.
 func (n *lister) take(its turn) {
 	n.taken = its.number
 	n.read.Store(max(n.read.Load(), its.seen))
@@ -113,7 +112,7 @@ func (c *Catalog) Refresh(ctx context.Context, id string) error {
 		entry.stale = "the last refresh failed, so what was known before counts: it " +
 			strings.TrimPrefix(listing.Line(err), fmt.Sprintf("catalog: server %q ", id))
 		c.rebuild(ctx)
-		c.events.Add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
+		c.events.add(Event{Kind: EventRefreshFailed, Server: id, Err: err})
 	}
 	return err
 }
@@ -139,7 +138,7 @@ func keep(old []*definition, listed []*listing.Definition) []*definition {
 	}
 	all, fresh := make([]*definition, len(listed)), make([]definition, len(listed))
 	for i, d := range listed {
-		if all[i] = known[d.Tool.Name()]; all[i] == nil || !same(all[i].Definition, d) {
+		if all[i] = known[d.Tool.Name()]; all[i] == nil || !all[i].same(d) {
 			fresh[i].Definition = d
 			all[i] = &fresh[i]
 		}
@@ -147,9 +146,9 @@ func keep(old []*definition, listed []*listing.Definition) []*definition {
 	return all
 }
 
-func same(a, b *listing.Definition) bool {
-	return a.Tool.Digest == b.Tool.Digest && a.Fault == b.Fault &&
-		reflect.DeepEqual(a.Declared, b.Declared) && reflect.DeepEqual(a.Inferred, b.Inferred)
+func (d *definition) same(l *listing.Definition) bool {
+	return d.Tool.Digest == l.Tool.Digest && d.Fault == l.Fault &&
+		reflect.DeepEqual(d.Declared, l.Declared) && reflect.DeepEqual(d.Inferred, l.Inferred)
 }
 
 // Watch returns the func for mcp.ClientOptions.ToolListChangedHandler; mount.Options sets it. Many notices
@@ -206,7 +205,6 @@ func (c *Catalog) wake(n *lister, after time.Duration) {
 	})
 }
 
-// fire lists what is due.
 func (c *Catalog) fire(n *lister) {
 	c.mu.Lock()
 	if c.closed || n.busy || n.timer == nil || time.Now().Before(n.due) {
@@ -224,7 +222,7 @@ func (c *Catalog) fire(n *lister) {
 	defer c.mu.Unlock()
 	n.busy = false
 	switch {
-	case sdkerr.ClosedBefore("tools/list", err): // the finding stands until the host adds another session
+	case sdkerr.ClosedBefore("tools/list", err): // the finding remains until the host adds another session
 	case n.changed:
 		c.wake(n, settle)
 	case err != nil:
@@ -234,7 +232,7 @@ func (c *Catalog) fire(n *lister) {
 	}
 }
 
-// stop ends what a lister does by itself; the caller holds the mutex.
+// stop plans no more lists; the caller holds the mutex.
 func (n *lister) stop() {
 	n.stopped = true
 	if n.timer != nil {
@@ -255,7 +253,7 @@ func (c *Catalog) Close() error {
 			n.stop()
 		}
 	}
-	c.events.Close()
+	c.events.close()
 	c.mu.Unlock()
 	c.work.Wait()
 	return nil

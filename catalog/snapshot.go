@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A snapshot is one state of the catalogue. It never changes once it is there.
+// A snapshot is one state of the catalogue. It never changes.
 type snapshot struct {
 	tools    map[name]entry
 	models   map[string]*middleware.Tool
@@ -22,8 +22,8 @@ type snapshot struct {
 	findings []finding.Finding
 	rules    []layers.Rule
 	lock     Lock                // nil for none
-	held     map[name]held       // what the lock does not accept
-	gone     map[string][]string // by server, what it accepts and is not there
+	held     map[name]held       // the tools that the lock does not accept
+	gone     map[string][]string // by server, the tools that it accepts and that are not listed
 }
 
 // A source is what lists a server's tools, and what executes their calls.
@@ -47,7 +47,7 @@ type held struct {
 	err  error
 }
 
-// A definition is one that a server lists, and what the catalogue makes of it; nil if that must be computed.
+// A definition is one of a server's list. shown is nil if it must be computed.
 type definition struct {
 	*listing.Definition
 
@@ -77,7 +77,6 @@ func build(servers map[string]*server, rules []layers.Rule, lock Lock) *snapshot
 	return s
 }
 
-// add takes in one server's tools.
 func (s *snapshot) add(id string, known *server) {
 	s.sources[id] = source{lister: known.lister, executor: known.executor}
 	s.findings = append(s.findings, known.leftOut...)
@@ -112,7 +111,6 @@ func (s *snapshot) addTool(id string, known *server, d *definition) {
 	s.list = append(s.list, tool)
 }
 
-// show works out what a tool is, and what stands out about it.
 func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	out := &shown{tool: *d.Tool}
 	tool := &out.tool
@@ -133,7 +131,7 @@ func (s *snapshot) find(server, tool string, kind finding.Kind, text string) {
 	s.findings = append(s.findings, finding.Finding{Server: server, Tool: tool, Kind: kind, Text: text})
 }
 
-// hold takes out of a snapshot what the lock does not accept. It is not listed, since its words may be the attack.
+// hold removes the tools that the lock does not accept. They are not listed, since their texts may be an attack.
 func (s *snapshot) hold() {
 	if s.lock == nil {
 		return

@@ -39,11 +39,11 @@ func TestVerifyNamesATrailThatRecordsNothing(t *testing.T) {
 		{"no intent", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{works.Record, ask}
 		},
-			[]string{"record stands in the chain without intent: a call leaves no trace if the process ends in its middle"}, []string{notMade}},
+			[]string{"record is in the chain without intent: a call leaves no trace if the process ends in its middle"}, []string{notMade}},
 		{"no record", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{ask, works.Intent}
 		},
-			[]string{"intent stands in the chain without record: the end of what was begun is never recorded"}, nil},
+			[]string{"intent is in the chain without record: the end of what was begun is never recorded"}, nil},
 		{"of two trails", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{works.Record, ask, other.Intent}
 		},

@@ -34,14 +34,14 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
 	}
-	if r, ok := executor.(*reader); ok { // the chain is read and not used
-		return r.read(c.links)
-	}
 	return assemble(c.links, executor, entry{guards: guarded(executor)})
 }
 
 // assemble puts the middlewares in front of an executor, and the entry outside of them if it is needed.
 func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
+	if r, ok := executor.(*reader); ok { // the chain is read and not used
+		return r.read(links)
+	}
 	e.first = executor
 	asks, tells := e.judge != nil, false
 	for _, link := range slices.Backward(links) {
@@ -96,7 +96,6 @@ func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.Classified(executor)
 }
 
-// guarded reports whether an executor describes itself as guarded.
 func guarded(executor middleware.ToolCaller) bool {
 	for d := range turn.Described(executor) {
 		if d.Guards {
@@ -131,8 +130,8 @@ type Record struct {
 // An Approval is how a call was approved.
 type Approval struct {
 	ID       string // of the question, under which the store of approvals has it
-	By       string // who approved, as the confirmer named them
-	Standing bool   // by an approval that was given earlier and stands
+	By       string // who approved, as the confirmer named the person
+	Standing bool   // by a standing approval
 }
 
 // A Decision is one decision of one middleware about the call.

@@ -173,7 +173,7 @@ func (d *driver) consent() {
 	}
 	if second := d.call(d.danger, scope, arguments, patience); second.silent() && !first.silent() {
 		if second.asked == 0 && first.asked > 0 {
-			d.faultf("a dangerous call was answered from memory, and nobody was asked: what remembers it stands outside the confirmation, and may hold no call that needs one")
+			d.faultf("a dangerous call was answered from memory, and nobody was asked: what remembers it is outside the confirmation, and may hold no call that needs one")
 		} else {
 			d.faultf("a dangerous call was answered from memory, and did not happen: whatever remembers may hold reads only")
 		}

@@ -107,5 +107,5 @@ func ExampleVerify() {
 		fmt.Println(problem)
 	}
 	// Output:
-	// retry stands outside hitl: a person is asked again for each attempt; put hitl further out
+	// retry is outside hitl: a person is asked again for each attempt; put hitl further out
 }

@@ -20,7 +20,7 @@ import (
 // errors as errors. A person is asked once, about the class that these arguments have, outside the cache and
 // retries. A cached result costs no token of the rate limit; every attempt pays for its own, has its own
 // time limit, and may go to another replica. Without Confirm, the guard at the executor refuses dangerous
-// calls. What the executor would refuse anyway is refused at admission. The calls of one batch (package
+// calls. A call that the executor would refuse is refused at admission. The calls of one batch (package
 // batch) are kept in their order behind Confirm. A panic further in than recover becomes an error there.
 type Standard struct {
 	// Outermost middlewares see every call and its final result, as the model will see it.
@@ -58,6 +58,12 @@ type Standard struct {
 	// Route chooses among the replicas of a server (package route).
 	Route middleware.Middleware
 
+	// Observe, if it is set, leaves out Output, Budget, Doubt, Cache, Retry, RateLimit and Timeout, and has the place
+	// of Confirm: each call is sent once and as it came, and nobody is asked. The record of the call has what Observe
+	// returns, which is what the chain would have done with a call of this tool (see [Standard.Describe]). Use it to
+	// look at calls before rules are made for them; it protects from nothing. Nil observes nothing.
+	Observe func(tool *middleware.Tool) string
+
 	admit middleware.Middleware // the executor's own, nil if it has none
 }
 
@@ -73,7 +79,6 @@ type Admitter interface {
 	Admit(next middleware.ToolCaller) middleware.ToolCaller
 }
 
-// links returns the middlewares of the slots that are filled, outermost first.
 func (s *Standard) links() []middleware.Middleware {
 	var links []middleware.Middleware
 	for _, slot := range slots {
@@ -99,10 +104,10 @@ func (s Standard) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	return s.before(Guard(executor))
 }
 
-// before puts the chain in front of a ToolCaller.
 func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
-	if r, ok := next.(*reader); ok { // the chain is read and not used
-		return r.read(s.links())
+	if s.Observe != nil {
+		s.Confirm = s.observe
+		s.Output, s.Budget, s.Doubt, s.Cache, s.Retry, s.RateLimit, s.Timeout = nil, nil, nil, nil, nil, nil, nil
 	}
 	if a, ok := next.(Admitter); ok {
 		s.admit = a.Admit
@@ -159,8 +164,10 @@ func (s Standard) Describe() middleware.Description {
 
 // nowhere is the executor of a chain that is only looked at.
 var nowhere = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-	return nil, errors.New("chain: this chain was built to be looked at")
+	return nil, errLooked
 })
+
+var errLooked = errors.New("chain: this chain was built to be looked at")
 
 // Explain returns what class the tool has, why, and what this chain will do with a call of it.
 func (s Standard) Explain(tool *middleware.Tool) string {

@@ -2,7 +2,6 @@ package chain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,9 +12,9 @@ import (
 
 // A Problem is a promise that an order breaks.
 type Problem struct {
-	// Text says what breaks, and what to move.
+	// Text names the promise, and the middleware to move.
 	Text string
-	// Warning is true where it costs questions, places in the rate or time, and nothing worse can come of it.
+	// Warning is true if the order only costs questions, tokens of the rate limit or time.
 	Warning bool
 }
 
@@ -79,10 +78,9 @@ func (r *reader) add(built middleware.ToolCaller) {
 
 // CallTool is there for a link that calls next while it is built.
 func (*reader) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-	return nil, errors.New("chain: this chain was built to be looked at")
+	return nil, errLooked
 }
 
-// broken judges an order by its kinds.
 func broken(order []string) []Problem {
 	var problems []Problem
 	add := func(warning bool, format string, args ...any) {
@@ -94,19 +92,19 @@ func broken(order []string) []Problem {
 			inner := slices.Index(order, b.kind)
 			switch {
 			case b.kind == slot.kind && outer >= 0 && slices.Contains(order[outer+1:], b.kind):
-				add(b.warning, "%s stands in the chain more than once: %s; leave one out", b.kind, b.breaks)
+				add(b.warning, "%s is in the chain more than once: %s; leave one out", b.kind, b.breaks)
 			case inner >= 0 && inner < outer:
-				add(b.warning, "%s stands outside %s: %s; put %s further out", b.kind, slot.kind, b.breaks, slot.kind)
+				add(b.warning, "%s is outside %s: %s; put %s further out", b.kind, slot.kind, b.breaks, slot.kind)
 			}
 		}
 	}
 	for _, p := range pairs {
 		if slices.Contains(order, p.one) && !slices.Contains(order, p.other) {
-			add(false, "%s stands in the chain without %s: %s; put both links of one trail into the chain", p.one, p.other, p.breaks)
+			add(false, "%s is in the chain without %s: %s; put both middlewares of one trail into the chain", p.one, p.other, p.breaks)
 		}
 	}
 	if guard := slices.Index(order, "guard"); guard >= 0 && guard < len(order)-1 {
-		add(false, "guard stands outside %s: what it has let through can still be changed or repeated; put it innermost, around the executor",
+		add(false, "guard is outside %s: what it has let through can still be changed or repeated; put it innermost, around the executor",
 			order[guard+1])
 	}
 	return problems
@@ -123,11 +121,11 @@ type slot struct {
 
 type list = []middleware.Middleware
 
-// A breach says what an order breaks.
+// A breach is a promise that an order breaks.
 type breach struct {
 	kind    string
 	breaks  string
-	warning bool // it costs questions, tokens or time, and nothing worse can come of it
+	warning bool // as in Problem
 }
 
 func one(m middleware.Middleware) list { return list{m} }
@@ -180,12 +178,12 @@ var slots = []slot{
 		{"doubt", "each of them holds the repetition of a call once", true}, // twice
 	}},
 	{name: "Confirm", kind: "hitl", in: func(s *Standard) list { return one(s.Confirm) }, breaks: []breach{
-		{"cache", "nobody is asked about what the cache answers, and while a person thinks nothing of that server is cached", false},
+		{"cache", "the cache answers without a question, and while a person thinks nothing of that server is cached", false},
 		{"retry", "a person is asked again for each attempt", false},
-		{"intent", "what nobody has approved yet is recorded as begun", true},
+		{"intent", "a call is recorded as begun before it is approved", true},
 		{"ratelimit", "a token of the rate limit is taken before a person has approved, and for what is denied as well", true},
-		{"timeout", "the time in which a person thinks counts as the server's", true},
-		{"hitl", "what is said to one, the other does not know", false}, // twice
+		{"timeout", "the time of a person's decision counts as the server's", true},
+		{"hitl", "an answer to one is not an answer to the other", false}, // twice
 	}},
 	{name: "batch", in: func(s *Standard) list { return one(s.gate()) }},
 	{name: "PerCall", in: func(s *Standard) list { return s.PerCall }},
@@ -233,7 +231,7 @@ func (s *Standard) audit(which func(Auditor, middleware.ToolCaller) middleware.T
 	return one(func(next middleware.ToolCaller) middleware.ToolCaller { return which(s.Audit, next) })
 }
 
-// pairs says which kind is of no use without which other.
+// pairs are the kinds that need another one.
 var pairs = []struct{ one, other, breaks string }{
 	{"record", "intent", "a call leaves no trace if the process ends in its middle, and what must be recorded is refused"},
 	{"intent", "record", "the end of what was begun is never recorded, so what must be recorded is refused"},

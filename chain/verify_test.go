@@ -110,7 +110,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		}, nil, nil},
 
 		{"B287: a cache outside the person", func(ask middleware.Middleware) links { return links{cache.New(cache.Options{}), ask} },
-			[]string{"cache stands outside hitl: nobody is asked about what the cache answers"}, nil},
+			[]string{"cache is outside hitl: the cache answers without a question"}, nil},
 		{"B287: a memory of the host's own outside the person, that holds everything", func(ask middleware.Middleware) links {
 			return links{remembering(exact, func(_ *middleware.Tool, res *mcp.CallToolResult) bool { return !res.IsError }), ask}
 		}, nil, []string{
@@ -134,7 +134,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		}, nil, []string{"a failure that the tool reported was answered again"}},
 
 		{"B289: a retry outside the person", func(ask middleware.Middleware) links { return links{quick(), ask} },
-			[]string{"retry stands outside hitl: a person is asked again for each attempt"},
+			[]string{"retry is outside hitl: a person is asked again for each attempt"},
 			[]string{"a person was asked again for each attempt at one call"}},
 		{"a confirmation that asks again when refused", func(ask middleware.Middleware) links {
 			return links{around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
@@ -159,25 +159,25 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		}, nil, []string{"a dangerous call had a result after a person had said no"}},
 
 		{"B291: a rate limit outside the cache", func(ask middleware.Middleware) links { return links{ask, slow(), cache.New(cache.Options{})} },
-			[]string{"warning: ratelimit stands outside cache: a cached result costs a token of the rate limit"}, nil},
+			[]string{"warning: ratelimit is outside cache: a cached result costs a token of the rate limit"}, nil},
 		{"a rate limit outside the person", func(ask middleware.Middleware) links { return links{slow(), ask} },
-			[]string{"warning: ratelimit stands outside hitl: a token of the rate limit is taken before a person has approved"}, nil},
+			[]string{"warning: ratelimit is outside hitl: a token of the rate limit is taken before a person has approved"}, nil},
 		{"a rate limit outside the person, and two retries", func(ask middleware.Middleware) links { return links{slow(), ask, quick(), quick()} },
-			[]string{"warning: ratelimit stands outside hitl", "retry stands in the chain more than once", "ratelimit stands outside retry"}, nil},
+			[]string{"warning: ratelimit is outside hitl", "retry is in the chain more than once", "ratelimit is outside retry"}, nil},
 		{"a rate limit outside the retry", func(ask middleware.Middleware) links { return links{ask, slow(), quick()} },
-			[]string{"ratelimit stands outside retry: attempts after the first are sent without a token of the rate limit"}, nil},
+			[]string{"ratelimit is outside retry: attempts after the first are sent without a token of the rate limit"}, nil},
 		{"a retry outside the cache", func(ask middleware.Middleware) links { return links{ask, quick(), cache.New(cache.Options{})} },
-			[]string{"warning: retry stands outside cache"}, nil},
+			[]string{"warning: retry is outside cache"}, nil},
 		{"a time limit outside the person, the retry and the rate", func(ask middleware.Middleware) links {
 			return links{timeout.New(timeout.Options{}), ask, quick(), slow()}
-		}, []string{"warning: timeout stands outside hitl", "warning: timeout stands outside retry", "warning: timeout stands outside ratelimit"}, nil},
+		}, []string{"warning: timeout is outside hitl", "warning: timeout is outside retry", "warning: timeout is outside ratelimit"}, nil},
 		{"classes inside the person", func(ask middleware.Middleware) links { return links{ask, infer.New(infer.Options{})} },
-			[]string{"hitl stands outside infer: a person is asked about every tool"},
+			[]string{"hitl is outside infer: a person is asked about every tool"},
 			[]string{"a person was asked about a read: the tool's class is worked out inside the confirmation"}},
 		{"classes inside all", func(middleware.Middleware) links {
 			return links{cache.New(cache.Options{}), quick(), infer.New(infer.Options{})}
 		},
-			[]string{"cache stands outside infer", "retry stands outside infer"}, nil},
+			[]string{"cache is outside infer", "retry is outside infer"}, nil},
 		{"B297: other arguments after the approval", func(ask middleware.Middleware) links {
 			return links{ask, around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				call.Arguments = json.RawMessage(`{"path":"/"}`)
@@ -191,21 +191,21 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			}), ask}
 		}, nil, nil},
 
-		{"B293: two confirmations", func(ask middleware.Middleware) links { return links{ask, ask} }, []string{"hitl stands in the chain more than once"}, nil},
+		{"B293: two confirmations", func(ask middleware.Middleware) links { return links{ask, ask} }, []string{"hitl is in the chain more than once"}, nil},
 		{"two confirmations, the second after the call has changed", func(ask middleware.Middleware) links {
 			return links{ask, around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				call.Arguments = append([]byte(" "), call.Arguments...)
 				return next.CallTool(ctx, call)
 			}), ask}
-		}, []string{"hitl stands in the chain more than once"},
+		}, []string{"hitl is in the chain more than once"},
 			[]string{"a person was asked 2 times about one dangerous call", "a person was asked again for each attempt"}},
-		{"B157: two retries", func(ask middleware.Middleware) links { return links{ask, quick(), quick()} }, []string{"retry stands in the chain more than once"}, nil},
+		{"B157: two retries", func(ask middleware.Middleware) links { return links{ask, quick(), quick()} }, []string{"retry is in the chain more than once"}, nil},
 		{"two caches", func(ask middleware.Middleware) links {
 			return links{ask, cache.New(cache.Options{}), cache.New(cache.Options{})}
 		},
-			[]string{"cache stands in the chain more than once"}, nil},
+			[]string{"cache is in the chain more than once"}, nil},
 		{"two rate limits", func(ask middleware.Middleware) links { return links{ask, slow(), slow()} },
-			[]string{"warning: ratelimit stands in the chain more than once"}, nil},
+			[]string{"warning: ratelimit is in the chain more than once"}, nil},
 		{"a call of next that is made twice", func(ask middleware.Middleware) links {
 			return links{ask, around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				_, _ = next.CallTool(ctx, call)
@@ -233,16 +233,16 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			})}
 		}, nil, nil},
 		{"a guard that is not innermost", func(ask middleware.Middleware) links { return links{ask, chain.Guard, quick()} },
-			[]string{"guard stands outside retry: what it has let through can still be changed or repeated"}, nil},
+			[]string{"guard is outside retry: what it has let through can still be changed or repeated"}, nil},
 
 		{"a mistake across a nested chain, past middlewares without Describe", func(ask middleware.Middleware) links {
 			return links{pass, chain.Standard{Outermost: links{pass}, Retry: quick()}.Middleware(), pass, chain.New(pass, ask).Then}
-		}, []string{"retry stands outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
+		}, []string{"retry is outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
 		{"a mistake in one link that is built by hand", func(ask middleware.Middleware) links {
 			return links{func(next middleware.ToolCaller) middleware.ToolCaller {
 				return fault.Recover(quick()(ask(next)))
 			}}
-		}, []string{"retry stands outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
+		}, []string{"retry is outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -347,7 +347,7 @@ func TestVerifyReadsWhateverHangsBeforeAnExecutor(t *testing.T) {
 	d := new(double)
 	ask := hitl.New(d, hitl.Options{})
 	wantProblems(t, "links that tell", chain.Verify(foreign{chain.Recover(), slow(), timeout.New(timeout.Options{}), cache.New(cache.Options{}), ask}),
-		[]string{"cache stands outside hitl", "ratelimit stands outside hitl", "ratelimit stands outside cache", "timeout stands outside hitl"})
+		[]string{"cache is outside hitl", "ratelimit is outside hitl", "ratelimit is outside cache", "timeout is outside hitl"})
 	wantProblems(t, "one without Describe hides the rest", chain.Verify(foreign{pass, quick(), ask}), nil)
 	synctest.Test(t, func(t *testing.T) { // where a millisecond is one, however busy the machine
 		wantProblems(t, "but not what it does", drive(foreign{pass, quick(), ask}, d.doubles()), []string{"a person was asked again"})
@@ -369,7 +369,7 @@ func (turning) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, 
 func TestVerifyEndsForAnyDescription(t *testing.T) {
 	t.Parallel()
 	c := chain.New(func(middleware.ToolCaller) middleware.ToolCaller { return turning{} }, quick(), hitl.New(nil, hitl.Options{}))
-	wantProblems(t, "turning", chain.Verify(c), []string{"retry stands outside hitl"})
+	wantProblems(t, "turning", chain.Verify(c), []string{"retry is outside hitl"})
 }
 
 func TestVerifyGivesNoWayPastTheGuard(t *testing.T) {

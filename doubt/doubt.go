@@ -10,7 +10,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,8 +61,6 @@ const (
 	NotHappened         // the call that repeats it goes on
 )
 
-const reconcileTimeout = 10 * time.Second
-
 // New returns a middleware that holds the repetition of a call in doubt. Its place is
 // outside the confirmation. Calls that are made at the same time do not hold each other.
 func New(o Options) middleware.Middleware {
@@ -74,7 +74,7 @@ func New(o Options) middleware.Middleware {
 	if o.Entity == nil {
 		o.Entity = func(middleware.Call) string { return "" }
 	}
-	asking := &bounded.Bound{Limit: reconcileTimeout, Name: "doubt: Options.Reconcile", Logger: o.Logger, Late: new(atomic.Uint64)}
+	asking := &bounded.Bound{Limit: 10 * time.Second, Name: "doubt: Options.Reconcile", Logger: o.Logger, Late: new(atomic.Uint64)}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return &doubter{Options: o, next: next, asking: asking}
 	}
@@ -87,7 +87,6 @@ type doubter struct {
 	asking *bounded.Bound
 }
 
-// Describe implements [middleware.Describer].
 func (d *doubter) Describe() middleware.Description {
 	return middleware.Description{Kind: "doubt", Next: d.next}
 }
@@ -125,7 +124,6 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 
 var errGone = errors.New("doubt: its goroutine has ended")
 
-// make makes a call. First are the calls in doubt that it repeats.
 func (d *doubter) make(ctx context.Context, call middleware.Call, effect effect, first []*entry) (res *mcp.CallToolResult, err error) {
 	err = middleware.OutcomeUnknown(call, errGone)
 	defer func() { d.over(ctx, call, effect, first, res, err) }()
@@ -157,7 +155,6 @@ func (d *doubter) over(ctx context.Context, call middleware.Call, effect effect,
 	}
 }
 
-// begin enters a call whose outcome is unknown.
 func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect) {
 	e := &entry{
 		Call:  Call{ID: call.ID, Scope: call.Scope, Server: call.Tool.Server, Tool: call.Tool.Name(), Time: time.Now().UTC()},
@@ -167,8 +164,7 @@ func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect
 	d.note(ctx, "in doubt", e, "")
 }
 
-// reconciled asks the host about each call in doubt, and returns those that still are. The
-// error holds the call that repeats one which has happened.
+// reconciled asks the host about each call in doubt, and returns those that still are. The error holds a repetition.
 func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*entry) (open []*entry, err error) {
 	if d.Reconcile == nil {
 		return all, nil
@@ -191,7 +187,6 @@ func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*e
 	return open, nil
 }
 
-// read makes a call that only reads, whose result may settle what is in doubt.
 func (d *doubter) read(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if d.Ledger.empty() {
 		return d.next.CallTool(ctx, call)
@@ -253,8 +248,45 @@ func raised(ctx context.Context, call middleware.Call, since time.Time) (context
 	return ctx, call
 }
 
-// note records and logs what became of a call in doubt.
 func (d *doubter) note(ctx context.Context, what string, e *entry, why string) {
 	callstate.Of(ctx).Decide("doubt", what, why)
 	d.Logger.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)
 }
+
+// ErrHeld is in the tree of every error by which this package holds a call.
+var ErrHeld = errors.New("doubt: held")
+
+// A HeldError reports that a call was not made, since an earlier one with the same effect
+// may have happened, or has.
+type HeldError struct {
+	fault.Final
+
+	Tool     *middleware.Tool
+	Since    time.Time // when the earlier call was made
+	Read     string    // the tool that shows whether it happened, as "server/tool"; "" if none is known
+	Happened bool      // the earlier call has happened
+}
+
+func (e *HeldError) Error() string {
+	may := "may have happened; look whether it did"
+	if e.Happened {
+		may = "has happened"
+	}
+	return fmt.Sprintf("doubt: %s was held: a call with the same effect, made at %s, %s", e.Tool, e.Since.UTC().Format(time.RFC3339), may)
+}
+
+func (e *HeldError) ForModel() string {
+	tool := e.Tool.ModelName()
+	earlier := fmt.Sprintf("%s was not called: an earlier call with the same effect, %s ago, ", tool, time.Since(e.Since).Round(time.Second))
+	if e.Happened {
+		return earlier + "has happened. Call it again only if it is to happen once more."
+	}
+	look := "Look first, with a tool that only reads, whether it did."
+	if server, name, ok := strings.Cut(e.Read, "/"); ok {
+		read := middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}
+		look = "Look first whether it did, with " + read.ModelName() + "."
+	}
+	return earlier + "may have happened. " + look + " If it did not, call it again, which needs the user's agreement."
+}
+
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }

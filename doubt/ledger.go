@@ -44,8 +44,7 @@ type Ledger struct {
 	entries []*entry // by time
 }
 
-// An effect tells calls of one tool with the same effect from others: the kind of the
-// digest, and the digest. The zero value is that of a call whose record is all there is.
+// An effect is equal for calls of one tool with the same effect. The zero value is that of an incomplete record.
 type effect struct {
 	kind byte
 	sum  [sha256.Size]byte
@@ -121,7 +120,6 @@ func (l *Ledger) match(fits func(*entry) bool) []*entry {
 	return slices.DeleteFunc(slices.Clone(l.entries), func(e *entry) bool { return !fits(e) })
 }
 
-// find returns the entries of calls with the same effect.
 func (l *Ledger) find(call *middleware.Call, effect effect) []*entry {
 	server, name := call.Tool.Server, call.Tool.Name()
 	var shown json.RawMessage // the arguments as a record has them
@@ -144,8 +142,7 @@ func (l *Ledger) find(call *middleware.Call, effect effect) []*entry {
 	})
 }
 
-// hold marks the entries as those of which the model has learned, and reports whether it
-// had not before. A read that is known shows whether they have happened.
+// hold marks the entries as told to the model, with the read that shows their effect, and reports whether one is new.
 func (l *Ledger) hold(all []*entry, read string) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,19 +2,18 @@ package hitl
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
+	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -182,7 +181,7 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 		return yes, err // given since the last look
 	}
 	if held, ok := a.held.Take(waiting.KeyOf(ctx, &q.call)); ok {
-		if held.grounds == grounds(ctx, q.call.Tool) {
+		if held.once == entries.Once(ctx, &q.call) {
 			defer held.place.Leave()
 			held.call, held.place = q.call, q.place
 			q = held
@@ -190,21 +189,14 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 			a.expire(context.WithoutCancel(ctx), held)
 		}
 	}
-	yes, err := a.question(ctx, q)
+	yes, found, err := a.left(ctx, q.call)
+	if !found {
+		yes, err = a.question(ctx, q)
+	}
 	if denied, ok := errors.AsType[*DeniedError](err); ok && !denied.own || isWaiting(err) {
 		question.No = err
 	}
 	return yes, err
-}
-
-// grounds returns why a person is asked, without what only time changes.
-func grounds(ctx context.Context, tool *middleware.Tool) string {
-	var b strings.Builder
-	b.WriteString(tool.Explain())
-	for _, s := range callstate.Of(ctx).Record().Sources {
-		fmt.Fprintf(&b, "%q %q %q %t %q\n", s.Argument, s.From, s.Tool, s.Trusted, s.Rule)
-	}
-	return b.String()
 }
 
 func isWaiting(err error) bool {
@@ -236,7 +228,7 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if s.Until.Before(yes.until) {
 		yes.until = s.Until
 	}
-	approved := approval(yes.id, &call, nil, nil, yes.until)
+	approved := entries.Question(yes.id, &call, nil, nil, yes.until)
 	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
 	if err := a.Store.Add(context.WithoutCancel(ctx), approved); errors.Is(err, approvals.ErrNoEffect) {
 		return nil, false, nil // taken back since it was found
@@ -279,7 +271,7 @@ func (a *asker) open(ctx context.Context, q *query) error {
 		return nil
 	}
 	q.id = rand.Text()
-	if err := a.Store.Add(context.WithoutCancel(ctx), approval(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
+	if err := a.Store.Add(context.WithoutCancel(ctx), entries.Question(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
 		return a.storeFailed(ctx, &q.call, err)
 	}
 	return nil
@@ -289,12 +281,13 @@ func (a *asker) open(ctx context.Context, q *query) error {
 // stricter call to ask about, or an error. A call whose patience is over ends first.
 func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middleware.Call, err error) {
 	if q.asked == nil {
+		q.once = entries.Once(ctx, &q.call)
 		q.asked = a.confirm(ctx, q)
 	}
 	got, late, err := q.asked.Await(ctx, q.patience)
 	if errors.Is(err, waiting.ErrImpatient) {
-		q.grounds = cmp.Or(q.grounds, grounds(ctx, q.call.Tool))
 		a.park(context.WithoutCancel(ctx), waiting.KeyOf(ctx, &q.call), q)
+		q.asked.Park()
 		return nil, nil, &WaitingError{Tool: q.call.Tool, Where: q.where, Until: q.deadline}
 	}
 	defer q.asked.Settled()
@@ -356,7 +349,8 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	case got.err != nil:
 		return nil, nil, failed(got.err)
 	case d.Verdict != Approved:
-		a.habits.Decided(habitOf(*call), false, "", nil)
+		a.habits.Decided(call, false, "")
+		a.takeBack(ctx, call)
 		return nil, nil, end(approvals.Denied, "denied", &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By})
 	}
 	if now, err := callstate.Extra(call); err != nil || !bytes.Equal(now, q.extra) {
@@ -366,14 +360,14 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	change := approvals.Change{To: approvals.Approved, By: d.By, Until: time.Now().Add(a.Lifetime)}
 	if o.edited {
 		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
-			err = fmt.Errorf("the edited arguments: %w", err)
+			err = errors.New("the edited arguments: " + err.Error()) // the model has not written them
 			return nil, nil, end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err, own: true})
 		}
 		if approved.Tool.Safety() < call.Tool.Safety() {
 			_ = end(approvals.Void, "asked again", nil)
 			return nil, &approved, nil
 		}
-		change.Edited, change.Arguments = true, hash(approved.Arguments)
+		change.Edited, change.Arguments = true, entries.Hash(approved.Arguments)
 	}
 	if err = a.advance(context.WithoutCancel(ctx), q.id, change); err == nil {
 		err = a.remember(ctx, approved, got)
@@ -381,7 +375,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	if err != nil {
 		return nil, nil, end(approvals.Void, "denied", a.storeFailed(ctx, call, err))
 	}
-	a.habits.Decided(habitOf(approved), true, d.By, approved.Arguments)
+	a.habits.Decided(&approved, true, d.By)
 	o.what = "approved"
 	a.decided(ctx, call, o)
 	return &agreed{

@@ -33,7 +33,7 @@ type query struct {
 	patience time.Duration          // of the call; 0 until the deadline
 	where    string                 // the question is found when that is over
 	asked    *waiting.Asked[answer] // nil before the confirmer is asked
-	grounds  string                 // for which it was asked, if it is held
+	once     string                 // of the call, and of why it is asked about
 }
 
 type answer struct {
@@ -76,6 +76,7 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 			a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
 			return answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 		},
+		Left: func(ctx context.Context, got answer) bool { return a.leave(ctx, q, got) },
 		Late: func(ctx context.Context, got answer) { a.late(ctx, q, got) },
 	})
 }
@@ -158,17 +159,5 @@ func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.R
 			return call, fmt.Errorf("they are not valid: %w", err)
 		}
 	}
-	judge := callstate.JudgeOf(ctx)
-	if judge == nil {
-		return call, nil
-	}
-	tool, err := judge(ctx, call)
-	switch {
-	case err != nil:
-		return call, fmt.Errorf("they cannot be classed: %w", err)
-	case tool == nil || tool.Server != call.Tool.Server || tool.Name() != call.Tool.Name() || tool.Digest != call.Tool.Digest:
-		return call, errors.New("they were classed as those of another tool")
-	}
-	call.Tool = tool
-	return call, nil
+	return callstate.JudgeAgain(ctx, call)
 }

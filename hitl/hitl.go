@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -40,7 +41,7 @@ func TwoPeople(first, second Confirmer) Confirmer {
 		panic("hitl: TwoPeople was given a nil Confirmer")
 	}
 	return ConfirmerFunc(func(ctx context.Context, request Request) (Decision, error) {
-		request.Offers = nil
+		request.Offers, request.Ends = nil, nil
 		one, err := first.Confirm(ctx, request)
 		if err != nil || one.Verdict != Approved {
 			return one, err
@@ -96,6 +97,8 @@ type Request struct {
 	// in the first, each with what it may be then.
 	Offers []Offer
 	Free   Pattern
+	// Ends are how long an approval for always may stand, the host's limit last, which holds if nothing is chosen.
+	Ends []approvals.End
 	// Suggestion is what to remember, if the last approvals of this tool follow a rule, as a
 	// sentence that is safe to show; "" for none.
 	Suggestion string
@@ -118,7 +121,7 @@ func (r Request) Digest() string {
 	if err != nil {
 		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
 	}
-	return hash(form)
+	return entries.Hash(form)
 }
 
 // Reasons returns what the call's class rests on, one reason a line, as the tool's [middleware.Tool.Explain]
@@ -156,12 +159,22 @@ func (r Request) Choices() []Choice {
 		for remember := Session; remember <= o.Longest; remember++ {
 			until := "for this session"
 			if remember == Always {
-				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006")
+				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006") + " at the latest"
 			}
 			choices = append(choices, Choice{kind + "-" + remember.String(), what + ", " + until, Decision{Verdict: Approved, Remember: remember, Offer: i}})
 		}
 	}
 	return choices
+}
+
+// End returns how long the one of Ends with a name is, and 0 for no name.
+func (r Request) End(name string) (lifetime time.Duration, ok bool) {
+	for _, e := range r.Ends {
+		if e.Name == name {
+			return e.Lifetime, true
+		}
+	}
+	return 0, name == ""
 }
 
 // Leave returns the request with the named members left free in its first offer, for a
@@ -190,10 +203,7 @@ func (r Request) Caution() string {
 }
 
 func (r Request) misread() string {
-	form, err := canonical.AppendObject(nil, r.Arguments)
-	if err != nil {
-		return "" // such arguments are not sent
-	}
+	form, _ := canonical.AppendObject(nil, r.Arguments) // ambiguous ones are not sent
 	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
 		return `it has characters that can be taken for others; they are written as \u and their number`
 	}
@@ -224,6 +234,9 @@ type Decision struct {
 	// Remember is how long a yes stands; the zero value is for this call alone. More
 	// than the offer's Longest, or what is not listed, is for this call alone too.
 	Remember Remember
+	// Lifetime is how long an approval for always stands, one of Request.Ends; zero, and more than the host's
+	// limit, mean that limit.
+	Lifetime time.Duration
 	// Offer is which of Request.Offers is remembered; the zero value is the first: exactly these arguments, as
 	// edited. One that was not shown, or that does not cover the arguments as edited, remembers nothing.
 	Offer int

@@ -2,34 +2,15 @@ package hitl
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 )
-
-// approval returns a question as the store keeps it.
-func approval(id string, call *middleware.Call, extra []byte, drafted []drafts.Draft, until time.Time) approvals.Approval {
-	asked := approvals.Approval{
-		ID: id, State: approvals.Pending, Server: call.Tool.Server, Tool: call.Tool.Name(), Definition: call.Tool.Digest.String(),
-		Class: call.Tool.Safety().String(), Scope: call.Scope, CallID: call.ID, Arguments: hash(call.Arguments), Until: until,
-	}
-	if extra != nil {
-		asked.Extra = hash(extra)
-	}
-	for _, d := range drafted {
-		asked.Drafts = append(asked.Drafts, approvals.Draft{ID: d.ID, Digest: d.Digest})
-	}
-	return asked
-}
-
-func hash(b []byte) string { return middleware.Digest(sha256.Sum256(b)).String() }
 
 // advance records a step, and logs if it has no effect.
 func (a *asker) advance(ctx context.Context, id string, change approvals.Change) error {
@@ -51,14 +32,9 @@ func (a *asker) storeFailed(ctx context.Context, call *middleware.Call, err erro
 	return &DeniedError{Tool: call.Tool, Err: err}
 }
 
-// late records an answer that came when the question was over. It may run on the
-// confirmer's goroutine, where a store's panic would end the process.
+// late records an answer that came when the question was over.
 func (a *asker) late(ctx context.Context, q query, got answer) {
-	defer func() {
-		if v := recover(); v != nil {
-			a.panicked(ctx, "hitl: the store panicked at a late answer", redact.Said{Call: q.call, Value: v})
-		}
-	}()
+	defer a.survive(ctx, q.call)
 	if got.err != nil {
 		return // most confirmers report that they were interrupted
 	}
@@ -91,4 +67,11 @@ func (a *asker) decided(ctx context.Context, call *middleware.Call, o outcome) {
 
 func (a *asker) panicked(ctx context.Context, message string, v any) {
 	a.Logger.LogAttrs(ctx, slog.LevelError, message, slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+}
+
+// survive keeps a store's panic from ending the process, on the confirmer's goroutine.
+func (a *asker) survive(ctx context.Context, call middleware.Call) {
+	if v := recover(); v != nil {
+		a.panicked(ctx, "hitl: the store panicked", redact.Said{Call: call, Value: v})
+	}
 }

@@ -27,7 +27,8 @@ type Options struct {
 	// Patience returns how long a call waits for its answer, and where the person finds the
 	// question then, such as "on the approvals page". After that time the call ends with a
 	// [*WaitingError], and the question stays open until Timeout is over: the identical call
-	// takes the answer, once. Nil, and a time of 0, mean that a call waits until Timeout.
+	// takes the answer, once, also in another process with the same Store. Nil, and a time of
+	// 0, mean that a call waits until Timeout.
 	Patience func(ctx context.Context) (wait time.Duration, where string)
 	// Waiting is called every five seconds while a call waits for an answer, with the time that it has waited,
 	// so that a host can report it to its client: elicit.Progress does. Nil reports nothing.

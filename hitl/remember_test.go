@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -172,7 +174,7 @@ func TestRememberedRules(t *testing.T) {
 		t.Fatalf("got %v, %v; want one that was used twice", all, err)
 	}
 	revoke = func() { _ = store.Forget(t.Context(), all[0].Scope, all[0].ID) }
-	if err := call("drafts/e"); err == nil || !strings.Contains(middleware.ForModel(err), "taken back") {
+	if err := call("drafts/e"); err == nil || !strings.Contains(middleware.ForModel(err), "taken back") || strings.Contains(err.Error(), "do not call it again") {
 		t.Errorf("what was taken back while the call waited: %v, %q", err, middleware.ForModel(err))
 	}
 	e.want(t, 6)
@@ -181,6 +183,55 @@ func TestRememberedRules(t *testing.T) {
 		t.Error(err)
 	}
 	p.want(t, 5)
+}
+
+// The person chooses when an approval for always ends, and never later than the host's limit.
+func TestEndIsChosen(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	typed := func(text string) hitl.Confirmer { return terminal.New(strings.NewReader(text), io.Discard) }
+	given := func(d time.Duration) hitl.Confirmer {
+		return &person{decision: hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always, Lifetime: d}}
+	}
+	for _, tt := range []struct {
+		name    string
+		confirm hitl.Confirmer
+		limit   time.Duration
+		want    time.Duration // 0 if nothing is remembered
+	}{
+		{"none", given(0), 10 * day, 10 * day},
+		{"a day", given(day), 10 * day, day},
+		{"more than the limit", given(11 * day), 10 * day, 10 * day},
+		{"less than nothing", given(-day), 10 * day, 0},
+		{"typed: nothing", typed("a\n\n"), 0, 30 * day},
+		{"typed: a number", typed("a\n2\n"), 0, 7 * day},
+		{"typed: a name", typed("a\n1 day\n"), 0, day},
+		{"typed: the limit", typed("a\n10 days\n"), 10 * day, 10 * day},
+		{"typed: more than the limit", typed("a\n30 days\na\n1 week\n"), 10 * day, 7 * day},
+		{"typed: a limit below all", typed("a\n"), time.Hour, time.Hour},
+		{"typed: for the session", typed("s\n"), 0, 8 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := approvals.NewMemory()
+			c := hitl.New(tt.confirm, hitl.Options{Remember: hitl.Always, AlwaysLifetime: tt.limit, Store: store})(guarded(new(executor)))
+			if _, err := c.CallTool(t.Context(), deletes(t)); err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			all, err := store.List(t.Context())
+			if got := time.Duration(0); err != nil || len(all) == 1 && all[0].Until.Sub(all[0].Since) != tt.want || len(all) == 0 && tt.want != got {
+				t.Errorf("%s: got %+v, %v; want %v", tt.name, all, err, tt.want)
+			}
+		})
+	}
+	var out strings.Builder
+	r := asks(t, `{}`)
+	r.Offers, r.Ends = []hitl.Offer{{Longest: hitl.Always, Lifetime: 10 * day}}, approvals.Ends(10*day)
+	_, err := terminal.New(strings.NewReader("a\n2 days\nn\n"), &out).Confirm(t.Context(), r)
+	for _, want := range []string{"[1] 1 day  [2] 1 week  [3] 10 days  [Enter] 10 days, until ", `"2 days" is none of these; nothing was decided`} {
+		if err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s, %v", want, &out, err)
+		}
+	}
 }
 
 // An attempt that was not sent leaves the call to the next, unless the standing approval was taken back meanwhile.

@@ -3,17 +3,16 @@ package hitl
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/internal/habits"
+	"github.com/fairlead-go/fairlead/hitl/internal/entries"
+	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Remember is for how long an approval stands. The zero value is for one call.
@@ -68,6 +67,9 @@ func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 		return
 	}
 	r.Offers = []Offer{{Longest: a.Remember, Lifetime: a.AlwaysLifetime}}
+	if a.Remember == Always {
+		r.Ends = approvals.Ends(a.AlwaysLifetime)
+	}
 	if a.Patterns != nil {
 		for _, p := range a.Patterns(ctx, call) {
 			if p.Covers(call.Arguments) {
@@ -80,22 +82,8 @@ func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 	}
 	if a.OfferMembers {
 		r.Free = approvals.Free(call.Arguments)
-		r.Suggestion = a.suggestion(call)
+		r.Suggestion = a.habits.Suggestion(&call)
 	}
-}
-
-// suggestion describes the rule that covers a call and the last ones, "" for none.
-func (a *asker) suggestion(call middleware.Call) string {
-	calls, by := a.habits.Last(habitOf(call))
-	rule := approvals.Rule(call.Arguments, calls)
-	if rule == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s approved the last calls of this tool and denied none; you may remember: %s", cmp.Or(safetext.Line(by), "A person"), rule)
-}
-
-func habitOf(call middleware.Call) habits.Tool {
-	return habits.Tool{Scope: call.Scope, Server: call.Tool.Server, Name: call.Tool.Name(), Definition: call.Tool.Digest.String(), Class: call.Tool.Safety().String()}
 }
 
 // remember records an approval that is to stand. What was not offered is not
@@ -105,10 +93,7 @@ func (a *asker) remember(ctx context.Context, approved middleware.Call, got answ
 	if d.Remember == Once || len(got.offers) == 0 {
 		return nil
 	}
-	kept := approvals.Standing{
-		ID: rand.Text(), Scope: approved.Scope, Server: approved.Tool.Server, Tool: approved.Tool.Name(), By: d.By,
-		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Since: time.Now(), Until: time.Now().Add(a.AlwaysLifetime),
-	}
+	kept := entries.Standing(&approved, d.By, time.Now().Add(min(cmp.Or(d.Lifetime, a.AlwaysLifetime), a.AlwaysLifetime)))
 	if d.Remember == Session {
 		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
 	}
@@ -132,7 +117,7 @@ var errNotOffered = errors.New("it was not offered")
 // fill sets what a standing approval covers to what the person chose.
 func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err error) {
 	d := got.decision
-	if d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
+	if d.Lifetime < 0 || d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
 		return errNotOffered
 	}
 	switch o := got.offers[d.Offer]; {
@@ -174,4 +159,79 @@ func (a *asker) find(ctx context.Context, call middleware.Call) (approvals.Stand
 		}
 	}
 	return approvals.Standing{}, false
+}
+
+// leave records a decision that was made while no call waits, for the identical call to take
+// in any process that has the store. It is false if a call has taken the question up, if the
+// store fails, and for what the store does not hold: edited arguments, and a decision on drafts.
+func (a *asker) leave(ctx context.Context, q query, got answer) (left bool) {
+	defer a.survive(ctx, q.call)
+	ctx = context.WithoutCancel(ctx)
+	key, d, tool := waiting.KeyOf(ctx, &q.call), got.decision, q.call.Tool
+	if got.err != nil || d.Arguments != nil || a.drafts.Commits(tool) || tool.Digest == (middleware.Digest{}) {
+		return false
+	}
+	held, ok := a.held.Take(key)
+	if !ok {
+		return false
+	}
+	left = true
+	defer func() {
+		if left { // also if the store panics
+			held.asked.Cancel()
+			held.place.Leave()
+		}
+	}()
+	kept := entries.Standing(&q.call, d.By, q.deadline)
+	kept.ID, kept.Arguments, kept.Once, kept.Denied, kept.Reason = q.id, q.once, true, d.Verdict != Approved, d.Reason
+	change, o := approvals.Change{To: approvals.Approved, By: d.By, Until: q.deadline}, outcome{what: "approved", by: d.By, took: time.Since(q.began)}
+	if kept.Denied {
+		change.To, o.what = approvals.Denied, "denied"
+		a.takeBack(ctx, &q.call)
+	}
+	err := a.Store.Remember(ctx, kept)
+	if err == nil && !kept.Denied {
+		err = a.remember(ctx, q.call, got)
+	}
+	if err == nil {
+		err = a.advance(ctx, q.id, change)
+	}
+	if err != nil {
+		_ = a.storeFailed(ctx, &q.call, errors.Join(err, a.Store.Forget(ctx, kept.Scope, kept.ID)))
+		a.held.Hold(key, held, held.deadline, func() { a.expire(ctx, held) })
+		return false
+	}
+	a.habits.Decided(&q.call, !kept.Denied, d.By)
+	a.decided(ctx, &q.call, o)
+	return true
+}
+
+// left takes the decision on an identical call that was made while none waited.
+func (a *asker) left(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
+	if a.Patience == nil {
+		return nil, false, nil
+	}
+	s, found, err := entries.Take(context.WithoutCancel(ctx), a.Store, &call)
+	if err != nil {
+		return nil, true, a.storeFailed(ctx, &call, err)
+	}
+	if !found {
+		return nil, false, nil
+	}
+	callstate.Of(ctx).Answered(s.By, "earlier, while no call waited")
+	a.decided(ctx, &call, outcome{what: "taken", by: s.By, took: time.Since(s.Since)})
+	if s.Denied {
+		return nil, true, &DeniedError{Tool: call.Tool, Reason: s.Reason, By: s.By}
+	}
+	return &agreed{call: call, shown: call.Tool.Safety(), id: s.ID, by: s.By, until: s.Until, spent: true}, true, nil
+}
+
+// takeBack ends the approvals of identical calls that no call has taken.
+func (a *asker) takeBack(ctx context.Context, call *middleware.Call) {
+	if a.Patience == nil {
+		return
+	}
+	if err := entries.TakeBack(context.WithoutCancel(ctx), a.Store, call); err != nil {
+		_ = a.storeFailed(ctx, call, err) // they end by themselves
+	}
 }

@@ -3,6 +3,7 @@ package hitl_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -122,6 +123,23 @@ func TestAnotherCallTakesNoDecision(t *testing.T) {
 	}
 }
 
+// An open question is not for a call that is asked about for other reasons.
+func TestAnOpenQuestionIsForItsReasons(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
+		c := hitl.New(r, hitl.Options{Timeout: time.Minute, Patience: func(context.Context) (time.Duration, string) { return time.Second, "on a page" }})(guarded(e))
+		wantWaiting(t, c, deletes(t))
+		ctx := callstate.Begin(t.Context())
+		callstate.Of(ctx).Traced([]callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}})
+		if _, err := c.CallTool(ctx, deletes(t)); r.asked.Load() != 2 || err == nil {
+			t.Errorf("asked %d times, %v; want a question of its own", r.asked.Load(), err)
+		}
+		time.Sleep(time.Hour)
+		e.want(t, 0)
+	})
+}
+
 // A question that was left open ends by itself, and gives its place back; a decision that
 // no call has taken is worth nothing then.
 func TestAQuestionThatIsLeftOpenEnds(t *testing.T) {
@@ -146,11 +164,17 @@ func TestAQuestionThatIsLeftOpenEnds(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			wantWaiting(t, c, deletes(t))
+			_, err = c.CallTool(t.Context(), other)
+			wantDenied(t, nil, err) // each question has given its place back once
 			if e.want(t, 0); r.asked.Load() != 3 {
 				t.Errorf("asked %d times, want three times", r.asked.Load())
 			}
 			time.Sleep(time.Hour)
-			if got := store.count(); len(got) != 1 || got["pending denied"] != 3 {
+			want := map[string]int{"pending denied": 3}
+			if answered {
+				want = map[string]int{"pending denied": 2, "pending approved": 1} // nothing was spent
+			}
+			if got := store.count(); !maps.Equal(got, want) {
 				t.Errorf("the questions went %v", got)
 			}
 		})

@@ -245,7 +245,7 @@ var stillWrong = strings.Fields(`object_store printer_driver opening_hours verif
 	raise_credit_limit enable_remote_access disable_logging_alerts`)
 
 // TestProbes holds the probes of testdata, which were written before the rules. Their
-// classes of fault are in docs/reference/inference.md.
+// classes of fault are in infer/testdata/README.md.
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	fine := map[string][]annotation.Safety{

@@ -129,8 +129,7 @@ func (d *act) fits(o *object) bool {
 	return given && whole && has(o.last.sense, d.head) && o.last.sense&d.not == 0
 }
 
-// An act is a row of what a verb does to an object: a verb with one of the senses in verb and all those in also.
-// A condition on the object that is 0 always holds.
+// An act is what a verb with one sense of verb and all of also does to an object. A condition of 0 always holds.
 type act struct {
 	verb, also sense
 	any, with  sense // the object has a word with one of these, and one with one of those

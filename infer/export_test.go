@@ -15,7 +15,7 @@ type Entry struct {
 // Entries lists the lexicon.
 func Entries() []Entry {
 	var out []Entry
-	for _, e := range entries(lexicon) {
+	for _, e := range lexicon() {
 		out = append(out, Entry{e.group, e.base})
 	}
 	return out
@@ -24,7 +24,7 @@ func Entries() []Entry {
 // WithoutEach calls f once for each entry of the lexicon, while the lexicon does
 // not have it. Nothing else may infer at the same time.
 func WithoutEach(f func(gone Entry)) {
-	all, lexed := words(), entries(lexicon)
+	all, lexed := words(), lexicon()
 	sharing := make(map[string][]entry) // the entries that have a form of these letters
 	for _, e := range lexed {
 		for written := range e.forms {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A keeping is what a word tells about how long the result of a read stays true.
+// A keeping is what a word implies about how long the result of a read stays true.
 type keeping uint16
 
 const (
@@ -55,55 +55,48 @@ var freshIndex = sync.OnceValue(func() map[string]keeping {
 		name, words, _ := strings.Cut(line, ":")
 		for entry := range strings.FieldsSeq(words) {
 			first, second, two := strings.Cut(entry, "-")
-			word := []byte(first)
-			word = word[:singular(word)]
+			word := inSingular(first)
 			if two {
-				m[string(word)] |= begins
-				other := []byte(second)
-				word = append(append(word, ' '), other[:singular(other)]...)
+				m[word] |= begins
+				word += " " + inSingular(second)
 			}
-			m[string(word)] |= keepings[name]
+			m[word] |= keepings[name]
 		}
 	}
 	return m
 })
 
-// A look is what the words of a text tell.
+// A look is what the words of a text imply.
 type look struct {
-	words  [16]string // the first one of each keeping
-	pair   [2 * maxWord]byte
-	begin  int     // where the last word begins in pair, which holds the one before it as well
-	end    int     // and where it ends
-	before keeping // of the last word alone
-	all    keeping // of all the words
-	lead   keeping // of the first
-	head   keeping // of the last one before a preposition that names something
-	bound  bool    // the preposition has come
+	words  [16]string    // the first one of each keeping
+	last   [maxWord]byte // the last word, in the singular
+	end    int           // of last
+	before keeping       // of the last word alone
+	all    keeping       // of all the words
+	lead   keeping       // of the first
+	head   keeping       // of the last one before a preposition that names something
+	bound  bool          // the preposition has come
 }
 
 // maxWord is how many bytes of a word are looked at. No longer one has a keeping.
 const maxWord = 24
 
 func (l *look) add(w string) {
-	if l.end > 0 {
-		copy(l.pair[:], l.pair[l.begin:l.end])
-		l.begin = l.end - l.begin + 1
-		l.pair[l.begin-1] = ' '
-	}
-	l.end = l.begin + copy(l.pair[l.begin:l.begin+maxWord-1], w)
-	for i := l.begin; i < l.end; i++ {
-		if 'A' <= l.pair[i] && l.pair[i] <= 'Z' {
-			l.pair[i] += 'a' - 'A'
+	var lower [maxWord]byte
+	word := lower[:copy(lower[:], w)]
+	for i, c := range word {
+		if 'A' <= c && c <= 'Z' {
+			word[i] += 'a' - 'A'
 		}
 	}
-	l.end = l.begin + singular(l.pair[l.begin:l.end])
+	word = word[:singular(word)]
 	all, first := freshIndex(), l.all == 0
-	k := all[string(l.pair[l.begin:l.end])]
+	k := all[string(word)]
 	alone := k
 	if l.before&begins != 0 {
-		k = cmp.Or(all[string(l.pair[:l.end])]&^begins, k)
+		k = cmp.Or(all[string(l.last[:l.end])+" "+string(word)]&^begins, k)
 	}
-	l.before = alone
+	l.before, l.end = alone, copy(l.last[:], word)
 	if k &^= begins; k == 0 {
 		k = plain
 	}
@@ -121,15 +114,8 @@ func (l *look) add(w string) {
 }
 
 func (l *look) read(text string) {
-	for text != "" {
-		end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
-		if end < 0 {
-			end = len(text)
-		}
-		if end > 0 {
-			l.add(text[:end])
-		}
-		text = text[min(end+1, len(text)):]
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		l.add(w)
 	}
 }
 
@@ -152,6 +138,11 @@ func singular(w []byte) int {
 		}
 	}
 	return n - 1
+}
+
+func inSingular(w string) string {
+	word := []byte(w)
+	return string(word[:singular(word)])
 }
 
 // withFreshness adds how long the result of a tool stays true; for a write only whether it is a secret.

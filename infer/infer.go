@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,14 +53,13 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	t.r.read(def.Description)
 	t.c.listens = !t.v.firm || t.v.effect == reads
 	if def.InputSchema != nil {
-		t.c.walk(decoded(def.InputSchema), 0)
+		t.c.walk(schema.Decoded(def.InputSchema), 0)
 	}
 	t.decide()
 	return withFreshness(t.annotate(def, name), def, name)
 }
 
-// sharedPrefix counts the words that all names begin with, without a plain verb, since a catalogue may do one
-// thing only, and without the last word of any name.
+// sharedPrefix counts the words that all names begin with, but no plain verb and no last word of a name.
 func sharedPrefix(names [][]word) int {
 	for n := 0; len(names) > 1; n++ {
 		for _, name := range names {
@@ -80,14 +80,12 @@ type Options struct {
 	Size int
 }
 
-const defaultSize = 4096
-
 // New returns a middleware that classifies tools without evidence in their annotations. The call goes on with a
 // copy of the tool that has a digest and the inferred annotations, over which those that the host wrote win. Any
 // other tool passes unchanged, and so does one without a definition that can be written as JSON, which stays
 // Unknown. Without a catalogue, chain.Guard takes the class from here. New panics on a negative size.
 func New(opts Options) middleware.Middleware {
-	size := cmp.Or(opts.Size, defaultSize)
+	size := cmp.Or(opts.Size, 4096)
 	if size < 0 {
 		panic("infer: Options.Size is negative; it is how many definitions are remembered")
 	}
@@ -160,7 +158,6 @@ func fresh(tool *middleware.Tool) *classified {
 	return &classified{to: to, inferred: Tool(to.Definition)}
 }
 
-// longDescription is the longest description, in characters, of a simple tool.
 const longDescription = 100
 
 // annotate writes what was found as hints, with one piece of evidence for each.
@@ -205,8 +202,7 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	return a
 }
 
-// idempotent reports whether a settled verb leads the name of a change that takes nothing away and creates
-// nothing. An update counts if a parameter names its target.
+// idempotent reports whether the name's settled verb neither deletes nor creates. An update needs a target parameter.
 func (t *tool) idempotent(f finding) bool {
 	created := t.r.main.effect == adds || t.r.also.effect == adds
 	if t.v.verb.sense&settled == 0 || !f.effect.writes() || f.effect.dangerous() || created {

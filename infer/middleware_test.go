@@ -5,20 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // last returns the tool of the last call.
-func last(t *testing.T, r *testtool.Recorder) *middleware.Tool {
+func last(t *testing.T, r *recorder) *middleware.Tool {
 	t.Helper()
 	calls := r.Calls()
 	if len(calls) == 0 {
@@ -35,7 +35,7 @@ func call(t *testing.T, c middleware.ToolCaller, tool *middleware.Tool) error {
 
 func TestMiddlewareClasses(t *testing.T) {
 	t.Parallel()
-	r := new(testtool.Recorder)
+	r := new(recorder)
 	c := infer.New(infer.Options{})(r)
 	for _, tc := range []struct {
 		name string
@@ -69,7 +69,7 @@ func TestMiddlewareClasses(t *testing.T) {
 
 func TestMiddlewarePasses(t *testing.T) {
 	t.Parallel()
-	r := new(testtool.Recorder)
+	r := new(recorder)
 	c := infer.New(infer.Options{})(r)
 	classed := annotation.Annotations{Evidence: []annotation.Evidence{{Field: annotation.ReadOnlyHint, Value: "yes", Source: annotation.Declared}}}
 	for name, tool := range map[string]*middleware.Tool{
@@ -91,7 +91,7 @@ func TestMiddlewarePasses(t *testing.T) {
 // refuses what is dangerous or unknown; without it everything is unknown.
 func TestGuardTakesTheClass(t *testing.T) {
 	t.Parallel()
-	guarded := chain.Guard(new(testtool.Recorder))
+	guarded := chain.Guard(new(recorder))
 	inferred := chain.New(infer.New(infer.Options{})).Then(guarded)
 	for name, passes := range map[string]bool{"list_files": true, "write_note": true, "delete_file": false, "gadget": false} {
 		tool := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: name}}
@@ -118,7 +118,7 @@ func TestGuardTakesTheClass(t *testing.T) {
 }
 
 func TestMiddlewareRemembers(t *testing.T) { // not parallel: it counts allocations
-	r := new(testtool.Recorder)
+	r := new(recorder)
 	c := infer.New(infer.Options{Size: 2})(r)
 	tool := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: "list_files"}}
 	_ = call(t, c, tool)
@@ -151,7 +151,7 @@ func TestMiddlewareRemembers(t *testing.T) { // not parallel: it counts allocati
 
 func TestMiddlewareConcurrent(t *testing.T) {
 	t.Parallel()
-	r := new(testtool.Recorder)
+	r := new(recorder)
 	c := infer.New(infer.Options{Size: 3})(r)
 	defs := make([]*mcp.Tool, 6)
 	for i := range defs {
@@ -180,7 +180,7 @@ func TestMiddlewareContract(t *testing.T) {
 
 func TestMiddlewareKind(t *testing.T) {
 	t.Parallel()
-	c := infer.New(infer.Options{})(new(testtool.Recorder))
+	c := infer.New(infer.Options{})(new(recorder))
 	if k, ok := c.(middleware.Describer); !ok || k.Describe().Kind != "infer" {
 		t.Errorf("%T tells no kind", c)
 	}
@@ -230,4 +230,23 @@ func ExampleNew() {
 	// Output:
 	// runs list_files
 	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+}
+
+// A recorder keeps the calls that reach it and answers each with an empty result.
+type recorder struct {
+	mu    sync.Mutex
+	calls []middleware.Call
+}
+
+func (r *recorder) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, call)
+	return &mcp.CallToolResult{}, nil
+}
+
+func (r *recorder) Calls() []middleware.Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
 }

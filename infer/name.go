@@ -168,8 +168,7 @@ func (n phrase) deed() bool {
 	return n[0].is(verbs) && n[0].sense&manage == 0 && (n[0].form == base || last > 0 && !n[last].is(report))
 }
 
-// objectOf collects what the verb is done to: what follows it up to a preposition, or otherwise what is before
-// it.
+// objectOf collects what the verb is done to: what follows it up to a preposition, or else what is before it.
 func objectOf(ws []word, at int) (o object) {
 	for i := at + 1; i < len(ws) && (!ws[i].is(prep) || ws[at].is(run|seals)); i++ {
 		o.add(&ws[i])

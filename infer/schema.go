@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 // Limits on what is looked at of a schema. What lies beyond them gives no cue.
 const (
-	maxSchemaBytes = 4 << 20
 	maxSchemaDepth = 6
 	maxSchemaNodes = 20000
 	maxChoice      = 128
@@ -36,23 +34,6 @@ type cues struct {
 	named    bool    // a parameter names what is acted on
 	listens  bool    // descriptions of parameters are read
 	nodes    int
-}
-
-// decoded returns a schema as an object, nil if it is none.
-func decoded(schema any) (object map[string]any) {
-	defer func() {
-		if recover() != nil { // a MarshalJSON of somebody else's
-			object = nil
-		}
-	}()
-	if object, ok := schema.(map[string]any); ok {
-		return object
-	}
-	raw, err := json.Marshal(schema)
-	if err != nil || len(raw) > maxSchemaBytes || json.Unmarshal(raw, &object) != nil {
-		return nil
-	}
-	return object
 }
 
 // walk goes through the properties of a schema, by name, and of those nested in it. It follows no references.

@@ -232,8 +232,7 @@ func (r *reading) phrase(ws []word) finding {
 	return finding{effect: reads, place: saysNoDeed, word: begins.entry()}
 }
 
-// things reports whether a phrase begins with the name of some things, in few words up to a preposition. One
-// unknown word in the singular may be a verb, unless told.
+// things reports whether a phrase begins with a name of things. One unknown singular may be a verb, unless told.
 func things(ws []word, told bool) bool {
 	end := slices.IndexFunc(ws, func(w word) bool { return w.is(english | prep | and) })
 	switch {
@@ -418,8 +417,7 @@ func saved(ws []word, i int) bool {
 	return ws[i-1].is(modal|and|aux) || ws[i-1].mark == text.Comma
 }
 
-// undergone returns what a verb does to its subject after a form of "to be". What is paid may have been so
-// before.
+// undergone returns what a verb does to its subject after a form of "to be". What is paid may have been before.
 func (w *word) undergone(before string) finding {
 	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
 	if w.form != past && w.sense&sweep == 0 || !w.is(take) && !(w.is(out) && now) {

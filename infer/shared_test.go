@@ -38,7 +38,7 @@ func catalogues(tb testing.TB) []labelled {
 	tb.Helper()
 	dir := filepath.Join("..", "..", "shared", "eval")
 	if _, err := os.Stat(dir); err != nil {
-		tb.Skipf("SKIPPED: the labelled catalogues are not at %s: the figures of docs/reference/inference.md are not checked", dir)
+		tb.Skipf("SKIPPED: the labelled catalogues are not at %s: the figures of infer/testdata/README.md are not checked", dir)
 	}
 	tools := lines[labelled](tb, filepath.Join(dir, "tools.jsonl"))
 	labels := lines[struct {
@@ -113,7 +113,7 @@ func (s *share) add(hit bool) {
 
 func (s share) percent() float64 { return 100 * float64(s.hit) / float64(max(s.of, 1)) }
 
-// TestLabelledCatalogues holds the goals of docs/reference/inference.md.
+// TestLabelledCatalogues holds the goals of infer/testdata/README.md.
 func TestLabelledCatalogues(t *testing.T) {
 	t.Parallel()
 	tools := catalogues(t)

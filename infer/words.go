@@ -60,7 +60,7 @@ func first(ws []word, s sense) string {
 	return ""
 }
 
-var words = sync.OnceValue(func() map[string]word { return index(entries(lexicon)) })
+var words = sync.OnceValue(func() map[string]word { return index(lexicon()) })
 
 func lookup(letters string) word {
 	w := words()[letters]
@@ -86,21 +86,12 @@ var cuesOf = sync.OnceValue(func() map[string]cue {
 	return m
 })
 
+// An entry is one word of a group of the lexicon.
 type entry struct {
 	base  string
 	group int
 	sense sense
 	forms map[string]form
-}
-
-func entries(groups []group) (out []entry) {
-	for i, g := range groups {
-		for line := range strings.FieldsSeq(g.words) {
-			spellings := strings.Split(line, "/")
-			out = append(out, entry{spellings[0], i, g.sense, formsOf(spellings, g.sense)})
-		}
-	}
-	return out
 }
 
 func index(all []entry) map[string]word {
@@ -349,32 +340,32 @@ const senseNames = `read compute produce run add change take out power manage we
 //go:embed lexicon.txt
 var lexiconText string
 
-type group struct {
-	sense sense
-	words string
-}
-
-// lexicon is everything that is known of words. lexicon.txt explains its form.
-var lexicon = func() (groups []group) {
+// lexicon returns the words of lexicon.txt, which explains its form.
+var lexicon = sync.OnceValue(func() (all []entry) {
 	senses := make(map[string]sense)
 	for i, name := range strings.Fields(senseNames) {
 		senses[name] = 1 << i
 	}
+	groups, of := 0, sense(0)
 	for line := range strings.Lines(lexiconText) {
-		switch names, words, ok := strings.Cut(line, ":"); {
-		case strings.HasPrefix(line, "#"):
-		case strings.HasPrefix(line, "\t"):
-			groups[len(groups)-1].words += line
-		case ok:
-			g := group{words: words}
-			for name := range strings.FieldsSeq(names) {
-				g.sense |= senses[name]
+		words := line
+		if !strings.HasPrefix(line, "\t") {
+			names, rest, ok := strings.Cut(line, ":")
+			if !ok || strings.HasPrefix(line, "#") {
+				continue
 			}
-			groups = append(groups, g)
+			groups, of, words = groups+1, 0, rest
+			for name := range strings.FieldsSeq(names) {
+				of |= senses[name]
+			}
+		}
+		for word := range strings.FieldsSeq(words) {
+			spellings := strings.Split(word, "/")
+			all = append(all, entry{spellings[0], groups - 1, of, formsOf(spellings, of)})
 		}
 	}
-	return groups
-}()
+	return all
+})
 
 // A cue is what the name of a parameter can mean.
 type cue uint16

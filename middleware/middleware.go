@@ -17,7 +17,7 @@ import (
 //
 // CallTool returns exactly one of result and error. A failure that the tool itself reported is a result with
 // IsError set. The call, its Tool and its Arguments are only read; a result belongs to the caller once it is
-// returned. CallTool returns soon after ctx is done, with an error that says so. It is safe for concurrent use and
+// returned. CallTool returns soon after ctx is done, with an error that reports that. It is safe for concurrent use and
 // leaves no goroutine behind.
 //
 // package middlewaretest checks these sentences.
@@ -126,7 +126,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 
 // ForModel returns what a model may read about the error: what happened and what the model can do now. It
 // reveals nothing of the host (no paths, addresses, stacks or keys, and no text of another error). It is ""
-// for an error whose text is for the log alone.
+// for an error with a text for the log alone.
 func ForModel(err error) string {
 	if e := interface{ ForModel() string }(nil); errors.As(err, &e) {
 		return e.ForModel()
@@ -147,7 +147,7 @@ func (e *NotSentError) NotSent() bool { return true }
 // An OutcomeUnknownError reports that a call may have happened: it was sent, and no result came back.
 type OutcomeUnknownError struct {
 	Tool *Tool
-	// Check tells the model what to look at before it does anything else.
+	// Check is the instruction to the model: which effect to look for before it does anything else.
 	Check string
 	Err   error
 }
@@ -173,7 +173,6 @@ func (e *OutcomeUnknownError) Error() string {
 	return fmt.Sprintf("middleware: the outcome of %s is unknown: %v", e.Tool, e.Err)
 }
 
-// ForModel returns Check.
 func (e *OutcomeUnknownError) ForModel() string { return e.Check }
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }

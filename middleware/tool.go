@@ -74,17 +74,17 @@ func (t *Tool) Safety() annotation.Safety {
 	if t == nil {
 		return annotation.Unknown
 	}
-	a := &t.Annotations // every room asks, and all of them are long
+	a := &t.Annotations // Annotations.Safety would copy all of them
 	return annotation.SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
 }
 
 // maxModelName is the longest name that common model APIs accept.
 const maxModelName = 64
 
-// maxModelPrefix leaves room for two underscores and the digits of a hash.
+// maxModelPrefix leaves space for two underscores and the digits of a hash.
 const maxModelPrefix = maxModelName - len("__") - hashed
 
-// hashed is how much a hash adds to a name that it tells apart.
+// hashed is the length of the hash that makes a name unique.
 const hashed = len("_01234567")
 
 // ModelName returns the name that a model is given: "server__tool". The part before the first two underscores
@@ -162,7 +162,7 @@ func (t *Tool) Explain() string {
 		fmt.Fprintf(&b, "  %-13s %-5s %s\n", known.word, known.value, e)
 	}
 	if a.Safety() == annotation.Unknown {
-		b.WriteString("  nothing known: no one that you trust declared what it does, and no word of the name says it\n")
+		b.WriteString("  nothing known: no trusted declaration, and no word of the name that is understood\n")
 	}
 	return b.String()
 }

@@ -192,7 +192,7 @@ func TestBareSession(t *testing.T) {
 			t.Errorf("got %s, want that nobody can tell", got.Summary())
 		}
 		const want = "[srv: its session was not prepared; a hint that is absent cannot be told from one that is false, and one malformed tool fails the whole list: " +
-			"connect through mount.Transport; it tells when its tools change, and nobody listens: make the client with mount.Options]"
+			"connect through mount.Transport; it announces changes of its tools, which are not received: make the client with mount.Options]"
 		if got := fmt.Sprint(tools.Findings()); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}

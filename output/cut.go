@@ -68,9 +68,10 @@ func (a *answer) cut() error {
 	if room < leastPart { // for a cursor of the tool's own that is very long
 		return errTooLong
 	}
-	a.sayOnce()
-	weights := make([]int, 0, len(a.parts))
+	weights, said := make([]int, 0, len(a.parts)), false
 	for _, p := range a.parts {
+		p.gone = p.gone || p.isMain && said // one that repeats the main document
+		said = said || p.isMain
 		if !p.gone {
 			weights = append(weights, a.weight(p, room))
 		}
@@ -81,15 +82,6 @@ func (a *answer) cut() error {
 	}
 	a.cutParts(room, share)
 	return nil
-}
-
-// sayOnce leaves out every part that says the same as the main document but the first.
-func (a *answer) sayOnce() {
-	said := false
-	for _, p := range a.parts {
-		p.gone = p.gone || p.isMain && said
-		said = said || p.isMain
-	}
 }
 
 // cutMain cuts the main document to the share of a part that shows it, or to the limit where no part does.
@@ -283,7 +275,6 @@ type page struct {
 	from  int // how many rows stood before those of the answer, in the tool's page
 }
 
-// A position is what a cursor of ours holds.
 type position struct {
 	Token json.RawMessage `json:"c,omitempty"` // the tool's own cursor, nil for the first page
 	Skip  int             `json:"n"`           // rows of the page that were seen already
@@ -373,8 +364,7 @@ func (p *page) after(kept int) any {
 	return cursorPrefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// reserve puts values into the document's places for the next page, with room for what restore puts there in the
-// end: next, or the earlier value if that is nil.
+// reserve makes room in the document for the next page. Restore puts next there, or the earlier value if it is nil.
 func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
 	was, hasNext := p.next.In(v)
 	more, hasMore := p.more.In(v)

@@ -105,7 +105,6 @@ func sorry(tool *middleware.Tool) string {
 	return name + " failed. Try other arguments or another tool, or tell the user that it does not work."
 }
 
-// failed returns the result for an error, whose text goes to the log.
 func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
 	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
 	if p, ok := errors.AsType[*fault.PanicError](err); ok {

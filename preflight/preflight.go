@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -47,8 +48,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const defaultTimeout = 2 * time.Second
-
 // New returns the middleware for the Preflight slot of a chain. It gives each call the class of its arguments, also
 // of those that a person edits. A call whose arguments are not one unambiguous JSON object, or which its server
 // calls invalid ([*InvalidArgumentsError]), ends here. New panics on a negative timeout and on a rule that is nil or
@@ -58,20 +57,20 @@ func New(o Options) middleware.Middleware {
 	if o.Trusted == nil {
 		o.Trusted = func(string) bool { return false }
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	answers, _ := lru.New[callstate.Binding, annotation.Annotations](maxEarlier) // fails only for a size below 1
-	j := &judge{Options: o, rules: o.Rules.index(), earlier: answers}
+	o.Rules.check()
+	o.Rules = maps.Clone(o.Rules)
+	j := &judge{Options: o, earlier: answers}
 	j.asking = &bounded.Bound{Limit: o.Timeout, Name: "preflight: the resolver", Logger: o.Logger, Late: new(atomic.Uint64)}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 	j.edits = callstate.JudgeBy(m)
 	return m
 }
 
-// A judge classifies calls by their arguments.
 type judge struct {
 	Options
-	rules  map[toolKey]Rule
 	asking *bounded.Bound
 	edits  callstate.Judge // the middleware itself, for arguments that a person edits
 
@@ -99,7 +98,9 @@ func (c *caller) will(tool *middleware.Tool) string {
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if c.mayJudge(call.Tool) && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
+	_, judges := c.rule(call.Tool)
+	judges = judges || c.Resolver != nil || call.Tool != nil && optional(call.Tool.Annotations) != nil
+	if judges && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
 		ctx = callstate.WithJudge(ctx, c.edits)
 	}
 	found, err := c.classify(ctx, call)
@@ -119,23 +120,16 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return c.next.CallTool(ctx, call)
 }
 
-// A finding is what was found of one call.
 type finding struct {
 	over      callstate.Over // nil where the class stays
 	what, why string         // for the note, "" where there is nothing to say
 }
 
-// mayJudge reports whether the class of a tool's calls may depend on their arguments.
-func (j *judge) mayJudge(tool *middleware.Tool) bool {
-	_, ok := j.rule(tool)
-	return ok || j.Resolver != nil || tool != nil && optional(tool.Annotations) != nil
-}
-
 func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
-	if tool == nil {
+	if tool == nil || len(j.Rules) == 0 {
 		return nil, false
 	}
-	rule, ok := j.rules[toolKey{tool.Server, tool.Name()}]
+	rule, ok := j.Rules[tool.String()]
 	return rule, ok
 }
 
@@ -200,7 +194,6 @@ func unaddressed(a annotation.Annotations) annotation.Annotations {
 	return a.Without(annotation.RequiresConfirmation)
 }
 
-// apply asks a rule.
 func (j *judge) apply(ctx context.Context, call middleware.Call, rule Rule, a Arguments) (v Verdict, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -247,8 +240,7 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	return finding{over(strictest), "answer", why}, nil
 }
 
-// strictest returns the stricter of this answer and an earlier one to the same call, by the class that each gives it,
-// and whether these differ.
+// strictest returns the stricter of this answer and an earlier one to the same call, and whether their classes differ.
 func (j *judge) strictest(call callstate.Binding, now annotation.Annotations, class func(annotation.Annotations) annotation.Safety) (_ annotation.Annotations, differs bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

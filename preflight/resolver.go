@@ -118,8 +118,7 @@ func hints(a annotation.Annotations) annotation.Annotations {
 	}
 }
 
-// layer completes a server's answer by MCP's defaults, the strictest there are. It returns the hints in which the
-// answer is worse than what the tool declares for every call.
+// layer completes a server's answer by MCP's strict defaults. Worse are the hints that the tool declares less strict.
 func layer(tool *middleware.Tool, answer annotation.Annotations) (complete annotation.Annotations, worse []annotation.Field) {
 	a := hints(answer)
 	if a.RequiresConfirmation == annotation.No { // it is not a hint of MCP, and can only be added
@@ -175,8 +174,7 @@ func hosts(a annotation.Annotations) annotation.Annotations {
 	return word.Without(others...)
 }
 
-// unanswered returns what applies to a call whose server failed to answer: the static class if it was stated; if it
-// was only inferred, a person is asked and sees what happened.
+// unanswered is for a server that failed to answer: the static class counts if stated; else a person is asked.
 func unanswered(tool *middleware.Tool, said string) callstate.Over {
 	declared, _ := annotation.FromTool(tool.Definition)
 	if stated(declared) || stated(hosts(tool.Annotations)) {

@@ -180,34 +180,19 @@ func (c Condition) String() string {
 	return strings.Join(parts, " and ")
 }
 
-type toolKey struct{ server, tool string }
-
-// index checks the rules.
-func (r Rules) index() map[toolKey]Rule {
-	out := make(map[toolKey]Rule, len(r))
+// check panics if a rule is nil or its name is not "server/tool".
+func (r Rules) check() {
 	for name, rule := range r {
-		key, err := splitName(name)
-		if err == nil && rule == nil {
-			err = fmt.Errorf("the rule is nil")
+		server, tool, ok := strings.Cut(name, "/")
+		switch err := toolname.Check(tool); {
+		case !ok || server == "":
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: write "server/tool", for example "github/issue_write"`, name))
+		case err != nil:
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: there can be no such tool: %v; write "server/tool"`, name, err))
+		case rule == nil:
+			panic(fmt.Sprintf("preflight: Options.Rules[%q]: the rule is nil", name))
 		}
-		if err != nil {
-			panic(fmt.Sprintf("preflight: Options.Rules[%q]: %v", name, err))
-		}
-		out[key] = rule
 	}
-	return out
-}
-
-// splitName reads "server/tool".
-func splitName(name string) (toolKey, error) {
-	server, tool, ok := strings.Cut(name, "/")
-	if !ok || server == "" {
-		return toolKey{}, fmt.Errorf(`write "server/tool", for example "github/issue_write"`)
-	}
-	if err := toolname.Check(tool); err != nil {
-		return toolKey{}, fmt.Errorf(`there can be no such tool: %w; write "server/tool"`, err)
-	}
-	return toolKey{server, tool}, nil
 }
 
 // Arguments are the arguments of one call, one JSON object without a repeated member.

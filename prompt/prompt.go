@@ -108,10 +108,8 @@ func (p Prompt) write(s *sections) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// maxDescription is how many bytes of a server's description are shown.
 const maxDescription = 200
 
-// An entry is one tool as it is shown.
 type entry struct {
 	name, description string
 	openWorld         bool
@@ -133,14 +131,12 @@ func (e *entry) line(described bool) string {
 // quote escapes, beyond what [safetext.Line] does, the quote that ends the description, tags and fences.
 var quote = strings.NewReplacer(`"`, `\"`, "<", `\x3c`, "```", `\x60\x60\x60`)
 
-// A section is the tools of one class.
 type section struct {
 	tools     []entry // sorted by name
 	shown     int     // so many of them are listed
 	described bool    // with their descriptions
 }
 
-// sections are the tools by class.
 type sections [4]section
 
 func (s *sections) has(classes ...annotation.Safety) bool {
@@ -182,7 +178,6 @@ func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sect
 	return s
 }
 
-// nameOf returns the model's name of the tool.
 func nameOf(tool *middleware.Tool, own func(*middleware.Tool) string) string {
 	if own != nil {
 		if name := own(tool); toolname.Check(name) == nil {
@@ -302,14 +297,17 @@ func (s *sections) openWorld() bool {
 	})
 }
 
-// rules writes the rules for the classes that there are.
 func (s *sections) rules(p middleware.Description) string {
 	var rules []string
 	if s.has(annotation.Safe) {
 		rules = append(rules, readRule(p))
 	}
-	if s.has(annotation.Moderate) {
-		rules = append(rules, writeRule(p))
+	switch {
+	case !s.has(annotation.Moderate):
+	case p.ConfirmsWrites:
+		rules = append(rules, "**Write tools**: call when the task needs it. "+userIsAsked)
+	default:
+		rules = append(rules, "**Write tools**: call when the task needs it, without asking first.")
 	}
 	if risky := s.risky(); risky != "" {
 		rules = append(rules, riskyRule(risky, fateOfDangerous(p)))
@@ -358,13 +356,6 @@ func readRule(p middleware.Description) string {
 
 const userIsAsked = "The user is asked before the call is made, unless they have agreed to it already, " +
 	"so do not ask a second time. A call that the user turns down is not made."
-
-func writeRule(p middleware.Description) string {
-	if p.ConfirmsWrites {
-		return "**Write tools**: call when the task needs it. " + userIsAsked
-	}
-	return "**Write tools**: call when the task needs it, without asking first."
-}
 
 func riskyRule(who string, f fate) string {
 	switch f {

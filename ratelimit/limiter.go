@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -17,17 +19,10 @@ import (
 
 // limiter is what all chains built from one middleware share.
 type limiter struct {
-	all        Limit
-	servers    map[string]Limit
-	maxWait    time.Duration
-	maxWaiters int
-	one        bool // for all scopes
-	log        *slog.Logger
-	local      *Memory // keeps the quota if shared is nil
-	shared     Shared
-	bound      *bounded.Bound         // of the calls of shared
-	replicas   int                    // that divide the quota during an outage, 0 if calls are refused then
-	own        atomic.Pointer[Memory] // this replica's part of it during an outage
+	o     Options
+	local *Memory                // keeps the quota without Options.Shared
+	bound *bounded.Bound         // of the calls of Options.Shared
+	own   atomic.Pointer[Memory] // this replica's part of the quota during an outage
 }
 
 // askAgain is how often a waiter reports to a [Shared] that it is still there.
@@ -41,7 +36,7 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	case tool == nil:
 		return nil // the guard's business
 	}
-	if l.one {
+	if l.o.OneQuota {
 		scope = ""
 	}
 	var room [2]Bucket
@@ -49,14 +44,13 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	switch {
 	case !ok:
 		return &LimitedError{Tool: tool}
-	case len(buckets) == 0, l.shared == nil && l.local.allow(scope, buckets):
+	case len(buckets) == 0, l.o.Shared == nil && l.local.allow(scope, buckets):
 		return nil
 	}
-	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.maxWaiters, Buckets: slices.Clone(buckets)})
+	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.o.MaxWaiters, Buckets: slices.Clone(buckets)})
 }
 
-// buckets appends the buckets that a call takes a token from, the tool's own first. It reports false if the
-// tool's hint allows no calls, or is not a number that could be kept.
+// buckets appends the buckets of a call, the tool's own first. It reports false if the hint allows no calls.
 func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 	if hint := tool.Annotations.RateLimitHint; hint != nil {
 		if !(*hint > 0) || math.IsInf(*hint, 1) {
@@ -64,9 +58,9 @@ func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 		}
 		to = append(to, Limit{PerMinute: *hint}.bucket(tool.Server, tool.Name()))
 	}
-	server, ok := l.servers[tool.Server]
+	server, ok := l.o.Servers[tool.Server]
 	if !ok {
-		server = l.all
+		server = Limit{l.o.PerMinute, l.o.Burst}
 	}
 	if server.PerMinute > 0 {
 		to = append(to, server.bucket(tool.Server, ""))
@@ -85,7 +79,7 @@ func (l Limit) bucket(server, tool string) Bucket {
 
 // wait returns when the tokens are taken, the wait would be too long, or the call is given up.
 func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) error {
-	if l.shared == nil {
+	if l.o.Shared == nil {
 		w.awake = make(chan struct{}, 1)
 	}
 	arrived, waited, inLine := time.Now(), false, false
@@ -98,7 +92,7 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 		}
 	}()
 	for {
-		w.Longest = l.maxWait - time.Since(arrived)
+		w.Longest = l.o.MaxWait - time.Since(arrived)
 		if deadline, ok := ctx.Deadline(); ok {
 			w.Longest = min(w.Longest, time.Until(deadline)-1)
 		}
@@ -119,10 +113,10 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 		}
 		if !waited {
 			waited = true
-			l.log.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
+			l.o.Logger.LogAttrs(ctx, slog.LevelInfo, "ratelimit: waiting",
 				slog.String("tool", tool.String()), slog.String("class", tool.Safety().String()), slog.Duration("wait", wait))
 		}
-		if l.shared != nil {
+		if l.o.Shared != nil {
 			wait = min(wait, askAgain)
 		}
 		timer := time.NewTimer(wait)
@@ -138,21 +132,20 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) err
 	}
 }
 
-// take asks all replicas' limiter, and this replica's share if that gives no answer. A waiter asks in this order
-// again.
+// take asks the shared limiter, or this replica's share if that gives no answer.
 func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
-	if l.shared == nil {
+	if l.o.Shared == nil {
 		return l.local.enter(ctx, w)
 	}
-	wait, err = bounded.Do(ctx, l.bound, func(ctx context.Context) (time.Duration, error) { return l.shared.Take(ctx, w) },
-		func(time.Duration) { l.shared.Leave(context.WithoutCancel(ctx), w) })
+	wait, err = bounded.Do(ctx, l.bound, func(ctx context.Context) (time.Duration, error) { return l.o.Shared.Take(ctx, w) },
+		func(time.Duration) { l.o.Shared.Leave(context.WithoutCancel(ctx), w) })
 	switch {
 	case err == nil:
 		if l.own.Load() != nil {
 			l.own.Store(nil) // what it has saved belongs to all
 		}
 		return wait, wait > 0 && wait <= w.Longest, nil
-	case l.replicas == 0 || ctx.Err() != nil:
+	case l.o.Replicas == 0 || ctx.Err() != nil:
 		return 0, false, err
 	}
 	own := l.own.Load()
@@ -160,16 +153,16 @@ func (l *limiter) take(ctx context.Context, w Waiter) (wait time.Duration, stand
 		own = newMemory(time.Now())
 		l.own.CompareAndSwap(nil, own)
 	}
-	return own.enter(ctx, w.share(l.replicas))
+	return own.enter(ctx, w.share(l.o.Replicas))
 }
 
 func (l *limiter) leave(ctx context.Context, w Waiter) {
-	if l.shared == nil {
+	if l.o.Shared == nil {
 		l.local.Leave(ctx, w)
 		return
 	}
 	_, _ = bounded.Do(ctx, l.bound, func(ctx context.Context) (struct{}, error) {
-		l.shared.Leave(ctx, w)
+		l.o.Shared.Leave(ctx, w)
 		return struct{}{}, nil
 	}, nil)
 	if own := l.own.Load(); own != nil {
@@ -198,3 +191,55 @@ func givenUp(ctx context.Context) error {
 	}
 	return fault.GivenUp(ctx)
 }
+
+// ErrLimited is in the tree of every error by which this package refuses a call.
+var ErrLimited = errors.New("ratelimit: too many calls")
+
+// A LimitedError reports which call was refused and when there will be room. The call was not sent.
+type LimitedError struct {
+	fault.Unsent
+
+	Tool *middleware.Tool
+	// Wait is how long the call would have to wait as of now; 0 means for ever, since its tool allows no calls.
+	Wait time.Duration
+	// Full is set if the host's limiter has no room for another bucket, and the quota of the scope is not used
+	// up.
+	Full bool
+}
+
+func (e *LimitedError) Error() string {
+	switch {
+	case e.Permanent():
+		return fmt.Sprintf("ratelimit: %s was refused: its rateLimitHint allows no calls; use another tool, or correct the hint", e.Tool)
+	case e.Full:
+		return fmt.Sprintf("ratelimit: %s was refused: the host's limiter has no room for the buckets of another scope; call it again in %v", e.Tool, shown(e.Wait))
+	}
+	return fmt.Sprintf("ratelimit: %s was refused: there is room for it in %v, which is too long to wait; call it again then", e.Tool, shown(e.Wait))
+}
+
+func (e *LimitedError) ForModel() string {
+	switch {
+	case e.Permanent():
+		return fmt.Sprintf("%s was not called: its limit allows no calls at all. Use another tool.", e.Tool.ModelName())
+	case e.Full:
+		return fmt.Sprintf("%s was not called: the host serves too many users at the moment. Call it again in %v.", e.Tool.ModelName(), shown(e.Wait))
+	}
+	return fmt.Sprintf("%s was not called: there were too many calls. Call it again in %v, or do something else first.", e.Tool.ModelName(), shown(e.Wait))
+}
+
+// shown rounds up, so that a call which waits as long as it was told fits.
+func shown(d time.Duration) time.Duration {
+	unit := time.Second
+	if d < 10*time.Second {
+		unit = time.Millisecond
+	}
+	return fault.RoundUp(d, unit)
+}
+
+func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
+
+// Permanent reports whether no wait will help.
+func (e *LimitedError) Permanent() bool { return e.Wait <= 0 }
+
+// RetryAfter returns how long it is of no use to call again, 0 if it never is of use.
+func (e *LimitedError) RetryAfter() time.Duration { return e.Wait }

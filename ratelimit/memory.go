@@ -64,18 +64,13 @@ func (m *Memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	wait, stands, err := m.enter(ctx, w)
 	if wait > 0 && !stands {
-		wait = max(wait, beyond(w.Longest))
+		wait = max(wait, min(max(w.Longest, 0), math.MaxInt64-1)+1) // more than it would wait
 	}
 	return wait, err
 }
 
 // noRoom is the wait for a bucket that does not fit. It ends when another is full again.
 const noRoom = time.Duration(math.MaxInt64)
-
-// beyond is a wait that is too long for a waiter that would wait up to longest.
-func beyond(longest time.Duration) time.Duration {
-	return min(max(longest, 0), math.MaxInt64-1) + 1
-}
 
 // enter is Take that also reports whether the waiter stands in line.
 func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
@@ -191,8 +186,7 @@ func (m *Memory) line(scope string, b Bucket, w place) *line {
 	return l
 }
 
-// until returns how long it takes until there are n tokens, which may be more than the burst. It computes as
-// package rate does, so that AllowN agrees: what rounds to 0 is there.
+// until returns the time until there are n tokens, even more than the burst. It rounds as package rate does.
 func (l *line) until(now time.Time, n int) time.Duration {
 	missing := float64(n) - l.TokensAt(now)
 	if missing <= 0 {
@@ -260,4 +254,46 @@ func (m *Memory) sweep(now time.Time) {
 			delete(m.lines, k)
 		}
 	}
+}
+
+// A Shared limiter keeps one quota for several replicas of a host. [NewMemory] has one in this process; storetest
+// checks that another keeps these promises:
+//
+//   - All replicas together get what a bucket holds and no more, by one clock.
+//   - Who came first goes first, whichever replica it waits at.
+//   - A waiter holds no token. One that leaves, or asks no more, is forgotten within
+//     seconds and has cost nothing.
+//   - A clock that jumps gives at most one burst, and takes at most one.
+//   - What came in while it gave no answer is not there afterwards: the replicas had
+//     it as their shares.
+//
+// It is safe for concurrent use, never waits for a token, and returns soon after its context is done, which ends
+// after two seconds. A method that does not return counts as one that gave no answer.
+type Shared interface {
+	// Take takes one token of each bucket and returns 0, or takes none and returns how long that takes. If that
+	// is at most w.Longest, the waiter is in line then, and asks again within a second.
+	Take(ctx context.Context, w Waiter) (time.Duration, error)
+	// Leave takes the waiter out of the line.
+	Leave(ctx context.Context, w Waiter)
+}
+
+// sharedLimit is how long one method of a Shared may take.
+const sharedLimit = 2 * time.Second
+
+// A Waiter is one call.
+type Waiter struct {
+	ID      string // of this call alone
+	Scope   string
+	Buckets []Bucket      // the tool's before the server's
+	Longest time.Duration // that it would wait
+	Most    int           // that may stand in line at each bucket; it may not be the next
+
+	awake chan struct{} // signals a waiter of this process that it is first; nil for others
+}
+
+// A Bucket is a token bucket of one scope.
+type Bucket struct {
+	Server, Tool string  // Tool is "" for the server's own
+	PerSecond    float64 // tokens that come back
+	Burst        int     // tokens that it holds
 }

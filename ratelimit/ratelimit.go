@@ -74,19 +74,11 @@ func New(opts Options) middleware.Middleware { return newLimiter(opts).middlewar
 
 func newLimiter(opts Options) *limiter {
 	check(opts)
-	log := cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	return &limiter{
-		all:        Limit{opts.PerMinute, opts.Burst},
-		servers:    maps.Clone(opts.Servers),
-		maxWait:    cmp.Or(opts.MaxWait, time.Minute),
-		maxWaiters: cmp.Or(opts.MaxWaiters, 1000),
-		log:        log,
-		local:      NewMemory(),
-		shared:     opts.Shared,
-		bound:      &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: log, Late: new(atomic.Uint64)},
-		replicas:   opts.Replicas,
-		one:        opts.OneQuota,
-	}
+	opts.Servers = maps.Clone(opts.Servers)
+	opts.MaxWait, opts.MaxWaiters = cmp.Or(opts.MaxWait, time.Minute), cmp.Or(opts.MaxWaiters, 1000)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	bound := &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: opts.Logger, Late: new(atomic.Uint64)}
+	return &limiter{o: opts, local: NewMemory(), bound: bound}
 }
 
 func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {

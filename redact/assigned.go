@@ -42,7 +42,6 @@ var words = func() map[string][]string {
 // said are words that say something of a secret and are none.
 var said = regexp.MustCompile(`(?i)^(?:a|already|always|an|at|being|correct|empty|encrypted|expired|for|hashed|in|incorrect|invalid|missing|must|needed|never|no|none|not|now|null|nil|of|on|only|optional|required|revoked|set|still|stored|that|the|there|too|true|false|unset|used|valid|what|wrong)[.,;:!?)]*$`)
 
-// assigned takes out the values of what a text calls a secret.
 func assigned(s string, found func(string)) string {
 	kubernetes := strings.Contains(s, "Secret") && secret.MatchString(s)
 	s = cut(s, between.FindAllStringIndex(s, -1), found, func(m []int, kept int) (from, to int) {

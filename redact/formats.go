@@ -97,7 +97,6 @@ func opaque(value string) bool {
 	return false
 }
 
-// luhn reports whether the digits have the checksum of a card's number.
 func luhn(number string) bool {
 	sum, second := 0, false
 	for i := len(number) - 1; i >= 0; i-- {
@@ -195,8 +194,7 @@ var withPort = regexp.MustCompile(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\
 
 var run = regexp.MustCompile(`[\w+\-=]{32,}`)
 
-// random takes out long runs of letters of both cases and digits without a word in them. Digests in hexadecimal and UUIDs
-// have one case, and stay.
+// random removes long random runs of letters of both cases and digits. Hexadecimal digests and UUIDs have one case.
 func random(s string, found func(string)) string {
 	const entropy = 4.0 // bits a byte; a word of that length has less
 	return cut(s, run.FindAllStringIndex(s, -1), found, func(m []int, _ int) (from, to int) {

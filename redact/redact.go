@@ -39,13 +39,18 @@ type Redactor struct {
 
 // JSON returns a JSON value without its secrets. The schema is that of the value, nil for none. What is not JSON,
 // or too long, is replaced by a text.
-func (r *Redactor) JSON(raw []byte, schema any) json.RawMessage {
-	return r.json(raw, shapeOf(schema))
+func (r *Redactor) JSON(raw []byte, of any) json.RawMessage {
+	root := schema.Decoded(of)
+	return r.json(raw, schema.NewShape(root, root, true))
 }
 
 // Result is [Redactor.JSON] for the result of a call whose structured content has the schema.
-func (r *Redactor) Result(raw []byte, schema any) json.RawMessage {
-	return r.json(raw, resultShape(schema))
+func (r *Redactor) Result(raw []byte, of any) json.RawMessage {
+	root := schema.Decoded(of)
+	return r.json(raw, schema.NewShape(root, map[string]any{"properties": map[string]any{
+		"structuredContent": root,
+		"content":           map[string]any{"items": map[string]any{"properties": map[string]any{"text": map[string]any{"contentSchema": root}}}},
+	}}, true))
 }
 
 func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
@@ -87,10 +92,8 @@ func quoted(s string) json.RawMessage {
 	return b
 }
 
-// A level is how deep a value stands.
 type level struct{ deep, nested int }
 
-// walk returns a copy of v without its secrets.
 func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	l.deep++
 	if l.deep > maxDepth || !at.Known() || v != nil && at.Any(isSecretBySchema) {
@@ -201,31 +204,6 @@ func (r *Redactor) echo(s string) string {
 		r.echoes = strings.NewReplacer(pairs...)
 	}
 	return r.echoes.Replace(s)
-}
-
-func shapeOf(root any) *schema.Shape {
-	root = decoded(root)
-	return schema.NewShape(root, root, true)
-}
-
-func resultShape(root any) *schema.Shape {
-	root = decoded(root)
-	return schema.NewShape(root, map[string]any{"properties": map[string]any{
-		"structuredContent": root,
-		"content":           map[string]any{"items": map[string]any{"properties": map[string]any{"text": map[string]any{"contentSchema": root}}}},
-	}}, true)
-}
-
-// decoded returns a schema as JSON decodes it, nil for one that is not JSON.
-func decoded(root any) (v any) {
-	if _, ok := root.(map[string]any); ok {
-		return root
-	}
-	raw, err := json.Marshal(root)
-	if err != nil || json.Unmarshal(raw, &v) != nil {
-		return nil
-	}
-	return v
 }
 
 func isSecretBySchema(s map[string]any) bool {

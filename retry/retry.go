@@ -92,14 +92,12 @@ type retrier struct {
 }
 
 func (r *retrier) Describe() middleware.Description {
-	return middleware.Description{Kind: "retry", Next: r.next, Will: r.will, Retries: true}
-}
-
-func (r *retrier) will(tool *middleware.Tool) string {
-	if r.harmless(tool) {
-		return "retry"
-	}
-	return "retry if not sent"
+	return middleware.Description{Kind: "retry", Next: r.next, Retries: true, Will: func(tool *middleware.Tool) string {
+		if r.harmless(tool) {
+			return "retry"
+		}
+		return "retry if not sent"
+	}}
 }
 
 // serverOf returns whose budget a call uses; calls without a tool share one.
@@ -157,8 +155,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	}
 }
 
-// outcome returns how a call ends whose last attempt ended with err. If an earlier attempt may have changed
-// something, a later one that was not sent, or refused, does not make that undone.
+// outcome returns the error of a call whose last attempt ended with err. What an earlier one may have done stays.
 func outcome(call middleware.Call, doubt, err error) error {
 	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {
 		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
@@ -216,8 +213,7 @@ func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, 
 	return wait, true
 }
 
-// sleep waits, and returns why the context has ended meanwhile, or nil. It looks at the deadline again, since
-// a timer and a context that end at the same moment are chosen between by chance.
+// sleep waits, and returns why the context ended meanwhile, or nil; also if both end at the same moment.
 func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -292,8 +288,7 @@ type budget struct {
 	spent map[string]int
 }
 
-// costOf returns what repeating a call costs that failed with err: nothing if the server or a limiter refused
-// it before execution and reported when there is room again.
+// costOf returns the cost of repeating a failed call: nothing if it was refused with a time when there is room.
 func costOf(err error) int {
 	if middleware.Refused(err) {
 		return 0
@@ -322,7 +317,6 @@ func (b *budget) take(server string, cost int) bool {
 	return true
 }
 
-// give puts tokens back.
 func (b *budget) give(server string, tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -101,14 +101,6 @@ func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 	return p
 }
 
-// use takes the settings of the middleware, once.
-func (p *Pool) use(o Options) {
-	if p.used.Swap(true) {
-		panic("route: the pool of " + p.server + " is in use already; make one for each middleware")
-	}
-	p.o = o
-}
-
 // Candidates returns the IDs of the replicas to which a call of the tool may go now, in the order of the pool, without
 // calling any. The error is a [*NoReplicaError].
 func (p *Pool) Candidates(tool *middleware.Tool) ([]string, error) {
@@ -225,7 +217,6 @@ func (p *Pool) choose(call middleware.Call, found []*member) *member {
 	return found[p.turn%uint64(len(found))]
 }
 
-// best returns those whose score is highest.
 func best(found []*member, score func(*member) int) []*member {
 	most := math.MinInt
 	for _, m := range found {

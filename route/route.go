@@ -62,8 +62,10 @@ func New(o Options, pools ...*Pool) middleware.Middleware {
 			panic("route: New was given a nil pool")
 		case byServer[p.server] != nil:
 			panic("route: New was given two pools of the server " + p.server)
+		case p.used.Swap(true):
+			panic("route: the pool of " + p.server + " is in use already; make one for each middleware")
 		}
-		p.use(o)
+		p.o = o
 		byServer[p.server] = p
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller { return &router{next, byServer} }
@@ -78,7 +80,6 @@ func (r *router) Describe() middleware.Description {
 	return middleware.Description{Kind: "route", Next: r.next, Will: r.will}
 }
 
-// Will says where the calls of a tool go.
 func (r *router) will(tool *middleware.Tool) string {
 	switch p := r.poolOf(tool); {
 	case p == nil:
@@ -156,8 +157,7 @@ func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (r
 	return res, err
 }
 
-// A state is the health of one replica, learned from real calls alone. It fails after several failures in a row and
-// recovers after several successes in a row.
+// A state is the health of one replica, learned from calls: several failures or successes in a row change it.
 type state struct {
 	busy   int       // calls under way
 	streak int       // failures in a row while healthy, successes in a row while not
@@ -196,7 +196,6 @@ func judge(ctx context.Context, err error) outcome {
 // maxPause is how many times the first pause a pause may become.
 const maxPause = 32
 
-// learn takes in what came of a call.
 func (p *Pool) learn(ctx context.Context, m *member, came outcome) {
 	p.mu.Lock()
 	s := &m.state
@@ -274,7 +273,6 @@ func (e *NoReplicaError) Error() string {
 	return fmt.Sprintf("route: no replica may have %s, which is %s: %s%s", e.Tool, e.Tool.Safety(), strings.Join(reasons, ", "), next)
 }
 
-// ForModel says whether waiting helps.
 func (e *NoReplicaError) ForModel() string {
 	text := e.Tool.ModelName() + " was not called: its server cannot take the call now. "
 	if e.After > 0 {

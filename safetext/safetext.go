@@ -164,8 +164,7 @@ func SameName(a, b string) bool {
 	return strings.EqualFold(a, b) || marked && strings.EqualFold(bare(a), bare(b))
 }
 
-// bare returns a name with one sign for each letter that has a mark, whether it is one
-// character or several, or that is outside ASCII and so may have one.
+// bare returns a name with one sign for each letter that is outside ASCII or has a mark of its own.
 func bare(name string) string {
 	var signs []rune
 	for _, r := range name {

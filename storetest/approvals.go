@@ -147,6 +147,28 @@ var approvalCases = []testCase{
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}},
+	{name: "a decision for one call is taken once, and not after it was taken back", run: func(t *testing.T, r replicas) {
+		ctx, spent := t.Context(), approvals.Change{To: approvals.Spent}
+		for id, end := range map[string]approvals.State{"taken": approvals.Spent, "forgotten": approvals.Void} {
+			once := standing(id, "pay")
+			once.Pattern, once.Arguments, once.Once, once.Reason = nil, "of "+id, true, "why"
+			must(t, r.a.Approvals.Add(ctx, approval(id)))
+			must(t, r.a.Approvals.Advance(ctx, id, yes()))
+			must(t, r.a.Approvals.Remember(ctx, once))
+			got, err := r.b.Approvals.Remembered(ctx, "ann", "bank", "pay")
+			if must(t, err); len(got) != 1 || !got[0].Once || got[0].Arguments != once.Arguments || got[0].Reason != "why" {
+				t.Errorf("got %+v", got)
+			}
+			if end == approvals.Spent {
+				must(t, r.b.Approvals.Advance(ctx, id, spent))
+			}
+			must(t, r.b.Approvals.Forget(ctx, "ann", id))
+			noEffect(t, r.a.Approvals.Advance(ctx, id, spent), end)
+			if end == approvals.Spent { // which Forget leaves as it is
+				must(t, r.a.Approvals.Advance(ctx, id, approvals.Change{To: approvals.Done}))
+			}
+		}
+	}},
 	{name: "a yes that stands is known to all, for its scope and tool", run: func(t *testing.T, r replicas) {
 		ctx := t.Context()
 		must(t, r.a.Approvals.Remember(ctx, standing("1", "pay")))

@@ -84,8 +84,7 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 	}
 }
 
-// undisturbed runs a part of a case whose steps must follow one another within a time. If the machine paused for
-// longer, its result means nothing, and it runs again with new things.
+// undisturbed runs a part whose steps must be within a time, and again, with new things, if the machine paused.
 func undisturbed(t *testing.T, within time.Duration, part func(try string) (wrong string)) {
 	t.Helper()
 	for i := range 10 {

@@ -45,13 +45,10 @@ type Options struct {
 // repeating it is not harmless. New panics if a number is negative or not finite, or Floor exceeds Cap.
 func New(opts Options) middleware.Middleware {
 	check(opts)
-	t := limits{
-		normal: cmp.Or(opts.Default, time.Minute),
-		factor: cmp.Or(opts.Factor, 5),
-		floor:  cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64))),
-	}
-	t.limit = cmp.Or(opts.Cap, max(10*time.Minute, t.floor))
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: t} }
+	opts.Default, opts.Factor = cmp.Or(opts.Default, time.Minute), cmp.Or(opts.Factor, 5)
+	opts.Floor = cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64)))
+	opts.Cap = cmp.Or(opts.Cap, max(10*time.Minute, opts.Floor))
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: opts} }
 }
 
 func check(opts Options) {
@@ -64,26 +61,21 @@ func check(opts Options) {
 	}
 }
 
-type limits struct {
-	normal, floor, limit time.Duration
-	factor               float64
-}
-
-// of returns how long an attempt at tool may take.
-func (l *limits) of(tool *middleware.Tool) time.Duration {
+// limit returns how long an attempt at tool may take.
+func (o *Options) limit(tool *middleware.Tool) time.Duration {
 	if tool == nil || tool.Annotations.EstimatedDuration <= 0 {
-		return l.normal
+		return o.Default
 	}
-	d := float64(tool.Annotations.EstimatedDuration) * l.factor
-	if d >= float64(l.limit) { // compared as numbers, which do not overflow
-		return l.limit
+	d := float64(tool.Annotations.EstimatedDuration) * o.Factor
+	if d >= float64(o.Cap) { // compared as numbers, which do not overflow
+		return o.Cap
 	}
-	return max(time.Duration(d), l.floor)
+	return max(time.Duration(d), o.Floor)
 }
 
 type caller struct {
-	next middleware.ToolCaller
-	limits
+	next   middleware.ToolCaller
+	limits Options
 	lately [64]atomic.Pointer[Error] // by the tool's digest
 }
 
@@ -109,7 +101,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
-	after := c.of(call.Tool)
+	after := c.limits.limit(call.Tool)
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= after {
 		res, err := c.next.CallTool(ctx, call)
 		if err != nil {
@@ -130,8 +122,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return nil, ended(ctx, call, err)
 }
 
-// ranOut returns how an attempt ended whose own time was over. That it may have happened comes first, since
-// the model must read it.
+// ranOut returns the error of an attempt whose own time was over. The model must read that it may have happened.
 func ranOut(call middleware.Call, own *Error) error {
 	if said, ok := errors.AsType[*middleware.OutcomeUnknownError](own.err); ok {
 		return &middleware.OutcomeUnknownError{Tool: said.Tool, Check: said.Check, Err: own}
@@ -139,8 +130,7 @@ func ranOut(call middleware.Call, own *Error) error {
 	return middleware.OutcomeUnknown(call, own)
 }
 
-// ended returns err, with the cause in front if the caller's context is done. The facts of err stay readable;
-// those of the cause are about something else.
+// ended returns err, with the cause in front if the caller's context is done. Only the facts of err stay readable.
 func ended(ctx context.Context, call middleware.Call, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -161,7 +151,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("timeout: %s gave no answer within %v; if it usually takes longer, raise its estimated duration or timeout.Options.Default", e.Tool, e.After)
 }
 
-// ForModel returns how long the attempt took.
 func (e *Error) ForModel() string {
 	return fmt.Sprintf("%s gave no answer within %v. Ask it for less, use another tool, or tell the user.", e.Tool.ModelName(), e.After)
 }

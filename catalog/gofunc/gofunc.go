@@ -74,10 +74,14 @@ func New[In, Out any](name, description string, own annotation.Annotations, f fu
 			return nil, fault.GivenUp(ctx)
 		}
 		out, err := f(ctx, in)
-		if err != nil {
-			return failed(err)
+		if err == nil {
+			return answer(out, structured)
 		}
-		return answer(out, structured)
+		text := middleware.ForModel(err)
+		if text == "" || middleware.NotSent(err) {
+			return nil, fault.Ran(err)
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
 	})
 	return t
 }
@@ -105,14 +109,6 @@ func allowNil(s *jsonschema.Schema) {
 		}
 		allowNil(inner)
 	}
-}
-
-func failed(err error) (*mcp.CallToolResult, error) {
-	text := middleware.ForModel(err)
-	if text == "" || middleware.NotSent(err) {
-		return nil, fault.Ran(err)
-	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}, nil
 }
 
 func answer(out any, structured bool) (*mcp.CallToolResult, error) {

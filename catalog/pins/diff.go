@@ -34,7 +34,7 @@ type edit struct {
 	was, is string
 }
 
-// members returns the members of a definition, its numbers as they are written; nil if it is no object.
+// members returns the members of a definition, its numbers as they are written; nil if it is not an object.
 func members(form []byte) map[string]any {
 	tree, _ := jsontree.Decode(form)
 	members, _ := tree.(map[string]any)
@@ -143,7 +143,7 @@ func around(was, is string) (shownWas, shownIs string) {
 	return show(was), show(is)
 }
 
-// same stands for text that two values share. A value cannot contain it, since its backslashes are doubled.
+// same replaces text that two values share. A value cannot contain it, since its backslashes are doubled.
 func same(n int) string {
 	if n == 0 {
 		return ""
@@ -151,7 +151,7 @@ func same(n int) string {
 	return fmt.Sprintf(`⟦%d bytes the same⟧`, n)
 }
 
-// A ChangeKind says how a tool has changed since definitions were accepted.
+// A ChangeKind is how a tool has changed since definitions were accepted.
 type ChangeKind string
 
 // The kinds of a [Change].
@@ -165,7 +165,7 @@ const (
 type Change struct {
 	Server, Tool string
 	Kind         ChangeKind
-	// Was is the class with which it was accepted, Is the one that it has now; Unknown if there is none.
+	// Was is the class with which it was accepted, Is its class now; Unknown without one.
 	Was, Is annotation.Safety
 
 	// Now is the tool as its server lists it; nil for one that was removed. No model may see it.
@@ -193,7 +193,7 @@ func (c Change) reason() string {
 	case c.Kind == Removed:
 		return "was accepted, and its server no longer lists it"
 	case c.accepted.digest == c.now.digest:
-		return fmt.Sprintf("its class has become milder since it was accepted (%s → %s)", c.Was, c.Is)
+		return fmt.Sprintf("its class has become less strict since it was accepted (%s → %s)", c.Was, c.Is)
 	}
 	what := strings.Join(fields(c.accepted.form, c.now.form), ", ")
 	if c.Was != c.Is {
@@ -243,7 +243,6 @@ func (e *NotAcceptedError) Error() string {
 // Reason returns what has changed, without the name of the tool.
 func (e *NotAcceptedError) Reason() string { return e.Change.reason() }
 
-// ForModel tells the model that the tool cannot be used for now.
 func (*NotAcceptedError) ForModel() string {
 	return "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."
 }

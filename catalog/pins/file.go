@@ -58,8 +58,8 @@ func (l *Lock) MarshalText() ([]byte, error) {
 // shortEscapes has the backslash first, so that one that was escaped begins none.
 var shortEscapes = strings.NewReplacer(`\\`, `\\`, `\u000a`, `\n`, `\u000d`, `\r`, `\u0009`, `\t`)
 
-// Load reads a lock file, see [Parse]. If there is none, the error is [fs.ErrNotExist]; begin with an empty Lock
-// then.
+// Load reads a lock file, see [Parse]. If the file does not exist, the error is [fs.ErrNotExist]; begin with an
+// empty Lock.
 func Load(path string) (*Lock, error) {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
@@ -145,7 +145,7 @@ func read(text []byte) (*Lock, error) {
 	for _, block := range blocks {
 		server, tool, _ := strings.Cut(block.Name(), "/")
 		if !toolname.IsServer(server) || toolname.Check(tool) != nil {
-			return nil, block.Errorf(`is no name of a tool; write "server/tool"`)
+			return nil, block.Errorf(`is not the name of a tool; write "server/tool"`)
 		}
 		if l.pins[name{server, tool}], err = pinOf(block, tool); err != nil {
 			return nil, err
@@ -222,9 +222,9 @@ func definitionOf(v strictjson.Value, tool string) ([]byte, error) {
 	}
 	switch definition := members(form); {
 	case definition == nil:
-		return nil, v.Errorf("is no object")
+		return nil, v.Errorf("is not an object")
 	case definition["name"] != any(tool):
-		return nil, v.Errorf("is that of another tool")
+		return nil, v.Errorf("is the definition of another tool")
 	}
 	return form, nil
 }

@@ -307,7 +307,7 @@ func TestLessStrictClassIsRefusedUntilAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := wantRefused(t, c, tool)
-	if got.Was != annotation.Dangerous || got.Is != annotation.Moderate || !strings.Contains(got.String(), "milder") ||
+	if got.Was != annotation.Dangerous || got.Is != annotation.Moderate || !strings.Contains(got.String(), "less strict") ||
 		!strings.Contains(got.Diff(), "    - dangerous\n    + moderate\n") || !strings.Contains(got.Diff(), "host") {
 		t.Errorf("got\n%s", got.Diff())
 	}

@@ -28,7 +28,6 @@ type Index struct {
 // New returns an index of what the lister lists. Make one for each catalogue, and one for each view.
 func New(in Lister) *Index { return &Index{in: in} }
 
-// A state is the words of one list.
 type state struct {
 	tools []*middleware.Tool // as listed
 	words *bm25.Index
@@ -45,7 +44,6 @@ func (x *Index) now() *state {
 	return x.current
 }
 
-// fields are the parts of a tool that are searched.
 var fields = []bm25.Field{
 	{Weight: 3, B: 0.5},   // name
 	{Weight: 2, B: 0.5},   // title
@@ -55,7 +53,6 @@ var fields = []bm25.Field{
 	{Weight: 2, B: 0},     // server
 }
 
-// maxSearched is how many bytes of a description are searched.
 const maxSearched = 8 << 10
 
 func newState(tools []*middleware.Tool) *state {

@@ -80,7 +80,10 @@ func (x *Index) Search(q Query) (Page, error) {
 	}
 	s := x.now()
 	found, start := s.find(&q), 0
-	digest := s.digest(&q, found)
+	h := sha256.New() // of what the pages depend on: all the tools, text and order, and which tools were found
+	fmt.Fprintf(h, "%x %q %d ", s.sum, q.Text, q.Sort)
+	_ = binary.Write(h, binary.BigEndian, found) // a hash takes all
+	digest := h.Sum(nil)[:digestSize]
 	if q.Cursor != "" {
 		raw, err := base64.RawURLEncoding.DecodeString(q.Cursor)
 		if err != nil || len(raw) != placeSize+digestSize || !bytes.Equal(raw[placeSize:], digest) {
@@ -104,15 +107,6 @@ const (
 	digestSize = 12
 )
 
-// digest is over what the pages depend on: all the tools, text and order, and which tools were found.
-func (s *state) digest(q *Query, found []int32) []byte {
-	h := sha256.New()
-	fmt.Fprintf(h, "%x %q %d ", s.sum, q.Text, q.Sort)
-	_ = binary.Write(h, binary.BigEndian, found) // a hash takes all
-	return h.Sum(nil)[:digestSize]
-}
-
-// find returns the places of the tools that a query finds, in its order.
 func (s *state) find(q *Query) []int32 {
 	var found []int32
 	if q.Text != "" {

@@ -5,7 +5,7 @@ go 1.26.8
 require (
 	github.com/fairlead-go/fairlead v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
-	github.com/openai/openai-go/v3 v3.95.0
+	github.com/openai/openai-go/v3 v3.96.0
 )
 
 require (

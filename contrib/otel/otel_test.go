@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -480,12 +479,6 @@ func BenchmarkTelemetry(b *testing.B) {
 	b.ReportMetric(off, "sdk-cpu-ns/call")
 	b.ReportMetric(on-off, "telemetry-cpu-ns/call")
 	b.ReportMetric(100*(on-off)/off, "telemetry-%")
-}
-
-func cpu() time.Duration {
-	var used syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 type discard struct{}

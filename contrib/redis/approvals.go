@@ -187,6 +187,10 @@ func (r record) standing(ctx context.Context, key string) ([]approvals.Standing,
 }
 
 func (r record) Forget(ctx context.Context, scope, id string) error {
+	waits := string(approvals.Approved)
+	if err := r.run(ctx, ofApprovals, advance, r.keys(id, "", ""), string(approvals.Void), 0, keepEnded.Milliseconds(), "", waits).Err(); err != nil {
+		return err
+	}
 	return r.delete(ctx, r.standingKey(scope), id, uses+id)
 }
 

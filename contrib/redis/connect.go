@@ -101,8 +101,33 @@ func (s *Store) check(ctx context.Context) error {
 	if err := s.client.Set(ctx, probe, "1", time.Second).Err(); err != nil {
 		return explain(err)
 	}
+	if err := s.meet(ctx); err != nil {
+		return err
+	}
 	s.contact.answered(time.Now())
 	return nil
+}
+
+// fleetKept is how long a fleet is known after its last replica has ended, and fleetSeen how often each one looks.
+const (
+	fleetKept = 30 * time.Second
+	fleetSeen = 10 * time.Second
+)
+
+// meet leaves a mark of Options.Key and returns an error if replicas with another one are there: no write of one
+// would end what the other has cached.
+func (s *Store) meet(ctx context.Context) error {
+	key, mine := s.key("fleet", "mark"), s.seal.name("fleet")
+	found, err := s.client.SetArgs(ctx, key, mine, goredis.SetArgs{Mode: "NX", Get: true, TTL: fleetKept}).Result()
+	switch {
+	case errors.Is(err, goredis.Nil):
+		return nil
+	case err != nil:
+		return explain(err)
+	case found != mine:
+		return fmt.Errorf("replicas with another Options.Key use the prefix %q; give all of them one key, or end them and wait %v", s.prefix, fleetKept)
+	}
+	return s.client.Expire(ctx, key, fleetKept).Err()
 }
 
 // mark tests whether scripts can be used.

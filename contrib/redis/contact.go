@@ -92,10 +92,16 @@ func (c *contact) alone(now time.Time) time.Duration {
 func (s *Store) watch(ctx context.Context) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
+	others := time.NewTicker(fleetSeen)
+	defer others.Stop()
 	for {
 		select {
 		case <-ticker.C:
 		case <-s.contact.doubts:
+		case <-others.C:
+			if err := s.do(ctx, ofFleet, s.meet); err == nil {
+				continue
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -95,7 +95,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		maxValue: cmp.Or(o.MaxValue, defaultMaxValue),
 		seal:     seal,
 		runs:     newRuns(),
-		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]string)},
+		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
 	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
 	if err := s.connect(ctx, url); err != nil {
@@ -126,6 +126,7 @@ const (
 	ofApprovals = "approvals"
 	ofBoard     = "the board"
 	ofServer    = "Redis"
+	ofFleet     = "sharing with the other replicas"
 )
 
 // do runs one operation, which is an error where Redis is known to be gone.
@@ -168,24 +169,42 @@ func (s *Store) ended(ctx context.Context, facility string, err error) error {
 	return nil
 }
 
-// A said writes a line for each change, and none for each call.
+// A said writes a line where a facility begins to fail, and one where it has not failed for a while: what fails now
+// and then writes no line for each call.
 type said struct {
 	log  *slog.Logger
 	mu   sync.Mutex
-	last map[string]string // of each facility, the kind of its last error
+	last map[string]failing // by facility
 }
 
+type failing struct {
+	kind           string // of the error that was logged; "" if the facility works
+	failed, logged time.Time
+}
+
+// settled is how long a facility must not fail until it works again, and between two lines about its errors.
+const settled = 10 * time.Second
+
 func (s *said) change(ctx context.Context, facility string, err error) {
-	kind := kindOf(err)
+	kind, now := kindOf(err), time.Now()
 	s.mu.Lock()
-	before := s.last[facility]
-	s.last[facility] = kind
+	f := s.last[facility]
+	before := f.kind
+	switch {
+	case err != nil && before != kind && (before == "" || now.Sub(f.logged) >= settled):
+		f = failing{kind, now, now}
+	case err != nil:
+		f.failed = now
+	case before != "" && now.Sub(f.failed) >= settled:
+		f.kind = ""
+	}
+	s.last[facility] = f
 	s.mu.Unlock()
 	switch {
-	case before == kind:
-	case err != nil:
-		s.log.LogAttrs(ctx, slog.LevelWarn, "redis: "+facility+" does not work", slog.String("kind", kind), slog.Any("err", err))
-	default:
+	case f.kind == before:
+	case f.kind == "":
 		s.log.LogAttrs(ctx, slog.LevelInfo, "redis: "+facility+" works again", slog.String("before", before))
+	default:
+		s.log.LogAttrs(ctx, slog.LevelWarn, "redis: "+facility+" does not work", slog.String("kind", kind), slog.Any("err", err))
 	}
 }

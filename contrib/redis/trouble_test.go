@@ -37,6 +37,26 @@ func raw(t testing.TB, e *redistest.Server) *goredis.Client {
 	return c
 }
 
+// stranger opens a store with another key, which is refused unless the mark of the others is gone.
+func stranger(t *testing.T, e *redistest.Server) *redis.Store {
+	t.Helper()
+	must(t, raw(t, e).Del(t.Context(), "fairlead:fleet:{mark}").Err())
+	return open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient})
+}
+
+func TestReplicaWithAnotherKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	e := redistest.New(t)
+	open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
+	open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
+	other := redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient}
+	if _, err := redis.Open(t.Context(), e.URL(), other); err == nil || !strings.Contains(err.Error(), "replicas with another Options.Key use the prefix") {
+		t.Errorf("another key: got %v", err)
+	}
+	other.Prefix = "other"
+	open(t, e.URL(), other)
+}
+
 func question(text string) cache.Question {
 	return cache.Question{Server: "crm", ID: sha256.Sum256([]byte(text))}
 }
@@ -168,7 +188,7 @@ func TestSealed(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
 	ours := open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
-	theirs := open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient})
+	theirs := stranger(t, e)
 	keep(t, ours.Cache(), "one", "secret answer")
 	if got := find(t, theirs.Cache(), "one"); got != "" {
 		t.Errorf("another host reads %q", got)

@@ -6,7 +6,7 @@ replace github.com/fairlead-go/fairlead => ../..
 
 require (
 	github.com/fairlead-go/fairlead v0.0.0-00010101000000-000000000000
-	github.com/pganalyze/pg_query_go/v6 v6.2.2
+	github.com/pganalyze/pg_query_go/v6 v6.2.5
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124
 	github.com/wasilibs/go-pgquery v0.0.0-20260728010200-155ebad2880e
 	google.golang.org/protobuf v1.36.11

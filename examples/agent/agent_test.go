@@ -81,7 +81,7 @@ func TestAttackAtTheTerminal(t *testing.T) {
 	if !found {
 		t.Error("no call was printed")
 	}
-	golden(t, "attack", regexp.MustCompile(`\([0-9a-z]+ left\)|[0-9]+ms`).ReplaceAllString(got, "…"))
+	golden(t, "attack", regexp.MustCompile(`\([0-9a-z]+ left\)| *[0-9]+ms`).ReplaceAllString(got, "…"))
 }
 
 type ran struct {

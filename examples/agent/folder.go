@@ -45,7 +45,6 @@ type files struct {
 	Files []file `json:"files"`
 }
 
-// An effect is the result of a tool that changes something.
 type effect struct {
 	Path string `json:"path"`
 	Kept string `json:"kept,omitempty"` // where the old file is now

@@ -82,8 +82,7 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	return h, nil
 }
 
-// standard returns the chain of every call. Nothing in it names a tool. A host with a model adds
-// Output and Budget.
+// standard returns the chain of every call. A host with a model adds Output and Budget.
 func (h *host) standard() chain.Standard {
 	about := func(_ context.Context, asked middleware.Call) (why, undo string) { return h.turn[asked.ID].why, "" }
 	limit := ratelimit.Options{}

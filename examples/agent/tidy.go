@@ -38,8 +38,7 @@ type change struct {
 	gone, there string // what is not there, and what is there, once it has happened
 }
 
-// tidy is a planner of rules: of equal files one stays, empty files and backups with nothing of their
-// own are deleted, loose files are moved to a folder by their kind, and the rest is left alone.
+// tidy deletes copies, empty files and backups with nothing of their own, and moves loose files by their kind.
 func tidy(ctx context.Context, h *host) error {
 	t := &tidier{host: h, equal: map[string]string{}, keep: map[string]bool{}}
 	if err := t.list(ctx, "What is there?"); err != nil {

@@ -31,7 +31,8 @@ type Store interface {
 	Remembered(ctx context.Context, scope, server, tool string) ([]Standing, error)
 	// List returns the standing approvals of all scopes that have not expired.
 	List(ctx context.Context) ([]Standing, error)
-	// Forget ends a standing yes of this scope. One that is not there is no error.
+	// Forget ends a standing yes of this scope, and makes the approval with its ID, if it is
+	// Approved, Void. One that is not there is no error.
 	Forget(ctx context.Context, scope, id string) error
 }
 

@@ -216,7 +216,15 @@ func (b *book) apply(e entry) {
 		for _, its := range b.standing { // the entry does not hold its scope
 			delete(its, e.ID)
 		}
+		b.void(e.ID)
 	case noEffect:
+	}
+}
+
+// void ends the approval that a standing approval for one call has let wait.
+func (b *book) void(id string) {
+	if b.approvals[id].State == Approved {
+		b.advance(id, Change{To: Void})
 	}
 }
 
@@ -243,7 +251,12 @@ func (b *book) advance(id string, c Change) {
 func (b *book) expire(scopes map[string]map[string]Standing) {
 	now := time.Now()
 	for scope, its := range scopes {
-		maps.DeleteFunc(its, func(_ string, s Standing) bool { return !now.Before(s.Until) })
+		maps.DeleteFunc(its, func(id string, s Standing) bool {
+			if !now.Before(s.Until) {
+				b.void(id)
+			}
+			return !now.Before(s.Until)
+		})
 		if len(its) == 0 {
 			delete(b.standing, scope)
 		}

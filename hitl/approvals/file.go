@@ -20,8 +20,8 @@ import (
 // it: each appends under a lock, after what the others have appended.
 //
 // What was open is void once the file is opened while no other process has it open, which NAME.lock shows: a
-// question has no caller that waits for its answer, and an approval that was not used has expired. A file
-// executes nothing. It grows with every question; rotate it by starting a new one.
+// question has no caller that waits for its answer, and an approval that was not used has expired, except one
+// that was given while no call waited (Standing.Once). A file executes nothing. It grows with every question; rotate it by starting a new one.
 type File struct {
 	book
 
@@ -122,7 +122,8 @@ func (f *File) read(in io.Reader, alone bool) error {
 
 func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
 	for _, a := range f.approvals {
-		if a.State.Open() {
+		waits := a.State == Approved && time.Now().Before(f.standing[a.Scope][a.ID].Until)
+		if a.State.Open() && !waits {
 			f.interrupted = append(f.interrupted, a)
 		}
 	}

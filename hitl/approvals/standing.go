@@ -35,6 +35,42 @@ type Standing struct {
 	Since      time.Time `json:"since,omitzero"`
 	Until      time.Time `json:"until"`
 	Uses       int       `json:"uses,omitempty"` // calls that it approved; the store counts them
+
+	// Once is the decision of the question with this ID that was made while no call waited: an approval, or with
+	// Denied a denial. One call takes it that is the same and is asked about for the same reasons, of
+	// both of which Arguments is a digest. It covers no other call.
+	Once   bool   `json:"once,omitempty"`
+	Denied bool   `json:"denied,omitempty"`
+	Reason string `json:"reason,omitempty"` // of the denial
+}
+
+// An End is for how long an approval may stand that outlives a session.
+type End struct {
+	Name     string // such as "1 day", "1 week" or "30 days"; the dialogs and the policy file have it
+	Lifetime time.Duration
+}
+
+// String returns the name, and when that is from now.
+func (e End) String() string {
+	return e.Name + ", until " + time.Now().Add(e.Lifetime).Format("2 January 2006")
+}
+
+// Ends returns what a person may choose from, the longest, which is the host's limit, last.
+func Ends(longest time.Duration) []End {
+	const day = 24 * time.Hour
+	limit := End{longest.String(), longest}
+	if longest%day == 0 {
+		limit.Name = fmt.Sprintf("%d days", longest/day)
+	}
+	var ends []End
+	for _, e := range []End{{"1 day", day}, {"1 week", 7 * day}, {"30 days", 30 * day}} {
+		if e.Lifetime == longest {
+			limit = e
+		} else if e.Lifetime < longest {
+			ends = append(ends, e)
+		}
+	}
+	return append(ends, limit)
 }
 
 // AnyArguments is the Standing.Arguments that covers all calls of the tool.
@@ -44,6 +80,10 @@ const AnyArguments = "any"
 func (s Standing) String() string {
 	what := "exactly the arguments that were shown"
 	switch {
+	case s.Denied:
+		what += ", denied for one call"
+	case s.Once:
+		what += ", for one call"
 	case s.Pattern != nil:
 		what = s.Pattern.String()
 	case s.Arguments == AnyArguments:

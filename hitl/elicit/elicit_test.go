@@ -226,6 +226,24 @@ func TestFreeMembers(t *testing.T) {
 	}
 }
 
+// The user chooses the end of an approval for always among those of the form.
+func TestEndIsChosen(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[any]time.Duration{nil: 30 * 24 * time.Hour, "1 week": 7 * 24 * time.Hour, "2 weeks": 0, 7: 0} {
+		content := map[string]any{"decision": "allow", "remember": "arguments-always"}
+		if end != nil {
+			content["always"] = end
+		}
+		d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always})
+		cs := ways[0].connect(t, d.server, says("accept", content).client())
+		_, _ = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_customer", Arguments: map[string]any{"name": "Ada"}})
+		all, err := d.store.List(t.Context())
+		if err != nil || len(all) == 1 && all[0].Until.Sub(all[0].Since).Round(time.Second) != want || len(all) == 0 && want != 0 {
+			t.Errorf("%v: got %+v, %v", end, all, err)
+		}
+	}
+}
+
 // A client that goes away while its user thinks leaves nothing that could run.
 func TestADisconnectLeavesNoOpenGrant(t *testing.T) {
 	t.Parallel()

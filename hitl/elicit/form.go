@@ -36,6 +36,15 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 		}
 		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts}
 	}
+	if ends := request.Ends; len(ends) > 1 {
+		var names, texts []string
+		for _, e := range ends {
+			names, texts = append(names, e.Name), append(texts, e.String())
+		}
+		properties["always"] = map[string]any{
+			"type": "string", "title": "How long, if it is remembered for always", "enum": names, "enumNames": texts, "default": names[len(names)-1],
+		}
+	}
 	for i, m := range request.Free {
 		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "Leave " + safetext.Line(m.Name) + " free in what is remembered", "description": m.String()}
 	}
@@ -135,6 +144,10 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 				return hitl.Decision{}, errForm
 			}
 			decision.Remember, decision.Offer = offered[i].Decision.Remember, offered[i].Decision.Offer
+		case name == "always":
+			if decision.Lifetime, ok = request.End(text); !ok {
+				return hitl.Decision{}, errForm
+			}
 		default:
 			return hitl.Decision{}, errForm
 		}

@@ -1,11 +1,13 @@
 package elicit_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
@@ -82,6 +84,14 @@ func TestWhatTheFormHolds(t *testing.T) {
 			{hitl.Session, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` +
 				`"remember":{"enum":["once","arguments-session"],"enumNames":["this call alone",` +
 				`"crm/delete_customer with exactly the arguments that were shown, for this session"],"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
+			{hitl.Always, `{"properties":{` +
+				`"always":{"default":"30 days","enum":["1 day","1 week","30 days"],"enumNames":["1 day, until 2 January 2000","1 week, until 8 January 2000",` +
+				`"30 days, until 31 January 2000"],"title":"How long, if it is remembered for always","type":"string"},` +
+				`"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` +
+				`"remember":{"enum":["once","arguments-session","arguments-always"],"enumNames":["this call alone",` +
+				`"crm/delete_customer with exactly the arguments that were shown, for this session",` +
+				`"crm/delete_customer with exactly the arguments that were shown, until 31 January 2000 at the latest"],` +
+				`"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
 		} {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
@@ -92,6 +102,9 @@ func TestWhatTheFormHolds(t *testing.T) {
 				}
 				form := u.asked()[0]
 				got, err := json.Marshal(form.RequestedSchema)
+				for days, then := range map[int]string{1: "2", 7: "8", 30: "31"} {
+					got = bytes.ReplaceAll(got, []byte(time.Now().AddDate(0, 0, days).Format("2 January 2006")), []byte(then+" January 2000"))
+				}
 				if err != nil || string(got) != tt.want || form.URL != "" || form.Mode != "form" {
 					t.Errorf("got %s\nwant %s", got, tt.want)
 				}

@@ -52,7 +52,7 @@ type reply struct {
 	Arguments []byte `json:"arguments,omitempty"`
 }
 
-const sheetVersion = 2
+const sheetVersion = 3
 
 func (q *question) sheet() ([]byte, error) {
 	r := q.request

@@ -20,7 +20,7 @@ import (
 // A person on the page of one replica decides what another waits for, in every way
 // that its own page has.
 func TestPersonDecidesForAnotherReplica(t *testing.T) {
-	offers := []hitl.Offer{{Longest: hitl.Session}, {Pattern: approvals.Pattern{{Name: "path", Glob: "*.txt"}}, Longest: hitl.Always}}
+	offers := []hitl.Offer{{Longest: hitl.Session}, {Pattern: approvals.Pattern{{Name: "path", Glob: "*.txt"}}, Longest: hitl.Always, Lifetime: 10 * 24 * time.Hour}}
 	for _, tt := range []struct {
 		name, decision string
 		more           []string
@@ -28,6 +28,7 @@ func TestPersonDecidesForAnotherReplica(t *testing.T) {
 	}{
 		{"yes", "approve", nil, hitl.Decision{Verdict: hitl.Approved, By: "bob"}},
 		{"yes, for always, a pattern", "approve", []string{"remember", "members-always"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1}},
+		{"yes, for a week", "approve", []string{"remember", "members-always", "always", "1 week"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1, Lifetime: 7 * 24 * time.Hour}},
 		{"no, and why", "deny", []string{"reason", "archive it"}, hitl.Decision{By: "bob", Reason: "archive it"}},
 		{"yes, edited", "edit", []string{"arguments", `{"path":"b.txt"}`}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Arguments: []byte(`{"path":"b.txt"}`)}},
 	} {
@@ -36,7 +37,7 @@ func TestPersonDecidesForAnotherReplica(t *testing.T) {
 			served(t, inbox.Options{Board: board}, func(t *testing.T, in *inbox.Inbox, n *network) {
 				b, other := enters(t, n, in, "bob"), inbox.New(inbox.Options{Board: board})
 				r := asks(t, "one", `{"path":"a.txt"}`)
-				r.Offers, r.Why, r.Undo = offers, "it is old", "from the backup"
+				r.Offers, r.Ends, r.Why, r.Undo = offers, approvals.Ends(10*24*time.Hour), "it is old", "from the backup"
 				r.Drafts = []hitl.Draft{{ID: "d1", Shown: "the draft", Digest: "x"}}
 				a := ask(t.Context(), other, r)
 				b.get("/approvals/").want(t, http.StatusOK, "1 waiting", "files/delete", "it is old", "from the backup", "the draft")
@@ -123,7 +124,7 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		return func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), old, with)) }
 	}
 	for name, question := range map[string]func([]byte) []byte{
-		"another version":    change(`"v":2`, `"v":1`),
+		"another version":    change(`"v":3`, `"v":1`),
 		"cut off":            func(b []byte) []byte { return b[:len(b)/2] },
 		"nothing":            func([]byte) []byte { return nil },
 		"another tool":       change(`"name":"delete"`, `"name":"read"`),
@@ -146,7 +147,7 @@ func TestBoardIsNotBelieved(t *testing.T) {
 		})
 	}
 	for name, answer := range map[string]func([]byte) []byte{
-		"another version": change(`"v":2`, `"v":7`),
+		"another version": change(`"v":3`, `"v":7`),
 		"another digest":  change(`"digest":"`, `"digest":"0`),
 		"nothing":         func([]byte) []byte { return nil },
 		"rubbish":         func([]byte) []byte { return []byte("yes") },

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/fairlead-go/fairlead/hitl"
@@ -118,7 +119,8 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 		long := strings.Repeat("a long line. ", 200)
 		r := asks(t, "one", fmt.Sprintf(`{"path":"a.txt","mode":1,"body":%q}`, long))
 		r.Why, r.Undo = "to make room", "it is kept for a week"
-		r.Offers = []hitl.Offer{{Longest: hitl.Session}}
+		r.Offers = []hitl.Offer{{Longest: hitl.Session}, {Tool: true, Longest: hitl.Always, Lifetime: 10 * 24 * time.Hour}}
+		r.Ends = approvals.Ends(10 * 24 * time.Hour)
 		r.Drafts = []hitl.Draft{{ID: "7", Shown: `{"to":"bob"}`}}
 		first := ask(t.Context(), in, r)
 		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
@@ -127,6 +129,8 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 				"&#34;to&#34;: &#34;bob&#34;")
 		}
 		b.get("/approvals/question/one").want(t, http.StatusOK, "files/delete with exactly the arguments that were shown, for this session")
+		b.get("/approvals/question/one").want(t, http.StatusOK, `<option value="1 week">1 week, until `, `<option value="10 days" selected>`)
+		b.decides("one", "approve", "remember", "tool-always", "always", "30 days").want(t, http.StatusBadRequest, "no such end")
 		b.decides("one", "approve").want(t, http.StatusOK)
 		first.want(t, hitl.Approved)
 

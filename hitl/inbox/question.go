@@ -93,7 +93,7 @@ func (in *Inbox) expire(q *question) {
 	}
 	what := silent
 	if errors.Is(context.Cause(q.ctx), context.Canceled) {
-		what = "given up by the caller"
+		what = "given up by the caller, or answered elsewhere"
 	}
 	in.end(q, record{past: past{What: what}, late: true})
 }

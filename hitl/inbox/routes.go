@@ -166,7 +166,7 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 		in.refused(w, r, errHurry)
 		return
 	}
-	fields := []string{"decision", "digest", "reason", "arguments", "remember"}
+	fields := []string{"decision", "digest", "reason", "arguments", "remember", "always"}
 	if q != nil {
 		for i := range q.request.Free {
 			fields = append(fields, freeName(i))
@@ -339,11 +339,15 @@ func read(form url.Values, q *question) (answer, error) {
 	default:
 		a.decision.Verdict = hitl.Approved
 		offered := q.request.Choices()
+		var ok bool
 		i := slices.IndexFunc(offered, func(c hitl.Choice) bool { return c.Name == cmp.Or(form.Get("remember"), "once") })
 		if i < 0 {
 			return bad("The page offered no such thing to remember.")
 		}
 		a.decision = offered[i].Decision
+		if a.decision.Lifetime, ok = q.request.End(form.Get("always")); !ok {
+			return bad("The page offered no such end.")
+		}
 		for i, m := range q.request.Free {
 			if form.Has(freeName(i)) && a.decision.Remember != hitl.Once && a.decision.Offer == 0 {
 				a.decision.Free = append(a.decision.Free, m.Name)

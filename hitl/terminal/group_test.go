@@ -36,7 +36,7 @@ func TestTerminalAsksAboutSeveralCallsAtOnce(t *testing.T) {
 		{"one by one", "o\ny\n\ny\n", map[string]hitl.Decision{a: yes, c: yes}, "", "[y]es"},
 		{"the words for letters", "details\none by one\ny\nn\nn\n", map[string]hitl.Decision{a: yes}, "", ""},
 		{"details first", "d\n2\n", map[string]hitl.Decision{b: yes}, "", "2 of 3"},
-		{"the end of the input", "", nil, "the input has ended", "no answer: denied"},
+		{"the end of the input", "", nil, "the input has ended", "no answer here"},
 		{"the end in the middle", "o\ny\n", nil, "the input has ended", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func (r *reader) line(ctx context.Context) (string, error) {
 // case without the punctuation after it.
 func (r *reader) answer(ctx context.Context) (text, word string, err error) {
 	if text, err = r.line(ctx); err != nil {
-		fmt.Fprintln(r.out, "\n  no answer: denied")
+		fmt.Fprintln(r.out, "\n  no answer here; without one elsewhere it is denied")
 	}
 	return text, strings.TrimRight(strings.ToLower(text), ".!"), err
 }

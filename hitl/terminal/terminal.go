@@ -68,7 +68,17 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			if approved.Arguments = edited; approved.Remember != hitl.Once && approved.Offer == 0 {
 				approved.Free = free
 			}
-			return approved, nil
+			ended := true
+			if approved.Remember == hitl.Always {
+				approved.Lifetime, ended, err = t.end(ctx, request)
+			}
+			if err != nil {
+				return hitl.Decision{}, err
+			}
+			if ended {
+				return approved, nil
+			}
+			continue
 		}
 		switch names, frees := strings.CutPrefix(text, "f "); {
 		case frees:
@@ -103,11 +113,31 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			}
 			whole = t.show(request, foldedArguments)
 		default:
-			t.explain(text, "  y approves this call once. s remembers the approval for this session and a for longer, with the\n"+
-				"  number of what is offered: \"s2\". f and names, before s or a, leave those members free: \"f path\".\n"+
-				"  n denies, i denies and takes a line for the model, e changes the arguments, d shows all of them.\n")
+			t.explain(text, help(request))
 		}
 	}
+}
+
+// end asks for how long an approval for always is. It returns 0 for the host's limit, and
+// reports whether the answer was one.
+func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time.Duration, ok bool, err error) {
+	ends := request.Ends
+	if len(ends) < 2 {
+		return 0, true, nil
+	}
+	fmt.Fprint(t.out, "  For how long?")
+	for i, e := range ends {
+		fmt.Fprintf(t.out, "  [%d] %s", i+1, e.Name)
+	}
+	fmt.Fprintf(t.out, "  [Enter] %s: ", ends[len(ends)-1])
+	text, word, err := t.lines.answer(ctx)
+	if n, isNumber := strconv.Atoi(word); isNumber == nil && 1 <= n && n <= len(ends) {
+		word = ends[n-1].Name
+	}
+	if lifetime, ok = request.End(word); !ok {
+		fmt.Fprintf(t.out, "  \"%s\" is none of these; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+	}
+	return lifetime, ok, err
 }
 
 // instead asks for the guidance that goes to the model with a denial.
@@ -228,15 +258,31 @@ func (t *terminal) show(request hitl.Request, most int) (whole bool) {
 	return !b.folded
 }
 
+// help explains the keys that there are for a question.
+func help(r hitl.Request) string {
+	text := "  y approves this call once, n denies, i denies and takes a line for the model, e changes the arguments,\n  d shows all of them.\n"
+	if len(r.Offers) > 0 {
+		text += "  s and a, with the number of what is offered, remember the approval as above.\n"
+	}
+	if len(r.Free) > 0 {
+		text += "  f and names, before that, leave those members free: \"f path\".\n"
+	}
+	return text
+}
+
 // keys names those with which an approval is remembered.
 func keys(r hitl.Request) string {
-	switch {
-	case len(r.Offers) == 0:
-		return ""
-	case len(r.Free) > 0:
-		return "  remember as above: s, a, [f]ree"
+	var names []string
+	for _, c := range r.Choices()[1:] {
+		names = append(names, key(c))
 	}
-	return "  remember as above: s, a"
+	if len(r.Free) > 0 && names != nil {
+		names = append(names, "[f]ree")
+	}
+	if names == nil {
+		return ""
+	}
+	return "  remember as above: " + strings.Join(names, ", ")
 }
 
 // key is what is typed for a choice: s or a, and the number of the offer after the first.

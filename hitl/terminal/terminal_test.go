@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -346,7 +347,7 @@ func TestLineForAQuestionThatHasExpiredIsThrownAway(t *testing.T) {
 				c := hitl.New(terminal.New(in, out), hitl.Options{})(guarded(e))
 				_, err := c.CallTool(t.Context(), deletes(t)) // silence
 				synctest.Wait()
-				if !errors.Is(err, hitl.ErrDenied) || !strings.Contains(out.String(), "no answer: denied") {
+				if !errors.Is(err, hitl.ErrDenied) || !strings.Contains(out.String(), "no answer here") {
 					t.Fatalf("got error %v and\n%s", err, out)
 				}
 				if tt.before {
@@ -543,5 +544,28 @@ func TestTerminalBreaksNoRowByItself(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The prompt and the help name the keys that there are for this question, and no other.
+func TestTerminalNamesTheKeysThatThereAre(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		offers       []hitl.Offer
+		free         bool
+		want, absent string
+	}{
+		{nil, false, "Allow? [y]es  [N]o", "remember"},
+		{[]hitl.Offer{{Longest: hitl.Session}}, false, "remember as above: s  [N]o", "f and names"},
+		{[]hitl.Offer{{Longest: hitl.Always}, {Tool: true, Longest: hitl.Session}}, true, "remember as above: s, a, s2, [f]ree  [N]o", "a2"},
+	} {
+		out, r := new(screen), asks(t, `{"path":"a.txt"}`)
+		if r.Offers = tt.offers; tt.free {
+			r.Free = approvals.Free(r.Arguments)
+		}
+		_, err := terminal.New(strings.NewReader("?\nn\n"), out).Confirm(t.Context(), r)
+		if text := out.String(); err != nil || !strings.Contains(text, tt.want) || strings.Contains(text, tt.absent) {
+			t.Errorf("want %q and no %q in %s, %v", tt.want, tt.absent, text, err)
+		}
 	}
 }

@@ -63,8 +63,7 @@ func methodOf(req *http.Request) string {
 	return message.Method
 }
 
-// maxBody is how much of one answer is read at once. The SDK itself reads a body of
-// JSON to its end, however long it is.
+// maxBody is how much of one answer is read. The SDK has no such limit.
 const maxBody = 32 << 20
 
 // body is the body of an answer on its way to the SDK, a message at a time.
@@ -95,7 +94,6 @@ func (b *body) tooLong() error {
 	return fmt.Errorf("mount: the answer to %s has more than %d bytes", b.method, maxBody)
 }
 
-// whole reads a body of JSON.
 func (b *body) whole() ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(b.in, maxBody+1))
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// readable returns the transport with [Shallow] before each message that the SDK reads
-// from a pipe or a process. Of other transports the bytes are out of reach.
+// readable returns the transport with [Shallow] before each message that the SDK reads from a pipe or process.
 func readable(t mcp.Transport) mcp.Transport {
 	switch t := t.(type) {
 	case *mcp.IOTransport:
@@ -70,8 +69,7 @@ func (t *command) Connect(ctx context.Context) (mcp.Connection, error) {
 	}).Connect(ctx)
 }
 
-// A process is the input of a command. Close ends the command as the protocol asks: by
-// the end of its input, then by SIGTERM, then by SIGKILL.
+// A process is the input of a command. Close ends the command: by the end of its input, SIGTERM, then SIGKILL.
 type process struct {
 	io.WriteCloser
 

@@ -2,38 +2,33 @@ package callstate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// WithClass returns a context that carries the class which the host's own inference gave to a tool that no
-// catalog knows. It holds for exactly this definition. Further in, the class of a tool can only be raised.
+// WithClass returns a context that carries the class which inference gave to a tool without a catalog. It holds for
+// exactly this definition. Further in, the class of a tool can only be raised.
 func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
-	if have := classes(ctx); have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
+	have, ok := find[*middleware.Tool](nearest(ctx), nil)
+	if ok && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
 		return ctx
 	}
 	return with(ctx, tool)
 }
 
-func classes(ctx context.Context) *middleware.Tool {
-	tool, _ := find[*middleware.Tool](nearest(ctx), nil)
-	return tool
-}
-
 // Classified returns the tool that inference classified, if it is the one that the call
 // names: the same definition of the same server.
 func Classified(ctx context.Context, named *middleware.Tool) (*middleware.Tool, bool) {
-	tool := classes(ctx)
-	if tool == nil || tool.Server != named.Server || tool.Definition != named.Definition || tool.Digest != named.Digest {
-		return nil, false
-	}
-	return tool, true
+	tool, ok := find[*middleware.Tool](nearest(ctx), nil)
+	return tool, ok && tool.Server == named.Server && tool.Definition == named.Definition && tool.Digest == named.Digest
 }
 
-// An Over makes of what a tool is known to do what one call of it does. It is applied to the call's own
-// annotations and, at the executor, to the accepted ones, so that a less strict copy of the tool gains nothing.
+// An Over returns the annotations of one call from those of its tool. It is applied to the call's own annotations
+// and, at the executor, to the accepted ones, so that a less strict copy of the tool gains nothing.
 type Over func(annotation.Annotations) annotation.Annotations
 
 // A Judge classifies a call by its arguments.
@@ -73,11 +68,28 @@ func JudgeBy(m middleware.Middleware) Judge {
 	}
 }
 
-// WithJudge returns a context that carries what classifies the call by its arguments, for
-// arguments that a person edits.
+// WithJudge returns a context that carries a judge for arguments that a person edits.
 func WithJudge(ctx context.Context, judge Judge) context.Context { return with(ctx, judge) }
 
-// JudgeOf returns what classifies the call by its arguments, nil if there is nothing.
+// JudgeAgain returns the call with the tool of the judge that the context carries, and as it
+// is without one. Another tool is an error.
+func JudgeAgain(ctx context.Context, call middleware.Call) (middleware.Call, error) {
+	judge := JudgeOf(ctx)
+	if judge == nil {
+		return call, nil
+	}
+	tool, err := judge(ctx, call)
+	switch {
+	case err != nil:
+		return call, fmt.Errorf("they cannot be classed: %w", err)
+	case tool == nil || tool.Server != call.Tool.Server || tool.Name() != call.Tool.Name() || tool.Digest != call.Tool.Digest:
+		return call, errors.New("they were classed as those of another tool")
+	}
+	call.Tool = tool
+	return call, nil
+}
+
+// JudgeOf returns the judge that the context carries, nil without one.
 func JudgeOf(ctx context.Context) Judge {
 	judge, _ := own[Judge](Of(ctx))
 	return judge
@@ -104,9 +116,10 @@ func Sees(ctx context.Context, tool *middleware.Tool) bool {
 
 // Static returns a tool as it was before an answer about one call changed it: itself if there was none.
 func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
-	if a, ok := find(nearest(ctx), func(a *answer) bool {
+	a, ok := find(nearest(ctx), func(a *answer) bool {
 		return a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest
-	}); ok {
+	})
+	if ok {
 		return a.static
 	}
 	return tool
@@ -114,17 +127,14 @@ func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
 
 // Answered returns what preflight found about exactly this call.
 func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotations, bool) {
-	if s := nearest(ctx); s.answers() {
-		if a := answerTo(s, Bind(Of(ctx), call)); a != nil {
-			return a.found, true
-		}
+	s := nearest(ctx)
+	if _, ok := find[*answer](s, nil); !ok {
+		return annotation.Annotations{}, false
+	}
+	if a := answerTo(s, Bind(Of(ctx), call)); a != nil {
+		return a.found, true
 	}
 	return annotation.Annotations{}, false
-}
-
-func (s *State) answers() bool {
-	_, ok := find[*answer](s, nil)
-	return ok
 }
 
 // answerTo returns the innermost answer to a call.
@@ -138,7 +148,7 @@ func answerTo(s *State, want Binding) *answer {
 // other bytes, another scope, server or definition. A call that must be recorded stays so.
 func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	s := nearest(ctx)
-	if !s.answers() {
+	if _, ok := find[*answer](s, nil); !ok {
 		return accepted
 	}
 	its := *call

@@ -56,8 +56,8 @@ func Edited(ctx context.Context, call *middleware.Call) bool {
 	return g != nil && g.edited
 }
 
-// Covers reports whether the context carries an approval of exactly this call that can
-// still be consumed, so that nobody need be asked again.
+// Covers reports whether the context carries an approval of exactly this call that can still be consumed, so that no
+// person is asked again.
 func Covers(ctx context.Context, call *middleware.Call) bool {
 	g := Find(ctx, call)
 	return g != nil && !g.TooMild(call.Tool) && g.use.Load() == unused && time.Now().Before(g.expires)
@@ -66,7 +66,7 @@ func Covers(ctx context.Context, call *middleware.Call) bool {
 // TooMild reports whether the approval was given to a less strict class than the tool's.
 func (g *Grant) TooMild(tool *middleware.Tool) bool { return g.mild && tool.Safety().MustConfirm() }
 
-// Find returns the innermost grant for exactly this call, whatever its state, nil if there is none.
+// Find returns the innermost grant for exactly this call, whatever its state, nil without one.
 func Find(ctx context.Context, call *middleware.Call) *Grant {
 	s := nearest(ctx)
 	if _, ok := find[*Grant](s, nil); !ok {

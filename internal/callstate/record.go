@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -17,10 +18,10 @@ type Record struct {
 	Approval Approval
 	// InDoubt is when a call with the same effect was made that may have happened, zero for none.
 	InDoubt time.Time
-	// By is who decided about the call last, approved or not, and Via how they were reached,
-	// as the confirmer reports it.
+	// By names the person who decided last, and Via the way on which the person was asked, both as the confirmer
+	// reports them.
 	By, Via string
-	// Edited are the arguments as a person edited them, nil if nobody did.
+	// Edited are the arguments as a person edited them, nil if they are unchanged.
 	Edited []byte
 	// Asked are the arguments that a person was to be asked about, a copy that the caller cannot change.
 	Asked []byte
@@ -37,15 +38,15 @@ type Record struct {
 	freshness annotation.Freshness
 	// Sources are where the arguments came from, nil unless package flow traced them.
 	Sources []Source
-	// Decisions are in the order in which they were made.
+	// Decisions are in the order of time.
 	Decisions []Decision
 }
 
 // An Approval is how a call was approved; the zero value is not approved.
 type Approval struct {
 	ID       string // of the question, under which the store of approvals has it
-	By       string // who approved, as the confirmer named them
-	Standing bool   // by an approval that was given earlier and stands
+	By       string // who approved, as the confirmer named the person
+	Standing bool   // by a standing approval
 }
 
 // A Decision is one decision about the call.
@@ -70,7 +71,7 @@ func (s *State) Repeats(since time.Time) {
 	s.write(func(r *Record) { r.InDoubt = since })
 }
 
-// Answered records who decided about the call, and how they were reached.
+// Answered records which person decided about the call, and the way on which the person was asked.
 func (s *State) Answered(by, via string) {
 	s.write(func(r *Record) { r.By, r.Via = by, via })
 }
@@ -111,9 +112,12 @@ func (s *State) Cached(how string, age time.Duration, f annotation.Freshness) {
 	})
 }
 
-// Memory returns in words what a decision about a hit of the cache leaves out, "" for
+// Memory returns in words what a decision about a hit of the cache leaves out, and why a call was observed, "" for
 // others: words are made only for a reader.
 func (r *Record) Memory(d Decision) string {
+	if d.Stage == "observe" {
+		return d.Why
+	}
 	if d.Stage != "cache" || d.What != "hit" {
 		return ""
 	}
@@ -128,7 +132,7 @@ func (s *State) Decide(stage, what, why string) {
 // HasRecord reports whether anything reads the record. Text for it need not be made otherwise.
 func (s *State) HasRecord() bool { return s != nil && s.call != nil }
 
-// write is small, so that a record that nobody reads costs a comparison.
+// write is small, so that a call without a record costs a comparison.
 func (s *State) write(f func(*Record)) {
 	if s.HasRecord() {
 		s.call.write(f)
@@ -166,7 +170,7 @@ func (s *State) Waited() (d time.Duration) {
 	return d
 }
 
-// Last returns the last decision of a stage, the zero value if there is none.
+// Last returns the last decision of a stage, the zero value without one.
 func (r *Record) Last(stage string) Decision {
 	for _, d := range slices.Backward(r.Decisions) {
 		if d.Stage == stage {
@@ -174,4 +178,81 @@ func (r *Record) Last(stage string) Decision {
 		}
 	}
 	return Decision{}
+}
+
+// A Source is where one argument of a call came from, as package flow found it. All its texts are safe to show.
+type Source struct {
+	Argument string `json:"argument"` // its place in the arguments: "recipient", "flights[0].date"
+	Kind     string `json:"kind"`     // what it means to the tool: "account", "url"
+	Value    string `json:"-"`        // the argument, cut
+	// From is "user", "host", "result" or "unknown".
+	From string `json:"from"`
+	// Tool, Call and Ago name the result: its tool as "server/tool", the ID of its call, and
+	// how many calls ago it came.
+	Tool    string `json:"tool,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Ago     int    `json:"ago,omitempty"`
+	Trusted bool   `json:"trusted,omitempty"` // the host trusts the tool's results
+	How     string `json:"how,omitempty"`     // how the result has the value if not as it is: "encoded", "in two parts"
+	Around  string `json:"-"`                 // the text around the value
+	Rule    string `json:"rule,omitempty"`    // the rule that asks about the argument
+	Note    string `json:"-"`                 // what else there is to say
+}
+
+// String returns the source on one line.
+func (s Source) String() string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(s.Argument+" "+s.Value) + ": ")
+	switch s.From {
+	case "user":
+		b.WriteString("from you")
+	case "host":
+		b.WriteString("from the host")
+	case "result":
+		trust := "untrusted"
+		if s.Trusted {
+			trust = "trusted"
+		}
+		calls := "1 call"
+		if s.Ago != 1 {
+			calls = fmt.Sprintf("%d calls", s.Ago)
+		}
+		fmt.Fprintf(&b, "from %s, %s ago, %s", s.Tool, calls, trust)
+		if s.How != "" {
+			b.WriteString(", " + s.How)
+		}
+		b.WriteString("; not from you")
+	default:
+		b.WriteString("from nowhere known")
+	}
+	if s.Note != "" {
+		b.WriteString(" (" + s.Note + ")")
+	}
+	if s.Around != "" {
+		b.WriteString("; around it: " + s.Around)
+	}
+	return b.String()
+}
+
+// References returns sources without the texts of arguments and results.
+func References(sources []Source) []Source {
+	out := slices.Clone(sources)
+	for i := range out {
+		out[i].Value, out[i].Around, out[i].Note = "", "", ""
+	}
+	return out
+}
+
+// Traced records where the arguments of the call came from.
+func (s *State) Traced(sources []Source) {
+	s.write(func(r *Record) { r.Sources = sources })
+}
+
+// Raised reports whether a rule about the source of an argument asks about the call, or
+// whether the same call may have happened already.
+func (r *Record) Raised() bool {
+	if !r.InDoubt.IsZero() {
+		return true
+	}
+	return slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Rule != "" })
 }

@@ -20,7 +20,7 @@ import (
 type State struct {
 	context.Context
 
-	call  *shared // what all states of the call share; nil if nobody reads its record
+	call  *shared // what all states of the call share; nil if its record is not read
 	outer *State  // what this one was derived from: of the same call or an enclosing one
 	over  bool    // the call was handed to its executor
 
@@ -97,7 +97,7 @@ type shared struct {
 	readers []string
 	facts   *facts // nil until the first of them is needed
 
-	// Room for what most calls need.
+	// Space for most calls.
 	decisions [4]Decision
 	names     [3]string
 	left      State
@@ -131,13 +131,13 @@ func Ensure(ctx context.Context) (context.Context, *State) {
 }
 
 // Join returns the state of the call for a reader of its record, and the context that
-// carries it. It begins one if there is none, or if a reader of the same name has joined
-// it already: that one belongs to an enclosing call.
+// carries it. It begins one if the context has none, or if a reader of the same name has joined that one, which then
+// belongs to an enclosing call.
 func Join(ctx context.Context, reader string) (context.Context, *State) {
 	return new(Root).Join(ctx, reader)
 }
 
-// Join is the function for a package that has room for a state, which is unused so far.
+// Join is the function for a package that embeds a Root, which is unused so far.
 func (r *Root) Join(ctx context.Context, reader string) (context.Context, *State) {
 	if s := Of(ctx); s.admit(reader) {
 		return ctx, s
@@ -177,7 +177,7 @@ func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Cont
 	return s
 }
 
-// same reports whether the record is that of a call of the tool, or of one that nobody has named.
+// same reports whether the record is that of a call of the tool, or of a call without a tool.
 func (c *shared) same(tool *middleware.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,8 +185,7 @@ func (c *shared) same(tool *middleware.Tool) bool {
 	return have == nil || tool != nil && have.Server == tool.Server && have.Name() == tool.Name()
 }
 
-// Leave returns the context for what executes the call: what it does is no part of the
-// call, and a call that it makes has a state of its own.
+// Leave returns the context for the executor of the call. A call that the executor makes has a state of its own.
 func Leave(ctx context.Context) context.Context {
 	s := Of(ctx)
 	if s == nil || s.call == nil && JudgeOf(ctx) == nil {
@@ -210,8 +209,8 @@ func WithSent(ctx context.Context, call *middleware.Call) context.Context {
 	return &s
 }
 
-// Sent returns the ID and the scope of the call that an executor further out is sending,
-// for a chain beneath a session of the SDK, whose types have no room for them.
+// Sent returns the ID and the scope of the call that an executor further out is sending, for a chain beneath a
+// session of the SDK, whose types do not carry them.
 func Sent(ctx context.Context) (id, scope string) {
 	if call, ok := find[*middleware.Call](nearest(ctx), nil); ok {
 		return call.ID, call.Scope
@@ -240,8 +239,8 @@ func Keep(ctx context.Context, kept any) context.Context { return with(ctx, kept
 // Own returns what a package keeps of the call, and not of an enclosing one.
 func Own[T any](ctx context.Context) (kept T, ok bool) { return own[T](Of(ctx)) }
 
-// Sending returns the state of the call that is handed to its executor, nil if there is
-// none: what was computed from its arguments holds still.
+// Sending returns the state of the call that is handed to its executor, nil without one. Facts about its arguments
+// are still valid.
 func Sending(ctx context.Context) *State {
 	s := nearest(ctx)
 	if s != nil && s.over {

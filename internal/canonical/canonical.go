@@ -33,10 +33,6 @@ func (e *Error) Error() string   { return fmt.Sprintf("%s (at byte %d)", e.Reaso
 func (e *Error) NotSent() bool   { return true }
 func (e *Error) Permanent() bool { return true }
 
-func tooDeep(at int) error {
-	return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: at}
-}
-
 // AppendObject appends the canonical form of the arguments of a call to dst, {} for none. It refuses members of
 // one object whose names differ only in case, at any depth.
 func AppendObject(dst, src []byte) ([]byte, error) {
@@ -145,7 +141,7 @@ func skipSpace(src []byte, i int) int {
 
 func (w *writer) value(depth int) error {
 	if depth > MaxDepth {
-		return tooDeep(w.pos)
+		return &Error{Reason: fmt.Sprintf("nested deeper than %d levels", MaxDepth), Offset: w.pos}
 	}
 	switch c := w.next(); {
 	case c == '{':

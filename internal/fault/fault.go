@@ -157,6 +157,14 @@ func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.Ca
 	return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
 }
 
+// RoundUp rounds a wait up to a multiple of the unit, so that who waits as long as an error says waits long enough.
+func RoundUp(d, unit time.Duration) time.Duration {
+	if r := d.Truncate(unit); r < d && d < math.MaxInt64-unit {
+		return r + unit
+	}
+	return d
+}
+
 // RefuseNegative panics if the value of an option, such as "cache: Options.TTL", is negative or not finite.
 func RefuseNegative[N int | int64 | float64 | time.Duration](option string, value N) {
 	switch {

@@ -46,7 +46,6 @@ type Target struct {
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
 }
 
-// execute hands a call over.
 func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if t.Ended == nil {
 		return t.Next.CallTool(ctx, call)
@@ -190,7 +189,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("fairlead: %s was refused: it is %s and %s", e.Tool, class, e.Reason)
 }
 
-// ForModel says what the model can do. How the host can have a person asked is for the log.
 func (e *RefusedError) ForModel() string {
 	if e.Tool == nil {
 		return "The call names no tool. Choose one from the list."

@@ -102,18 +102,15 @@ func Lines(in io.Reader) iter.Seq2[[]byte, error] {
 				rest, err = lines.ReadBytes('\n')
 				text = append(text, rest...)
 			}
-			if errors.Is(err, io.EOF) && len(text) == 0 || !yield(text, notEOF(err)) || err != nil {
+			last := errors.Is(err, io.EOF)
+			if last {
+				err = nil
+			}
+			if last && len(text) == 0 || !yield(text, err) || last || err != nil {
 				return
 			}
 		}
 	}
-}
-
-func notEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // Resume sets how much of the file counts. What follows is cut off.

@@ -150,8 +150,7 @@ func (p *Page) note(list, ttl json.RawMessage) (kept json.RawMessage, ok bool) {
 	return kept, err == nil
 }
 
-// read reports what keeps the SDK from reading a tool. It looks at the members by their exact names, as the SDK
-// does. A tool that has one of them twice is not usable.
+// read reports what keeps the SDK from reading a tool, such as a member that is there twice.
 func read(raw json.RawMessage) (name string, annotations json.RawMessage, err error) {
 	if isNull(raw) {
 		return "", nil, errors.New("it is null")

@@ -66,7 +66,6 @@ func (c *copier) meta(m *mcp.Meta) {
 	*m, _ = c.value(map[string]any(*m)).(map[string]any)
 }
 
-// contents copies the blocks of a result.
 func (c *copier) contents(contents []mcp.Content) []mcp.Content {
 	out := make([]mcp.Content, len(contents))
 	for i, content := range contents {

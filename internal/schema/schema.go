@@ -35,6 +35,23 @@ func CheckInput(root any) error {
 	return Check(root)
 }
 
+// Decoded returns a schema as JSON decodes it, nil for one that cannot be written as JSON.
+func Decoded(schema any) (decoded any) {
+	defer func() {
+		if recover() != nil { // in a MarshalJSON method
+			decoded = nil
+		}
+	}()
+	if _, ok := schema.(map[string]any); ok {
+		return schema
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil || json.Unmarshal(raw, &decoded) != nil {
+		return nil
+	}
+	return decoded
+}
+
 // Check is [CheckInput] for a schema of any type.
 func Check(root any) error {
 	if size := Size(root); size > maxSchemaBytes {

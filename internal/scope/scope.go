@@ -33,12 +33,11 @@ type Set struct{ patterns []pattern }
 
 // A pattern is a scope that was read. A resource or an action that is a star is any.
 type pattern struct {
-	literal          string // the whole permission, "" if there is a star
 	resource, action string
 	ceiling          int
 }
 
-// New returns the scopes as a set. An error names each that is none, and then nothing is covered.
+// New returns the scopes as a set. An error names each invalid one, and then nothing is covered.
 func New(scopes ...Scope) (Set, error) {
 	var errs []error
 	patterns := make([]pattern, len(scopes))
@@ -94,7 +93,7 @@ var (
 
 func plain(s string) bool { return len(s) <= most && words.MatchString(s) }
 
-// split returns what stands before and after the last dot; without one, all of it is the action.
+// split cuts a permission at the last dot; without one, all of it is the action.
 func split(permission string) (resource, action string) {
 	dot := strings.LastIndexByte(permission, '.')
 	return permission[:max(dot, 0)], permission[dot+1:]
@@ -114,24 +113,20 @@ func read(s Scope) (pattern, error) {
 		return pattern{}, fmt.Errorf(`%q is no scope; for everything write "*.all"`, s.Permission)
 	case len(s.Permission) > most || !starred.MatchString(s.Permission):
 		return pattern{}, fmt.Errorf("%.80q is no scope; %s, or '*' for the whole resource, or '*' or \"all\" for the whole action", s.Permission, form)
-	case resource == star || action == star:
-		return pattern{resource: resource, action: action, ceiling: ceiling}, nil
 	}
-	return pattern{literal: s.Permission, ceiling: ceiling}, nil
+	return pattern{resource, action, ceiling}, nil
 }
 
 func (p pattern) everything() bool { return p.resource == star && p.action == star }
 
-// covers reports whether a pattern that was read covers a permission that was checked.
+// covers reports whether a pattern that was read covers a permission that was checked. A star covers no word alone.
 func (p pattern) covers(permission string) bool {
-	if p.literal != "" {
-		return p.literal == permission
-	}
 	resource, action := split(permission)
-	return resource != "" && (p.resource == star || p.resource == resource) && (p.action == star || p.action == action)
+	is := func(pattern, part string) bool { return pattern == part || pattern == star && resource != "" }
+	return is(p.resource, resource) && is(p.action, action)
 }
 
-// rank orders the levels. Nothing said is public, as everywhere.
+// rank orders the levels; "" is public.
 func rank(level annotation.SecurityLevel) (rank int, known bool) {
 	levels := []annotation.SecurityLevel{annotation.Public, annotation.Internal, annotation.Restricted}
 	rank = slices.Index(levels, cmp.Or(level, annotation.Public))
@@ -166,7 +161,6 @@ func (e *NotCoveredError) Error() string {
 		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
 }
 
-// ForModel tells the model that the arguments are at fault.
 func (e *NotCoveredError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
 }

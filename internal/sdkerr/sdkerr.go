@@ -162,8 +162,7 @@ func unwritable(err error) bool {
 	return errors.As(err, &m) || errors.As(err, &t) || errors.As(err, &v)
 }
 
-// tooManyRequests reports HTTP 429, whose status the SDK keeps only as the last words of its text; reply is the
-// transport's part of the error, in which a server may forge them.
+// tooManyRequests reports HTTP 429, which the SDK's text ends with. A server may forge that in its reply.
 func tooManyRequests(err error, reply *jsonrpc.Error) bool {
 	status := http.StatusText(http.StatusTooManyRequests)
 	return reply != nil && !strings.Contains(reply.Message, status) && strings.HasSuffix(err.Error(), status)
@@ -289,8 +288,7 @@ func (ReplayError) Error() string {
 		"Idempotency-Key header; whether the server got the first one is not known"
 }
 
-// once returns a copy of the request that net/http does not replay for a header that promises idempotence. What
-// was certainly not processed may be replayed.
+// once returns a copy that net/http does not replay for an Idempotency-Key, unless it was certainly not processed.
 func once(req *http.Request) *http.Request {
 	if req.GetBody == nil {
 		return req

@@ -118,21 +118,3 @@ func (v Value) Object(what string) ([]Value, error) {
 	}
 	return values, nil
 }
-
-// List returns the elements of a list. It reports false for any other value.
-func (v Value) List() (values []Value, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(v.raw))
-	if open, _ := d.Token(); open != json.Delim('[') {
-		return nil, false
-	}
-	for d.More() {
-		e := v
-		e.raw = nil
-		if d.Decode(&e.raw) != nil { // it has been read once
-			return nil, false
-		}
-		e.end = v.end - len(v.raw) + int(d.InputOffset())
-		values = append(values, e)
-	}
-	return values, true
-}

@@ -3,8 +3,6 @@ package testtool
 
 import (
 	"context"
-	"slices"
-	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -28,25 +26,4 @@ func Of(server string, def *mcp.Tool, a annotation.Annotations) *middleware.Tool
 // Answering returns an executor that answers every call with these.
 func Answering(res *mcp.CallToolResult, err error) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, err })
-}
-
-// A Recorder keeps the calls that reach it and answers each with an empty result.
-type Recorder struct {
-	mu    sync.Mutex
-	calls []middleware.Call
-}
-
-// CallTool keeps the call.
-func (r *Recorder) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls = append(r.calls, call)
-	return &mcp.CallToolResult{}, nil
-}
-
-// Calls returns the calls that have arrived, in order.
-func (r *Recorder) Calls() []middleware.Call {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.calls)
 }

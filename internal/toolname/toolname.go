@@ -17,21 +17,16 @@ func Check(name string) error {
 		return errors.New("it has no name")
 	case len(name) > most:
 		return fmt.Errorf("its name has %d characters, more than the %d that MCP allows", len(name), most)
-	case strings.ContainsFunc(name, foreign):
+	case foreign.MatchString(name):
 		return errors.New("its name has characters other than A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
 	return nil
 }
 
-func foreign(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
-		return false
-	}
-	return true
-}
-
-var serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var (
+	foreign  = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+	serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+)
 
 // IsServer reports whether a text can be the id of a server: it has no slash and no double underscore.
 func IsServer(id string) bool { return serverID.MatchString(id) && !strings.Contains(id, "__") }

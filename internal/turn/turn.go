@@ -124,8 +124,7 @@ func (k *Ticket) enter(ctx context.Context, reads bool) error {
 	}
 }
 
-// step lets tickets in. A call goes on when each one before it to the same server has ended, or when it reads
-// and all of them are known to read. The turn is locked.
+// step lets tickets in: once those before it to the same server have ended, or if all of them read. It needs the lock.
 func (t *Turn) step() {
 	type before struct{ reads, changes bool }
 	servers := make(map[string]before)

@@ -19,7 +19,7 @@ var checks = []check{
 	{"A failure that the tool itself reported is a result with IsError set.", reportedFailure},
 	{"The call, its Tool and its Arguments are only read", readsOnly},
 	{"a result belongs to the caller once it is returned.", resultIsTheCallers},
-	{"CallTool returns soon after ctx is done, with an error that says so.", honoursContext},
+	{"CallTool returns soon after ctx is done, with an error that reports that.", honoursContext},
 	{"The values and the deadline of the context reach next.", passesContext},
 	{"It is safe for concurrent use", concurrent},
 	{"leaves no goroutine behind.", leavesNothingRunning},

@@ -84,9 +84,8 @@ func (c check) faults(t *testing.T, m middleware.Middleware, tools []*middleware
 	return faults
 }
 
-// bubble runs f in a bubble and returns when it has ended, or when abandoned is closed. It drops the panic that
-// ends a bubble with a blocked goroutine, which the check for goroutines reports better. A bubble in which a
-// goroutine waits for a lock for good never ends.
+// bubble runs f in a bubble and returns when it has ended, or when abandoned is closed, since one with a goroutine
+// that waits for a lock never ends. The check for goroutines reports better than the panic that it drops.
 func bubble(t *testing.T, abandoned <-chan struct{}, f func(t *testing.T)) {
 	t.Helper()
 	ended := make(chan struct{})

@@ -152,34 +152,34 @@ func TestBadCitizens(t *testing.T) {
 			}
 			return res, err
 		}), "changed after it was returned"},
-		{"CallTool returns soon after ctx is done, with an error that says so.", "sleeps through it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that reports that.", "sleeps through it", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			time.Sleep(time.Minute)
 			return next.CallTool(ctx, call)
 		}), "done before the call"},
-		{"CallTool returns soon after ctx is done, with an error that says so.", "keeps it from next", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that reports that.", "keeps it from next", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			return next.CallTool(context.WithoutCancel(ctx), call)
 		}), "done before the call, and CallTool returned"},
-		{"CallTool returns soon after ctx is done, with an error that says so.", "looks only before the call", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that reports that.", "looks only before the call", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			return next.CallTool(context.WithoutCancel(ctx), call)
 		}), "done during the call, and"},
-		{"CallTool returns soon after ctx is done, with an error that says so.", "says something else", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that reports that.", "says something else", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return nil, errors.New("try again later")
 			}
 			return res, nil
 		}), "try again later"},
-		{"CallTool returns soon after ctx is done, with an error that says so.", "tries again all the same", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+		{"CallTool returns soon after ctx is done, with an error that reports that.", "tries again all the same", wrap(func(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := next.CallTool(ctx, call)
 			if err != nil {
 				return next.CallTool(ctx, call)
 			}
 			return res, nil
 		}), "next was called again"},
-		{"CallTool returns soon after ctx is done, with an error that says so.", "queues without looking", queue(true), "64 calls"},
+		{"CallTool returns soon after ctx is done, with an error that reports that.", "queues without looking", queue(true), "64 calls"},
 		{"The values and the deadline of the context reach next.", "a context of its own", wrap(func(_ context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
 			return next.CallTool(context.Background(), call)
 		}), "a value"},

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An answer is what a next does with a call.
 type answer func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error)
 
 // A next is what the middleware is hung before. It keeps the contract.
@@ -26,7 +25,6 @@ type next struct {
 	seen []seen
 }
 
-// seen is what next was handed.
 type seen struct {
 	ctx  context.Context
 	call middleware.Call
@@ -52,7 +50,6 @@ func (n *next) calls() []seen {
 	return slices.Clip(n.seen)
 }
 
-// result answers with what the call holds, in text and in structure.
 func result(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	said := marker(call)
 	return &mcp.CallToolResult{

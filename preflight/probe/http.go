@@ -200,7 +200,6 @@ func httpValue(key, value string, graph, engine bool) string {
 	return ""
 }
 
-// httpStatement is the beginning of a statement in a language of databases.
 var httpStatement = regexp.MustCompile(`(?i)(?:^|;)\s*(?:` +
 	`(?:drop|create|alter|truncate)\s+(?:or\s+replace\s+)?(?:continuous|database|function|index|keyspace|measurement|procedure|retention|role|schema|series|shard|subscription|table|trigger|user|view)\b` +
 	`|delete\s+from\b|insert\s+into\b|merge\s+into\b|replace\s+into\b|update\s+\S+\s+set\b|grant\s+.*\bto\b|revoke\s+.*\bfrom\b|kill\s+query\b)`)
@@ -213,8 +212,7 @@ func httpShouts(text string) bool {
 
 var httpCapitals = regexp.MustCompile(`^\s*([A-Z]{3,})\s+[A-Z]{3,}\b`)
 
-// nameWords cuts a path or a name into its words, in small letters: snake_case, camelCase, and whatever else is
-// between letters. Words that only camelCase cuts are returned whole as well, since many servers ignore the case.
+// nameWords returns the words of a path or name in small letters. A camelCase word is returned whole as well.
 func nameWords(s string) []string {
 	words := append(nameWord.FindAllString(strings.ToLower(s), -1), nameWord.FindAllString(s, -1)...)
 	for i, word := range words {

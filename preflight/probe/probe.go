@@ -47,7 +47,6 @@ func plain(text string) string {
 	return ""
 }
 
-// shown quotes a piece of the text for one line of an explanation.
 func shown(s string) string {
 	const most = 40
 	short := []rune(s)

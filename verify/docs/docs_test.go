@@ -10,21 +10,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // root is the root of the repository, from this directory.
 const root = "../.."
 
 // Every block of Go in the README and in docs/ is a whole program that compiles
-// against this checkout, and prints what the page shows after it; the one in the
-// README talks to a person and to a server from the network, and is only compiled.
+// against this checkout, and prints what the page shows after it. The page on
+// replicas needs the module of Redis too.
 func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	t.Parallel()
-	programs(t, root, func(file string) bool { return file != "README.md" }, append([]string{"README.md"}, pages(t)...)...)
+	const replicas = "docs/howto/share-state-over-replicas.md"
+	files := append(pages(t), "README.md")
+	programs(t, root, true, slices.DeleteFunc(files, func(file string) bool { return file == replicas })...)
+	programs(t, filepath.Join(root, "verify"), false, "../"+replicas)
 }
 
 // A link; text behind a name, as in s[i](x), is Go.
-var link = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]\n]*\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
+var link = regexp.MustCompile(`(?m)(?:^|[^\w])\[[^\]]*\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
 
 // A link from a page leads to a file of this repository, and to a heading of it.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
@@ -63,6 +67,28 @@ func headings(text string) (anchors []string) {
 	return anchors
 }
 
+// The README fits a screen and a half, and the pages stay short together.
+func TestDocsAreShort(t *testing.T) {
+	t.Parallel()
+	readme := strings.Split(strings.TrimSuffix(read(t, root, "README.md"), "\n"), "\n")
+	if len(readme) > 120 {
+		t.Errorf("the README has %d lines, want at most 120", len(readme))
+	}
+	for i, line := range readme {
+		if n := utf8.RuneCountInString(line); n > 120 {
+			t.Errorf("line %d of the README has %d characters, want at most 120", i+1, n)
+		}
+	}
+	words := 0
+	for _, file := range append(pages(t), "README.md") {
+		words += len(strings.Fields(read(t, root, file)))
+	}
+	if words > 30_000 {
+		t.Errorf("the README and docs/ have %d words, want at most 30,000", words)
+	}
+	t.Logf("%d lines in the README, %d words in all", len(readme), words)
+}
+
 // The index has every page.
 func TestIndexHasEveryPage(t *testing.T) {
 	t.Parallel()
@@ -74,6 +100,42 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 }
 
+// The texts on the page of errors are in the code: what is between their gaps is made of
+// few pieces of string literals.
+func TestErrorTextsAreInTheCode(t *testing.T) {
+	t.Parallel()
+	var source strings.Builder
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "verify/") {
+			source.WriteString(read(t, root, file))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := source.String()
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, root, "docs/reference/errors.md"), -1)
+	if len(rows) < 60 {
+		t.Errorf("the page has %d texts, want at least 60", len(rows))
+	}
+	for _, row := range rows {
+		for part := range strings.SplitSeq(row[1], "…") {
+			for pieces, rest := 0, part; rest != ""; pieces++ {
+				n := len(rest)
+				for n > 0 && !strings.Contains(code, rest[:n]) {
+					n--
+				}
+				if rest = rest[n:]; n < 5 && rest != "" || pieces == 3 {
+					t.Errorf("the code does not have %q, of %q", part, row[1])
+					break
+				}
+			}
+		}
+	}
+}
+
+// pages returns the pages of docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
 	return glob(t, "docs/*.md", "docs/*/*.md")

@@ -14,10 +14,9 @@ import (
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// programs checks that every block of Go in the files is a whole program that compiles against the
-// module in dir, and that those of the files for which run is true print what the page shows after
-// them. A block that is not a program is not fenced as Go.
-func programs(t *testing.T, dir string, run func(file string) bool, files ...string) {
+// programs checks that every block of Go in the files is a whole program that compiles
+// against the module in dir and, if run is true, prints what the page shows after it. What is no program is not fenced as Go.
+func programs(t *testing.T, dir string, run bool, files ...string) {
 	t.Helper()
 	found := 0
 	for _, file := range files {
@@ -29,7 +28,7 @@ func programs(t *testing.T, dir string, run func(file string) bool, files ...str
 			t.Run(fmt.Sprintf("%s:%d", file, line), func(t *testing.T) {
 				t.Parallel()
 				want, ok := shown(text[at[1]:])
-				runs := ok && run(file) && strings.HasPrefix(text[at[2]:], "package main\n")
+				runs := ok && run && strings.HasPrefix(text[at[2]:], "package main\n")
 				program := compile(t, dir, text[at[2]:at[3]], runs)
 				if runs {
 					prints(t, program, want)
@@ -66,6 +65,7 @@ func shown(after string) (string, bool) {
 	return "", false
 }
 
+// prints runs a program.
 func prints(t *testing.T, program, want string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program)
@@ -82,7 +82,7 @@ func prints(t *testing.T, program, want string) {
 func compile(t *testing.T, dir, source string, link bool) string {
 	t.Helper()
 	if !strings.HasPrefix(source, "package ") {
-		t.Fatal("the block is not a whole program: begin it with a package clause")
+		t.Fatal("the block is no whole program: begin it with a package clause")
 	}
 	module, err := filepath.Abs(dir)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command features checks that each row of docs/features.md has an id of its own, a page, and tests
+// Command features checks that each row of verify/features/README.md has an id of its own, a page, and tests
 // that pass. A test that is skipped does not pass.
 //
 //	go -C verify run ./features
@@ -33,19 +33,19 @@ func features(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	docs := filepath.Join(root, "docs")
-	rows, err := read(filepath.Join(docs, "features.md"))
+	here := filepath.Join(root, "verify", "features")
+	rows, err := read(filepath.Join(here, "README.md"))
 	if err != nil {
 		return err
 	}
-	faults := check(rows, docs)
+	faults := check(rows, here)
 	more, err := run(ctx, root, rows)
 	if err != nil {
 		return err
 	}
 	for _, fault := range append(faults, more...) {
 		fmt.Println(fault)
-		err = errors.New("docs/features.md promises what is not shown")
+		err = errors.New("verify/features/README.md promises what is not shown")
 	}
 	fmt.Printf("%d rows, %d different tests\n", len(rows), len(users(rows)))
 	return err

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package fleet runs a host of several replicas, each a process of its own, on one Redis and one
 // server with a ledger, and reports which promises were broken.
 package fleet

@@ -5,8 +5,10 @@
 //	go -C verify run ./replay -guard class FILE…  # class alone; also: writes, none
 //	go -C verify run ./replay -adaptive FILE…     # the injected values encoded, split, respelled
 //
-// A file holds an object of suites, each with its tools, honest tasks (user) and injections
-// (inj); docs/explanation/flow.md has the format and how a pair is scored. One JSON line is printed for
+// A file holds an object of suites. A suite has tools, as in tools/list; user, honest tasks by name, each
+// with prompt and calls (tool, args, out, and injected for a result that an attacker may write); and inj,
+// injections by name, each with goal and calls. The goal is appended to the first result with injected, or
+// to the first. A pair is stopped if a call of the injection was not made. One JSON line is printed for
 // each suite. A call of an honest task that fails is an error.
 package main
 

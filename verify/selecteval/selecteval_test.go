@@ -70,7 +70,7 @@ func TestMostQuestionsDoNotNameTheTool(t *testing.T) {
 func TestWantedToolIsAmongTheFirstTen(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(*tools); err != nil {
-		t.Skipf("SKIPPED: the catalogue of real tools is not at %s: the figures of docs/reference/search.md are not checked", *tools)
+		t.Skipf("SKIPPED: the catalogue of real tools is not at %s: the figures of docs/reference/catalog.md are not checked", *tools)
 	}
 	c, err := load(*tools)
 	if err != nil {

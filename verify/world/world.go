@@ -1,4 +1,4 @@
-// Package world holds what the simulation, the workload, the soak and the fleet share: tools of each
+// Package world holds what the simulation, the workload and the fleet share: tools of each
 // kind, a server with versions, its faults, a ledger of executions, and the laws for both.
 package world
 

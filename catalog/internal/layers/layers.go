@@ -19,7 +19,7 @@ type Rule struct {
 // NewRule returns the rule for the tools whose "server/tool" matches the pattern.
 func NewRule(pattern string, a annotation.Annotations) (Rule, error) {
 	if _, err := path.Match(pattern, ""); err != nil || strings.Count(pattern, "/") != 1 {
-		return Rule{}, fmt.Errorf(`catalog: %q is no pattern for tools; write "server/tool", with * for any part of either`, pattern)
+		return Rule{}, fmt.Errorf(`catalog: %q is not a pattern for tools; write "server/tool", with * for any part of either`, pattern)
 	}
 	if err := a.Validate(); err != nil {
 		return Rule{}, fmt.Errorf("catalog: the override of %s: %w", pattern, err)
@@ -33,22 +33,22 @@ func (r Rule) Matches(server, tool string) bool {
 	return ok && err == nil
 }
 
-// Layers are what is known of one tool.
+// Layers are the statements about one tool.
 type Layers struct {
 	Server, Tool       string
 	Declared, Inferred annotation.Annotations
-	Trusted            bool // what the server declares counts
+	Trusted            bool // the declarations of the server count
 	Rules              []Rule
-	Reviewed, Override annotation.Annotations // what a person and the host set for this tool
-	Judged             annotation.Annotations // what a model claims of it
+	Reviewed, Override annotation.Annotations // set by a person and the host for this tool
+	Judged             annotation.Annotations // claimed by a model
 }
 
-// Effective returns what follows, and what stands out about it.
+// Effective returns the merged annotations and the findings about them.
 func (l *Layers) Effective() (annotation.Annotations, []finding.Finding) {
 	a, before := l.lay()
 	found := l.conflicts(a)
 	if before != annotation.Unknown && before < a.Safety() {
-		found = append(found, l.finding(finding.Lowered, "the host's word lowers it from %s to %s", before, a.Safety()))
+		found = append(found, l.finding(finding.Lowered, "the host lowers it from %s to %s", before, a.Safety()))
 	}
 	return a, found
 }
@@ -92,7 +92,7 @@ func (l *Layers) finding(kind finding.Kind, format string, args ...any) finding.
 	return finding.Finding{Server: l.Server, Tool: l.Tool, Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
-// conflicts reports where what a server declares and what its words say do not go together.
+// conflicts returns the findings about declarations that contradict the tool's own words.
 func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Finding) {
 	declared, inferred := l.Declared, l.Inferred
 	because := func(f annotation.Field) string {

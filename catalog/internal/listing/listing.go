@@ -107,14 +107,13 @@ func (r *Reader) fault(format string, args ...any) error {
 	return fmt.Errorf("catalog: server %q %w", r.id, fmt.Errorf(format, args...))
 }
 
-// explain says what to do about a list that failed.
 func explain(ctx context.Context, err error) error {
 	malformed, isMalformed := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case isMalformed: // its text repeats all that came after the fault
-		return fmt.Errorf("%s is no %s; connect through mount.Transport, which leaves a malformed tool out", Line(errors.New(malformed.Field)), malformed.Type)
+		return fmt.Errorf("%s is not a %s; connect through mount.Transport, which leaves a malformed tool out", Line(errors.New(malformed.Field)), malformed.Type)
 	case strings.Contains(err.Error(), "nesting depth"), strings.Contains(err.Error(), "max depth"): // of the SDK and of encoding/json, which have no type for it
 		return fmt.Errorf("%w; connect through mount.Transport, which leaves a tool with such a schema out", err)
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
@@ -200,7 +199,7 @@ func (l *Listing) done() {
 	}
 }
 
-// dropTwins takes out all tools that have the name of another, since it is unknown which is meant.
+// dropTwins removes all tools that share a name, since a call of it would be ambiguous.
 func (l *Listing) dropTwins() {
 	for _, d := range l.Tools {
 		l.named[d.Tool.Name()]++
@@ -217,7 +216,7 @@ func (l *Listing) dropTwins() {
 	})
 }
 
-// Check reports what a host cannot have meant in its own tools. Of a server it would be a finding.
+// Check returns the faults in the host's own tools. In those of a server they are findings.
 func Check(tools []*mcp.Tool) error {
 	var errs []error
 	seen := make(map[string]bool, len(tools))
@@ -288,12 +287,12 @@ func measure(def *mcp.Tool) int {
 	return n
 }
 
-// A schemaError says that a schema keeps its tool from being taken.
+// A schemaError reports a schema that is not usable.
 type schemaError struct{ error }
 
 func (e schemaError) Unwrap() error { return e.error }
 
-// take copies what can be taken, and says what keeps the rest from it.
+// take returns a copy of a definition, or an error if it is not usable.
 func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	if err := toolname.Check(def.Name); err != nil {
 		return nil, err
@@ -376,8 +375,8 @@ func (r *Reader) Read(ctx context.Context) (*Listing, error) {
 	return o.l, o.err
 }
 
-// Lost returns what a session cannot give because it was not prepared before it connected, or "": its lists as
-// the server wrote them, and notices of changes. A session that is not the SDK's is not judged.
+// Lost returns the features that an SDK session lacks because it was not prepared before it connected, "" for none:
+// lists as the server wrote them, and notices of changes.
 func Lost(s Session, prepared, notices bool) string {
 	cs, ok := s.(*mcp.ClientSession)
 	if !ok {
@@ -388,7 +387,7 @@ func Lost(s Session, prepared, notices bool) string {
 		lost = append(lost, "a hint that is absent cannot be told from one that is false, and one malformed tool fails the whole list: connect through mount.Transport")
 	}
 	if about := cs.InitializeResult(); !notices && about != nil && about.Capabilities != nil && about.Capabilities.Tools != nil && about.Capabilities.Tools.ListChanged {
-		lost = append(lost, "it tells when its tools change, and nobody listens: make the client with mount.Options")
+		lost = append(lost, "it announces changes of its tools, which are not received: make the client with mount.Options")
 	}
 	if len(lost) == 0 {
 		return ""

@@ -22,7 +22,8 @@ func approvalsCommand() *cobra.Command {
 		Short: "List what is approved, for whom, since when, until when, and how often it was used",
 		Long: `List the standing approvals of a store: the number of each by which it is taken back, the
 tool and the arguments that it covers, the scope it is for, and the name of the person.
-A store in Redis is the one of the servers that are named, as for 'fairlead proxy'.`,
+A store in Redis is the one of the servers that are named, as for 'fairlead proxy' in the
+same folder.`,
 		Example: `  fairlead approvals list --store ~/.fairlead`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.stores(cmd, args, func(s approvals.Store) (bool, error) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -143,7 +144,7 @@ func decide(t *testing.T, link string) {
 }
 
 // A proxy that is killed while a question is open leaves nothing behind that is executed or
-// approved: the same call, made again of the next one, is a question of its own, which
+// approved but what a person has decided: the same call, made again of the next one, is a question of its own, which
 // fairlead approve finds.
 func TestApproveAfterAKill(t *testing.T) {
 	t.Parallel()
@@ -156,6 +157,95 @@ func TestApproveAfterAKill(t *testing.T) {
 			t.Parallel()
 			approveAfterAKill(t, program, kept)
 		})
+	}
+	for _, kind := range []string{"a folder", "Redis"} {
+		t.Run("decided, "+kind, func(t *testing.T) {
+			t.Parallel()
+			store := filepath.Join(t.TempDir(), "store")
+			if kind == "Redis" {
+				store = redistest.New(t).URL()
+			}
+			decidedBeforeAKill(t, program, store)
+		})
+	}
+}
+
+// A call ends as waiting, a person approves it on the page, and the proxy is killed. Of the
+// identical calls of two other proxies with the store, one is made without a question.
+func decidedBeforeAKill(t *testing.T, program, store string) {
+	t.Helper()
+	exe, key := mcptest.Child(t, "lying")
+	env := append(os.Environ(), key, "XDG_RUNTIME_DIR="+t.TempDir())
+	record := filepath.Join(t.TempDir(), "calls")
+	policy := file(t, "policy.json", `{"approvals": {"patience": "1s"}}`)
+	call := func(client *mcp.ClientSession) string {
+		res, err := client.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		return res.Content[0].(*mcp.TextContent).Text
+	}
+	start := func() (client *mcp.ClientSession, kill func() error, links <-chan string) {
+		cmd := exec.CommandContext(t.Context(), program, "proxy", "--policy", policy, "--store", store, "--approve", "web", "--reach", "none", "--audit", record, "--", exe)
+		cmd.Env = env
+		said, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := make(chan string, 10)
+		go func() {
+			for lines := bufio.NewScanner(said); lines.Scan(); {
+				if _, link, ok := strings.Cut(lines.Text(), "waits for approval at "); ok {
+					found <- strings.Fields(link)[0]
+				}
+			}
+		}()
+		client = mcptest.Dial(t, nil, &mcp.CommandTransport{Command: cmd}, mcptest.Legacy)
+		return client, func() error { return cmd.Process.Kill() }, found
+	}
+	list := func() string {
+		cmd := exec.CommandContext(t.Context(), program, "approvals", "list", "--store", store, "--", exe)
+		cmd.Env = env
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	const waits = "was not called yet: it waits for the user's approval on the approvals page"
+	first, kill, links := start()
+	if got := call(first); !strings.Contains(got, waits) {
+		t.Fatalf("got %s", got)
+	}
+	decide(t, mcptest.Wait(t, "the link", links))
+	listed := list()
+	for end := time.Now().Add(time.Minute); listed == "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		listed = list() // the page answers before the decision is in the store
+	}
+	if !strings.Contains(listed, "/delete_account with exactly the arguments that were shown, for one call") {
+		t.Fatalf("the store has %q", listed)
+	}
+	if err := kill(); err != nil {
+		t.Fatal(err)
+	}
+	second, _, _ := start()
+	third, _, _ := start() // before a call of the other, which would be in doubt for it
+	told := make(chan string, 2)
+	for _, client := range []*mcp.ClientSession{second, third} {
+		go func() { told <- call(client) }()
+	}
+	both := []string{mcptest.Wait(t, "an answer", told), mcptest.Wait(t, "an answer", told)}
+	slices.SortFunc(both, func(a, b string) int { return len(a) - len(b) })
+	if !strings.HasPrefix(both[0], "done") || !strings.Contains(both[1], waits) {
+		t.Errorf("the two calls got %q, want one that is made and one that waits", both)
+	}
+	if got := list(); got != "" {
+		t.Errorf("the store has %q", got)
+	}
+	text, err := os.ReadFile(record)
+	if made := strings.Count(string(text), `"kind":"intent"`); err != nil || made != 1 || !strings.Contains(string(text), "earlier, while no call waited") {
+		t.Errorf("%d calls were made, %v:\n%s", made, err, text)
 	}
 }
 
@@ -231,7 +321,7 @@ func approveAfterAKill(t *testing.T, program string, kept bool) {
 			listed = approve() // the line with the link is written before the question stands on the page
 		}
 		link, err := os.ReadFile(filepath.Join(dir, "opened"))
-		if err != nil || !strings.HasPrefix(listed, `server/delete_account {"id":7}, until `) || strings.Contains(listed, "token") {
+		if err != nil || !strings.HasPrefix(listed, `command.test/delete_account {"id":7}, until `) || strings.Contains(listed, "token") {
 			t.Fatalf("%v: %s", err, listed)
 		}
 		if left, _ := filepath.Glob(runtime + "/fairlead/*.sock"); len(left) != 1 {

@@ -107,7 +107,7 @@ func TestAuditAnswersWhatWasDeletedAndWhoAllowedIt(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	record, rules := filepath.Join(folder, "calls.jsonl"), filepath.Join(folder, "policy.json")
-	if err := os.WriteFile(rules, []byte("{\"rules\": [\n{\"tool\": \"server/send_message\", \"decide\": \"allow\"}]}"), 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte("{\"rules\": [\n{\"tool\": \"command.test/send_message\", \"decide\": \"allow\"}]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	exe, env := mcptest.Child(t, "lying")
@@ -158,7 +158,7 @@ func TestAuditAnswersWhatWasDeletedAndWhoAllowedIt(t *testing.T) {
 	if got := show(record, "--tool", "send*", "--outcome", "ok"); !strings.Contains(got, "policy.json:2 via=policy") {
 		t.Errorf("by the policy: %q", got)
 	}
-	if got := show(record, "--flow", "6"); !strings.Contains(got, " call=6 ") || !strings.Contains(got, "\n  password: from server/") || strings.Count(got, "hunter2") > 0 {
+	if got := show(record, "--flow", "6"); !strings.Contains(got, " call=6 ") || !strings.Contains(got, "\n  password: from command.test/") || strings.Count(got, "hunter2") > 0 {
 		t.Errorf("flow: %q", got)
 	}
 	if code, stdout, stderr := program(t, "", "audit", "verify", folder); code != exitOK || !strings.Contains(stdout, record) || !strings.Contains(stdout, "whole") {

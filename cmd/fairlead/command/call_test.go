@@ -42,7 +42,7 @@ func TestCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := program(t, c.stdin, append(append([]string{"call"}, c.args...), url)...)
+			code, stdout, stderr := program(t, c.stdin, append(append([]string{"call"}, c.args...), named(url))...)
 			if code != c.code || c.out == "" && stdout != "" || !strings.Contains(stdout, c.out) || !strings.Contains(stderr, c.stderr) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d, %q and %q", code, stdout, stderr, c.code, c.out, c.stderr)
 			}
@@ -67,7 +67,7 @@ func TestCallTellsWhatTheToolSays(t *testing.T) {
 	if want := "text\n[an image, image/png, 4 bytes; it is not shown]\n[a resource: file:///a]\ninside\n"; code != exitOK || stdout != want {
 		t.Errorf("exit %d and %q, want %q", code, stdout, want)
 	}
-	code, stdout, stderr := program(t, "", "call", "get_failed", h.URL)
+	code, stdout, stderr := program(t, "", "call", "get_failed", named(h.URL))
 	if code != exitFindings || stdout != "no such file\n" || !strings.Contains(stderr, "server/get_failed says that it failed") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -83,7 +83,7 @@ func TestCallTellsWhatTheToolSays(t *testing.T) {
 
 func TestTwoServersWithOneToolHaveToBeNamed(t *testing.T) {
 	t.Parallel()
-	a, b := lying(t), lying(t)
+	a, b := named(lying(t)), named(lying(t))
 	if code, _, stderr := program(t, "", "call", "get_account", a, b); code != exitUsage || !strings.Contains(stderr, "SERVER/NAME") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -96,14 +96,14 @@ func TestTwoServersWithOneToolHaveToBeNamed(t *testing.T) {
 func TestCallKeepsToTheLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.lock")
-	if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, lying(t)); code != exitOK {
+	if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, named(lying(t))); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	if code, _, stderr := program(t, "", "call", "get_account", "--lock", path, lying(t)); code != exitOK {
+	if code, _, stderr := program(t, "", "call", "get_account", "--lock", path, named(lying(t))); code != exitOK {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	_, changed := mcptest.ConnectHTTP(t, honest(), nil, mcptest.Modern)
-	if code, stdout, stderr := program(t, "", "call", "get_account", "--lock", path, changed.URL); code != exitFindings || stdout != "" || !strings.Contains(stderr, "changed since it was accepted") {
+	if code, stdout, stderr := program(t, "", "call", "get_account", "--lock", path, named(changed.URL)); code != exitFindings || stdout != "" || !strings.Contains(stderr, "changed since it was accepted") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
@@ -248,7 +248,7 @@ func TestCallsWithoutAnEndAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	url := lying(t)
 	for range 2 {
-		if code, _, stderr := program(t, "y\n", "call", "delete_account", "--audit", path, url); code != exitOK {
+		if code, _, stderr := program(t, "y\n", "call", "delete_account", "--audit", path, named(url)); code != exitOK {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 	}

@@ -19,6 +19,9 @@ func lying(t *testing.T) string {
 	return h.URL
 }
 
+// named names the server of a URL "server", in one word.
+func named(url string) string { return "--server=server=" + url }
+
 // inspected is what inspect says as JSON, of servers with findings.
 type inspected struct {
 	Servers []struct{ ID, Error string }
@@ -117,7 +120,7 @@ func TestSeveralServers(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := inspectJSON(t, exitUnreachable, "--config", path, lying(t))
+	r := inspectJSON(t, exitUnreachable, "--config", path, named(lying(t)))
 	count := map[string]int{}
 	for _, tool := range r.Tools {
 		count[tool.Server]++

@@ -60,8 +60,9 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 	return all, nil
 }
 
-// changes lists the tools and shows what has changed since they were accepted. The caller closes all.
-func (f *lockFlags) changes(cmd *cobra.Command, args []string) (all *fleet, changes []pins.Change, err error) {
+// changes lists the tools and shows what has changed since they were accepted, with details or a line for each.
+// The caller closes all.
+func (f *lockFlags) changes(cmd *cobra.Command, args []string, details bool) (all *fleet, changes []pins.Change, err error) {
 	targets, err := f.targets(args, cmd.ArgsLenAtDash())
 	if err != nil {
 		return nil, nil, err
@@ -71,17 +72,21 @@ func (f *lockFlags) changes(cmd *cobra.Command, args []string) (all *fleet, chan
 		return nil, nil, err
 	}
 	changes = all.lock.Changes(all.tools)
-	if err := written("changes", show(cmd.OutOrStdout(), changes)); err != nil {
+	if err := written("changes", show(cmd.OutOrStdout(), changes, details)); err != nil {
 		all.close()
 		return nil, nil, err
 	}
 	return all, changes, nil
 }
 
-func show(out io.Writer, changes []pins.Change) error {
+func show(out io.Writer, changes []pins.Change, details bool) error {
 	w := bufio.NewWriter(out)
 	for _, c := range changes {
-		fmt.Fprintln(w, c.Diff())
+		if details {
+			fmt.Fprintln(w, c.Diff())
+		} else {
+			fmt.Fprintln(w, c)
+		}
 	}
 	return w.Flush()
 }
@@ -98,7 +103,7 @@ exit code is 1 where there is one.
 		Example: `  fairlead lock diff --config .mcp.json
   fairlead lock diff --lock filesystem.lock -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, changes, err := f.changes(cmd, args)
+			all, changes, err := f.changes(cmd, args, true)
 			if err != nil {
 				return err
 			}
@@ -115,18 +120,19 @@ exit code is 1 where there is one.
 
 func lockAcceptCommand() *cobra.Command {
 	var f lockFlags
-	var yes bool
+	var yes, details bool
 	cmd := &cobra.Command{
 		Use:   "accept " + serverArgs,
 		Short: "Accept the tools as they are now, after a look at what has changed",
-		Long: `Shows what has changed since the lock file was written, asks, and writes the file. Tools of
-servers that are not named here stay in it as they are.
+		Long: `Shows what has changed since the lock file was written, a line for each tool, asks, and
+writes the file. The answer d shows all that differs, as 'fairlead lock diff' does, and
+asks again. Tools of servers that are not named here stay in the file as they are.
 
 ` + naming,
 		Example: `  fairlead lock accept --config .mcp.json
   fairlead lock accept --name files -- npx -y @modelcontextprotocol/server-filesystem .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, changes, err := f.changes(cmd, args)
+			all, changes, err := f.changes(cmd, args, details)
 			if err != nil {
 				return err
 			}
@@ -135,7 +141,9 @@ servers that are not named here stay in it as they are.
 				fmt.Fprintf(cmd.ErrOrStderr(), "Nothing has changed since %s was written.\n", f.path)
 				return nil
 			}
-			if !yes && !agreed(until(cmd.Context(), cmd.InOrStdin()), cmd.ErrOrStderr(), fmt.Sprintf("Accept %d changes into %s? [y]es [N]o: ", len(changes), f.path)) {
+			more := func() error { return written("changes", show(cmd.OutOrStdout(), changes, true)) }
+			question := fmt.Sprintf("Accept %d changes into %s? [y]es [N]o [d]etails: ", len(changes), f.path)
+			if !yes && !agreed(until(cmd.Context(), cmd.InOrStdin()), cmd.ErrOrStderr(), question, more) {
 				return atFault(fmt.Errorf("nothing was accepted, and %s is as it was", f.path))
 			}
 			if err := all.lock.Accept(all.tools, changes...); err != nil {
@@ -150,19 +158,30 @@ servers that are not named here stay in it as they are.
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "accept without asking")
+	cmd.Flags().BoolVar(&details, "details", false, "show all that differs at once")
 	return cmd
 }
 
-// agreed asks a question. Anything but a yes is a no, silence first of all.
-func agreed(in io.Reader, out io.Writer, question string) bool {
-	fmt.Fprint(out, question)
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil {
-		fmt.Fprintln(out)
+// agreed asks a question, again after each wish for details. Anything but a yes is a no, silence first of all.
+func agreed(in io.Reader, out io.Writer, question string, details func() error) bool {
+	for lines := bufio.NewReader(in); ; {
+		fmt.Fprint(out, question)
+		answer, err := lines.ReadString('\n')
+		if err != nil {
+			fmt.Fprintln(out)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false // half a line is no answer
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return true
+		case "d", "details":
+			if details() != nil {
+				return false
+			}
+		default:
+			return false
+		}
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false // half a line is no answer
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }

@@ -15,7 +15,7 @@ import (
 func TestLockIsShownAcceptedAndKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fairlead.lock")
-	before := lying(t)
+	before := named(lying(t))
 	code, stdout, stderr := program(t, "", "lock", "diff", "--lock", path, before)
 	if code != exitFindings || !strings.Contains(stdout, "server/delete_account: new, nobody has accepted it (dangerous)") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
@@ -40,13 +40,13 @@ func TestLockIsShownAcceptedAndKept(t *testing.T) {
 	}
 
 	_, after := mcptest.ConnectHTTP(t, honest(), nil, mcptest.Modern)
-	code, stdout, _ = program(t, "", "lock", "diff", "--lock", path, after.URL)
+	code, stdout, _ = program(t, "", "lock", "diff", "--lock", path, named(after.URL))
 	for _, want := range []string{"server/get_account: changed since it was accepted (description)", `+ "Gets an account."`, "server/delete_account: was accepted, and its server no longer lists it"} {
 		if code != exitFindings || !strings.Contains(stdout, want) {
 			t.Errorf("exit %d, and it does not say %q:\n%s", code, want, stdout)
 		}
 	}
-	r := inspectJSON(t, exitFindings, "--lock", path, after.URL)
+	r := inspectJSON(t, exitFindings, "--lock", path, named(after.URL))
 	rules := map[string]string{}
 	for _, f := range r.Findings {
 		rules[f.Tool] = f.Level + " " + f.Rule
@@ -92,11 +92,11 @@ func TestLockThatCannotBeReadStays(t *testing.T) {
 func TestHalfAnAnswerIsNone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"y\n": true, "y": true, "": false, "n\n": false} {
-		if got := agreed(strings.NewReader(text), io.Discard, "?"); got != want {
+		if got := agreed(strings.NewReader(text), io.Discard, "?", nil); got != want {
 			t.Errorf("%q: got %t", text, got)
 		}
 	}
-	if agreed(io.MultiReader(strings.NewReader("y"), iotest.ErrReader(errors.New("gone"))), io.Discard, "?") {
+	if agreed(io.MultiReader(strings.NewReader("y"), iotest.ErrReader(errors.New("gone"))), io.Discard, "?", nil) {
 		t.Error("half an answer was a yes")
 	}
 }
@@ -108,12 +108,38 @@ func TestPromptSaysWhatTheChainEnforces(t *testing.T) {
 		t.Errorf("exit %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 	// Two servers may have tools of one name.
-	if _, stdout, _ := program(t, "", "prompt", lying(t), lying(t)); !strings.Contains(stdout, "\nserver-2__delete_account") {
+	if _, stdout, _ := program(t, "", "prompt", named(lying(t)), named(lying(t))); !strings.Contains(stdout, "\nserver-2__delete_account") {
 		t.Errorf("got\n%s", stdout)
 	}
 	// Nothing is printed where tools would be missing.
 	code, stdout, _ = program(t, "", "prompt", lying(t), "http://127.0.0.1:1/mcp")
 	if code != exitUnreachable || stdout != "" {
 		t.Errorf("exit %d and %q", code, stdout)
+	}
+}
+
+// The question is below a line for each tool; all that differs is shown on request.
+func TestLockAcceptShowsDetailsOnRequest(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fairlead.lock")
+	url := lying(t)
+	for _, c := range []struct {
+		answers           string
+		flags             []string
+		details, question int
+	}{
+		{"n\n", nil, 0, 1}, {"d\nn\n", nil, 3, 2}, {"d", nil, 3, 2}, {"n\n", []string{"--details"}, 3, 1}, {"D\ny\n", nil, 3, 2},
+	} {
+		code, stdout, stderr := program(t, c.answers, append(append([]string{"lock", "accept", "--lock", path}, c.flags...), named(url))...)
+		lines := strings.Count(stdout, ": new, nobody has accepted it (") - c.details
+		if lines != 3 && len(c.flags) == 0 || strings.Count(stdout, "\n  inputSchema\n") != c.details || strings.Count(stderr, "[d]etails") != c.question {
+			t.Errorf("%q %v: exit %d, stderr %q, stdout\n%s", c.answers, c.flags, code, stderr, stdout)
+		}
+		if accepted := strings.HasSuffix(c.answers, "y\n"); (code == exitOK) != accepted {
+			t.Errorf("%q: exit %d", c.answers, code)
+		}
+	}
+	if _, stdout, _ := program(t, "y\n", "lock", "accept", "--lock", filepath.Join(t.TempDir(), "a.lock"), named(url)); strings.Count(stdout, "\n") != 3 {
+		t.Errorf("three tools take\n%s", stdout)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,7 @@ type proxyFlags struct {
 	replicas                                           int
 	drain                                              time.Duration
 	approve, scopes, reach                             []string
-	trust, readOnly, verbose                           bool
+	trust, readOnly, annotate, observe, verbose        bool
 }
 
 func proxyCommand() *cobra.Command {
@@ -69,11 +70,16 @@ of the calls, by OTLP over HTTP.`,
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")
 	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
+	f.BoolVar(&o.annotate, "annotate", false, "list the tools with the hints that count here, for clients that ask by hints")
+	f.BoolVar(&o.observe, "observe", false, "ask about nothing, and refuse only what the policy denies; --audit has what would have been done. It protects from nothing")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals, for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, in which these also share memory and pace")
 	f.DurationVar(&o.drain, "drain", 10*time.Second, "how long calls that a server has may take to end after SIGTERM or an interrupt")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
+	for _, refuses := range []string{"read-only", "scope", "lock", "approve"} {
+		cmd.MarkFlagsMutuallyExclusive("observe", refuses)
+	}
 	return cmd
 }
 
@@ -83,7 +89,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	p := proxy.Options{Drain: o.drain, Trust: o.trust, ReadOnly: o.readOnly, Stderr: cmd.ErrOrStderr(), Logger: log}
+	p := proxy.Options{
+		Drain: o.drain, Trust: o.trust, ReadOnly: o.readOnly, Annotate: o.annotate, Observe: o.observe, Stderr: cmd.ErrOrStderr(), Logger: log,
+	}
 	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
@@ -96,6 +104,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		p.Policy, decided = live.Now, live.Now()
 		for _, w := range decided.Warnings {
 			log.Warn(w)
+		}
+		if err := unnamed(decided, p.Servers); err != nil {
+			return err
 		}
 	}
 	for _, s := range o.scopes {
@@ -116,6 +127,12 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		for _, r := range file.InDoubt() {
 			p.Doubt.Add(doubt.Call{ID: r.Call, Scope: r.Scope, Server: r.Server, Tool: r.Tool, Time: r.Time, Arguments: r.Arguments})
 		}
+	}
+	if o.observe && p.Audit == nil {
+		return errors.New("--observe records what would have been done; name the file by --audit FILE")
+	}
+	if o.observe {
+		log.Warn("OBSERVING: nobody is asked, and nothing is refused but what the policy denies; each call runs. End it and leave out --observe to be protected")
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -191,6 +208,28 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// unnamed rejects a policy whose rules are about "server", which was the name of a server without one, since
+// they would not count any more.
+func unnamed(p *policy.Policy, servers []proxy.Server) error {
+	const before = "server"
+	if slices.ContainsFunc(servers, func(s proxy.Server) bool { return s.Name == before }) {
+		return nil
+	}
+	lines := map[int]string{}
+	for _, r := range p.Rules {
+		lines[r.Line] = r.Tool.Server()
+	}
+	for _, t := range p.Tools {
+		lines[t.Line] = t.Tool.Server()
+	}
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		if lines[line] == before {
+			return fmt.Errorf("policy: %s: there is no server %q; write %q, or start with --name %s", p.At(line), before, servers[0].Name, before)
+		}
+	}
+	return nil
 }
 
 const hookVariable = "FAIRLEAD_WEBHOOK_KEY"

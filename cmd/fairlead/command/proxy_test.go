@@ -39,6 +39,7 @@ func TestNothingStarts(t *testing.T) {
 	headless := file(t, "headless.jsonl", "{}\n")
 	old := file(t, "mcp.json", `{"mcpServers": {"old": {"type": "sse", "url": "https://example.com/sse"}}}`)
 	bad := file(t, "policy.json", "{\n\"approvel\": 1}")
+	before := file(t, "before.json", "{\"rules\": [\n{\"tool\": \"server/delete*\", \"decide\": \"deny\"}]}")
 	for _, c := range []struct {
 		name string
 		args []string
@@ -47,6 +48,7 @@ func TestNothingStarts(t *testing.T) {
 	}{
 		{"no server", nil, 2, "no server is named"},
 		{"no replicas", []string{"--replicas", "0"}, 2, "--replicas 0: at least this one is there"},
+		{"a policy for the default name of before", []string{"--policy", before}, 2, `before.json:2: there is no server "server"; write "touch", or start with --name server`},
 		{"a bad policy", []string{"--policy", bad}, 2, `policy.json:2: approvel: the key is unknown; did you mean "approvals"?`},
 		{"no policy", []string{"--policy", bad + "x"}, 2, "the file cannot be read"},
 		{"a policy with a bad scope", []string{"--scope", "*"}, 2, `for everything write "*.all"`},
@@ -58,6 +60,8 @@ func TestNothingStarts(t *testing.T) {
 		{"a page for everybody, if no form can be shown", []string{"--inbox", "0.0.0.0:9"}, 2, "the page cannot be opened"},
 		{"a port in use", []string{"--listen", busy.Addr().String()}, 2, "choose another address"},
 		{"a record without its head", []string{"--audit", headless}, 2, "start a new file"},
+		{"observing without a record", []string{"--observe"}, 2, "--observe records what would have been done; name the file by --audit FILE"},
+		{"observing what is refused", []string{"--observe", "--audit", headless, "--read-only"}, 2, "[observe read-only]"},
 		{"no lock", []string{"--lock", bad + "x"}, 2, "fairlead lock accept"},
 		{"a lock that is none", []string{"--lock", bad}, 2, "line 2"},
 		{"a bad name", []string{"--name", "a/b"}, 2, "cannot be a server's name"},
@@ -85,7 +89,7 @@ func TestNothingStarts(t *testing.T) {
 func TestAServerThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := told(t, "proxy", "--", "/no/such/program")
-	if code != 3 || !strings.Contains(stderr, `the server "server" cannot be reached`) {
+	if code != 3 || !strings.Contains(stderr, `the server "program" cannot be reached`) {
 		t.Errorf("got %d %s", code, stderr)
 	}
 }

@@ -61,18 +61,18 @@ func TestReviewLastsUntilTheDefinitionChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	server := vague()
 	_, h := mcptest.ConnectHTTP(t, server, nil, mcptest.Modern)
-	if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, h.URL); code != exitOK {
+	if code, _, stderr := program(t, "", "lock", "accept", "--yes", "--lock", path, named(h.URL)); code != exitOK {
 		t.Fatal(stderr)
 	}
-	if answer := proxied(t, path, h.URL); !strings.Contains(answer, `"isError":true`) {
+	if answer := proxied(t, path, named(h.URL)); !strings.Contains(answer, `"isError":true`) {
 		t.Errorf("before: %s", answer)
 	}
 	for name, answers := range map[string]string{"nothing": "", "left": "\n", "quit": "q\n", "no reason": "s\n\n", "no class": "fine\nyes\n"} {
-		if code, _, stderr := reviewed(t, path, answers, h.URL); code != exitFindings || !strings.Contains(stderr, "no person has decided: 1") {
+		if code, _, stderr := reviewed(t, path, answers, named(h.URL)); code != exitFindings || !strings.Contains(stderr, "no person has decided: 1") {
 			t.Errorf("%s: exit %d, stderr %q", name, code, stderr)
 		}
 	}
-	code, stdout, stderr := reviewed(t, path, "what?\nS\n  it computes a checksum \n", h.URL)
+	code, stdout, stderr := reviewed(t, path, "what?\nS\n  it computes a checksum \n", named(h.URL))
 	if code != exitOK || !strings.Contains(stdout, "1 of 1\nserver/frobnicate: unknown\n  nothing known") || !strings.Contains(stderr, "unknown → safe, by ada") {
 		t.Errorf("exit %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
@@ -80,27 +80,27 @@ func TestReviewLastsUntilTheDefinitionChanges(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"reason": "it computes a checksum"`) || !strings.Contains(string(text), `"reviewer": "ada"`) {
 		t.Errorf("%v\n%s", err, text)
 	}
-	if answer := proxied(t, path, h.URL); !strings.Contains(answer, "done {}") {
+	if answer := proxied(t, path, named(h.URL)); !strings.Contains(answer, "done {}") {
 		t.Errorf("once it is decided: %s", answer)
 	}
-	if code, stdout, _ := reviewed(t, path, "", h.URL); code != exitOK || stdout != "" {
+	if code, stdout, _ := reviewed(t, path, "", named(h.URL)); code != exitOK || stdout != "" {
 		t.Errorf("it is asked about again: exit %d, %s", code, stdout)
 	}
-	if _, stdout, stderr = reviewed(t, path, "d\nit is slow\n", "--all", h.URL); !strings.Contains(stderr, "safe → dangerous, by ada") {
+	if _, stdout, stderr = reviewed(t, path, "d\nit is slow\n", "--all", named(h.URL)); !strings.Contains(stderr, "safe → dangerous, by ada") {
 		t.Errorf("decided again: %s %s", stdout, stderr)
 	}
 
 	other := mcptest.Tool("frobnicate", "")
 	other.Meta = mcp.Meta{"revision": 2}
 	mcptest.Add(server, other, says("done"))
-	if answer := proxied(t, path, h.URL); !strings.Contains(answer, `"isError":true`) {
+	if answer := proxied(t, path, named(h.URL)); !strings.Contains(answer, `"isError":true`) {
 		t.Errorf("with another definition: %s", answer)
 	}
-	code, stdout, stderr = reviewed(t, path, "m\nit adds a line\n", h.URL)
+	code, stdout, stderr = reviewed(t, path, "m\nit adds a line\n", named(h.URL))
 	if code != exitOK || !strings.Contains(stdout, `+ {"revision":2}`) || !strings.Contains(stderr, "unknown → moderate, by ada") {
 		t.Errorf("exit %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
-	if answer := proxied(t, path, h.URL); !strings.Contains(answer, "done {}") {
+	if answer := proxied(t, path, named(h.URL)); !strings.Contains(answer, "done {}") {
 		t.Errorf("once it is decided again: %s", answer)
 	}
 }
@@ -175,7 +175,7 @@ func TestPersonAcceptsALowerClass(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.lock")
 	_, h := mcptest.ConnectHTTP(t, vague(), nil, mcptest.Modern)
-	args := append(judging(t, `{"class": "dangerous", "reason": "It may do anything.\u001b[2J"}`), h.URL)
+	args := append(judging(t, `{"class": "dangerous", "reason": "It may do anything.\u001b[2J"}`), named(h.URL))
 	if code, _, stderr := reviewed(t, path, "", args...); code != exitFindings || !strings.Contains(stderr, "no person has decided: 1") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
@@ -224,7 +224,7 @@ func TestReviewEndsWithItsInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	in := io.MultiReader(strings.NewReader("s\nread"), iotest.ErrReader(errors.New("gone")))
 	var out, errs strings.Builder
-	if code := Run(t.Context(), []string{"review", "--reviewer", "ada", "--lock", path, h.URL}, in, &out, &errs); code != exitFindings || !strings.Contains(errs.String(), "gone") {
+	if code := Run(t.Context(), []string{"review", "--reviewer", "ada", "--lock", path, named(h.URL)}, in, &out, &errs); code != exitFindings || !strings.Contains(errs.String(), "gone") {
 		t.Errorf("exit %d, %s", code, errs.String())
 	}
 	if _, err := os.Stat(path); err == nil {

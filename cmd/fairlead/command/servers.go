@@ -25,7 +25,8 @@ const serverArgs = "[URL...] [-- COMMAND [ARG...]]"
 const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, by --server
 NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client, as
 Claude, Codex, Cursor, opencode, VS Code, Windsurf, Zed and others write it; several of
-these may stand together. --server NAME takes that server alone out of such a file.`
+these may stand together. A server without a name has that of its program, its package
+or its host. --server NAME takes that server alone out of such a file.`
 
 type serverNames struct {
 	configs []string
@@ -36,7 +37,7 @@ type serverNames struct {
 func (f *serverNames) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "`FILE` of a client that names servers (may be given again)")
 	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "a server of that file by its `NAME`, or another one as NAME=URL or NAME=COMMAND (may be given again)")
-	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default server)")
+	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default that of its program or host)")
 	must(cmd.MarkFlagFilename("config", "json", "jsonc", "toml"))
 }
 

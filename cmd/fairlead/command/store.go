@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -31,31 +30,43 @@ func isRedis(store string) bool {
 func approvalsFile(servers string) string { return "approvals-" + servers + ".jsonl" }
 
 // serversName is a name of these servers. Proxies in front of the same servers share what
-// is in a store; their credentials may differ.
-func serversName(servers []proxy.Server, folder string) string {
+// is in a store; their credentials may differ. A server that is started is the same only in
+// the same folder, where its command, its arguments and those of its calls may begin.
+func serversName(servers []proxy.Server) (string, error) {
 	name := sha256.New()
-	_, _ = io.WriteString(name, folder) // it never fails
 	for _, s := range servers {
-		fmt.Fprintf(name, "%q=%q ", s.Name, append([]string{s.URL}, s.Command...))
+		identity := append([]string{s.URL}, s.Command...)
+		if len(s.Command) > 0 {
+			folder, err := filepath.Abs(s.Dir)
+			if err != nil {
+				return "", err
+			}
+			identity = append(identity, folder)
+		}
+		fmt.Fprintf(name, "%q=%q ", s.Name, identity)
 	}
-	return hex.EncodeToString(name.Sum(nil)[:8])
+	return hex.EncodeToString(name.Sum(nil)[:8]), nil
 }
 
 // openFolder opens the file of the approvals in the folder of --store.
 func (o *proxyFlags) openFolder(servers []proxy.Server, log *slog.Logger) (*approvals.File, error) {
-	folder, err := os.Getwd() // which the paths in arguments may begin at
+	name, err := serversName(servers)
 	if err == nil {
 		err = os.MkdirAll(o.store, 0o700)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return approvals.OpenFile(filepath.Join(o.store, approvalsFile(serversName(servers, folder))), log)
+	return approvals.OpenFile(filepath.Join(o.store, approvalsFile(name)), log)
 }
 
 // openStore connects to the Redis of --store.
 func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log *slog.Logger) (*redis.Store, error) {
-	options := redis.Options{Prefix: "fairlead:" + serversName(servers, ""), Logger: log}
+	name, err := serversName(servers)
+	if err != nil {
+		return nil, err
+	}
+	options := redis.Options{Prefix: "fairlead:" + name, Logger: log}
 	if text := os.Getenv(keyVariable); text != "" {
 		key, err := hex.DecodeString(text)
 		if err != nil || len(key) != 32 {

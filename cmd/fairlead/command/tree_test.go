@@ -107,19 +107,39 @@ func TestPageOfTheCommands(t *testing.T) {
 	}
 }
 
-// helpPage is the help of every command as Markdown.
+// helpPage is the help of every command as Markdown, without the long texts. What several
+// commands have in common, how servers are named and the flags of three or more, is there once.
 func helpPage() string {
-	var b bytes.Buffer
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	uses := make(map[string]int)
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n", c.CommandPath(), c.Short)
-		if c.Long != "" {
-			fmt.Fprintf(&b, "%s\n\n", c.Long)
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if uses[f.Name+f.Usage]++; uses[f.Name+f.Usage] == 3 {
+				shared.AddFlag(f)
+			}
+		})
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "\n## Flags of several commands\n\n```text\n%s\n\n%s```\n", naming, shared.FlagUsages())
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", c.CommandPath(), c.Short)
+		if c.HasSubCommands() {
+			continue // those have the rest
 		}
-		fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
-		if c.HasAvailableLocalFlags() {
-			fmt.Fprintf(&b, "\nFlags:\n%s", c.LocalFlags().FlagUsages())
+		fmt.Fprintf(&b, "\n```text\n%s\n", c.UseLine())
+		own, others := pflag.NewFlagSet("", pflag.ContinueOnError), []string(nil)
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if uses[f.Name+f.Usage] < 3 {
+				own.AddFlag(f)
+			} else {
+				others = append(others, "--"+f.Name)
+			}
+		})
+		b.WriteString(own.FlagUsages())
+		if others != nil {
+			fmt.Fprintf(&b, "      %s as above\n", strings.Join(others, ", "))
 		}
-		fmt.Fprintf(&b, "\nExamples:\n%s\n```\n", c.Example)
+		fmt.Fprintf(&b, "\n%s\n```\n", c.Example)
 	}
 	return b.String()
 }

@@ -24,16 +24,21 @@ type Target struct {
 	Line    int               // where it stands there
 }
 
-// Words is the target of a command line: one word with a scheme is a URL. Connect checks it.
+// Words is the target of a command line: one word with a scheme is a URL. Connect checks it. The ID
+// is that of the host, or of the program.
 func Words(words ...string) Target {
 	if len(words) == 1 && strings.Contains(words[0], "://") {
-		return Target{ID: defaultID, URL: words[0]}
+		host := defaultID
+		if u, err := url.Parse(words[0]); err == nil {
+			host = idOf(u.Host)
+		}
+		return Target{ID: host, URL: words[0]}
 	}
 	return Command(words...)
 }
 
 // Command is the target of a command and its arguments.
-func Command(words ...string) Target { return Target{ID: defaultID, Command: words} }
+func Command(words ...string) Target { return Target{ID: program(words), Command: words} }
 
 const defaultID = "server"
 

@@ -41,7 +41,7 @@ func (r *reader) approvals(p *Policy) field {
 			"by": r.by(&p.By), "timeout": r.duration(&p.Approvals.Timeout), "patience": r.duration(&p.Patience),
 			"remember": r.text(&remember, "once", "session", "always"), "writes": r.flag(&p.Approvals.Writes),
 			"maxPending": r.count(&p.Approvals.MaxPending), "approved": r.each(r.approved(p)),
-			"offer": func(v hujson.Value, key string) {
+			"always": r.duration(&p.Approvals.AlwaysLifetime), "offer": func(v hujson.Value, key string) {
 				words := offer
 				offer = nil
 				r.texts(&offer, words...)(v, key)

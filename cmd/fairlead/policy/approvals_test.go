@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -61,4 +63,20 @@ func TestApprovedInTheFile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The file has the words of the dialogs for how long an approval may stand.
+func TestLimitOfAlways(t *testing.T) {
+	t.Parallel()
+	for _, e := range append(approvals.Ends(10*24*time.Hour), approvals.Ends(90*24*time.Hour)...) {
+		p, err := policy.Parse("f.json", []byte(`{"approvals": {"remember": "always", "always": "`+e.Name+`"}}`))
+		if err != nil || p.Approvals.AlwaysLifetime != e.Lifetime {
+			t.Errorf("%s: got %v, %v", e.Name, p, err)
+		}
+	}
+	for _, wrong := range []string{"1 month", "week", "-1 day", "0 days", "1.5 days", "99999 weeks", "1 day "} {
+		if _, err := policy.Parse("f.json", []byte(`{"approvals": {"always": "`+wrong+`"}}`)); err == nil {
+			t.Errorf("%q is read", wrong)
+		}
+	}
 }

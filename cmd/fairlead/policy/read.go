@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -208,12 +209,12 @@ func (r *reader) counted(to *int, wrong func(n int) bool, fault string, args ...
 // duration sets a time with its unit.
 func (r *reader) duration(to *time.Duration) field {
 	return func(v hujson.Value, key string) {
-		const what = `a time with its unit, such as "30s", "5m" or "1h30m"`
+		const what = `a time with its unit, such as "30s", "1h30m", "1 day" or "2 weeks"`
 		s, ok := literal[string](r, v, key, what)
 		if !ok {
 			return
 		}
-		d, err := time.ParseDuration(s)
+		d, err := time.ParseDuration(inHours(s))
 		switch {
 		case err != nil:
 			r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
@@ -223,6 +224,16 @@ func (r *reader) duration(to *time.Duration) field {
 			*to = d
 		}
 	}
+}
+
+// inHours returns a text of days or weeks, such as "30 days", in hours, and any other as it is.
+func inHours(s string) string {
+	n, unit, _ := strings.Cut(s, " ")
+	hours := map[string]int{"day": 24, "week": 7 * 24}[strings.TrimSuffix(unit, "s")]
+	if i, err := strconv.ParseUint(n, 10, 16); err == nil && hours > 0 {
+		return fmt.Sprintf("%dh", int(i)*hours)
+	}
+	return s
 }
 
 func (r *reader) err() error {

@@ -253,3 +253,49 @@ func TestFiftyReadsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// What is observed is sent once and as it came, whatever the proxy would do with it; what the policy denies is not.
+func TestObserving(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "calls.jsonl")
+	sink, err := audit.OpenFile(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := connect(t, mcptest.Legacy, proxy.Options{
+		Audit: sink, Observe: true,
+		Policy: decided(t, `{"limits":{"perMinute":1,"burst":1},"rules":[{"tool":"things/delete_slowly","decide":"deny"},{"tool":"things/delete_and_die","decide":"allow"}]}`),
+		Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			t.Error("somebody was asked")
+			return hitl.Decision{}, nil
+		}),
+	}, nil)
+	for range 2 {
+		f.call(t, "list_things", map[string]any{"id": "a"})
+		f.call(t, "delete_thing", map[string]any{"id": "a"})
+	}
+	if res, err := f.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_slowly"}); err == nil && !res.IsError {
+		t.Errorf("what the policy denies gave %q", text(t, res))
+	}
+	f.call(t, "delete_and_die", nil)
+	_ = f.Close()
+	mcptest.Wait(t, "the proxy to end", f.served)
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`list {"id":"a"}`, `delete {"id":"a"}`, `list {"id":"a"}`, `delete {"id":"a"}`, "delete {}"}
+	if got := ledgerOf(t, f.ledger); !slices.Equal(got, want) {
+		t.Errorf("the server did %q, want %q", got, want)
+	}
+	record, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, times := range map[string]int{
+		`would: ask first`: 2, `would: run, by the policy`: 1, `would: run · `: 2, `it is dangerous (inferred: \"delete\" leads the name)`: 3, `"stage":"observe"`: 5,
+	} {
+		if got := strings.Count(string(record), want); got != times {
+			t.Errorf("%s is there %d times, want %d:\n%s", want, got, times, record)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func TestKilledCallIsInDoubtAfterTheRestart(t *testing.T) {
 	}
 	exe, key := mcptest.Child(t, "things")
 	start := func() (*exec.Cmd, *talk, func()) {
-		cmd := exec.CommandContext(t.Context(), program, "proxy", "--policy", rules, "--approve", "deny", "--audit", dir+"/calls.jsonl", "--", exe)
+		cmd := exec.CommandContext(t.Context(), program, "proxy", "--name", "server", "--policy", rules, "--approve", "deny", "--audit", dir+"/calls.jsonl", "--", exe)
 		cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger)
 		in, err := cmd.StdinPipe()
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-
 // After SIGTERM a call that the server has is answered, one that waits for a person was
 // not made, and no other is taken.
 func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
@@ -37,7 +36,7 @@ func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
 				t.Fatal(err)
 			}
 			exe, key := mcptest.Child(t, "things")
-			cmd := exec.CommandContext(t.Context(), program, "proxy", "--policy", rules, "--approve", "web", "--reach", "none", "--drain", c.drain, "--", exe)
+			cmd := exec.CommandContext(t.Context(), program, "proxy", "--name", "server", "--policy", rules, "--approve", "web", "--reach", "none", "--drain", c.drain, "--", exe)
 			cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger)
 			in, err := cmd.StdinPipe()
 			if err != nil {

@@ -61,7 +61,7 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 		t.Fatal(err)
 	}
 	exe, key := mcptest.Child(t, "things")
-	arguments := []string{"proxy", "--policy", rules, "--audit", record, "--", exe}
+	arguments := []string{"proxy", "--name", "server", "--policy", rules, "--audit", record, "--", exe}
 	// The client is a shell that holds the proxy's ends, so that it can be killed too.
 	client := exec.CommandContext(t.Context(), "sh", "-c", `echo $$ > "$1/client"; exec 3<"$1/in"; exec cat <&3`, "client", dir)
 	proxy := exec.CommandContext(t.Context(), program, arguments...)

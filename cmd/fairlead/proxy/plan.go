@@ -31,6 +31,7 @@ type plan struct {
 	proxy    *Proxy
 	policy   *policy.Policy
 	standard chain.Standard
+	will     func(*middleware.Tool) string // as the chain describes itself
 }
 
 const (
@@ -92,7 +93,21 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.trail != nil {
 		std.Audit = p.trail
 	}
-	return &plan{proxy: p, policy: now, standard: std}
+	made := &plan{proxy: p, policy: now, standard: std}
+	made.will = std.Describe().Will
+	if p.o.Observe {
+		made.standard.Observe = made.would
+	}
+	return made
+}
+
+// would is what is done with the calls of a tool.
+func (p *plan) would(tool *middleware.Tool) string {
+	words := strings.Split(p.will(p.policy.Raised(tool)), " · ")
+	if v, _ := p.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && words[0] == "ask first" {
+		words[0] = "run, by the policy"
+	}
+	return strings.Join(words, " · ")
 }
 
 func (p *Proxy) trusts(now *policy.Policy, server string) bool {
@@ -226,11 +241,7 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	var b strings.Builder
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
-	words := strings.Split(plan.standard.Describe().Will(plan.policy.Raised(tool)), " · ")
-	if v, _ := plan.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && len(words) > 0 && words[0] == "ask first" {
-		words[0] = "run, by the policy"
-	}
-	will := strings.Join(words, " · ")
+	will := plan.would(tool)
 	switch err := plan.refusing()(tool); {
 	case err != nil:
 		will = "refuse"

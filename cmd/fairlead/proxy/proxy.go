@@ -74,6 +74,12 @@ type Options struct {
 	Trust bool
 	// ReadOnly shows the Safe tools alone.
 	ReadOnly bool
+	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
+	// the default passes definitions on as they were written.
+	Annotate bool
+	// Observe sends each call once and as it came, without a question, and records what would have been done. What
+	// the policy denies stays denied.
+	Observe bool
 	// Scopes are what the clients may do; nil with the policy's unset means everything.
 	Scopes []catalog.Scope
 	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.

@@ -161,18 +161,19 @@ func (s *session) listed(now *set) map[string]any {
 }
 
 // definition is a tool as the client sees it: if definitions are pinned, only what the pin covers.
-func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMessage) any {
+func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMessage) json.RawMessage {
 	if now.plan.locked() || written == nil {
-		definition := *tool.Definition
-		definition.Name = s.nameOf(tool)
-		return &definition
+		written = encoded(tool.Definition)
+	}
+	if s.proxy.o.Annotate {
+		written = annotated(written, now.plan.policy.Raised(tool))
 	}
 	if len(s.servers) == 1 {
 		return written
 	}
 	named := members(written)
 	named["name"] = quoted(s.nameOf(tool))
-	return named
+	return encoded(named)
 }
 
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {

@@ -25,7 +25,7 @@ var (
 	page = template.Must(template.New("report").Funcs(template.FuncMap{
 		// These make what a server wrote safe to look at; the template makes it safe as HTML.
 		"line": safetext.Line, "text": safetext.Text,
-		"hints": hints, "because": because, "class": class, "rank": rank, "help": func(id string) string { return ruleOf(id).help },
+		"hints": hints, "because": because, "class": class, "rank": rank, "help": func(id string) string { return ruleOf(id).advice() },
 	}).Parse(pageText))
 )
 

@@ -44,7 +44,7 @@ func (r *Report) Markdown(out io.Writer) error {
 			}
 			fmt.Fprint(w, " "+code(subject))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, ". Next: %s.\n", ruleOf(g.Rule).next)
 	}
 	if known > 0 {
 		fmt.Fprintf(w, "\n%s of the baseline not shown.\n", plural(known, "known finding"))

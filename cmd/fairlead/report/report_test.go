@@ -4,6 +4,7 @@ import (
 	"bytes"
 	stdcontext "context"
 	"encoding/json"
+	"html"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -360,6 +362,31 @@ func TestPageIsOneFile(t *testing.T) {
 	for _, want := range []string{"color-scheme: light dark", "@media print", "max-width: 48rem", `lang="en"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// Whatever is found, a person reads what to do about it, in each form for people.
+func TestEachFindingEndsInANextStep(t *testing.T) {
+	t.Parallel()
+	kinds := []finding.Kind{
+		finding.LeftOut, finding.Schema, finding.Unreadable, finding.Contradiction, finding.Doubted, finding.DoubtedWrite, finding.Unbelieved,
+		finding.Repeatable, finding.Lowered, finding.Unused, finding.Unprepared, finding.Stale, finding.NotAccepted, finding.Gone, finding.Permission,
+		"declares-nothing", "class-unknown", "hidden-characters", "unreachable",
+	}
+	for _, kind := range kinds {
+		r := &report.Report{Findings: []report.Finding{{Level: report.Error, Rule: string(kind), Server: "files", Tool: "a", Text: "text"}}}
+		all := written(t, r)
+		table := strings.Split(strings.TrimSpace(all["table"]), "\n")
+		last := strings.TrimSpace(table[len(table)-1])
+		next, ok := strings.CutPrefix(last, "next: ")
+		if !ok || strings.Contains(next, "docs/reference/command.md") || !strings.Contains(all["md"], ". Next: "+next+".\n") {
+			t.Errorf("%s: the table ends in %q\n%s", kind, last, all["md"])
+		}
+		for _, form := range []string{"html", "sarif"} {
+			if text := html.UnescapeString(all[form]); !strings.Contains(text, next[1:]+".") {
+				t.Errorf("%s: %s does not have %q", kind, form, next)
+			}
 		}
 	}
 }

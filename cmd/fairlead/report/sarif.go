@@ -64,7 +64,7 @@ func (r *Report) SARIF(w io.Writer, compared bool) error {
 
 func sarifRule(r rule) object {
 	return object{
-		"id": r.id, "shortDescription": sarifText(r.short), "help": sarifText(r.help),
+		"id": r.id, "shortDescription": sarifText(r.short), "help": sarifText(r.advice()),
 		"defaultConfiguration": object{"level": r.level},
 	}
 }

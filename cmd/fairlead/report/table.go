@@ -132,9 +132,10 @@ func (r *Report) findings(w io.Writer, s tty.Style) {
 		paint := cmp.Or(map[Level]tty.Paint{Error: tty.Red, Warning: tty.Yellow}[g.Level], tty.Dim)
 		head := "  " + s.Paint(paint, tty.Pad(g.Level.String(), len("warning"))) + "  "
 		text := fmt.Sprintf("%s: %s [%s]", about, safetext.Line(g.Text), g.Rule)
-		lines := []string{text}
+		next := "next: " + ruleOf(g.Rule).next
+		lines := []string{text, next}
 		if s.Live {
-			lines = tty.Wrap(text, s.Width-11)
+			lines = append(tty.Wrap(text, s.Width-11), tty.Wrap(next, s.Width-11)...)
 		}
 		for i, part := range lines {
 			if i > 0 {

@@ -7,6 +7,7 @@ local steps = {
 local a = redis.call('HMGET', KEYS[1], 'v', 'state', 'until', 'run')
 if a[1] ~= '1' or a[4] ~= runid() then return {0, ''} end
 local to = ARGV[1]
+if ARGV[5] and a[2] ~= ARGV[5] then return {0, a[2]} end
 if not (steps[a[2]] and steps[a[2]][to]) then return {0, a[2]} end
 local now = millis()
 if (to == 'approved' or to == 'spent') and not (now < (tonumber(a[3]) or 0)) then return {0, a[2]} end

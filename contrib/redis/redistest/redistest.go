@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -119,14 +118,14 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	_ = s.cmd.Process.Signal(syscall.SIGCONT)
+	_ = resume(s.cmd.Process)
 	_ = s.cmd.Process.Kill()
 	<-s.ended
 	s.cmd = nil
 }
 
 // Pause stops the process with SIGSTOP, which leaves its connections open.
-func (s *Server) Pause() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *Server) Pause() error { return pause(s.cmd.Process) }
 
 // Resume continues a paused process.
-func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *Server) Resume() error { return resume(s.cmd.Process) }

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-var update = flag.Bool("update", false, "rewrite the picture in docs")
+var update = flag.Bool("update", false, "rewrite the pictures in docs")
 
 // A client behind the proxy obeys a stranger's text in a result. The page shows the person
 // where the account number came from, and the person denies the call.

@@ -74,6 +74,7 @@ type desk struct {
 	executed atomic.Int64
 	last     atomic.Value
 	browser  context.Context // the first tab
+	stop     func()          // ends the page's server
 }
 
 func newDesk(t *testing.T, lifetime time.Duration) *desk {
@@ -87,6 +88,7 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 	d.in = inbox.New(inbox.Options{Store: d.store})
 	ready, stopped := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
+	d.stop = stop
 	go func() { stopped <- d.in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { ready <- origin }) }()
 	t.Cleanup(func() {
 		stop()
@@ -258,6 +260,10 @@ func TestRememberedAndTakenBack(t *testing.T) {
 		if i == 3 {
 			d.screenshot(d.browser, "remember")
 			d.do(d.browser, click(`input[value="arguments-always"]`), click(`input[name="free-0"]`))
+			if longest := got[string](d, d.browser, `document.querySelector("#always").value`); longest != "30 days" {
+				t.Errorf("the end is %q, want the host's limit", longest)
+			}
+			d.do(d.browser, chromedp.SetValue(chromedp.CSS("#always"), "1 week"))
 		}
 		d.do(d.browser, click(`button[value="approve"]`), reads("files/delete_file: approved."))
 		if err := <-over; err != nil {
@@ -269,7 +275,7 @@ func TestRememberedAndTakenBack(t *testing.T) {
 	}
 	d.wantExecuted(6, `{"path":"drafts/f"}`)
 	all, err := d.store.List(t.Context())
-	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence {
+	if err != nil || len(all) != 1 || all[0].Uses != 2 || all[0].By != "ada" || all[0].String() != "files/delete_file with "+sentence || all[0].Until.Sub(all[0].Since).Round(time.Second) != 7*24*time.Hour {
 		t.Fatalf("got %+v, %v", all, err)
 	}
 	for _, path := range []string{"drafts-old/a", "drafts/../a"} {
@@ -336,6 +342,16 @@ func TestTwoTabs(t *testing.T) {
 		t.Errorf("got errors %v and %v, want one", first, other)
 	}
 	d.wantExecuted(1, "")
+}
+
+// A page whose program has ended says so.
+func TestTheProgramEnds(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	d.calls(`{"path":"a.txt"}`)
+	d.do(d.browser, reads("1 waiting"))
+	d.stop()
+	d.do(d.browser, reads("The program does not answer"))
 }
 
 // Without a pointer: keys move, Enter presses.

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,10 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // onePage is a report of inspect as a file, in which a server has written what it
@@ -70,6 +74,46 @@ func TestInspectPageSorts(t *testing.T) {
 	sorted(2, "</td><sc,delete_f,get_file,make_fil")
 	if state := got[string](d, d.browser, `document.querySelectorAll("th[aria-sort]").length + " " + document.querySelector("thead th:nth-child(2)").ariaSort`); state != "1 ascending" {
 		t.Errorf("a screen reader hears %q", state)
+	}
+}
+
+// The page of inspect for two servers, as the command writes it. With -update it is the picture in the docs.
+func TestInspectPicture(t *testing.T) {
+	args := []string{"inspect", "--format", "html", "--fail-on", "none"}
+	servers := map[string][]*mcp.Tool{
+		"files": {
+			annotation.Declare(mcptest.Tool("read_file", "Read a file."), annotation.ReadOnly()),
+			annotation.Declare(mcptest.Tool("delete_draft", "Delete a draft."), annotation.ReadOnly()),
+			annotation.Declare(mcptest.Tool("write_file", "Overwrite a file."), annotation.Destructive()),
+		},
+		"notes": {mcptest.Tool("list_notes", "List the notes."), mcptest.Tool("create_note", "Create a note."), mcptest.Tool("frobnicate", "")},
+	}
+	for _, id := range []string{"files", "notes"} {
+		server := mcptest.New()
+		for _, tool := range servers[id] {
+			mcptest.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return mcptest.Text(""), nil })
+		}
+		at, _ := mcptest.HTTPTransport(t, server, mcptest.Legacy)
+		args = append(args, "--server", id+"="+at.Endpoint)
+	}
+	path := filepath.Join(t.TempDir(), "tools.html")
+	page, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := command.Run(t.Context(), args, strings.NewReader(""), page, os.Stderr); code != 0 || page.Close() != nil {
+		t.Fatalf("inspect ended with %d", code)
+	}
+	d := &desk{t: t, browser: open(t)}
+	d.do(d.browser, chromedp.Navigate("file://"+path), visible("thead button"), reads("files/delete_draft"), reads("notes/frobnicate"))
+	if *update {
+		png, err := chromedp.Run(d.browser, chromedp.FullScreenshot(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("../../../docs/reference/inspect.png", png, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -37,9 +37,10 @@ function watch() {
     if (document.hidden) return;
     try {
       const response = await fetch(path + 'version');
+      lost(false);
       if (response.ok && Number(await response.text()) !== version) refresh();
     } catch {
-      // The program has ended or is away.
+      lost(true); // the program has ended or is away
     }
   };
   document.addEventListener('visibilitychange', look);
@@ -99,6 +100,19 @@ function over(fresh) {
   for (const control of document.querySelectorAll('button, textarea, input')) control.disabled = true;
   live.textContent = fresh.querySelector('.problem')?.textContent ?? 'It is over.';
   for (const left of document.querySelectorAll('[data-left]')) left.remove();
+}
+
+// lost says over the page that what it shows may not be so any more.
+function lost(away) {
+  const line = document.getElementById('lost');
+  if (!away) line?.remove();
+  if (!away || line) return;
+  const said = document.createElement('p');
+  said.id = 'lost';
+  said.className = 'problem';
+  said.setAttribute('role', 'alert');
+  said.textContent = 'The program does not answer, so what is shown here may be over.';
+  document.body.append(said);
 }
 
 function say(text) {

@@ -3,8 +3,12 @@ package habits
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -15,11 +19,15 @@ const (
 	maxBytes = 4 << 10 // of the arguments of one call; longer ones follow no rule
 )
 
-// A Tool is what decisions are about.
-type Tool struct{ Scope, Server, Name, Definition, Class string }
-
 // Habits are the last approvals of each tool, in memory.
-type Habits struct{ last *lru.Cache[Tool, habit] }
+type Habits struct{ last *lru.Cache[tool, habit] }
+
+// A tool is the scope, the server, the name, the definition and the class of what decisions are about.
+type tool [5]string
+
+func toolOf(call *middleware.Call) tool {
+	return tool{call.Scope, call.Tool.Server, call.Tool.Name(), call.Tool.Digest.String(), call.Tool.Safety().String()}
+}
 
 type habit struct {
 	by    string
@@ -28,17 +36,18 @@ type habit struct {
 
 // New returns no habits.
 func New() Habits {
-	last, err := lru.New[Tool, habit](maxTools)
+	last, err := lru.New[tool, habit](maxTools)
 	if err != nil {
 		panic(err) // the size is positive
 	}
 	return Habits{last}
 }
 
-// Decided records a decision. A denial, another person and long arguments begin anew.
-func (h Habits) Decided(t Tool, approved bool, by string, arguments json.RawMessage) {
+// Decided records a decision on a call. A denial, another person and long arguments begin anew.
+func (h Habits) Decided(call *middleware.Call, approved bool, by string) {
+	t := toolOf(call)
 	before, _ := h.last.Get(t)
-	if !approved || len(arguments) > maxBytes {
+	if !approved || len(call.Arguments) > maxBytes {
 		h.last.Remove(t)
 		return
 	}
@@ -46,14 +55,19 @@ func (h Habits) Decided(t Tool, approved bool, by string, arguments json.RawMess
 		before.calls = nil
 	}
 	calls := append([]json.RawMessage{}, before.calls[max(0, len(before.calls)-enough+1):]...)
-	h.last.Add(t, habit{by, append(calls, bytes.Clone(arguments))})
+	h.last.Add(t, habit{by, append(calls, bytes.Clone(call.Arguments))})
 }
 
-// Last returns the last calls, if one person approved them without a denial and they are enough for a rule.
-func (h Habits) Last(t Tool) (calls []json.RawMessage, by string) {
-	its, _ := h.last.Get(t)
+// Suggestion describes the rule that covers a call and the last ones, if one person approved them without a
+// denial and they are enough for a rule, and "" if not.
+func (h Habits) Suggestion(call *middleware.Call) string {
+	its, _ := h.last.Get(toolOf(call))
 	if len(its.calls) < enough {
-		return nil, ""
+		return ""
 	}
-	return its.calls, its.by
+	rule := approvals.Rule(call.Arguments, its.calls)
+	if rule == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s approved the last calls of this tool and denied none; you may remember: %s", cmp.Or(safetext.Line(its.by), "A person"), rule)
 }

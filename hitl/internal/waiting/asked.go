@@ -13,6 +13,7 @@ import (
 type Asked[A any] struct {
 	Cancel  context.CancelFunc // ends the question
 	Settled func()             // is called when the outcome is recorded
+	Park    func()             // is called when no call waits
 
 	ctx      context.Context
 	deadline time.Time
@@ -26,10 +27,11 @@ type Question[A any] struct {
 	Silent   error // at the deadline
 	Outlives bool  // its call may end first
 	Put      func(ctx context.Context) A
-	Lost     A                                   // if Put ends its goroutine
-	Panicked func(ctx context.Context, v any) A  // if it panics
-	Late     func(ctx context.Context, answer A) // gets an answer that comes when the outcome is recorded
-	Done     func()                              // runs when Put has returned
+	Lost     A                                        // if Put ends its goroutine
+	Panicked func(ctx context.Context, v any) A       // if it panics
+	Left     func(ctx context.Context, answer A) bool // gets an answer that comes while no call waits, and reports whether that was its end
+	Late     func(ctx context.Context, answer A)      // gets an answer that comes when the outcome is recorded
+	Done     func()                                   // runs when Put has returned
 }
 
 // Ask puts a question. Put may ignore its context.
@@ -38,8 +40,11 @@ func Ask[A any](ctx context.Context, q Question[A]) *Asked[A] {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, q.Deadline, q.Silent)
-	over := make(chan struct{})
-	a := &Asked[A]{cancel, sync.OnceFunc(func() { close(over) }), ctx, q.Deadline, q.Silent, make(chan A)}
+	over, parked := make(chan struct{}), make(chan struct{})
+	a := &Asked[A]{
+		Cancel: cancel, Settled: sync.OnceFunc(func() { close(over) }), Park: sync.OnceFunc(func() { close(parked) }),
+		ctx: ctx, deadline: q.Deadline, silent: q.Silent, answers: make(chan A),
+	}
 	go func() {
 		got := q.Lost
 		defer func() {
@@ -47,6 +52,15 @@ func Ask[A any](ctx context.Context, q Question[A]) *Asked[A] {
 				got = q.Panicked(ctx, v)
 			}
 			q.Done()
+			select {
+			case a.answers <- got:
+				return
+			case <-over:
+			case <-parked:
+				if q.Left(ctx, got) {
+					return
+				}
+			}
 			select {
 			case a.answers <- got:
 			case <-over:

@@ -35,7 +35,6 @@ type character struct {
 	latin rune
 }
 
-// characters are those that mean something.
 var characters = func() map[rune]character {
 	m := make(map[rune]character)
 	for kind, all := range marks {

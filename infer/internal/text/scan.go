@@ -48,7 +48,6 @@ func (s *Scanner) Next() (Token, bool) {
 	return Token{}, false
 }
 
-// step reads a word, or one character of what stands between words.
 func (s *Scanner) step() (Token, bool) {
 	at := s.pos
 	r, size := utf8.DecodeRuneInString(s.Text[at:])
